@@ -62,8 +62,8 @@ class OrderSearch(WrapperSearch):
         Cap of the margin, in nats, from 1e-6 to 1e6; used for ``score="margin"`` only.
     validation : None, float or int, default=None
         Rows to score: the training rows (None), a held-out fraction of them (float), or each of so many folds in turn
-        (int). The CPTs are estimated from the other rows. Cut points that depend on classes are fitted without the
-        held-out rows. Two parents overfit the training rows; the paper uses five folds for them.
+        (int). Except for None, the CPTs are estimated from the other rows. Cut points that depend on classes are fitted
+        without the held-out rows. Two parents overfit the training rows; the paper uses five folds for them.
     smoothing : MaximumLikelihood, optional
         Estimator of the CPTs during the search; by default ``MaximumLikelihood(alpha=1)``. The paper uses
         ``MaximumLikelihood(alpha=0, epsilon=1e-5)``.

@@ -165,7 +165,7 @@ class StructureScorer:
         return families
 
     def check_memory(self) -> None:
-        """Raise TableMemoryError if the set of CPTs of all edges, 8 bytes per entry and fold, are too large."""
+        """Raise TableMemoryError if the CPTs of all edges, 8 bytes per entry and fold, are too large."""
         states = np.max([part.counted.n_states for part in self._parts], axis=0)
         n_cells = self._data.n_classes * (int(states.sum()) ** 2 - int((states**2).sum()))
         check_memory(

@@ -170,7 +170,7 @@ def compare(
     True
     """
     if not learners:
-        raise ValueError("learners is empty: name at least one learner.")
+        raise ValueError("there is nothing to compare: name at least one learner.")
     if n_jobs == 0:
         raise ValueError("n_jobs must be a number of threads from 1, or -1 for all cores; got 0.")
     if time_limit is not None and not time_limit > 0:

@@ -2,7 +2,7 @@
 
 If ``MODEL_SPLIT`` is defined, as the header does on AVR, a long array is split into several. Each array except the last
 repeats the start of the next one, as many elements as a row may take, so a row always lies in a single array. AVRs with
-more than 64 KB of flash memory store these arrays behind the program, and read them by far addresses of 32 bits. On
+more than 64 KB of flash memory store these arrays after the program, and read them by far addresses of 32 bits. On
 other microcontrollers the array is not split.
 """
 

@@ -56,7 +56,7 @@ class ChunkSource:
             try:
                 return work(self)
             except MixedColumnsError as error:
-                note(f"text and numbers are mixed in {', '.join(sorted(error.names))}: all values count as text.")
+                note(f"note: {error}: all values count as text.")
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         classes: set[Any] = set()

@@ -131,7 +131,7 @@ class Batches:
             try:
                 return work(self)
             except MixedColumnsError as error:
-                warn(f"{error} All values of such a column are read as strings.")
+                warn(f"{error}: all values count as text.")
                 self.same = SameColumns()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -246,7 +246,7 @@ class Batches:
             if n_times > 1:
                 raise ValueError(f"{name!r} is named {n_times} times among columns, target and weight. Name it once.")
         if not features:
-            raise ValueError(f"there is no feature beside target and weight. {known}")
+            raise ValueError(f"there is no feature besides target and weight. {known}")
         return chosen
 
     def _batch(self, piece: Piece | tuple[Any, ...]) -> tuple[Batch, list[Any]]:

@@ -74,6 +74,8 @@ _BEHIND = re.compile(rf"(?<=\d)\s*({_CURRENCY})$")
 _MOST_UNITS = 3
 _ORDINALS = {"st", "nd", "rd", "th"}
 _TIME = re.compile(r"(?P<h>\d{1,2}):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?\s*(?P<half>[AaPp]\.?[Mm]\.?)?")
+#: Halves of the day that pandas does not read.
+_HALF = re.compile(r"[ap](?:\.m\.?|m\.)$", re.IGNORECASE)
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _CLOCK = r"(?:[T ,]+\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:\s?[AaPp][Mm]|Z|[+-]\d\d:?\d\d)?)?"
 _NUMBER_DATE = re.compile(rf"(\d{{1,2}})([/.\-])(\d{{1,2}})\2(?:\d{{4}}|\d\d){_CLOCK}")
@@ -99,11 +101,13 @@ class StringLook:
     decimal: str = "."  # decimal mark
     order: str = ""  # dates: "day first", "month first", "year first", "month name" or "ambiguous"
     is_ambiguous: bool = False  # whether commas may be thousands separators or decimal marks
-    signs: tuple[str, ...] = ()  # symbols or units around matching numbers; "()" for parentheses
+    # Symbols or units around matching numbers; "()" for parentheses. Of times: "a.m." if one is written with periods.
+    signs: tuple[str, ...] = ()
     has_minus: bool = False  # whether matching values contain the minus sign U+2212
     has_spaces: bool = False  # whether matching values contain spaces
     # Whether there are at least 30 rows, and at least half of them contain a value that occurs in no other row
     is_mostly_unique: bool = False
+    is_text: bool = False  # whether quoted values are strings, such as digits with leading zeros, and not all numbers
 
     @property
     def has_several_units(self) -> bool:
@@ -221,8 +225,9 @@ def _candidates(texts: list[str], stripped: list[str]) -> list[StringLook]:
             continue
         found += _as_numbers(kind, texts, pairs)
         if kind == "quoted":
-            found.append(_look("quoted", texts, [bool(own) for _, own in pairs], pairs))
-    found.append(_look("time", texts, list(map(_is_time, stripped))))
+            found.append(_look("quoted", texts, [bool(own) for _, own in pairs], pairs, is_text=True))
+    pairs = [(text, ("a.m.",) if _HALF.search(text) else ()) for text in stripped]
+    found.append(_look("time", texts, list(map(_is_time, stripped)), pairs))
     found += _as_dates(texts, stripped)
     return found
 

@@ -52,16 +52,10 @@ def looks_of_table(columns: Iterable[Column]) -> list[tuple[str, StringLook]]:
     """
     found = []
     for column in columns:
-        if column.is_declared and column.categories is not None:
+        if column.categories is None or column.is_declared:  # strings always have categories
             continue
-        if column.categories is not None:
-            counts = np.bincount(column.values[column.values >= 0], minlength=len(column.categories))
-            values, counts = column.categories[counts > 0], counts[counts > 0]
-        elif column.values.dtype.kind == "U" or (column.values.dtype.kind == "O" and len(column.values)):
-            present = column.values if column.missing is None else column.values[~column.missing]
-            values, counts = np.unique(present.astype(object), return_counts=True)
-        else:
-            continue
+        counts = np.bincount(column.values[column.values >= 0], minlength=len(column.categories))
+        values, counts = column.categories[counts > 0], counts[counts > 0]
         if len(values) and isinstance(values[0], str):
             look = look_at_strings(values.tolist(), counts)
             if is_suspect(look):
@@ -139,8 +133,6 @@ def kind_in_words(look: StringLook) -> str:
         "quoted": "values quoted for Excel",
         "time": "times of day",
         "date": f"dates ({look.order})",
-        "identifiers": "identifiers",
-        "free text": "free text",
     }
     words = kinds.get(look.kind, look.kind)
     if look.kind == "thousands" and look.is_ambiguous:
@@ -170,6 +162,8 @@ def remedy(column: str, look: StringLook) -> str:
     if look.kind == "identifiers":
         return "leave it out if it names the row, and convert it to numbers if it is a quantity"
     if look.kind == "time":
+        if look.signs:  # pandas does not read "p.m."
+            column += r""".str.replace(r"(?<=[AaPp])\.|(?<=[Mm])\.", "", regex=True)"""
         return f'pd.to_datetime({column}, format="mixed"{coerce}).dt.hour reads the hour'
     if look.kind == "date":
         days = {"month first": ", dayfirst=False", "day first": ", dayfirst=True"}.get(look.order, "")
@@ -185,7 +179,7 @@ def remedy(column: str, look: StringLook) -> str:
     text = column
     if look.kind == "quoted":
         text += """.str.strip().str.strip('="')"""
-        if look.decimal == "." and not look.mark and any(example[2:3] == "0" for example in look.examples):
+        if look.is_text:
             return f"{text} removes the quotes"
     if look.has_minus:
         text += r'.str.replace("\u2212", "-")'

@@ -1,7 +1,7 @@
-"""Rows of a table in a file, in whole or batch by batch, with the same columns both ways.
+"""Rows of a table file, as a whole or in batches, with the same columns either way.
 
-The whole file decides the kind of a column: strings in one batch make a column of strings of it, dates are days if all
-values are dates. Rows without a class are left out before kinds are decided.
+Column kinds depend on the whole file: a column with strings in one batch is a string column, and a column of dates
+becomes days only if all its values are dates. Rows without a class are left out before kinds are determined.
 """
 
 from __future__ import annotations
@@ -28,18 +28,21 @@ __all__ = [
 
 
 class MixedColumnsError(ValueError):
-    """Columns hold strings in some batches of a file and other values in others."""
+    """Columns with text in some rows of a file and numbers, dates or booleans in others.
+
+    The file can be read again with these columns as text.
+    """
 
     def __init__(self, file: str, names: Collection[str]) -> None:
-        found = ", ".join(map(repr, sorted(names)))
-        super().__init__(
-            f"{file}: {found} must hold values of one kind, got strings in some rows and other values elsewhere."
-        )
-        self.names = set(names)
+        self.names = sorted(names)
+        super().__init__(f"{file}: text and other values are mixed in {', '.join(map(repr, self.names))}")
 
 
 class FileSource:
-    """Rows of a file as frames of features, class and other columns; every iteration reads the file again."""
+    """Iterable over the rows of a file as frames of features, class and other columns.
+
+    Each iteration reads the file again.
+    """
 
     def __init__(
         self,
@@ -55,12 +58,12 @@ class FileSource:
         self.table = table
         self.columns, self.target, self.others = list(columns), target, list(others)
         self.n_samples = 0  # rows with a class; 0 before the first complete iteration
-        self.n_without_class = 0  # rows that are left out
+        self.n_without_class = 0  # rows without a class, which are left out
         self.dates: list[str] = []  # columns of dates, converted to days
         self.texts = set(texts)  # columns that are read as strings, whatever they look like
         self._n_rows = n_rows
         # Converts the features of a batch, with the number of its first row (from 1) or of each row, to the kinds of a
-        # fitted encoder. By default, the file decides on kinds.
+        # fitted encoder. By default, kinds are determined from the file.
         self._prepare = prepare
 
     def __iter__(self) -> Iterator[Any]:
@@ -71,7 +74,7 @@ class FileSource:
         n_samples = n_without = 0
         for frame in self.table.chunks(self._n_rows, wanted, texts=self.texts, target=self.target, dropped=dropped):
             found = {self.target: _kind(frame[self.target].dropna())}
-            if self._prepare is not None:  # with all rows, which it numbers
+            if self._prepare is not None:  # before rows are left out, because it reports row numbers
                 first = frame.index.to_numpy() + 1 if self.table.is_text else n_samples + n_without + 1
                 prepared = self._prepare(frame[self.columns], first)
                 frame = prepared.assign(**{name: frame[name] for name in (self.target, *self.others)})
@@ -85,22 +88,20 @@ class FileSource:
             n_samples, n_without = n_samples + len(frame), n_without + n_missing
             if not mixed:
                 yield frame
-        if mixed:  # all of them, so that the file is read again once
+        if mixed:  # all mixed columns are reported together, so that the file is read again only once
             is_new = mixed - self.texts
             self.texts |= mixed
             if is_new:
                 raise MixedColumnsError(self.table.name, mixed)
-            raise ValueError(
-                f"{self.table.name}: {min(mixed)!r} holds values of several types. Convert them."
-            )  # as a file declares
+            raise ValueError(f"{self.table.name}: {min(mixed)!r} holds values of several types. Convert them.")
         self.n_samples, self.n_without_class = n_samples, n_without + len(dropped)
         self.dates = [name for name in self.columns if kinds.get(name) == "date"]
 
 
 def read_classified(table: TableFile, columns: Sequence[str], target: str) -> tuple[Any, AnyArray, int, list[str]]:
-    """Read a file into memory: features, classes, number of rows without a class, and columns of dates.
+    """Read a file into memory: features, classes, the number of rows without a class, and the names of date columns.
 
-    Shapes: result classes: (n_samples,). Rows without a class are left out.
+    Rows without a class are left out of the features and the classes, shape (n_samples,).
     """
     dropped: list[int] = []
     frame = table.read([*columns, target], target=target, dropped=dropped)
@@ -169,14 +170,14 @@ def read_table(
 
 
 def warn_of_rows_without_class(name: str, target: str, n_missing: int, n_samples: int) -> None:
-    """Warn of the rows of a file that are left out because they have no class."""
+    """Warn about rows of a file that are left out because they have no class."""
     if n_missing:
         has, are = ("has", "is") if n_missing == 1 else ("have", "are")
         warn(f"{name}: {n_missing:,} of {n_missing + n_samples:,} rows {has} no {target!r} and {are} left out.")
 
 
 def with_class(frame: Any, target: str, name: str) -> tuple[Any, int]:
-    """Return the rows with a class, whose type is that of classes, and how many rows have none."""
+    """Return the rows with a class, converted to a label dtype, and the number of rows without a class."""
     missing = frame[target].isna()
     n_missing = int(missing.sum())
     if n_missing:
@@ -192,7 +193,7 @@ def with_class(frame: Any, target: str, name: str) -> tuple[Any, int]:
             )
         if (np.abs(y) < LARGEST_EXACT).all():  # integers that became floats because values were missing
             y = y.astype(np.int64)
-    elif y.dtype.kind == "O" and any(isinstance(label, bytes) for label in y):
+    elif y.dtype.kind == "O" and any(isinstance(label, bytes) for label in frame[target].unique()):
         raise ValueError(f"{name}: the target {target!r} holds bytes. Decode them to strings.")
     return frame.assign(**{target: y}), n_missing
 

@@ -42,7 +42,7 @@ def find_novelty(encoder: TableEncoder, columns: Table, codes: Codes) -> Novelty
         if bounds is None or encoder.is_discrete_[i]:
             continue
         low, high = (float(bound) for bound in bounds)
-        values = np.asarray(columns[i].numbers(were_numbers=True), np.float64)
+        values = np.asarray(columns[i].numbers(), np.float64)
         is_below, is_above = values < low, values > high
         if low < high:
             lowest, highest = _tails(encoder, i, low, high)

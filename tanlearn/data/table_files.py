@@ -67,7 +67,7 @@ class TableFile:
 
     @property
     def is_text(self) -> bool:
-        """Whether the file is delimited text."""
+        """True if the file is delimited text."""
         return self.format in ("csv", "tsv")
 
     @property
@@ -335,7 +335,8 @@ def _days(series: Any) -> AnyArray | None:
         if not len(present):
             return None
         kind = pd.api.types.infer_dtype(present, skipna=False) if present.dtype.kind in "OU" else ""
-        if kind not in ("date", "datetime") and not (kind == "string" and present.str.fullmatch(_DATE).all()):
+        is_written = kind == "string" and present.iloc[:1].str.fullmatch(_DATE).all()  # most columns end here
+        if kind not in ("date", "datetime") and not (is_written and present.str.fullmatch(_DATE).all()):
             return None
     moments = pd.to_datetime(series, utc=True, errors="coerce", format="ISO8601")
     if moments.isna().sum() > series.isna().sum():  # an invalid date such as 30 February

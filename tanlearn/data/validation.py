@@ -105,7 +105,7 @@ def number_classes(
         place = row if numbers is None else numbers[row]
         raise ValueError(
             f"y holds {label!r} in row {place}, which is not among the classes: {', '.join(map(repr, number))}. "
-            f"Correct it, or fit with rows of it (with partial_fit, name all classes in the first call)."
+            f"Correct it, or fit with rows of this class (with partial_fit, name all classes in the first call)."
         )
     return codes
 

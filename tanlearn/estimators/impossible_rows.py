@@ -57,7 +57,7 @@ def is_impossible(scores: FloatArray) -> IntArray:
 
     Shapes: scores: (n_samples, n_classes); result: (n_samples,).
     """
-    return np.isneginf(scores.max(axis=1, initial=-np.inf))
+    return np.isneginf(scores.max(axis=1))
 
 
 def replace_impossible(scores: FloatArray, prior_scores: Callable[[], FloatArray]) -> FloatArray:

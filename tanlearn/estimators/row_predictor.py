@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from bisect import bisect_left
 from collections import Counter
@@ -121,7 +122,7 @@ class RowPredictor:
             try:
                 codes = [encode(value) for encode, value in zip(self._encoders, row, strict=True)]
                 return self._class_of(np.array(codes, np.intp))
-            except (KeyError, TypeError, ValueError):  # unseen or invalid values: see _encode
+            except (KeyError, OverflowError, TypeError, ValueError):  # unseen, invalid or too large values: see _encode
                 pass
         return self._class_of(self._encode(row))
 
@@ -245,7 +246,8 @@ def _counter(cuts: list[float], missing: int) -> Callable[[Any], int]:
     def count(value: Any) -> int:
         if value is None or value != value:
             return missing
-        if not -_LARGEST < value < _LARGEST:  # infinite, or more than 64 bits
+        # As a Python float: NumPy booleans and float16 do not compare with 64-bit numbers. Strings raise TypeError.
+        if not math.fabs(value) < _LARGEST:  # infinite, or more than 64 bits
             raise ValueError
         return bisect_left(cuts, float(value))
 

@@ -94,7 +94,7 @@ kind            other keys                                       meaning
                                                                  float64, str or bytes
 ``objects``     ``items``: values                                a one-dimensional array of objects
 ``array``       ``member``                                       an array of numbers or strings
-``structure``   ``parents``: an entry, ``cyclic``: bool         int64 of shape (n_features, k), -1 for none, last;
+``structure``   ``parents``: an entry, ``cyclic``: bool          int64 of shape (n_features, k), -1 for none, last;
                                                                  whether a cycle is allowed and present
 ``candidates``  ``parents`` and ``group``: entries,              see :class:`~tanlearn.CandidateSets`; int64
                 ``arborescence``, ``allow_cycles``
@@ -182,8 +182,7 @@ def save(model: Any, path: str | os.PathLike[str], *, counts: bool = False) -> N
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a classifier from a file written by :func:`save`.
 
-    Nothing in the file is executed, and only classes of this library are looked up by name. Import
-    ``tanlearn.baselines`` before you load a model that uses it.
+    Nothing in the file is executed, and only classes of this library are looked up by name.
 
     Parameters
     ----------

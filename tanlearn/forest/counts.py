@@ -77,8 +77,8 @@ class ContextCells:
         context, value = np.divmod(self.keys // self.n_classes, int(self.tables.n_states.max()))
         child = np.searchsorted(self.tables.root, context, side="right") - 1
         n_keys = len(self.tables.contexts.branch) * int(self.tables.n_states.max()) * self.n_classes
-        is_key = (self.keys >= 0) & (self.keys < n_keys)
-        return bool(is_key.all() and (np.diff(self.keys) > 0).all() and (value < self.tables.n_states[child]).all())
+        is_key = (self.keys >= 0) & (self.keys < n_keys) & (value < self.tables.n_states[child])
+        return bool(is_key.all() and (self.keys[1:] > self.keys[:-1]).all())
 
     def smooth(self, smoothing: float) -> ContextTables:
         """Return the smoothed tries of the counts; ``smoothing`` is m of all levels, positive."""

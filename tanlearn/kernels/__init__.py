@@ -1,5 +1,6 @@
-"""The loops: compiled by Numba, and as CUDA text with twins of the same names in ``cuda``.
+"""Inner loops, compiled by Numba for the CPU, with CUDA versions of the same names in ``cuda``.
 
-In: NumPy arrays that the caller has checked, cast and allocated. Out: the last arrays, written in place, or one number.
-A kernel knows arrays alone: no names of columns, no objects, no errors to raise.
+The inputs are NumPy arrays that the caller has validated, cast and allocated. Results are written in place to the last
+arguments, or returned as one number. Kernels use only arrays and numbers; they have no access to column names or
+objects, and raise no exceptions.
 """

@@ -1,4 +1,4 @@
-"""CPU and CUDA behind the same names, so that what is done on both is written once."""
+"""Kernels and array transfers of the CPU and of CUDA with one interface, for code that runs on both."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tanlearn.kernels.cuda import twins
 
 
 class Backend(NamedTuple):
-    """Kernels, and how arrays come to where these work and back; on the CPU arrays are where they are: no copies."""
+    """Kernels of a device and its array functions; on the CPU arrays are passed through without copies."""
 
     kernels: ModuleType
-    put: Callable[..., list[Any]]  # arrays of the host to arrays of the backend
-    get: Callable[[Any], Any]  # and one back
-    assign: Callable[[Any, Any], None]  # to an array of the backend, what one of the host holds
-    empty: Callable[..., Any]  # of a shape and type
+    put: Callable[..., list[Any]]  # host arrays to device arrays
+    get: Callable[[Any], Any]  # a device array to a host array
+    assign: Callable[[Any, Any], None]  # (device array, host array): overwrite in place
+    empty: Callable[..., Any]  # (shape, dtype): uninitialized device array
 
 
 CPU = Backend(
@@ -40,5 +40,5 @@ CUDA = Backend(
 
 
 def backend_of(device: str) -> Backend:
-    """Return what works on ``device``, "cpu" or "cuda"."""
+    """Return the backend of ``device``, "cpu" or "cuda"."""
     return CUDA if device == "cuda" else CPU

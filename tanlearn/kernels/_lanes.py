@@ -1,15 +1,16 @@
-"""Sixteen float32 numbers in one vector register, for loops that a compiler does not vectorise well.
+"""Vector registers of sixteen float32 numbers (lanes), for loops that the compiler does not vectorize well.
 
-LLVM turns a plain loop into vector code of 64 numbers a turn and finishes the rest one by one. Rows of tables are
-shorter than that (``n_classes``, or parent values times classes), so nearly all would be the rest. Kernels that go
-through such rows take them ``LANES`` numbers at a time and read beyond their ends, into the next row or into slack
-that the caller leaves behind the last; what is read there is multiplied by zero or never written. The choice gradient
-of 250 rows of 10 classes in 1,764 tables takes 7.2 ms as a gather of cells, and 0.7 ms so.
+LLVM turns a plain loop into vector code of 64 numbers per iteration and processes the rest one by one. Rows of CPTs are
+shorter than that (``n_classes``, or parent values times classes), so nearly all numbers would be in the rest. Kernels
+that process such rows therefore read ``LANES`` numbers at a time, also beyond the end of a row, into the next row or
+into padding that the caller allocates after the last row. Numbers beyond the end are multiplied by zero or not written.
+The choice gradient of 250 rows of 10 classes in 1,764 CPTs takes 7.2 ms as a gather of entries, and 0.7 ms with lanes.
 
-Inside kernels the functions compile to single instructions; where Numba is switched off their bodies run, on NumPy
-arrays of 16 numbers, and say what they mean. Lanes are added, subtracted, multiplied and divided by lanes; numbers
-join in by ``splat``. Every operation is rounded by itself, but ``multiply_add`` once where the CPU can: a step of
-training is a fifth faster so, and only the CPU decides about it, not what surrounds the loop.
+Inside kernels, each function compiles to a single instruction. With Numba disabled, the Python bodies run on NumPy
+arrays of 16 numbers and serve as reference implementations. The operators +, -, * and / combine lanes with lanes;
+``splat`` converts a number to lanes. Each operation is rounded separately, except that ``multiply_add`` is rounded once
+where the CPU supports it. This makes a training step a fifth faster, and depends only on the CPU, not on the
+surrounding code.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ __all__ = [
     "where_less",
 ]
 
-#: Numbers of the widest vector register in use (512 bits); narrower machines take two or four.
+#: Number of float32 in the widest vector register in use (512 bits); other CPUs use two or four registers.
 LANES = 16
 _REAL, _BITS = ir.FloatType(), ir.IntType(32)
 _VECTOR, _INTEGERS = ir.VectorType(_REAL, LANES), ir.VectorType(_BITS, LANES)
 
 
 class _Lanes(types.Type):
-    """Numba's name for a vector register."""
+    """Numba type of a vector register."""
 
     def __init__(self) -> None:
         super().__init__(name=f"float32x{LANES}")
@@ -70,12 +71,12 @@ class _LanesModel(PrimitiveModel):
 
 
 def padded(length: int) -> int:
-    """Return the least multiple of ``LANES`` that holds so many numbers."""
+    """Return the smallest multiple of ``LANES`` that is at least ``length``."""
     return -(-length // LANES) * LANES
 
 
 def _instruction(result: Any, emit: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Let a function be what ``emit(context, builder, types, *values)`` emits, where Numba is on."""
+    """Compile a function to what ``emit(context, builder, types, *values)`` emits, unless Numba is disabled."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         if config.DISABLE_JIT:
@@ -98,14 +99,14 @@ def _instruction(result: Any, emit: Callable[..., Any]) -> Callable[[Callable[..
 
 
 def _pointer(context: Any, builder: Any, kinds: Any, array: Any, first: Any) -> Any:
-    """Emit the address of a block of a vector."""
+    """Emit the address of the lanes of a vector from position ``first`` on."""
     data = context.make_array(kinds[0])(context, builder, array).data
     return builder.bitcast(builder.gep(data, [first]), _VECTOR.as_pointer())
 
 
 def _emit_load(context: Any, builder: Any, kinds: Any, array: Any, first: Any) -> Any:
     block = builder.load(_pointer(context, builder, kinds, array, first))
-    block.align = 4  # a row may start anywhere
+    block.align = 4  # a row may start at any float32
     return block
 
 
@@ -144,7 +145,7 @@ def _emit_add_up(context: Any, builder: Any, kinds: Any, lanes: Any) -> Any:
 
 
 def _emit_call(name: str) -> Callable[..., Any]:
-    """Return what emits a call of one of LLVM's own functions, lane by lane."""
+    """Return a function that emits a call of an LLVM intrinsic on lanes."""
 
     def emit(context: Any, builder: Any, kinds: Any, *lanes: Any) -> Any:
         kind = ir.FunctionType(_VECTOR, [_VECTOR] * len(lanes))
@@ -188,19 +189,19 @@ def _emit_exponent(context: Any, builder: Any, kinds: Any, lanes: Any) -> Any:
 
 @_instruction(lanes_type, _emit_load)
 def load(array: Any, first: Any) -> Any:
-    """Return the numbers of a vector from ``first`` on."""
+    """Return the ``LANES`` numbers of a vector from position ``first`` on."""
     return array[first : first + LANES].copy()
 
 
 @_instruction(types.none, _emit_store)
 def store(array: Any, first: Any, lanes: Any) -> None:
-    """Write to a vector from ``first`` on."""
+    """Write lanes to a vector from position ``first`` on."""
     array[first : first + LANES] = lanes
 
 
 @_instruction(types.none, _emit_store_first)
 def store_first(array: Any, first: Any, lanes: Any, count: Any) -> None:
-    """Write the first ``count`` lanes to a vector, from ``first`` on."""
+    """Write the first ``count`` lanes to a vector from position ``first`` on."""
     count = min(count, LANES)
     array[first : first + count] = lanes[:count]
 
@@ -213,7 +214,7 @@ def splat(number: Any) -> Any:
 
 @_instruction(types.float32, _emit_add_up)
 def add_up(lanes: Any) -> Any:
-    """Return the sum of all lanes: one half is added to the other, until one number is left."""
+    """Return the sum of all lanes, by repeatedly adding one half to the other."""
     while len(lanes) > 1:
         lanes = lanes[: len(lanes) // 2] + lanes[len(lanes) // 2 :]
     return lanes[0]
@@ -221,66 +222,66 @@ def add_up(lanes: Any) -> Any:
 
 @_instruction(lanes_type, _emit_call("fmuladd"))
 def multiply_add(lanes: Any, factor: Any, summand: Any) -> Any:
-    """Return ``lanes * factor + summand``, rounded once where the CPU has an instruction for it, else twice."""
+    """Return ``lanes * factor + summand``, rounded once on CPUs with such an instruction, otherwise twice."""
     return lanes * factor + summand
 
 
 @_instruction(lanes_type, _emit_call("sqrt"))
 def root(lanes: Any) -> Any:
-    """Return the square root."""
+    """Return the square roots."""
     return np.sqrt(lanes)
 
 
 @_instruction(lanes_type, _emit_call("fabs"))
 def magnitude(lanes: Any) -> Any:
-    """Return the absolute value."""
+    """Return the absolute values."""
     return np.abs(lanes)
 
 
 @_instruction(lanes_type, _emit_call("floor"))
 def floor(lanes: Any) -> Any:
-    """Return the next integer below."""
+    """Return the largest integers not above the lanes."""
     return np.floor(lanes)
 
 
 @_instruction(lanes_type, _emit_call("rint"))
 def nearest(lanes: Any) -> Any:
-    """Return the nearest integer, of two the even one."""
+    """Return the nearest integers, ties to even."""
     return np.rint(lanes)
 
 
 @_instruction(lanes_type, _emit_larger)
 def larger(lanes: Any, other: Any) -> Any:
-    """Return the larger of two in every lane; where compiled, ``other`` for nan."""
+    """Return the larger number of each pair of lanes; compiled code returns ``other`` for nan."""
     return np.maximum(lanes, other)
 
 
 @_instruction(lanes_type, _emit_where_less)
 def where_less(lanes: Any, bound: Any, then: Any, otherwise: Any) -> Any:
-    """Return ``then`` where lanes are less than the bound, else ``otherwise``."""
+    """Return ``then`` where lanes are less than ``bound``, and ``otherwise`` elsewhere."""
     return np.where(lanes < bound, then, otherwise)
 
 
 @_instruction(lanes_type, _emit_scale)
 def scale(lanes: Any, power: Any) -> Any:
-    """Return lanes times 2 to an integer power from -126 to 127."""
+    """Return lanes times two to an integer power from -126 to 127."""
     return lanes * np.float32(2.0) ** power
 
 
 @_instruction(lanes_type, _emit_mantissa)
 def mantissa(lanes: Any) -> Any:
-    """Return the m in [0.5, 1) of positive normal numbers m 2^e."""
+    """Return m in [0.5, 1) of positive normal numbers m 2^e."""
     return np.frexp(lanes)[0]
 
 
 @_instruction(lanes_type, _emit_exponent)
 def exponent(lanes: Any) -> Any:
-    """Return the integer e of positive normal numbers m 2^e, m in [0.5, 1)."""
+    """Return the integer e of positive normal numbers m 2^e, m in [0.5, 1), as float32."""
     return np.frexp(lanes)[1].astype(np.float32)
 
 
 def _arithmetic(symbol: Any, method: str) -> None:
-    """Let lanes be operands."""
+    """Define a binary operator on lanes."""
 
     @infer_global(symbol)
     class _Typing(AbstractTemplate):

@@ -1,14 +1,15 @@
-"""The joint of averaged n-dependence estimators (Webb et al. 2012), counted while it is asked for.
+"""Joint probabilities of averaged n-dependence estimators (Webb et al. 2012), counted at prediction.
 
-An estimator hangs all features on n super-parents s: p(y, x) = p(y, x_s) * product over j of p(x_j | y, x_s). The rows
-that were learnt and those that are asked about are parted side by side, by one super-parent after the other, and parts
-that nobody asks about are dropped at once. What is left of a part is counted, used and forgotten: all sets of four
-features of letter have 298 million cells, and a part needs 3,600.
+In each estimator, all features depend on n super-parents s: p(y, x) = p(y, x_s) * product over j of p(x_j | y, x_s).
+Training rows and query rows are partitioned together by one super-parent after the other, and parts without query rows
+are dropped at once. Each remaining part is counted, used and discarded. CPTs over all sets of four features of letter
+would have 298 million entries, whereas one part needs 3,600.
 """
-# Shapes: N rows learnt, T rows asked about, d features, C classes, P the multiple of LANES that holds C, V values of
-# all features, numbered through, and V once more for "missing"; n super-parents, E estimators, K - 1 features with gaps
-# estimators (E, n): features in rising order; total, exponents (T, C): a joint is total * 2^exponent; n_summed (T,)
-# implied (V, d): the one value of a feature that is learnt beside a value, V where there are more or too few rows
+# Shapes: N training rows, T query rows ("asked"), d features, C classes, P = padded(C), V values of all features,
+# numbered consecutively, where number V is "missing"; n super-parents, E estimators, K - 1 features with missing values
+# estimators (E, n): features in increasing order; total, exponents (T, C): the joint is total * 2^exponent
+# n_summed (T,); implied (V, d): the only value of a feature in training rows with value v, V if there are several or
+# too few rows
 
 from __future__ import annotations
 
@@ -19,71 +20,71 @@ import numpy as np
 from tanlearn.kernels._jit import kernel
 from tanlearn.kernels._lanes import LANES, exponent, load, mantissa, splat, store
 
-#: Least probability: a product with a mantissa is a normal float32.
+#: Smallest probability, such that its product with a mantissa is a normal float32.
 LEAST = 2.0**-120
 
 
 class Rows(NamedTuple):
-    """A table twice: a feature lies side by side, and a row does."""
+    """Encoded rows in two layouts: feature-major and row-major."""
 
-    codes: Any  # (d, N): values of a feature
-    values: Any  # (N, d): numbers of values
+    codes: Any  # uint8 or uint16 (d, N) codes of each feature
+    values: Any  # int32 (N, d) value numbers of each row
 
 
 class Learnt(NamedTuple):
-    """What is counted, and how it is smoothed."""
+    """Training rows and smoothing parameters."""
 
     rows: Any  # Rows
-    y: Any  # (N,)
-    weight: Any  # (N,)
-    n_states: Any  # (d,)
-    start: Any  # (d,): number of a feature's first value
-    missing: Any  # the code of no value
-    known_row: Any  # (d,): where the weight of rows that know a feature stands in `known`, 0 without gaps
-    patterns: Any  # (Q, d): whether rows know a feature
-    pattern_weight: Any  # (Q, C)
-    prior: Any  # (C,): probabilities of classes, or (0,) for those of the rows
-    m: Any  # weight of the uniform distribution in an estimate
-    min_count: Any  # least weight of a part
-    chunk: Any  # factors whose product float32 can hold
+    y: Any  # intp (N,) classes
+    weight: Any  # float64 (N,)
+    n_states: Any  # intp (d,)
+    start: Any  # intp (d,) value number of each feature's first value
+    missing: Any  # int, code of a missing value
+    known_row: Any  # intp (d,) row of `known` for a feature, 0 for features without missing values
+    patterns: Any  # bool (Q, d) distinct patterns of observed features
+    pattern_weight: Any  # float64 (Q, C) weight of the rows of each pattern
+    prior: Any  # float64 (C,) class probabilities, or (0,) for those of the rows
+    m: Any  # float, weight of the uniform distribution in an estimate
+    min_count: Any  # float, minimum weight of a part
+    chunk: Any  # int, number of factors whose product does not underflow in float32
 
 
 class Parts(NamedTuple):
-    """Rows parted by 0, 1, ..., n super-parents, level by level; of every level, the rows of a part lie together."""
+    """Partitions of the rows by 0, 1, ..., n super-parents; the rows of a part are contiguous in its level."""
 
-    rows: Any  # (n + 1, N)
-    asked: Any  # (n + 1, T)
-    first: Any  # (n + 1, T + 1): where the rows of parts begin
-    first_asked: Any  # (n + 1, T + 1)
-    number: Any  # (n + 1,): how many parts there are
-    of_value: Any  # (most values of a feature,): -1 between calls
-    value: Any  # (T,)
-    size: Any  # (T,)
-    size_asked: Any  # (T,)
-    weight: Any  # (T,)
+    rows: Any  # int32 (n + 1, N) numbers of the training rows, part by part
+    asked: Any  # int32 (n + 1, T) numbers of the query rows, part by part
+    first: Any  # intp (n + 1, T + 1) start of each part in rows
+    first_asked: Any  # intp (n + 1, T + 1) start of each part in asked
+    number: Any  # intp (n + 1,) number of parts of each level
+    of_value: Any  # intp (max n_states,) new part of each value; -1 between calls
+    value: Any  # intp (T,) value of each new part
+    size: Any  # intp (T,) number of training rows of each new part, later the write position
+    size_asked: Any  # intp (T,) the same for query rows
+    weight: Any  # float64 (T,) weight of the training rows of each new part
 
 
 class Workspace(NamedTuple):
-    """Counts and probabilities of the part in hand."""
+    """Counts and probabilities of the current part."""
 
-    counts: Any  # ((V + 1) * C,): of a value and class, 0 between calls
-    known: Any  # (K, C): weight of the rows of a class, and of those that know a feature with gaps
-    probability: Any  # ((V + 1) * P,): p(x_j | y, x_s), float32; 1 of "missing"
-    filled: Any  # (V + 1,): the last part whose probabilities a value has
-    children: Any  # (d,)
-    scale: Any  # (C,): what the weight of super-parents and class is multiplied by for p(y, x_s)
-    base: Any  # (C,): p(y, x_s)
-    mantissas: Any  # (P,): float32
-    exponents: Any  # (P,): float32
-    terms: Any  # (C,): the joint, but for the exponents
+    counts: Any  # float64 ((V + 1) * C,) weighted counts [value][class]; 0 between calls
+    known: Any  # float64 (K, C) weight per class of all rows, then of the rows that have a feature with missing values
+    probability: Any  # float32 ((V + 1) * P,) p(x_j | y, x_s) as [value][class]; 1 for "missing"
+    filled: Any  # intp (V + 1,) number of the part for which the probabilities of a value were computed
+    children: Any  # intp (d,) features that are not super-parents
+    scale: Any  # float64 (C,) factor that converts weights of super-parents and class to p(y, x_s)
+    base: Any  # float64 (C,) p(y, x_s)
+    mantissas: Any  # float32 (P,)
+    exponents: Any  # float32 (P,)
+    terms: Any  # float64 (C,) joint without exponents
 
 
 @kernel
 def part_rows(feature, asked_feature, missing, weight, min_count, level, parts):  # type: ignore[no-untyped-def]
-    """Part every part of a level by the values of one more feature.
+    """Split the parts of a level by the values of one more feature, and write the parts of the next level.
 
-    A part is kept if somebody asks about it and it weighs at least ``min_count``. Rows stay in their order, so sums of
-    real weights do not depend on who else asks.
+    A part is kept if it has query rows and training weight of at least ``min_count``. Rows keep their order, so sums of
+    real weights do not depend on the other query rows.
     """
     rows, asked, below = parts.rows[level], parts.asked[level], level + 1
     first, first_asked = parts.first[below], parts.first_asked[below]
@@ -110,7 +111,7 @@ def part_rows(feature, asked_feature, missing, weight, min_count, level, parts):
 
 @kernel
 def _measure(feature, asked_feature, missing, weight, rows, asked, parts):  # type: ignore[no-untyped-def]
-    """Write rows and weights of the values that are asked about, and return how many there are."""
+    """Write sizes and weights of the values that occur in query rows, and return their number."""
     n_values = 0
     for t in asked:
         v = asked_feature[t]
@@ -130,7 +131,7 @@ def _measure(feature, asked_feature, missing, weight, rows, asked, parts):  # ty
 
 @kernel
 def _distribute(feature, missing, rows, of_value, place, out):  # type: ignore[no-untyped-def]
-    """Write the rows of every numbered value from its place on, which moves on."""
+    """Write the rows of each part from its write position on, and advance the positions in place."""
     for r in rows:
         v = feature[r]
         if v != missing:
@@ -142,7 +143,7 @@ def _distribute(feature, missing, rows, of_value, place, out):  # type: ignore[n
 
 @kernel
 def count_part(rows, learnt, counts, known):  # type: ignore[no-untyped-def]
-    """Add the rows of a part to the counts of values and classes, and write the weights that know a feature."""
+    """Add the rows of a part to the counts, and write the weights of the rows with each feature to ``known``."""
     n_classes = known.shape[1]
     for q in range(known.shape[0]):
         for c in range(n_classes):
@@ -163,7 +164,7 @@ def count_part(rows, learnt, counts, known):  # type: ignore[no-untyped-def]
 
 @kernel
 def clear_part(rows, learnt, n_classes, counts):  # type: ignore[no-untyped-def]
-    """Write 0 where the rows of a part were counted: everywhere, if that is less."""
+    """Reset the counts of a part to 0: entry by entry, or the whole array if that is less work."""
     if rows.shape[0] * learnt.n_states.shape[0] > counts.shape[0]:
         for cell in range(counts.shape[0]):
             counts[cell] = 0.0
@@ -176,7 +177,7 @@ def clear_part(rows, learnt, n_classes, counts):  # type: ignore[no-untyped-def]
 
 @kernel
 def _fill_probabilities(asked, asked_values, children, tag, learnt, space):  # type: ignore[no-untyped-def]
-    """Write the probabilities of every value that a part is asked about, or of all, if they are fewer."""
+    """Write the probabilities of the values that the query rows of a part need, or of all values if these are fewer."""
     missing = space.filled.shape[0] - 1
     if asked.shape[0] * children.shape[0] > missing:
         for j in children:
@@ -193,7 +194,7 @@ def _fill_probabilities(asked, asked_values, children, tag, learnt, space):  # t
 
 @kernel
 def _fill(v, j, learnt, space):  # type: ignore[no-untyped-def]
-    """Write p(x_j | y, x_s) = (count + m / n_states) / (known + m) of one value."""
+    """Write p(x_j | y, x_s) = (count + m / n_states) / (known + m) of one value for all classes."""
     n_classes, width = space.known.shape[1], space.mantissas.shape[0]
     out = space.probability[v * width : v * width + n_classes]
     count = space.counts[v * n_classes : (v + 1) * n_classes]
@@ -204,7 +205,7 @@ def _fill(v, j, learnt, space):  # type: ignore[no-untyped-def]
 
 @kernel
 def multiply(values, children, chunk, probability, mantissas, exponents):  # type: ignore[no-untyped-def]
-    """Write the product over children of the probabilities of their values, as mantissas and exponents of classes."""
+    """Write the product over children of the probabilities of their values, as mantissas and exponents per class."""
     width, n_children = mantissas.shape[0], children.shape[0]
     for c in range(0, width, LANES):
         product, power = splat(1.0), splat(0.0)
@@ -219,13 +220,13 @@ def multiply(values, children, chunk, probability, mantissas, exponents):  # typ
 
 @kernel
 def power_of_two(e):  # type: ignore[no-untyped-def]
-    """Return 2^e for an integer up to 0; 0 below the normal numbers."""
+    """Return 2^e for an integer e of at most 0; 0 below the normal numbers."""
     return np.int64((max(e, -1023) + 1023) << 52).view(np.float64)
 
 
 @kernel
 def add_scaled(terms, exponents, total, top):  # type: ignore[no-untyped-def]
-    """Add term * 2^exponent to total * 2^top, class by class, where top is the largest exponent so far."""
+    """Add terms * 2^exponents to total * 2^top in place, per class; ``top`` is the largest exponent so far."""
     for c in range(total.shape[0]):
         e = np.int64(exponents[c])
         above = e - top[c]
@@ -235,7 +236,7 @@ def add_scaled(terms, exponents, total, top):  # type: ignore[no-untyped-def]
 
 @kernel
 def merge_sums(others, other_exponents, other_summed, total, exponents, n_summed):  # type: ignore[no-untyped-def]
-    """Add sums of other estimators."""
+    """Add the sums of other estimators in place."""
     for t in range(total.shape[0]):
         n_summed[t] += other_summed[t]
         add_scaled(others[t], other_exponents[t], total[t], exponents[t])
@@ -243,7 +244,7 @@ def merge_sums(others, other_exponents, other_summed, total, exponents, n_summed
 
 @kernel
 def _scale_classes(parents, learnt, scale):  # type: ignore[no-untyped-def]
-    """Write 1 / (weight that knows all super-parents + m), or with a given prior p(y) / (that of the class + m / C)."""
+    """Write 1 / (N + m), N the weight of rows with all super-parents; with a prior, p(y) / (N_y + m / C)."""
     n_classes, everything = scale.shape[0], learnt.m
     for c in range(n_classes):
         scale[c] = 0.0
@@ -264,11 +265,11 @@ def _scale_classes(parents, learnt, scale):  # type: ignore[no-untyped-def]
 
 @kernel
 def sum_joint(estimators, learnt, asked, parts, space, total, exponents, n_summed):  # type: ignore[no-untyped-def]
-    """Add p(y, x) of every estimator to the rows that its super-parents have a say on, which are counted, too."""
+    """Add p(y, x) of each estimator to the query rows for which it qualifies, and count the estimators of each row."""
     n, tag = estimators.shape[1], 0
     for e in range(estimators.shape[0]):
         parents = estimators[e]
-        kept = 0  # levels that the estimator before has parted already
+        kept = 0  # number of levels that are equal to those of the previous estimator
         while e > 0 and kept < n and parents[kept] == estimators[e - 1, kept]:
             kept += 1
         for level in range(kept, n):
@@ -298,7 +299,7 @@ def sum_joint(estimators, learnt, asked, parts, space, total, exponents, n_summe
 
 @kernel
 def _add_part(rows, those, children, share, tag, learnt, asked, space, total, exponents):  # type: ignore[no-untyped-def]
-    """Count a part, and add the joint of its estimator to the rows that it is asked about."""
+    """Count a part, and add the joint probabilities of its estimator to its query rows."""
     count_part(rows, learnt, space.counts, space.known)
     _fill_probabilities(those, asked.values, children, tag, learnt, space)
     clear_part(rows, learnt, space.scale.shape[0], space.counts)
@@ -313,9 +314,10 @@ def _add_part(rows, those, children, share, tag, learnt, asked, space, total, ex
 
 @kernel
 def find_implied(values, weight, least, seen, implied):  # type: ignore[no-untyped-def]
-    """Write the only value of every feature beside every value that weighs at least ``least``, in rows that know it.
+    """Write the value of each feature that each value implies: the only one that occurs with it in training rows.
 
-    ``seen`` (V,) is scratch. A feature is not implied by its own values.
+    A value must have a weight of at least ``least``. ``seen`` (V,) is scratch. A feature is not implied by its own
+    values.
     """
     missing, d = implied.shape
     for v in range(missing):
@@ -341,7 +343,7 @@ def find_implied(values, weight, least, seen, implied):  # type: ignore[no-untyp
 
 @kernel
 def drop_implied(values, implied, is_dropped):  # type: ignore[no-untyped-def]
-    """Write which values of rows another one implies; of those that imply each other, the first is kept."""
+    """Write which values of rows are implied by another value; of values that imply each other, the first is kept."""
     missing, d = implied.shape
     for t in range(values.shape[0]):
         row, dropped = values[t], is_dropped[t]

@@ -1,13 +1,14 @@
-"""The joint of averaged one-dependence estimators (Webb, Boughton and Wang 2005): a gather each, and their sum.
+"""Joint probabilities of averaged one-dependence estimators (Webb, Boughton and Wang 2005): one gather per estimator.
 
-An estimator hangs all features on one super-parent: log p(y, x) = log p(y, x_i) + sum over j of log p(x_j | y, x_i).
+In each estimator, all features depend on one super-parent: log p(y, x) = log p(y, x_i) + sum over j of log p(x_j | y,
+x_i).
 """
-# Shapes: n samples, d features, E estimators, C classes, V rows of tables (the values of all features, and one more)
-# codes (d, n); start (d + 1,): rows of the first values, then that of the constant feature; is_parent (V,)
-# parents (E, n): row of the estimator's super-parent, -1 where it has no say; children (n, d): start of x_j in a row
-# n_parents (n,): how many features are super-parents
+# Shapes: n samples, d features, E = d + 1 estimators, C classes, V rows (values of all features and the constant one)
+# codes (d, n); start (d + 1,): row of each feature's first value, then that of the constant feature; is_parent (V,)
+# parents (E, n): row of the super-parent's value, -1 if the estimator is not used
+# children (n, d): offset of x_j in a row; n_parents (n,): number of super-parents of each sample
 # log_parent (V * C + LANES,): [x_i][y]; log_child (V * width + LANES,): [x_i][x_j][y], rows of `width` numbers
-# lanes (P,), P the multiple of LANES that holds C: scratch; total (n, C): scratch; scores (n, C)
+# lanes (padded(C),) and total (n, C): scratch; scores (n, C)
 
 from __future__ import annotations
 
@@ -17,16 +18,16 @@ from tanlearn.kernels._jit import kernel
 from tanlearn.kernels._lanes import LANES, load, splat, store
 from tanlearn.kernels.mathematics import exp, log
 
-#: Terms that are summed in float32 before the sum joins the larger ones. The scores of usps (256 features) are so
-#: within 8e-5 of those in float64, at no cost; one sum over all features is within 5e-4.
+#: Number of terms that are summed in float32 before their sum is added to the total. The scores of usps (256 features)
+#: are then within 8e-5 of those in float64, at no cost; with a single sum over all features, they are within 5e-4.
 _CHUNK = 16
 
 
 @kernel
 def pick_rows(codes, start, is_parent, missing, n_classes, parents, children, n_parents):  # type: ignore[no-untyped-def]
-    """Write which rows of the tables samples pick: an estimator a feature, and one of the constant feature.
+    """Write the rows of each sample's values: one estimator per feature, and one for the constant feature.
 
-    This one has a say where no feature may be a super-parent, and its value stands for missing ones.
+    The constant feature is the super-parent of samples without any other, and replaces missing children.
     """
     d, n = codes.shape
     constant = start[d]
@@ -50,8 +51,8 @@ def pick_rows(codes, start, is_parent, missing, n_classes, parents, children, n_
 def log_sum_joint(parents, children, log_parent, log_child, width, lanes, total, scores):  # type: ignore[no-untyped-def]
     """Write the log of the sum over estimators of p(y, x).
 
-    Estimators are the outer loop, because a super-parent has few values: their rows of the table (35 kB each for
-    usps) stay in cache over the samples.
+    Estimators are the outer loop, because a super-parent has few values: their rows (35 kB each for usps) stay in cache
+    for all samples.
     """
     n, n_classes = scores.shape
     for k in range(n):
@@ -73,7 +74,7 @@ def log_sum_joint(parents, children, log_parent, log_child, width, lanes, total,
 
 @kernel
 def _log_joint(parent, children, log_parent, log_child, width, n_classes, lanes):  # type: ignore[no-untyped-def]
-    """Write log p(y, x) of one estimator and one sample; beyond the classes, something."""
+    """Write log p(y, x) of one estimator and one sample to ``lanes``; numbers beyond the classes are undefined."""
     d = children.shape[0]
     table = log_child[parent * width : (parent + 1) * width + LANES]
     for c in range(0, n_classes, LANES):
@@ -88,7 +89,7 @@ def _log_joint(parent, children, log_parent, log_child, width, n_classes, lanes)
 
 @kernel
 def _add(terms, total, top):  # type: ignore[no-untyped-def]
-    """Add exp(terms) to the sum exp(top) * total, where top is the largest term so far."""
+    """Add exp(terms) to the sum exp(top) * total in place; ``top`` is the largest term so far."""
     for c in range(top.shape[0]):
         term = np.float64(terms[c])
         if term > top[c]:

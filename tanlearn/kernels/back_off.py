@@ -1,16 +1,17 @@
-"""Probabilities that back off to fewer parents: hierarchical smoothing, scores, and rows left out of their own counts.
+"""Probabilities that back off to fewer parents: hierarchical smoothing, scores and leave-one-out estimates.
 
     P_j(x | y, p1..pj) = (n + m_j P_{j-1}(x | y, p1..p{j-1})) / (N + m_j),    P_{-1} = 1 / n_states
 
-with n and N of the context of the first j parents: where rows are few, the estimate with one parent less decides. Where
-a context has no row of a class, it is that estimate.
+n and N are counts in the context of the first j parents. With few rows, the estimate with one parent less dominates. If
+a context has no row of a class, P_j = P_{j-1}.
 """
 # Shapes: n rows, d features, C classes, k parents; levels (kernels/contexts.py) have K contexts, R classes, L entries
-# counts (L,), totals (R,): of entries and classes; bounds (k + 2, 3): where those of levels begin
-# m (k + 1,): of the levels; p (L,): probabilities; log_p (L,): logarithms; log_rest (R,): log(m / (N + m)), what values
-# that a class does not have in a context keep of their probability above; root (n_states, C): log P of no parent
-# columns (k + 2, q), order, shared (q,): a family of q rows, as kernels/contexts.py has them; slot (q,): row of
-# chances (s, C), products and scores (G, s, C) that a column has, or -1
+# counts (L,), totals (R,): counts of entries and classes; bounds (k + 2, 3): start of each level's contexts, classes
+# and entries; m (k + 1,): concentration of each level; p (L,): probabilities; log_p (L,): their logarithms
+# log_rest (R,): log(m / (N + m)), the factor of P_{j-1} for values without rows of a class in a context
+# root (n_states, C): log P without parents
+# columns (k + 2, q), order (q,), shared (q,): sorted rows of a family, see kernels/contexts.py
+# slot (q,): row of chances (s, C), products (G, s, C) and scores (G, s, C) for each column, or -1
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from tanlearn.kernels.mathematics import exp, log
 
 @kernel
 def smooth(levels, counts, totals, bounds, m, n_states, p, log_p, log_rest, root):  # type: ignore[no-untyped-def]
-    """Write the probabilities of all levels, and what scores are made of."""
+    """Write the probabilities of all levels, their logarithms, and the factors for values without rows."""
     n_classes = root.shape[1]
     for level in range(m.shape[0]):
         for r in range(bounds[level, 1], bounds[level + 1, 1]):
@@ -43,7 +44,7 @@ def smooth(levels, counts, totals, bounds, m, n_states, p, log_p, log_rest, root
 
 @kernel
 def find(values, first, last, value):  # type: ignore[no-untyped-def]
-    """Return the first place among rising values, from first to last, that holds the value or a larger one."""
+    """Return the first position from ``first`` to ``last`` of increasing values with a value of at least ``value``."""
     while first < last:
         middle = (first + last) // 2
         if values[middle] < value:
@@ -57,9 +58,10 @@ def find(values, first, last, value):  # type: ignore[no-untyped-def]
 def add_log_back_off(  # type: ignore[no-untyped-def]
     codes, first, child, parents, levels, log_p, log_rest, root, missing, row, scores
 ):
-    """Add log P(child | class, parents) of samples, of the longest context that has a row and misses no parent.
+    """Add log P(child | class, parents) of samples, from the longest context that has rows and no missing parent.
 
-    A sample costs the classes that its contexts have seen, and no more. Without its child it adds nothing.
+    The cost per sample is the number of classes that occur in its contexts. A missing child adds nothing. ``row`` (C,)
+    is scratch.
     """
     n, n_classes = scores.shape
     x = codes[child]
@@ -92,7 +94,7 @@ def add_log_back_off(  # type: ignore[no-untyped-def]
 
 @kernel
 def _context_end(first, level, shared):  # type: ignore[no-untyped-def]
-    """Return where the context of a level that begins at a place of the order ends."""
+    """Return the end of the context of a level that begins at position ``first`` of the order."""
     last = first + 1
     while last < shared.shape[0] and shared[last] >= level:
         last += 1
@@ -101,7 +103,7 @@ def _context_end(first, level, shared):  # type: ignore[no-untyped-def]
 
 @kernel
 def _count(columns, order, first, last, weight, cells, totals):  # type: ignore[no-untyped-def]
-    """Add the weights of a context's columns."""
+    """Add the weights of a context's columns to ``cells`` and ``totals``."""
     k = columns.shape[0] - 2
     for q in range(first, last):
         column = order[q]
@@ -112,7 +114,7 @@ def _count(columns, order, first, last, weight, cells, totals):  # type: ignore[
 
 @kernel
 def _clear(columns, order, first, last, cells, totals):  # type: ignore[no-untyped-def]
-    """Make zeros of what a context's columns have added."""
+    """Reset the entries of ``cells`` and ``totals`` that a context's columns have added to."""
     k = columns.shape[0] - 2
     for q in range(first, last):
         x, y = columns[k, order[q]], columns[k + 1, order[q]]
@@ -122,9 +124,9 @@ def _clear(columns, order, first, last, cells, totals):  # type: ignore[no-untyp
 
 @kernel
 def leave_out(columns, order, shared, level, absent, weight, slot, m, cells, totals, chances):  # type: ignore[no-untyped-def]
-    """Replace P(x | y, j - 1 parents) of every sample by that of j parents, the sample left out of its own counts.
+    """Replace P(x | y, j - 1 parents) in ``chances`` by the leave-one-out estimate with j parents, in place.
 
-    Of a row that counts more than once, one is left out. ``absent`` is the value of a missing parent.
+    One row is removed from its own counts, also if its weight is larger. ``absent`` is the value of a missing parent.
     """
     k = columns.shape[0] - 2
     n_classes = totals.shape[0]
@@ -153,9 +155,10 @@ def leave_out(columns, order, shared, level, absent, weight, slot, m, cells, tot
 def multiply_left_out(  # type: ignore[no-untyped-def]
     columns, order, shared, level, absent, weight, slot, m, cells, totals, chances, products
 ):
-    """Multiply by what :func:`leave_out` would make of the chances, for every m of G; chances stay.
+    """Multiply ``products`` by the leave-one-out estimates for each m of G; ``chances`` is unchanged.
 
-    (A logarithm costs as much as five products.) A sample that lacks the parent multiplies by its chance.
+    The estimates are those of :func:`leave_out`. A sample with a missing parent multiplies by its chance. (A logarithm
+    costs as much as five products.)
     """
     k = columns.shape[0] - 2
     n_classes = totals.shape[0]
@@ -187,7 +190,7 @@ def multiply_left_out(  # type: ignore[no-untyped-def]
 
 @kernel
 def start_chances(columns, n_states, slot, chances):  # type: ignore[no-untyped-def]
-    """Write 1 / n_states where a sample has the feature, and 1 where it has not."""
+    """Write 1 / n_states for samples that have the feature, and 1 for the others."""
     chances[:] = 1.0
     for q in range(columns.shape[1]):
         if slot[q] >= 0:
@@ -196,7 +199,7 @@ def start_chances(columns, n_states, slot, chances):  # type: ignore[no-untyped-
 
 @kernel
 def add_logs(chances, scores):  # type: ignore[no-untyped-def]
-    """Add the logarithms of chances."""
+    """Add the logarithms of ``chances`` to ``scores``."""
     for k in range(chances.shape[0]):
         chance, row = chances[k], scores[k]
         for c in range(chance.shape[0]):
@@ -214,7 +217,7 @@ def class_losses(scores, y, weight, losses):  # type: ignore[no-untyped-def]
             for c in range(1, row.shape[0]):
                 if row[c] > row[best]:
                     best = c
-            if row[best] == -np.inf:  # no class is possible: all are as probable
+            if row[best] == -np.inf:  # all classes are impossible, and thus equally probable
                 nats += weight[k] * log(float(row.shape[0]))
             else:
                 total = 0.0

@@ -1,13 +1,13 @@
-"""Pair counts by sets of bits: how many samples of a class two values share is the size of an intersection.
+"""Pair counts with bit sets: the number of samples of a class with two given values is the size of an intersection.
 
-A set holds one bit a sample, class after class, so that one instruction counts 64 samples, or 512 where the machine
-has vectors for it. The sets of all values lie side by side, word by word: the loop runs over values, of which there
-are many, and not over the words of a class, which may be few.
+A set has one bit per sample, ordered by class, so one instruction counts 64 samples, or 512 on machines with suitable
+vector instructions. The sets of all values are interleaved word by word: the inner loop runs over the many values
+instead of the possibly few words of a class.
 """
-# Shapes: n samples, d features, C classes, F packed features, V values that they have together, W words of 64 bits.
-# codes (d, n_all), read from sample `first` on; y (n,); bit (n,): that of every sample; features (F,), ascending
-# start (F + 1,): sets of packed feature p are columns start[p]:start[p + 1]; bits, others (W, V) uint64
-# class_word (C + 1,), even: words of class c are class_word[c]:class_word[c + 1]
+# Shapes: n samples, d features, C classes, F packed features with V values in total, W words of 64 bits
+# codes (d, n_all), read from sample `first` on; y (n,); bit (n,): bit number of each sample; features (F,), increasing
+# start (F + 1,): the sets of packed feature p are columns start[p]:start[p + 1]; bits, others (W, V) uint64
+# class_word (C + 1,), even: the words of class c are class_word[c]:class_word[c + 1]
 # shared (C, values of p, values before p): scratch; pair_offset and counts as in kernels/counts.py
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SUM = np.uint64(0x0101010101010101)
 
 @kernel
 def popcount(x):  # type: ignore[no-untyped-def]
-    """Return the number of ones of a uint64: the idiom that LLVM turns into the machine's own instruction."""
+    """Return the number of ones of a uint64, in a form that LLVM compiles to the population-count instruction."""
     x = x - ((x >> _ONE) & _PAIRS)
     x = (x & _NIBBLES) + ((x >> _TWO) & _NIBBLES)
     x = (x + (x >> _FOUR)) & _BYTES
@@ -37,7 +37,7 @@ def popcount(x):  # type: ignore[no-untyped-def]
 
 @kernel
 def number_samples(y, next_bit, bit):  # type: ignore[no-untyped-def]
-    """Give every sample the next bit of its class; ``next_bit`` (C,) holds the first ones and moves on."""
+    """Write the bit number of each sample, the next one of its class; ``next_bit`` (C,) is advanced in place."""
     for k in range(y.shape[0]):
         bit[k] = next_bit[y[k]]
         next_bit[y[k]] += 1
@@ -45,7 +45,7 @@ def number_samples(y, next_bit, bit):  # type: ignore[no-untyped-def]
 
 @kernel
 def pack_values(codes, first, bit, features, start, bits):  # type: ignore[no-untyped-def]
-    """Add every sample to the set of each of its values; one whose value has no set, or is missing, is in none."""
+    """Add each sample to the sets of its values, except values without a set and missing values."""
     for p in range(features.shape[0]):
         x = codes[features[p]][first : first + bit.shape[0]]
         column, n_sets = start[p], start[p + 1] - start[p]
@@ -56,9 +56,10 @@ def pack_values(codes, first, bit, features, start, bits):  # type: ignore[no-un
 
 @kernel
 def count_shared(bits, column, n_sets, others, width, first, last, counts):  # type: ignore[no-untyped-def]
-    """Write how many samples of words ``first`` to ``last`` sets from ``column`` on share with the first of others.
+    """Write the numbers of samples that sets share with the first ``width`` other sets, in words ``first`` to ``last``.
 
-    Two words at a time: the counters are then read and written half as often (usps: 14 ms -> 11 ms).
+    The sets are ``n_sets`` columns from ``column`` on. Two words are processed at a time, so that the counters are read
+    and written half as often (usps: 14 ms -> 11 ms).
     """
     for x in range(n_sets):
         counts[x][:width] = 0
@@ -74,7 +75,7 @@ def count_shared(bits, column, n_sets, others, width, first, last, counts):  # t
 
 @kernel
 def count_packed_pairs(bits, class_word, p, features, start, n_classes, pair_offset, shared, counts):  # type: ignore[no-untyped-def]
-    """Add the counts of (value of feature p, value of feature q, class) for every packed q < p."""
+    """Add the counts of (value of feature p, value of feature q, class) for each packed feature q < p."""
     width = start[p]
     n_values = start[p + 1] - width
     i = features[p]

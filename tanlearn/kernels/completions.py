@@ -1,10 +1,10 @@
-"""Missing features filled in, one after the other, once they are summed out: the most probable values, or drawn ones.
+"""Imputation of missing features after elimination, with the most probable values or with samples.
 
-Features come back in the reverse of the order in which they were eliminated: then all that a feature is tied to is
-known, and its factors say how probable its values are. Of sums that is the posterior, of maxima the best completion.
+Features are restored in the reverse of the elimination order. All features in the factors of a feature are then known,
+and the factors give the probabilities of its values: after sums the posterior, after maxima the best completion.
 """
-# Shapes: d features, C classes, M cells
-# codes and completed (d, n_all); samples (n,): the columns to do; cells (M,); y (n_all,); row (C,); sample (d,)
+# Shapes: d features, C classes, M parameters
+# codes and completed (d, n_all); samples (n,): columns to process; cells (M,); y (n_all,); row (C,); sample (d,)
 # uniform (n, d); drawn (d, n, C)
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tanlearn.kernels.mathematics import exp
 def most_probable(  # type: ignore[no-untyped-def]
     codes, samples, cells, network, missing, max_width, capacity, y, completed
 ):
-    """Write what samples miss, given their class, or where ``y`` is negative with the most probable class.
+    """Write the most probable missing values given the class; a negative class is replaced by the most probable one.
 
-    Returns how many could be done before one was too large. Of equal classes and values it takes the first.
+    Returns the number of samples processed before one exceeded the capacity. Ties go to the first class and value.
     """
     n_classes = network.offset[0]
     work = new_workspace(network, n_classes, max_width, capacity)
@@ -42,9 +42,9 @@ def most_probable(  # type: ignore[no-untyped-def]
 def sample_completions(  # type: ignore[no-untyped-def]
     codes, samples, cells, network, missing, max_width, capacity, uniform, drawn
 ):
-    """Draw what samples miss, for every class from the posterior given that class, and copy what they have.
+    """Draw missing values from the posterior given each class, and copy observed values.
 
-    The classes share the uniform numbers. Returns how many samples could be done before one was too large.
+    All classes use the same uniform numbers. Returns the number of samples processed before one exceeded the capacity.
     """
     n_classes = drawn.shape[2]
     work = new_workspace(network, n_classes, max_width, capacity)
@@ -61,7 +61,7 @@ def sample_completions(  # type: ignore[no-untyped-def]
 
 @kernel
 def _trace_back(cells, network, c, work, sample):  # type: ignore[no-untyped-def]
-    """Write the best values given the class, those of the last feature to be eliminated first."""
+    """Write the best values given the class, in the reverse of the elimination order."""
     for position in range(network.order.shape[0] - 1, -1, -1):
         v = network.order[position]
         if work.state[v] != ELIMINATED:
@@ -80,7 +80,7 @@ def _trace_back(cells, network, c, work, sample):  # type: ignore[no-untyped-def
 
 @kernel
 def _draw_back(cells, network, uniform, work, drawn):  # type: ignore[no-untyped-def]
-    """Draw values given every class, those of the last feature to be eliminated first."""
+    """Draw values given each class, in the reverse of the elimination order."""
     for position in range(network.order.shape[0] - 1, -1, -1):
         v = network.order[position]
         if work.state[v] != ELIMINATED:
@@ -94,14 +94,14 @@ def _draw_back(cells, network, uniform, work, drawn):  # type: ignore[no-untyped
             left = uniform[v] * weights.sum()
             drawn[v, c] = 0
             for s in range(weights.shape[0]):
-                if weights[s] > 0.0 and left >= 0.0:  # of what is impossible nothing is drawn
+                if weights[s] > 0.0 and left >= 0.0:  # impossible values are never drawn
                     drawn[v, c] = s
                 left -= weights[s]
 
 
 @kernel
 def _weigh(v, c, cells, network, work, weights):  # type: ignore[no-untyped-def]
-    """Write how probable a feature's values are, the best one 1, given a class and the chosen values of the others."""
+    """Write the relative probabilities of a feature's values (1 for the best) given a class and the other values."""
     for s in range(weights.shape[0]):
         weights[s] = work.space[network.belief[v] + s * work.joint.shape[0] + c]
         f = work.head[v]

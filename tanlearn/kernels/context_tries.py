@@ -1,23 +1,27 @@
-"""Families of many parents: probabilities over the contexts that were seen, smoothed from level to level.
+"""Context tries of families with many parents, with probabilities smoothed from level to level.
 
 A context of level j is a set of samples that agree in the first j parents of a family. Its probabilities are those of
-the context that it is part of, corrected by its own counts (hierarchical smoothing),
+the context above, corrected by its own counts (hierarchical smoothing),
 
-    P_j(x | y) = (n(x, y) + m P_j-1(x | y)) / (N(y) + m),
+    P_j(x | y) = (n(x, y) + m P_j-1(x | y)) / (N(y) + m).
 
-so that log P_j is a sum of gains log(P_i / P_i-1) over levels i <= j, and a class that a context has not seen gains
-nothing there. Contexts form a trie: those that a context is split into have numbers one after the other.
+log P_j is therefore a sum of gains log(P_i / P_i-1) over levels i <= j. For a class that does not occur in a context,
+the gain is 0. Contexts form a trie, in which the contexts that split another one are numbered consecutively. Only
+values and classes that occur in a context are stored; "seen" means that they occur in it. The forest
+(``tanlearn/forest``) uses one trie per family and weights the gains of each level.
+
+Reference: Petitjean et al., "Accurate parameter estimation for Bayesian network classifiers using hierarchical
+Dirichlet processes", Machine Learning 107, 2018, section 3.
 """
-# Shapes: n samples, d features, C classes; F families of up to k parents, N contexts of all of them, family after
-# family, that without parents first, level by level; S samples that have the child, of all families one after another.
-# codes (d, n); y (n,); weight (n,); child, root (F,); parents (F, k), -1 for none
-# codes from the number of a feature's values on are missing
-# level (N,); origin (N,): the context that each is part of; the samples of context g are
-# samples[level[g], begin[g]:end[g]], samples (k + 1, S)
-# those that context g is split into are children[g]:children[g + 1], up to the next family's root for the last of a
-# family; branch (N,): the values that they are split by, 0 of a root
-# of every context: its classes at class_start, its child's values at value_start, both ascending; at cell_start its
-# cells [value][class]
+# Shapes: n samples, d features, C classes; F families of up to k parents with N contexts in total, family after family,
+# each level by level from the context without parents (the root) on; S samples with an observed child, for all families
+# codes (d, n), where codes of at least the feature's number of values are missing; y (n,); weight (n,)
+# child, root (F,); parents (F, k), -1 for none
+# level (N,); origin (N,): context above; the samples of context g are samples[level[g], begin[g]:end[g]], (k + 1, S)
+# context g is split into contexts children[g]:children[g + 1] (up to the next family's root for the last context of a
+# family) by the values branch (N,) of the next parent, 0 for a root
+# classes from class_start[g] on and child values from value_start[g] on, both increasing, occur in context g; its
+# cells [value][class] begin at cell_start[g]
 
 from __future__ import annotations
 
@@ -30,32 +34,32 @@ from tanlearn.kernels.back_off import find
 
 
 class Contexts(NamedTuple):
-    """The contexts of a family, or of all families of a network, and what they have seen."""
+    """Contexts of one or more families, with the classes and values that occur in them."""
 
-    children: Any  # (N + 1,)
-    branch: Any  # (N,)
-    class_start: Any  # (N + 1,)
-    classes: Any
-    value_start: Any  # (N + 1,)
-    values: Any
-    cell_start: Any  # (N + 1,)
+    children: Any  # intp (N + 1,) first context that splits this one
+    branch: Any  # uint16 (N,) value of the last parent
+    class_start: Any  # intp (N + 1,) start of the context's classes
+    classes: Any  # uint16 (class_start[N],) classes of each context, increasing
+    value_start: Any  # intp (N + 1,) start of the context's child values
+    values: Any  # uint16 (value_start[N],) child values of each context, increasing
+    cell_start: Any  # intp (N + 1,) start of the context's cells [value][class]
 
 
 class Parts(NamedTuple):
-    """Which samples contexts are of."""
+    """Samples of each context."""
 
-    samples: Any  # (k + 1, S)
-    level: Any  # (N,)
-    origin: Any  # (N,)
-    begin: Any  # (N,)
-    end: Any  # (N,)
+    samples: Any  # int32 (k + 1, S) sample numbers of each level
+    level: Any  # intp (N,) number of parents of the context
+    origin: Any  # intp (N,) context above; a root is its own
+    begin: Any  # intp (N,) start of the context's samples in its level
+    end: Any  # intp (N,) end of them
 
 
 @kernel
 def refine_context(values, n_values, least, g, n_contexts, parts, count, branch):  # type: ignore[no-untyped-def]
-    """Split a context by one more parent; parts of fewer than ``least`` samples are left out. Return the new number.
+    """Split a context by the values of one more parent, and return the new number of contexts.
 
-    count (n_values,) is scratch.
+    Parts of fewer than ``least`` samples are dropped. ``count`` (n_values,) is scratch.
     """
     level, place = parts.level[g] + 1, parts.begin[g]
     samples, out = parts.samples[level - 1], parts.samples[level]
@@ -85,9 +89,9 @@ def refine_context(values, n_values, least, g, n_contexts, parts, count, branch)
 
 @kernel
 def list_context(x, y, g, parts, has_class, has_value, own):  # type: ignore[no-untyped-def]
-    """Write which classes and values a context has seen, and where its cells are to lie; that without parents has all.
+    """Write the classes and values that occur in a context, and the start of its cells; a root gets all of them.
 
-    has_class (C,) and has_value (values of the child,) are False before and after.
+    has_class (C,) and has_value (values of the child,) are scratch, False before and after the call.
     """
     level = parts.level[g]
     samples = parts.samples[level]
@@ -114,9 +118,9 @@ def list_context(x, y, g, parts, has_class, has_value, own):  # type: ignore[no-
 def grow_contexts(  # type: ignore[no-untyped-def]
     codes, n_states, y, child, parents, least, parts, has_class, has_value, count, own, root
 ):
-    """Split the samples of families by their parents, one after the other; return the number of contexts.
+    """Build the tries of families by splitting samples by one parent after the other; return the number of contexts.
 
-    has_class (C,), has_value (most values,), both False, and count (most values,) are scratch.
+    has_class (C,) and has_value (most values,), both False, and count (most values,) are scratch.
     """
     n_contexts = used = 0
     own.class_start[0] = own.value_start[0] = own.cell_start[0] = 0
@@ -144,9 +148,9 @@ def grow_contexts(  # type: ignore[no-untyped-def]
 
 @kernel
 def count_contexts(codes, y, weight, child, root, parts, own, class_place, value_place, cells):  # type: ignore[no-untyped-def]
-    """Write how much the samples of every value and class weigh that a context has seen.
+    """Write the weight of the samples of each value and class in each context.
 
-    own is of just the contexts that there are; class_place (C,) and value_place (most values,) are scratch.
+    ``own`` is trimmed to the existing contexts; class_place (C,) and value_place (most values,) are scratch.
     """
     f = 0
     for g in range(own.branch.shape[0]):
@@ -168,7 +172,7 @@ def count_contexts(codes, y, weight, child, root, parts, own, class_place, value
 
 @kernel
 def smooth_contexts(m, origin, own, class_place, total, cells, ratio, unseen):  # type: ignore[no-untyped-def]
-    """Turn counts of all cells into P_j; write the ratio to P_j-1, and that of the values that a context has not seen.
+    """Replace counts by P_j in place; write the ratios P_j / P_j-1, and that of values that do not occur in a context.
 
     class_place and total (C,) are scratch.
     """
@@ -191,7 +195,7 @@ def smooth_contexts(m, origin, own, class_place, total, cells, ratio, unseen):  
                     cells[q] = (cells[q] + m / values.shape[0]) / total[i]
                     ratio[q] = cells[q]
             continue
-        # What a context has seen, the one that it is part of has seen, too: two ascending lists, one within the other.
+        # The classes and values of a context are sublists of those of the context above, and all lists are increasing.
         place = own.class_start[o]
         for i in range(width):
             while own.classes[place] != classes[i]:
@@ -212,9 +216,9 @@ def smooth_contexts(m, origin, own, class_place, total, cells, ratio, unseen):  
 
 @kernel
 def next_context(children, branch, node, value, stop):  # type: ignore[no-untyped-def]
-    """Return the context that one is split into by a value, or -1 if there is none; its family ends before ``stop``."""
+    """Return the context that splits ``node`` by a value, or -1 if there is none; its family ends before ``stop``."""
     first, end = children[node], min(children[node + 1], stop)
-    node = first + value  # if all values below occur, too
+    node = first + value  # correct if all smaller values occur, too
     if node >= end or branch[node] != value:
         node = find(branch, first, end, value)
         if node == end or branch[node] != value:
@@ -226,9 +230,9 @@ def next_context(children, branch, node, value, stop):  # type: ignore[no-untype
 def list_cells(  # type: ignore[no-untyped-def]
     codes, n_values, y, weight, child, parents, root, stop, children, branch, key_values, n_classes, keys, amounts
 ):
-    """Write the cells of one family that rows are counted in, and their weights; return how many there are.
+    """Write the cells of one family that count each row, with the rows' weights; return their number.
 
-    parents (k,), -1 for none; n_values: of the child; the family's contexts end before stop.
+    parents (k,), -1 for none. n_values is the number of values of the child. The family's contexts end before ``stop``.
     keys, amounts (n * (k + 1),): a key is (context * key_values + value) * n_classes + class.
     """
     n = 0
@@ -252,9 +256,9 @@ def add_context_scores(  # type: ignore[no-untyped-def]
 ):
     """Add the weighted gains of all levels of families to scores (slots, n, C).
 
-    codes (d, n) and n_states (d,): a child that is missing says nothing, and what depends on a parent that is missing,
-    or on a context that was not seen, is left out. root, child (F,) and parents (F, k), -1 for none, are of the
-    families; weight and slot (F, k + 1): of every level of every family, its weight and where its gain goes.
+    A missing child adds nothing. Levels from the first missing parent or absent context on are omitted. codes (d, n);
+    n_states (d,); root, child (F,); parents (F, k), -1 for none; weight and slot (F, k + 1) are the weight of each
+    level of each family, and the scores that its gain is added to.
     """
     n, n_levels, n_classes = codes.shape[1], parents.shape[1] + 1, scores.shape[2]
     for f in range(root.shape[0]):
@@ -266,7 +270,7 @@ def add_context_scores(  # type: ignore[no-untyped-def]
                 continue
             node, is_seen = root[f], True
             out, w, cell = scores[slot[f, 0], r], weight[f, 0], known.cell_start[node] + x[r] * n_classes
-            for c in range(n_classes):  # without parents, all values and classes are there
+            for c in range(n_classes):  # a root contains all values and classes
                 out[c] += w * gain[cell + c]
             for level in range(1, n_levels):
                 if parents[f, level - 1] < 0:

@@ -1,13 +1,19 @@
-"""Families counted over the contexts that rows show: sorted, summed, and level by level with one parent more.
+"""Counts of a family in all parent contexts that occur in the rows, level by level.
 
-A context of level j is a choice of values of a family's first j parents. Rows are sorted by their parents' values, the
-first parent first, so that the rows of a context stand together at every level; what is kept of them grows with the
-rows, whatever the number of values.
+A context of level j is an assignment of values to the first j parents of a family. Rows are sorted by the values of
+their parents, the first parent first, so the rows of a context are contiguous at each level. The contexts form a trie:
+the contexts of level j + 1 that extend a context are numbered consecutively. Memory grows with the number of distinct
+rows, not with the number of possible contexts. Entries of a context are (value, class) pairs that occur in it.
+
+The levels are used by hierarchical smoothing (``back_off.py``) and by hierarchical Dirichlet smoothing
+(``dirichlet.py``, Petitjean et al., "Accurate parameter estimation for Bayesian network classifiers using hierarchical
+Dirichlet processes", Machine Learning 107, 2018).
 """
-# Shapes: n rows, d features, C classes, k parents of the family, m rows that have its child, E different ones of them
-# columns (k + 2, m): values of the parents, the child and the class. Of a missing parent, and of all behind it, the
-#   value is n_states, so that the levels before it still count the row; n_values (k + 2,): states and classes
-# order (m,): of the columns, sorted; shared (m,): by how many first values one equals the one before it
+# Shapes: n rows, d features, C classes, k parents of the family, m rows with an observed child, E distinct ones of them
+# columns (k + 2, m): values of the parents, the child and the class. The value of a missing parent, and of all parents
+#   after it, is n_states, so that the levels before it still count the row; n_values (k + 2,): numbers of values
+# order (m,): column numbers in sorted order
+# shared (m,): number of leading values equal to those of the previous column in the order
 
 from __future__ import annotations
 
@@ -17,36 +23,36 @@ from tanlearn.kernels._jit import kernel
 
 
 class Levels(NamedTuple):
-    """The K contexts of a family, numbered level by level, with R classes and L entries (value, class) in all."""
+    """Trie of the K contexts of a family, numbered level by level, with R (context, class) pairs and L entries."""
 
-    digit: Any  # (K,): value of the last parent of a context
-    child_start: Any  # (K + 1,): where the contexts begin that have one parent more
-    class_start: Any  # (K + 1,): where the classes of a context begin
-    class_id: Any  # (R,): rising
-    class_total: Any  # (R,): their counts
-    entry_start: Any  # (K + 1,): where the entries of a context begin
-    entry_value: Any  # (L,): rising, and of one value
-    entry_class: Any  # (L,): the classes
-    entry_count: Any  # (L,)
-    above: Any  # (L,): the same value and class in the context of one parent less, or -1
-    run: Any  # (L,): the class of the same context
+    digit: Any  # uint16 (K,) value of the last parent of the context
+    child_start: Any  # int32 or int64 (K + 1,) first context with one parent more
+    class_start: Any  # int32 or int64 (K + 1,) first class of the context
+    class_id: Any  # uint16 (R,) classes of each context, increasing
+    class_total: Any  # int64 or float64 (R,) count of the class in the context
+    entry_start: Any  # int32 or int64 (K + 1,) first entry of the context
+    entry_value: Any  # uint16 (L,) child value of the entry, increasing within a context
+    entry_class: Any  # uint16 (L,) class of the entry, increasing within a value
+    entry_count: Any  # int64 or float64 (L,) count of the entry
+    above: Any  # int32 or int64 (L,) entry of the same value and class in the context with one parent less, or -1
+    run: Any  # int32 or int64 (L,) position in class_id of the class of the entry
 
 
 class Scratch(NamedTuple):
-    """What building levels works with."""
+    """Work arrays of :func:`build_levels`."""
 
-    begin: Any  # (K,): first column of a context
-    end: Any  # (K,): and the one after its last
-    cells: Any  # (n_states * C,): zeros
-    totals: Any  # (C,): zeros
-    runs: Any  # (C,)
-    where: Any  # (n_states * C,)
-    touched: Any  # (n_states * C,)
+    begin: Any  # intp (K,) first column of a context
+    end: Any  # intp (K,) end of its columns
+    cells: Any  # dtype of the counts (n_states * C,) counts [value][class]; zeros between contexts
+    totals: Any  # dtype of the counts (C,) counts per class; zeros between contexts
+    runs: Any  # intp (C,) position of each class in class_id
+    where: Any  # intp (n_states * C,) entry of each [value][class] in the context above
+    touched: Any  # intp (n_states * C,) keys value * C + class that occur in the context
 
 
 @kernel
 def family_columns(codes, y, child, parents, n_states, missing, rows, columns):  # type: ignore[no-untyped-def]
-    """Write the values of every row that has the child; return how many there are."""
+    """Write the values of parents, child and class of all rows with an observed child; return their number."""
     k = parents.shape[0]
     x = codes[child]
     m = 0
@@ -73,12 +79,12 @@ def family_columns(codes, y, child, parents, n_states, missing, rows, columns): 
 
 @kernel
 def sort_columns(columns, n_values, order, buffer, start):  # type: ignore[no-untyped-def]
-    """Write the numbers of the columns, sorted by the first value, then the second, and so on; equals as they come."""
+    """Write the column numbers, sorted by the first value, then by the second, and so on (stable radix sort)."""
     m = order.shape[0]
     for q in range(m):
         order[q] = q
     for p in range(columns.shape[0] - 1, -1, -1):
-        column, n = columns[p], n_values[p] + 1  # and one for what is missing
+        column, n = columns[p], n_values[p] + 1  # one more for missing values
         start[: n + 1] = 0
         for q in range(m):
             start[column[q] + 1] += 1
@@ -95,7 +101,7 @@ def sort_columns(columns, n_values, order, buffer, start):  # type: ignore[no-un
 
 @kernel
 def mark_shared(columns, order, shared):  # type: ignore[no-untyped-def]
-    """Write by how many first values every column equals the one before it in the order."""
+    """Write the number of leading values that each column shares with the previous column in the order."""
     if order.shape[0] > 0:
         shared[0] = 0
     for q in range(1, order.shape[0]):
@@ -107,7 +113,7 @@ def mark_shared(columns, order, shared):  # type: ignore[no-untyped-def]
 
 @kernel
 def sum_equal(columns, order, shared, weight, values, counts):  # type: ignore[no-untyped-def]
-    """Write every different column once, in order, and the sum of its weights; return how many there are."""
+    """Write each distinct column once, in order, with the sum of its weights; return the number of distinct columns."""
     n_columns = columns.shape[0]
     n_found = 0
     for q in range(order.shape[0]):
@@ -122,10 +128,10 @@ def sum_equal(columns, order, shared, weight, values, counts):  # type: ignore[n
 
 @kernel
 def build_levels(values, shared, counts, n_values, scratch, levels, sizes):  # type: ignore[no-untyped-def]
-    """Write the contexts of all levels with their counts, and how many contexts, classes and entries each level ends.
+    """Write the contexts of all levels with their counts, and the cumulative numbers of contexts, classes and entries.
 
-    ``values`` (k + 2, E), ``shared`` and ``counts`` are of sorted and different columns, ``sizes`` is (k + 1, 3). The
-    entries of a context are among those of the context above, as its columns are.
+    ``values`` (k + 2, E), ``shared`` (E,) and ``counts`` (E,) are of sorted, distinct columns; ``sizes`` is (k + 1, 3).
+    The entries of a context are a subset of those of the context above, as its rows are.
     """
     k = values.shape[0] - 2
     n_classes = n_values[k + 1]
@@ -143,7 +149,7 @@ def build_levels(values, shared, counts, n_values, scratch, levels, sizes):  # t
                 scratch.where[levels.entry_value[q] * n_classes + levels.entry_class[q]] = q
             levels.child_start[c] = n_contexts
             e = begin[c]
-            while e < end[c] and values[level - 1, e] != n_values[level - 1]:  # the missing ones stand last
+            while e < end[c] and values[level - 1, e] != n_values[level - 1]:  # missing values are last
                 f = e + 1
                 while f < end[c] and shared[f] >= level:
                     f += 1
@@ -161,7 +167,7 @@ def build_levels(values, shared, counts, n_values, scratch, levels, sizes):  # t
 
 @kernel
 def _sum_context(context, values, counts, n_classes, n_runs, n_entries, scratch, levels):  # type: ignore[no-untyped-def]
-    """Write the classes and entries of a context; return how many there are of all contexts so far."""
+    """Write the classes and entries of a context; return the cumulative numbers of classes and entries."""
     k = values.shape[0] - 2
     cells, totals = scratch.cells, scratch.totals
     n_touched = 0

@@ -1,10 +1,10 @@
-"""Counts of class, families and pairs, and what follows from pair counts: conditional mutual information."""
-# Shapes: n samples, d features, C classes, T tables. codes (d, n); y (n,); weight (n,) integer or float
-# counts has the type of weight, so integer weights are counted exactly; tables are laid out as cells are
-# (kernels/scores.py); pair_offset (d * (d - 1) / 2 + 1,): pair (i, j), j < i, is number i (i - 1) / 2 + j
-# margins ((number of values + of the other's values + 1) * C,): scratch of the type of counts
-# samples (s,): numbers of rows that stand value by value; start (k + 1,): where the rows of each value begin
-# cells, sides (K * C,), K the most values, and margins (2 C,): scratch of zeros
+"""Counts of classes, families and pairs, and the conditional mutual information of pair counts."""
+# Shapes: n samples, d features, C classes, T families. codes (d, n); y (n,); weight (n,) integer or float
+# counts has the dtype of weight, so integer weights are counted exactly, and the layout of cells (kernels/scores.py)
+# pair_offset (d * (d - 1) / 2 + 1,): pair (i, j), j < i, is number i (i - 1) / 2 + j
+# margins ((n_values + n_parent + 1) * C,): scratch with the dtype of counts
+# samples (s,): row numbers sorted by value; start (k + 1,): start of the rows of each value
+# cells, sides (K * C,), K the most values, and margins (2 C,) of sparse_information: scratch of zeros
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tanlearn.kernels.scores import family_rows
 
 @kernel
 def count_classes(y, weight, counts):  # type: ignore[no-untyped-def]
-    """Add the weight of every class."""
+    """Add the weight of each sample to the count of its class."""
     for k in range(y.shape[0]):
         counts[y[k]] += weight[k]
 
 
 @kernel
 def count_families(codes, y, weight, child, parents, n_states, offset, missing, rows, counts):  # type: ignore[no-untyped-def]
-    """Add the counts of (child value, parent values, class) of every table; incomplete families are left out."""
+    """Add the counts of (child value, parent values, class) of each family; samples with missing values are omitted."""
     n = y.shape[0]
     n_classes = offset[0]
     for t in range(child.shape[0]):
         table = counts[offset[t] : offset[t + 1]]
-        if parents[t].max() < 0:  # in one loop half of the time, and no memory for rows
+        if parents[t].max() < 0:  # a single loop takes half of the time, and needs no memory for rows
             x = codes[child[t]]
             for k in range(n):
                 if x[k] != missing:
@@ -43,7 +43,7 @@ def count_families(codes, y, weight, child, parents, n_states, offset, missing, 
 
 @kernel
 def add_pair(x, z, y, weight, n_parent, n_classes, missing, table):  # type: ignore[no-untyped-def]
-    """Add the counts of (value of x, value of z, class); samples missing either are left out."""
+    """Add the counts of (value of x, value of z, class); samples with a missing value are omitted."""
     width = n_parent * n_classes
     for k in range(y.shape[0]):
         if x[k] != missing and z[k] != missing:
@@ -52,7 +52,7 @@ def add_pair(x, z, y, weight, n_parent, n_classes, missing, table):  # type: ign
 
 @kernel
 def count_pairs(codes, y, weight, i, others, n_states, n_classes, pair_offset, missing, counts):  # type: ignore[no-untyped-def]
-    """Add the counts of (value of i, value of j, class) for every j of others, j < i."""
+    """Add the counts of (value of i, value of j, class) for each j of others, j < i."""
     for o in range(others.shape[0]):
         j = others[o]
         pair = i * (i - 1) // 2 + j
@@ -62,7 +62,7 @@ def count_pairs(codes, y, weight, i, others, n_states, n_classes, pair_offset, m
 
 @kernel
 def sum_xlogx(values, scale):  # type: ignore[no-untyped-def]
-    """Return the sum of x log x, in units of 1 / scale."""
+    """Return the sum of x log x, as an integer in units of 1 / scale."""
     total = np.int64(0)
     for k in range(values.shape[0]):
         total += xlogx(values[k], scale)
@@ -71,7 +71,7 @@ def sum_xlogx(values, scale):  # type: ignore[no-untyped-def]
 
 @kernel
 def conditional_mutual_information(counts, n_values, n_parent, n_classes, margins):  # type: ignore[no-untyped-def]
-    """Return I(X; Z | C) in nats of the counts [x][z][c]: a sum of n log n over cells and margins.
+    """Return I(X; Z | C) in nats of the counts [x][z][c], a sum of n log n over counts and margins.
 
     I = (sum n_xzc log n_xzc - sum n_xc log n_xc - sum n_zc log n_zc + sum n_c log n_c) / n
     """
@@ -99,7 +99,7 @@ def conditional_mutual_information(counts, n_values, n_parent, n_classes, margin
 
 @kernel
 def pairwise_information(counts, n_states, n_classes, pair_offset, i, margins, information):  # type: ignore[no-untyped-def]
-    """Write I(X_i; X_j | C) for every j < i, in nats."""
+    """Write I(X_i; X_j | C) in nats for each j < i."""
     for j in range(i):
         pair = i * (i - 1) // 2 + j
         table = counts[pair_offset[pair] : pair_offset[pair + 1]]
@@ -110,9 +110,9 @@ def pairwise_information(counts, n_states, n_classes, pair_offset, i, margins, i
 def sparse_information(  # type: ignore[no-untyped-def]
     codes, y, weight, samples, start, others, n_classes, missing, cells, sides, margins, information
 ):
-    """Write I(X; X_j | C) for every j of others, in nats, where a table of X and X_j has more cells than rows fill.
+    """Write I(X; X_j | C) in nats for each j of others, without dense counts, for features with many values.
 
-    Rows are visited one value of X after the other, so that the cells of one value are all that is kept.
+    Rows are visited in order of the values of X, so only the counts of one value of X are held at a time.
     """
     of_value, of_class = margins[:n_classes], margins[n_classes : 2 * n_classes]
     for o in range(others.shape[0]):

@@ -1,4 +1,4 @@
-"""The kernels that are called on either device, by the names that ``cuda/twins.py`` has for their twins."""
+"""CPU kernels that also have a CUDA version of the same name in ``cuda/twins.py``."""
 
 from tanlearn.kernels.adam import adam_step as adam_step
 from tanlearn.kernels.aode import log_sum_joint as log_sum_joint

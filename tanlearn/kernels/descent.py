@@ -1,13 +1,14 @@
-"""The hinge of margins lowered cell by cell: every cell of a table takes the best of some steps, the others standing.
+"""Coordinate descent on the hinge loss of margins: each integer parameter takes the best of some steps in turn.
 
     sum_n p_n max(0, margin + c_ny - c_nk for all classes k other than y_n),    c_nk the sum of magnitudes of a class
 
-The cells of a family, one a class, change the costs of the rows that show its values, and of these one class each.
+The parameters of a family, one per class, affect the rows with the values of the family; each of them affects the cost
+of one class.
 """
-# Shapes: n rows, C classes, N cells, F families with a row, R their rows, S steps; family f is that of the cells
-# cell[f] to cell[f] + C - 1 and of rows[start[f]:start[f + 1]]
+# Shapes: n rows, C classes, N parameters, F families (rows of CPTs) that occur in R rows in total, S steps
+# family f has the parameters cell[f] to cell[f] + C - 1 and the rows rows[start[f]:start[f + 1]]
 # costs (n, C), float64; y (n,); weight (n,); cell (F,), start (F + 1,), rows (R,); steps (S,), magnitudes, lower, upper
-# (N,): whole numbers; cheapest (n,), least, second (n,), losses (S,): scratch
+# (N,): integers; cheapest (n,), least, second (n,), losses (S,): scratch
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from tanlearn.kernels._jit import kernel
 
 @kernel
 def rank_rivals(costs, y, r, cheapest, least, second):  # type: ignore[no-untyped-def]
-    """Write which class other than its own is the cheapest of a row, what it costs, and what the next one does."""
+    """Write the class of lowest cost other than the row's own, its cost, and the second lowest cost."""
     least[r], second[r] = np.inf, np.inf
     for c in range(costs.shape[1]):
         if c == y[r]:
@@ -35,7 +36,7 @@ def descend(  # type: ignore[no-untyped-def]
     y, weight, margin, cell, start, rows, first, last, steps, lower, upper, least_gain, cheapest, least, second, losses,
     costs, magnitudes
 ):  # fmt: skip
-    """Go once through the families from first to last; return how many cells have changed."""
+    """Make one pass through the families from first to last; return the number of changed parameters."""
     n_classes, n_changed = costs.shape[1], 0
     for f in range(first, last):
         for q in range(start[f], start[f + 1]):

@@ -1,12 +1,14 @@
-"""Hierarchical Dirichlet smoothing: how many tables the rows of a context sit at, in expectation.
+"""Hierarchical Dirichlet smoothing: expected numbers of tables in the Chinese restaurant representation.
 
-In the Chinese restaurants of a hierarchical Dirichlet process, n rows of a value of probability p above sit at about
-``c p (psi(c p + n) - psi(c p))`` tables of their context, c its concentration, and the context above counts tables in
-place of rows: a value that is frequent in one context alone says little about others.
+In the Chinese restaurant representation of a hierarchical Dirichlet process, n rows of a value with probability p in
+the context above occupy about ``c p (psi(c p + n) - psi(c p))`` tables of their context with concentration c. The
+context above counts tables instead of rows, so a value that is frequent in a single context has little influence on
+other contexts.
 """
-# Shapes: levels (kernels/contexts.py) of K contexts, R classes of contexts, L entries; k parents
-# own (L,): rows that end at an entry, as they miss the next parent or there is none; counts, tables, p (L,)
-# totals (R,): sums of counts; bounds (k + 2, 3): where levels begin; c (k + 1,): concentrations; sums (k + 1, 2)
+# Shapes: levels (kernels/contexts.py) of K contexts, R (context, class) pairs, L entries; k parents
+# own (L,): rows whose last level is that of the entry, because the next parent is missing or there is none
+# counts, tables, p (L,); totals (R,): sums of counts; bounds (k + 2, 3): start of each level
+# c (k + 1,): concentrations; sums (k + 1, 2)
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tanlearn.kernels.mathematics import log
 
 @kernel
 def digamma_rise(a, n):  # type: ignore[no-untyped-def]
-    """Return psi(a + n) - psi(a) for positive a and n, to 1e-12 of itself."""
+    """Return psi(a + n) - psi(a) for positive a and n, with a relative error of 1e-12."""
     total = 0.0
     while n >= 1.0 and a < 8.0:  # psi(a + 1) - psi(a) = 1 / a
         total += 1.0 / a
@@ -34,7 +36,7 @@ def digamma_rise(a, n):  # type: ignore[no-untyped-def]
 
 @kernel
 def _asymptotic(x):  # type: ignore[no-untyped-def]
-    """Return psi(x) of a number from 8."""
+    """Return psi(x) for x >= 8, by its asymptotic series."""
     r = 1.0 / (x * x)
     series = r * (1.0 / 12.0 - r * (1.0 / 120.0 - r * (1.0 / 252.0 - r * (1.0 / 240.0 - r * (1.0 / 132.0)))))
     return log(x) - 0.5 / x - series
@@ -42,10 +44,10 @@ def _asymptotic(x):  # type: ignore[no-untyped-def]
 
 @kernel
 def seat(levels, bounds, own, c, n_states, p, counts, totals, tables, sums):  # type: ignore[no-untyped-def]
-    """Write counts, their totals and tables from the longest contexts up; add up what concentrations follow from.
+    """Write counts, totals and tables from the longest contexts upwards, and add to ``sums``.
 
-    With ``sums[j]`` the tables of level j, and the sum over its contexts and classes of psi(N + c) - psi(c), the
-    concentration of level j that makes its tables most probable is their ratio.
+    ``sums[j, 0]`` is the number of tables of level j, and ``sums[j, 1]`` the sum of psi(N + c) - psi(c) over its
+    contexts and classes. Their ratio is the concentration that makes the tables of level j most probable.
     """
     counts[:] = own
     totals[:] = 0.0
@@ -63,7 +65,7 @@ def seat(levels, bounds, own, c, n_states, p, counts, totals, tables, sums):  # 
 
 @kernel
 def predict(levels, bounds, c, n_states, counts, totals, p):  # type: ignore[no-untyped-def]
-    """Write the probabilities of all entries, from no parent down."""
+    """Write the probabilities of all entries, from the level without parents downwards."""
     for level in range(c.shape[0]):
         for e in range(bounds[level, 2], bounds[level + 1, 2]):
             above = p[levels.above[e]] if level > 0 else 1.0 / n_states

@@ -1,16 +1,16 @@
-"""Supervised discretisation of one feature: recursive binary cuts of least class entropy with the MDL stop.
+"""Supervised discretization of one feature: recursive binary splits of minimum class entropy with the MDL criterion.
 
-U. Fayyad and K. Irani, "Multi-interval discretization of continuous-valued attributes for classification
-learning", IJCAI 1993, 1022-1027.
+U. Fayyad and K. Irani, "Multi-interval discretization of continuous-valued attributes for classification learning",
+IJCAI 1993, 1022-1027.
 """
 # keys (n,) and spare (n,) of uint64; count (N_DIGITS * 2**DIGIT_BITS,): scratch
-# n samples in increasing order of x (n,), with classes y (n,) and weight (n,); V sets of neighbouring values that no
-# cut can part, from first (V,) to last (V,); E entries (pairs of a set and a class that occurs in it), C classes
+# Shapes: n samples in increasing order of x (n,), with classes y (n,) and weight (n,); C classes; V sets of adjacent
+# values that no cut point separates, from first (V,) to last (V,); E entries (pairs of a set and a class in it)
 # start (V + 1,): the entries of set v are start[v]..start[v + 1] - 1
-# classes (E,), weights (E,): which class an entry counts and how much; is_cut (V - 1,): a cut after set v
-# units (N,): x log x of 0, 1, ..., N - 1 in units of 1 / scale; empty where weights are no whole numbers
+# classes (E,), weights (E,): class and weight of each entry; is_cut (V - 1,): whether there is a cut point after set v
+# units (N,): x log x of 0, 1, ..., N - 1 in units of 1 / scale; empty if weights are not integers
 #
-# Every decision rests on these counts and never on rows, so a row of weight 2 is exactly the row twice.
+# All decisions depend on these counts and not on rows, so a row of weight 2 exactly equals two rows.
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ import numpy as np
 from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.mathematics import log_normal, tabulated_xlogx, xlogx
 
-# A cut must beat the best one so far by this share of n log n. Cuts that mirror each other have equal
-# entropies, which the rounding of weights that are no integers must not order: the lowest wins.
+# A cut point replaces the best one so far only if it is better by this fraction of n log n. Symmetric cut points have
+# equal entropies, whose order must not depend on rounding of real weights. Of equal cut points the lowest is chosen.
 TIE = 1e-12
 LOG_3 = 1.0986122886681098
-#: Keys are sorted by so many digits of so many bits: their counts take 98 kB.
+#: Keys are sorted by N_DIGITS digits of DIGIT_BITS bits; the counts of digits take 98 kB.
 N_DIGITS = 6
 DIGIT_BITS = 11
 _RADIX = 2**DIGIT_BITS
 _DIGIT = np.uint64(_RADIX - 1)
-#: Beyond, 2 is nothing beside 3^k in float64.
+#: From this number of classes on, 3^k - 2 equals 3^k in float64.
 _MOST_CLASSES = 34
 _LARGEST = 2**63 - 1
 
 
 @kernel
 def sort_keys(keys, spare, count):  # type: ignore[no-untyped-def]
-    """Sort keys by their digits, the lowest first; return whether the result is in spare.
+    """Sort keys by their digits, lowest first (radix sort); return whether the result is in ``spare``.
 
-    Digits that all keys share are passed over: of whole and of single-precision numbers these are half of them.
+    Digits that all keys share are skipped: half of the digits of integers and of single-precision numbers.
     """
     n = keys.shape[0]
     count[:] = 0
@@ -66,7 +66,7 @@ def sort_keys(keys, spare, count):  # type: ignore[no-untyped-def]
 
 @kernel
 def merge_runs(x, y, begin, middle, end, out_x, out_y):  # type: ignore[no-untyped-def]
-    """Write the samples of two increasing runs, begin..middle - 1 and middle..end - 1, as one."""
+    """Merge two increasing runs of samples, begin..middle - 1 and middle..end - 1."""
     i, j = begin, middle
     k = begin
     while i < middle and j < end:
@@ -85,17 +85,17 @@ def merge_runs(x, y, begin, middle, end, out_x, out_y):  # type: ignore[no-untyp
 
 @kernel
 def collapse(x, y, weight, joins, slot, first, last, start, classes, weights):  # type: ignore[no-untyped-def]
-    """Sum the weights of every set and class; return the number of sets.
+    """Sum the weights of each set and class; return the number of sets.
 
-    A set is one distinct value or, where ``joins``, a run of values that all belong to one and the same class: sums of
-    whole weights are exact in any order. slot (C,) starts at -1 and remembers the entry of every class.
+    A set is one distinct value or, if ``joins``, a run of values that all have one and the same class: sums of integer
+    weights are exact in any order. slot (C,) must be initialized to -1 and holds the entry of each class.
     """
     n_sets = 0
     n_entries = 0
     for i in range(x.shape[0]):
         c = y[i]
         if i == 0 or x[i] != last[n_sets - 1]:
-            # How many classes the set before has decides when it is complete, which is now.
+            # The previous set is complete now: merge it into the one before if both contain only the same class.
             two_pure = joins and n_sets > 1 and n_entries - start[n_sets - 2] == 2
             if two_pure and classes[n_entries - 1] == classes[n_entries - 2]:
                 n_sets -= 1
@@ -119,11 +119,11 @@ def collapse(x, y, weight, joins, slot, first, last, start, classes, weights):  
 
 @kernel
 def best_cut(start, classes, weights, low, high, scale, units, left, right, terms):  # type: ignore[no-untyped-def]
-    """Return the set of low..high - 1 before which a cut leaves the least class entropy; low if there is none.
+    """Return the set of low..high - 1 before which a cut point gives the lowest class entropy; low if there is none.
 
-    The minimum lies at a boundary point (Theorem 1 of the paper): between two values that do not both belong
-    to one and the same class. |S| E(A, T; S) = sum over sides of (n log n - sum over classes of n_c log n_c), in
-    units of 1 / scale.
+    The minimum is at a boundary point (Theorem 1 of the paper): between two values that do not both have only one and
+    the same class. |S| E(A, T; S) = sum over sides of (n log n - sum over classes of n_c log n_c), in units of 1 /
+    scale.
     """
     left[:] = 0.0
     right[:] = 0.0
@@ -146,7 +146,7 @@ def best_cut(start, classes, weights, low, high, scale, units, left, right, term
             right[c] -= weights[e]
             n_left += weights[e]
             n_right -= weights[e]
-            # The sum of all terms is kept: of integers it is the same as if it were added up anew.
+            # The sum is updated incrementally, which is exact for integers.
             of_classes -= terms[c]
             terms[c] = tabulated_xlogx(left[c], scale, units) + tabulated_xlogx(right[c], scale, units)
             of_classes += terms[c]
@@ -162,7 +162,7 @@ def best_cut(start, classes, weights, low, high, scale, units, left, right, term
 
 @kernel
 def count_set(start, classes, weights, low, high, counts):  # type: ignore[no-untyped-def]
-    """Count the classes of the sets low..high - 1; return their sum."""
+    """Write the class counts of the sets low..high - 1; return their sum."""
     counts[:] = 0.0
     n = 0.0
     for e in range(start[low], start[high]):
@@ -173,7 +173,7 @@ def count_set(start, classes, weights, low, high, counts):  # type: ignore[no-un
 
 @kernel
 def set_entropy(counts, n, scale):  # type: ignore[no-untyped-def]
-    """Return n times the class entropy of counts that sum to n, in units."""
+    """Return n times the class entropy of counts with sum n, in units."""
     units = xlogx(n, scale)
     for c in range(counts.shape[0]):
         units -= xlogx(counts[c], scale)
@@ -192,14 +192,14 @@ def count_present(counts):  # type: ignore[no-untyped-def]
 
 @kernel
 def accept_cut(start, classes, weights, low, cut, high, scale, counts):  # type: ignore[no-untyped-def]
-    """Return whether the MDL principle pays for the cut (the paper's MDLPC criterion).
+    """Return whether the MDL criterion accepts the cut point (MDLPC in the paper).
 
     Gain > log2(N - 1) / N + (log2(3^k - 2) - [k H(S) - k1 H(S1) - k2 H(S2)]) / N, here multiplied by N ln 2.
     """
     n = count_set(start, classes, weights, low, high, counts)
     if n < 2.0 * (
         1.0 - TIE
-    ):  # less than the weight of two rows: nothing to separate, and log(n - 1) < 0 would pay for cuts
+    ):  # less than the weight of two rows cannot be split, and log(n - 1) < 0 would accept any cut point
         return False
     k = count_present(counts)
     units = set_entropy(counts, n, scale)
@@ -216,9 +216,9 @@ def accept_cut(start, classes, weights, low, cut, high, scale, counts):  # type:
 
 @kernel
 def mdlp_cuts(start, classes, weights, n_classes, scale, units, is_cut):  # type: ignore[no-untyped-def]
-    """Mark all accepted cuts in is_cut, which starts False.
+    """Mark all accepted cut points in is_cut, which must be False initially.
 
-    The marks are the stack of the recursion: the open intervals to the right end at the next mark.
+    The marks are the stack of the recursion: each open interval to the right ends at the next mark.
     """
     left = np.empty(n_classes)
     right = np.empty(n_classes)

@@ -1,17 +1,20 @@
-"""Missing features summed out exactly, one after the other, the transpose of that, and what it takes.
+"""Exact marginalization of missing features by bucket elimination (Dechter 1999), with its gradient and its cost.
 
-The families of a sample that miss something are factors over what they miss. Eliminating a feature adds up the factors
-that hold it and sums their exponentials over its values, which leaves a factor over the others (bucket elimination,
-Dechter 1999). On a tree that is the upward pass; more augmenting parents make larger factors. The way back spreads the
-posterior of the last factor over those that it was made of, which gives the expected cells of a sample. (On it values
-are filled in, too: ``completions.py``, which takes maxima in place of sums for the most probable ones.)
+The families of a sample that contain missing features are factors over these features. Eliminating a feature adds up
+the factors that contain it and sums their exponentials over its values, which leaves a factor over the remaining
+features. On a tree this is the upward pass of belief propagation; with more augmenting parents, factors are larger. The
+backward pass distributes the posterior of the last factor over the factors that it was made of, which gives the
+expected indicators of the CPT entries. The same elimination is used for imputation (``completions.py``), with maxima
+instead of sums for the most probable values.
 
-All factors are logarithms. A missing feature may have a thousand children: as probabilities, products of so many would
-underflow, or a value that trails at first and wins in the end would have been lost on the way.
+All factors are logarithms. A missing feature may have a thousand children: products of so many probabilities would
+underflow, and a value with a low probability in the first factors that is most probable in the end would be lost.
+
+Reference: R. Dechter, "Bucket elimination: a unifying framework for reasoning", Artificial Intelligence 113, 1999.
 """
-# Shapes: d features, P the most parents, C classes, M cells, F = 2 d factors, W the most features of a factor
-# codes (d, n_all); samples (n,): the columns to do; scores (n, C); row (C,); n_values (n,)
-# cells (M,): table i, of feature i, starts at offset[i] and has the axes child, parent(s), class
+# Shapes: d features, P the most parents, C classes, M parameters, F = 2 d factors, W the most features of a factor
+# codes (d, n_all); samples (n,): columns to process; scores (n, C); row (C,); n_values (n,)
+# cells (M,): the CPT of feature i starts at offset[i] and has the axes child, parent(s), class
 
 from __future__ import annotations
 
@@ -26,43 +29,43 @@ OBSERVED, ELIMINATED, BARREN = 0, 1, 2
 
 
 class Network(NamedTuple):
-    """Families, and in which order to eliminate their features."""
+    """Families of a network, and the elimination order of its features."""
 
-    parents: Any  # (d, P), -1 for none
-    n_states: Any  # (d,)
-    offset: Any  # (d + 1,)
-    order: Any  # (d,): features as they are eliminated
-    rank: Any  # (d,): its inverse
-    downward: Any  # (d,): parents before children
-    belief: Any  # (d + 1,): where the belief of a feature starts in a workspace
+    parents: Any  # intp (d, P) augmenting parents, -1 for none
+    n_states: Any  # intp (d,)
+    offset: Any  # intp (d + 1,) start of each CPT in cells
+    order: Any  # intp (d,) features in elimination order
+    rank: Any  # intp (d,) position of each feature in order
+    downward: Any  # intp (d,) features, parents before children
+    belief: Any  # intp (d + 1,) start of each feature's belief in Workspace.space
 
 
 class Workspace(NamedTuple):
-    """What is known of the sample in hand. Factor f is over scope[f, :width[f]], features as they are eliminated."""
+    """State of the elimination of the current sample. Factor f is over scope[f, :width[f]], in elimination order."""
 
-    state: Any  # (d,): OBSERVED, ELIMINATED or BARREN
-    is_needed: Any  # (d,): whether a child that is not barren asks for the feature
-    scope: Any  # (F, W)
-    stride: Any  # (F, W): of the features
-    slot: Any  # (F, W): positions of the features in what is left when the first is eliminated
-    width: Any  # (F,)
-    start: Any  # (F,): of the cells, C wide
-    in_space: Any  # (F,): whether they lie in space, or in the tables
-    following: Any  # (F,): next factor with the same first feature, or -1
-    head: Any  # (d,): first factor whose first feature is this one, or -1
-    left: Any  # (d,): where what eliminating a feature leaves starts in space
-    union: Any  # (W,): the features of that
-    digit: Any  # (W,): values of these
-    space: Any  # beliefs, the sums of all factors of one feature alone, then what eliminating left
-    d_space: Any  # like space: posteriors
-    joint: Any  # (C,): of all factors of a feature
-    total: Any  # (C,)
-    log_sum: Any  # (C,)
+    state: Any  # intp (d,) OBSERVED, ELIMINATED or BARREN
+    is_needed: Any  # bool (d,) whether a child that is not barren depends on the feature
+    scope: Any  # intp (F, W) features of each factor
+    stride: Any  # intp (F, W) stride of each feature in the factor
+    slot: Any  # intp (F, W) position of each feature in the factor that remains after elimination of the first
+    width: Any  # intp (F,) number of features of each factor
+    start: Any  # intp (F,) start of the factor's numbers, rows of C
+    in_space: Any  # bool (F,) whether the numbers are in space or in cells
+    following: Any  # intp (F,) next factor with the same first feature, or -1
+    head: Any  # intp (d,) first factor with this first feature, or -1
+    left: Any  # intp (d,) start in space of the factor that elimination of a feature leaves
+    union: Any  # intp (W,) features of the remaining factor
+    digit: Any  # intp (W,) current values of these features
+    space: Any  # float64 (belief[d] + capacity,) beliefs (sums of single-feature factors), then remaining factors
+    d_space: Any  # float64, shape of space: posteriors
+    joint: Any  # float64 (C,) sum of all factors of a feature
+    total: Any  # float64 (C,)
+    log_sum: Any  # float64 (C,)
 
 
 @kernel
 def new_workspace(network, n_classes, max_width, capacity):  # type: ignore[no-untyped-def]
-    """Return the scratch of a thread."""
+    """Allocate the workspace of a thread."""
     d = network.parents.shape[0]
     n_factors = 2 * d
     width = max(max_width, network.parents.shape[1] + 1)  # the features of a family
@@ -93,12 +96,12 @@ def new_workspace(network, n_classes, max_width, capacity):  # type: ignore[no-u
 def eliminate(  # type: ignore[no-untyped-def]
     codes, samples, cells, network, is_normalized, missing, max_width, capacity, reserve, scores
 ):
-    """Write the log joint of samples that miss features; return how many could be done before one was too large.
+    """Write the log joint of samples with missing features; return how many were processed before one was too large.
 
-    Where tables are normalised, a missing feature without observed ones below costs nothing. With a ``reserve``, a
-    feature whose factors would be too large together is taken for as many features as it has factors, each of which
-    knows nothing of the others: that is no longer the log joint. It takes room for a value of each table at most, which
-    are the numbers of the reserve; what is made on the way is overwritten.
+    If CPTs are normalized, a missing feature without observed descendants is skipped. With a ``reserve``, a feature
+    whose factors are too large together is treated as independent copies, one per factor; the result is then no longer
+    the exact log joint. The reserve must hold the factor that each CPT leaves when one of its features is eliminated;
+    intermediate factors are overwritten.
     """
     work = new_workspace(network, scores.shape[1], max_width, capacity + reserve)
     for k in range(samples.shape[0]):
@@ -112,10 +115,10 @@ def eliminate(  # type: ignore[no-untyped-def]
 def eliminate_adjoint(  # type: ignore[no-untyped-def]
     codes, samples, cells, network, is_normalized, missing, max_width, capacity, d_scores, d_cells
 ):
-    """Add the gradient of :func:`eliminate` for the cells; return how many samples could be done.
+    """Add the gradient of :func:`eliminate` with respect to the cells; return how many samples were processed.
 
-    With a one for a class in ``d_scores`` these are the expected indicators of the cells given that class. Families of
-    barren features have none; nor has the gradient, where tables stay normalised.
+    With a one for a class in ``d_scores``, this is the expected indicators of the cells given that class. Families of
+    barren features add nothing; their gradient is zero while CPTs stay normalized.
     """
     n_classes = d_scores.shape[1]
     work = new_workspace(network, n_classes, max_width, capacity)
@@ -134,9 +137,9 @@ def eliminate_adjoint(  # type: ignore[no-untyped-def]
 def count_values(  # type: ignore[no-untyped-def]
     codes, samples, network, n_classes, is_normalized, missing, max_width, capacity, n_values
 ):
-    """Write how many values the eliminated features of each sample take, together with those that they are tied to.
+    """Write the number of values that the eliminated features of each sample have in all of their joint factors.
 
-    Returns how many samples could be counted before one was too large, as :func:`eliminate` does without a reserve.
+    Returns how many samples were processed before one was too large, as in :func:`eliminate` without a reserve.
     """
     work = new_workspace(network, n_classes, max_width, 0)
     first = network.belief[network.order.shape[0]]
@@ -167,7 +170,7 @@ def count_values(  # type: ignore[no-untyped-def]
 
 @kernel
 def _find_states(codes, n, network, is_normalized, missing, work):  # type: ignore[no-untyped-def]
-    """Find out what has to be eliminated, of which nothing is known yet."""
+    """Determine which features are observed, eliminated or barren, and reset the beliefs of eliminated ones."""
     d = network.parents.shape[0]
     work.is_needed[:] = False
     for position in range(d):
@@ -188,7 +191,10 @@ def _find_states(codes, n, network, is_normalized, missing, work):  # type: igno
 
 @kernel
 def open_sample(codes, n, cells, network, is_normalized, missing, work, row):  # type: ignore[no-untyped-def]
-    """Sort the families by what they miss; return the number of factors of more than one feature."""
+    """Create the factors of a sample's families, and add complete families to row; return the number of larger factors.
+
+    Families with one missing feature are added to its belief; only factors of two or more features are counted.
+    """
     n_classes = row.shape[0]
     _find_states(codes, n, network, is_normalized, missing, work)
     row[:] = cells[:n_classes]
@@ -214,12 +220,12 @@ def open_sample(codes, n, cells, network, is_normalized, missing, work, row):  #
 
 @kernel
 def _family(codes, i, n, network, n_classes, f, work):  # type: ignore[no-untyped-def]
-    """Write what a family misses as factor f, in the order of elimination; return where its cells start."""
+    """Write the missing features of a family as factor f, in elimination order; return the start of its numbers."""
     first = network.offset[i]
     stride = n_classes
     width = 0
     n_parents = network.parents.shape[1]
-    for axis in range(n_parents + 1):  # parents first: the last of them varies fastest, the child slowest
+    for axis in range(n_parents + 1):  # parents first: the last parent varies fastest, the child slowest
         j = i if axis == n_parents else network.parents[i, n_parents - 1 - axis]
         if j >= 0:
             if work.state[j] == OBSERVED:
@@ -240,7 +246,7 @@ def _family(codes, i, n, network, n_classes, f, work):  # type: ignore[no-untype
 
 @kernel
 def _file(f, work):  # type: ignore[no-untyped-def]
-    """Put a factor on the list of its first feature."""
+    """Add a factor to the list of its first feature."""
     v = work.scope[f, 0]
     work.following[f] = work.head[v]
     work.head[v] = f
@@ -248,7 +254,7 @@ def _file(f, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def _add(source, first, stride, n_values, n_classes, belief):  # type: ignore[no-untyped-def]
-    """Add a factor of one feature to its belief."""
+    """Add a factor of one feature to the feature's belief."""
     for s in range(n_values):
         values = source[first + s * stride : first + s * stride + n_classes]
         target = belief[s * n_classes : (s + 1) * n_classes]
@@ -258,7 +264,7 @@ def _add(source, first, stride, n_values, n_classes, belief):  # type: ignore[no
 
 @kernel
 def sum_out(cells, network, is_maximum, reserve, n_factors, work, row):  # type: ignore[no-untyped-def]
-    """Sum all missing features out, or take the maximum; return how much of the space that took, or -1 for no room."""
+    """Eliminate all missing features by sums or maxima; return the used length of the space, or -1 if it is short."""
     n_classes = row.shape[0]
     used = network.belief[network.order.shape[0]]
     room = work.space.shape[0] - reserve
@@ -293,7 +299,7 @@ def sum_out(cells, network, is_maximum, reserve, n_factors, work, row):  # type:
 
 @kernel
 def _count_rows(n_left, n_classes, room, network, work):  # type: ignore[no-untyped-def]
-    """Return how many values the features that are left have together, or -1 if there is no room for them."""
+    """Return the number of joint values of the remaining features, or -1 if they exceed the free space."""
     n_rows = 1
     for k in range(n_left):
         if n_rows * n_classes <= room:  # or the product might overflow
@@ -303,7 +309,7 @@ def _count_rows(n_left, n_classes, room, network, work):  # type: ignore[no-unty
 
 @kernel
 def _leave(n_left, start, n_classes, f, network, work):  # type: ignore[no-untyped-def]
-    """Make what is left factor f, whose cells start there in space, the last feature varying fastest."""
+    """Define the remaining factor as factor f, with its numbers from ``start`` in space on, last feature fastest."""
     stride = n_classes
     for k in range(n_left - 1, -1, -1):
         work.scope[f, k] = work.union[k]
@@ -317,11 +323,12 @@ def _leave(n_left, start, n_classes, f, network, work):  # type: ignore[no-untyp
 
 @kernel
 def _take_apart(v, cells, network, used, work, row):  # type: ignore[no-untyped-def]
-    """Sum a feature out of each of its factors by itself; return where the reserve is free from now on.
+    """Eliminate a feature from each of its factors separately; return the start of the free part of the reserve.
 
-    Every factor sees all values equally often, but those of no other feature, which are taken together: so what is left
-    of normalised tables is normalised. What a factor leaves goes to the reserve if it was a table, and else to where
-    the factor is: row r stands before all that is read for the rows behind it.
+    Each factor averages over the values of the feature, independently of the other factors, so factors of normalized
+    CPTs stay normalized. The belief of the feature is summed as a whole. The remaining factor is written to the reserve
+    if the factor was a CPT, and otherwise over the factor itself: row r is written before the position of all numbers
+    that later rows read.
     """
     n_classes = row.shape[0]
     n_values = network.n_states[v]
@@ -355,7 +362,7 @@ def _take_apart(v, cells, network, used, work, row):  # type: ignore[no-untyped-
 
 @kernel
 def _log_sum(source, first, stride, n_values):  # type: ignore[no-untyped-def]
-    """Return the log of the sum of exponentials of numbers that lie a stride apart."""
+    """Return the log of the sum of exponentials of numbers with a stride."""
     largest = -np.inf
     for s in range(n_values):
         largest = max(largest, source[first + s * stride])
@@ -369,7 +376,7 @@ def _log_sum(source, first, stride, n_values):  # type: ignore[no-untyped-def]
 
 @kernel
 def _sum_values(v, cells, network, is_maximum, work, target):  # type: ignore[no-untyped-def]
-    """Write the log of the sum over a feature's values, or the maximum, at the chosen values of the others."""
+    """Write the log of the sum (or the maximum) over a feature's values, at the chosen values of the other features."""
     n_classes = work.joint.shape[0]
     for c in range(n_classes):
         target[c] = -np.inf
@@ -392,9 +399,9 @@ def _sum_values(v, cells, network, is_maximum, work, target):  # type: ignore[no
 
 @kernel
 def unite(v, network, work):  # type: ignore[no-untyped-def]
-    """Write what the factors of a feature leave, in the order of elimination, and the positions of theirs in it.
+    """Write the features that remain after elimination, in elimination order, and their positions for each factor.
 
-    Returns the number of features, or -1 if they are too many.
+    Returns the number of remaining features, or -1 if there are too many.
     """
     n_left = 0
     f = work.head[v]
@@ -425,7 +432,7 @@ def unite(v, network, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def _choose(r, n_left, network, work):  # type: ignore[no-untyped-def]
-    """Write the values that row r of what is left stands for, the last feature varying fastest."""
+    """Write the values of the remaining features for row r, last feature fastest."""
     for k in range(n_left - 1, -1, -1):
         n_values = network.n_states[work.union[k]]
         work.digit[k] = r % n_values
@@ -434,7 +441,7 @@ def _choose(r, n_left, network, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def cell_of(f, s, work):  # type: ignore[no-untyped-def]
-    """Return where a factor has the first feature's value s and the chosen ones of the others."""
+    """Return the position in a factor of its first feature's value s and the chosen values of the others."""
     cell = work.start[f] + s * work.stride[f, 0]
     for k in range(1, work.width[f]):
         cell += work.digit[work.slot[f, k]] * work.stride[f, k]
@@ -443,7 +450,7 @@ def cell_of(f, s, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def join(v, s, cells, network, work):  # type: ignore[no-untyped-def]
-    """Write the sum of all factors of a feature at its value s and the chosen ones of the others."""
+    """Write the sum of all factors of a feature at its value s and the chosen values of the others."""
     joint = work.joint
     n_classes = joint.shape[0]
     first = network.belief[v] + s * n_classes
@@ -459,9 +466,9 @@ def join(v, s, cells, network, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def _spread(cells, network, d_row, used, work, d_cells):  # type: ignore[no-untyped-def]
-    """Write the posteriors of all that was summed out, and add those of the factors that are tables."""
+    """Write the posteriors of all eliminated factors, and add those of CPT factors to the gradient."""
     n_classes = d_row.shape[0]
-    work.d_space[:used] = 0.0  # the whole of it would take 100 us where the room is for a million numbers
+    work.d_space[:used] = 0.0  # clearing all of it would take 100 us for a million numbers
     for position in range(network.order.shape[0] - 1, -1, -1):
         v = network.order[position]
         if work.state[v] != ELIMINATED:
@@ -494,11 +501,11 @@ def _spread(cells, network, d_row, used, work, d_cells):  # type: ignore[no-unty
 
 @kernel
 def _close(codes, n, network, d_row, work, d_cells):  # type: ignore[no-untyped-def]
-    """Add the gradient of the prior and of the families that miss nothing or one feature."""
+    """Add the gradient of the prior and of the families with no or one missing feature."""
     n_classes = d_row.shape[0]
     for c in range(n_classes):
         d_cells[c] += d_row[c]
-    f = work.width.shape[0] - 1  # not in use: there are at most a family and a remainder for every feature but one
+    f = work.width.shape[0] - 1  # unused: there are at most 2 (d - 1) factors, a family and a remainder per feature
     for i in range(network.parents.shape[0]):
         if work.state[i] == BARREN:
             continue

@@ -1,16 +1,17 @@
-"""Cells of a table to codes, block of rows by block of rows, in the order of memory.
+"""Encoding of numeric tables to codes, block of rows by block of rows, in the order of memory.
 
-Tile by tile: rows that lie one behind the other are read so, as steps of whole rows outrun what the processor fetches
-in advance (0.10 s instead of 0.06 for 50 million cells), and turned to columns where the first-level cache holds them.
+The work is done in tiles. Rows that are contiguous in memory are read row by row, because strided access defeats
+hardware prefetching (0.10 s instead of 0.06 s for 50 million values). They are transposed to columns within the
+first-level cache.
 """
-# Shapes: n rows, S columns that are asked for. Cell (row, j) is memory[row * row_step + j * column_step]; memory (m,)
-# is of any type of numbers. chosen (S,): numbers of these columns; target (S,): the rows of codes that are theirs
+# Shapes: n rows, S selected columns. Value (row, j) is memory[row * row_step + j * column_step]; memory (m,) has any
+# numeric dtype. chosen (S,): numbers of the selected columns; target (S,): their rows of codes
 # codes (d, n_all); first and last: the block of rows
-# low and high (S,): whole numbers low, ..., high - 1 have the positions 0, 1, ...; all others high - low, nan one more
-# start (S,) and stop (S,): where each column's table or cuts lie among all. tile (some rows * S,): positions, row by
-# row where rows lie one behind the other, else column by column
-# A missing number is nan. Bounds do not exceed 2^53 where memory is floating or of uint64, which Numba compares with
-# signed integers as floating numbers.
+# low and high (S,): integers low, ..., high - 1 have the positions 0, 1, ...; all others high - low, nan one more
+# start (S,) and stop (S,): range of each column's lookup table or cut points in the concatenated array
+# tile (rows of the tile * S,): positions, row by row if rows are contiguous, otherwise column by column
+# A missing number is nan. Bounds are at most 2^53 for floating-point and uint64 memory, because Numba compares these
+# with signed integers as floating-point numbers.
 
 from __future__ import annotations
 
@@ -18,31 +19,31 @@ import numpy as np
 
 from tanlearn.kernels._jit import kernel
 
-#: Rows a tile, of more than one column: of 50 of eight bytes it takes 25 kB of a first-level cache.
+#: Rows per tile of several columns. For 50 columns of eight bytes, a tile takes 25 kB of the first-level cache.
 TILE = 64
-#: Rows a tile of one column: to begin with a tile takes as long as 100 cells do.
+#: Rows per tile of one column. The overhead of a tile equals 100 values.
 LONG_TILE = 2048
-#: Up to so many cuts, comparing with each of them in registers beats searching, whose branches cannot be foretold: of
-#: 130 cuts, 9 ns a cell instead of 35 (15 with vectors of two).
+#: Up to this number of cut points, comparison with each of them in registers is faster than binary search, whose
+#: branches are unpredictable: for 130 cut points, 9 ns per value instead of 35 (15 with vectors of two).
 _FEW_CUTS = 128
 
 
 @kernel
 def cells_of(memory, row_step, column_step, j, first, last):  # type: ignore[no-untyped-def]
-    """Return the cells of one column in some rows, of which there is one at least."""
+    """Return the values of one column in a nonempty range of rows."""
     begin = first * row_step + j * column_step
     return memory[begin : begin + (last - first - 1) * row_step + 1 : row_step]
 
 
 @kernel
 def lies_in_rows(column_step, chosen):  # type: ignore[no-untyped-def]
-    """Return whether the chosen cells of a row are one run of memory, of several."""
+    """Return whether the chosen values of a row are several contiguous values in memory."""
     return column_step == 1 and chosen.shape[0] > 1 and chosen[-1] - chosen[0] == chosen.shape[0] - 1
 
 
 @kernel
 def find_positions(memory, row_step, column_step, top, bottom, chosen, low, high, tile):  # type: ignore[no-untyped-def]
-    """Write the positions of the cells of the rows of a tile."""
+    """Write the positions of the values of a tile's rows."""
     width = chosen.shape[0]
     length = tile.shape[0] // width
     if lies_in_rows(column_step, chosen):
@@ -60,7 +61,7 @@ def find_positions(memory, row_step, column_step, top, bottom, chosen, low, high
         for s in range(width):
             out = tile[s * length : (s + 1) * length]
             begin = top * row_step + chosen[s] * column_step
-            if row_step == 1:  # vector code, in half the time
+            if row_step == 1:  # vectorized, in half the time
                 column_positions(memory[begin : begin + bottom - top], low[s], high[s], out)
             else:
                 column_positions(cells_of(memory, row_step, column_step, chosen[s], top, bottom), low[s], high[s], out)
@@ -68,7 +69,7 @@ def find_positions(memory, row_step, column_step, top, bottom, chosen, low, high
 
 @kernel
 def column_positions(x, low, high, out):  # type: ignore[no-untyped-def]
-    """Write the positions of the cells of one column."""
+    """Write the positions of the values of one column."""
     for k in range(x.shape[0]):
         value = x[k]
         inside = value >= low and value < high
@@ -88,9 +89,9 @@ def positions_of(tile, s, width, in_rows):  # type: ignore[no-untyped-def]
 def mark_present(  # type: ignore[no-untyped-def]
     memory, row_step, column_step, first, last, chosen, low, high, present
 ):
-    """Mark in present (S, high - low + 2) which positions occur.
+    """Mark the positions that occur in present (S, high - low + 2).
 
-    A mark is only written where there is none, because threads share these arrays, and so lines of their caches.
+    A mark is written only if it is not set, because threads share these arrays and their cache lines.
     """
     width = chosen.shape[0]
     in_rows = lies_in_rows(column_step, chosen)
@@ -111,7 +112,7 @@ def mark_present(  # type: ignore[no-untyped-def]
 def look_up(  # type: ignore[no-untyped-def]
     memory, row_step, column_step, first, last, chosen, target, low, high, start, table, codes
 ):
-    """Write the entry of every cell's position in the column's table."""
+    """Write the code of each value: the entry of its position in the column's lookup table."""
     width = chosen.shape[0]
     in_rows = lies_in_rows(column_step, chosen)
     length = TILE if width > 1 else LONG_TILE
@@ -131,7 +132,7 @@ def look_up(  # type: ignore[no-untyped-def]
 def count_cuts_below(  # type: ignore[no-untyped-def]
     memory, row_step, column_step, first, last, chosen, target, start, stop, cuts, missing, codes
 ):
-    """Write how many cuts, which increase, are less than a number, and missing for nan."""
+    """Write the number of cut points (increasing) below each value, and the code of a missing value for nan."""
     length = TILE if chosen.shape[0] > 1 else LONG_TILE
     numbers, found = np.zeros(length, np.float64), np.zeros(length, np.int64)
     for top in range(first, last, length):
@@ -145,7 +146,7 @@ def count_cuts_below(  # type: ignore[no-untyped-def]
                 found[k] = 0
             if own.shape[0] <= _FEW_CUTS:
                 fours = own.shape[0] // 4 * 4
-                for c in range(0, fours, 4):  # as many at a time, so that counters are read and written less often
+                for c in range(0, fours, 4):  # four at a time, so that counters are read and written less often
                     one, two, three, four = own[c], own[c + 1], own[c + 2], own[c + 3]
                     for k in range(n):
                         x_k = numbers[k]
@@ -171,12 +172,12 @@ def count_cuts_below(  # type: ignore[no-untyped-def]
 
 @kernel
 def mean_of_states(memory, row_step, column_step, j, codes, weight, missing, total, mean):  # type: ignore[no-untyped-def]
-    """Add to total (n_states,) and mean (n_states,), from zero on, the weight and the mean of every state's cells."""
+    """Add the weight and the mean of each state's values to total (n_states,) and mean (n_states,), initially 0."""
     x = cells_of(memory, row_step, column_step, j, 0, codes.shape[0])
     for k in range(codes.shape[0]):
         if codes[k] != missing:
             total[codes[k]] += weight[k]
     for k in range(codes.shape[0]):
         if codes[k] != missing:
-            # Shares first, so that no sum overflows.
+            # Weights are divided first, so that no sum overflows.
             mean[codes[k]] += np.float64(x[k]) * (weight[k] / total[codes[k]])

@@ -1,8 +1,8 @@
-"""Cuts of features: where classes are told apart best, as a tree of one feature would place them, or anywhere."""
-# Shapes: n samples, d features, V values of a feature (at most), C classes, B most intervals.
-# codes (d, n), missing from n_states (d,) on; y, weight, drawn (n,); counts (V, C); units: x log x of whole numbers
-# left, right (C,), first, last, place, gain (B,), reached (V,): scratch; is_cut (V,): after which values there is a cut
-# n_cuts (d,): of every feature, B - 1 at most; quantiles (d, B - 1)
+"""Cut points of features for the networks of a forest: by class entropy, as in a decision tree, or at quantiles."""
+# Shapes: n samples, d features, V the most values of a feature, C classes, B the most intervals
+# codes (d, n), missing from n_states (d,) on; y, weight, drawn (n,); counts (V, C); units: x log x of integers
+# left, right (C,), first, last, place, gain (B,), reached (V,): scratch
+# is_cut (V,): whether there is a cut point after a value; n_cuts (d,): per feature, at most B - 1; quantiles (d, B - 1)
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from tanlearn.kernels.mathematics import tabulated_xlogx
 
 @kernel
 def purest_cut(counts, first, last, scale, units, left, right):  # type: ignore[no-untyped-def]
-    """Return after which of values[first:last] a cut takes most entropy away, and how much; the lowest of equals."""
+    """Return the value in values[first:last] after which a cut point reduces entropy most, and by how much.
+
+    Ties go to the lowest value; -1 and 0 if no cut point reduces the entropy.
+    """
     n_classes = counts.shape[1]
     n_left = n_right = 0
     for c in range(n_classes):
@@ -49,7 +52,7 @@ def purest_cut(counts, first, last, scale, units, left, right):  # type: ignore[
 
 @kernel
 def entropy_cuts(counts, n_cuts, scale, units, left, right, first, last, place, gain, is_cut):  # type: ignore[no-untyped-def]
-    """Write up to so many cuts, each where it takes most entropy away, whatever interval that is in."""
+    """Mark up to n_cuts cut points, each where it reduces entropy most, in any of the intervals so far."""
     first[0], last[0] = 0, counts.shape[0]
     place[0], gain[0] = purest_cut(counts, first[0], last[0], scale, units, left, right)
     for n in range(1, n_cuts + 1):
@@ -68,7 +71,7 @@ def entropy_cuts(counts, n_cuts, scale, units, left, right, first, last, place, 
 
 @kernel
 def quantile_cuts(x, n_values, weight, quantiles, reached, is_cut):  # type: ignore[no-untyped-def]
-    """Write a cut at every quantile of those of a feature's codes that others are above."""
+    """Mark a cut point at each quantile of a feature's codes below its last value."""
     reached[:n_values] = 0.0
     for r in range(x.shape[0]):
         if x[r] < n_values:
@@ -98,9 +101,9 @@ def cut_features(  # type: ignore[no-untyped-def]
     start,
     merged,
 ):
-    """Write which of its merged values every value of a feature becomes, merged[start[i]:start[i] + n_states[i]].
+    """Write the merged value of each value of a feature, merged[start[i]:start[i] + n_states[i]].
 
-    Features without an order keep their values. drawn: how often a sample counts where classes are told apart.
+    Unordered features keep their values. ``drawn`` is the number of times that a sample counts for class entropy.
     """
     counts, left, right, first, last, place, gain, reached, is_cut = scratch
     for i in range(codes.shape[0]):
@@ -124,7 +127,7 @@ def cut_features(  # type: ignore[no-untyped-def]
 
 @kernel
 def merge_codes(codes, n_states, start, merged, out):  # type: ignore[no-untyped-def]
-    """Write what codes become; from n_states on they are missing, and become what comes behind the others."""
+    """Write the merged codes; codes from n_states on are missing, and become the entry after those of all values."""
     for i in range(codes.shape[0]):
         table = merged[start[i] : start[i + 1]]
         last = n_states[i]

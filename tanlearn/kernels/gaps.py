@@ -1,18 +1,21 @@
-"""Missing features of a forest summed out, and the gradient of that: what training asks for, again and again.
+"""Marginalization of missing features in a forest, with gradients, as needed in each training step.
 
-What a row misses falls into components: missing features that edges join. A component knows nothing of a row but the
-values around it, those of the children of its features and of the parent of its topmost one. A missing feature adds up
-the logarithms that these children pick, row of a table by row of a table; the exponentials, of which the largest is 1
-for every class, are summed over its values, and go up to a missing parent or into the log joint. On the way back the
-gradient is spread over the same cells.
+The missing features of a row form components, connected by edges of the forest. A component depends on the row only
+through the values next to it: those of the children of its features and of the parent of its topmost feature. In the
+upward pass, each missing feature sums the log probabilities that its children select. Exponentials, scaled so that the
+largest is 1 per class, are summed over its values, and the result is passed to a missing parent or added to the log
+joint. In the downward pass the gradient is distributed over the same CPT entries (belief propagation; Pearl,
+"Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4).
 
-Only sums are taken of exponentials. Where one is so small that terms could have been lost in it, it is taken again in
-logarithms: a value that trails by far may win in the end. So elimination.py, which takes all of them so, is the oracle.
+Sums are computed from exponentials. A sum so small that terms may have underflowed is recomputed with logarithms,
+because a value with a low probability at first may be most probable in the end. ``elimination.py``, which uses
+logarithms throughout, is the reference implementation.
 """
-# Shapes: d features, C classes, M cells, E events (components with the values around them), P pairs of row and event
-# sample (d,): codes of a row; codes (d, n); start (n,): scratch; row, d_row (C,)
-# cells, probabilities (M,): of feature i from offset[i] on, [child value][parent value][class], logarithms up to 0
-# families (f,): those that a component touches, children before parents; d_cells (M,); scores, d_scores (n or E, C)
+# Shapes: d features, C classes, M parameters, E events (distinct components with the values next to them), P pairs of
+# row and event. sample (d,): codes of a row; codes (d, n); start (n,): scratch; row, d_row (C,)
+# cells (M,): log CPT of feature i from offset[i] on, [child value][parent value][class]; probabilities (M,): exp(cells)
+# families (f,): families that contain missing features of a component, children before parents
+# d_cells (M,); scores, d_scores (n or E, C)
 
 from __future__ import annotations
 
@@ -24,39 +27,39 @@ from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.elimination import BARREN, ELIMINATED, OBSERVED
 from tanlearn.kernels.mathematics import exp, exp_all, log, log_normal
 
-#: Of a sum this large, whose terms are probabilities beside 1, what underflows at 1e-308 is 1e-58.
+#: Smallest sum that is not recomputed with logarithms: terms that underflow at 1e-308 are a fraction of 1e-58 of it.
 _SAFE = 1e-250
 
 
 class Forest(NamedTuple):
-    """Features with a parent each, and where their tables lie."""
+    """Features with at most one augmenting parent, and the positions of their CPTs."""
 
-    parent: Any  # (d,), -1 for none
-    upward: Any  # (d,): children before parents
-    n_states: Any  # (d,)
-    offset: Any  # (d,)
-    belief: Any  # (d + 1,): where what is known of a missing feature starts, C for each of its values
+    parent: Any  # intp (d,) parent of each feature, -1 for none
+    upward: Any  # intp (d,) features, children before parents
+    n_states: Any  # intp (d,)
+    offset: Any  # intp (d,) start of each feature's CPT in cells
+    belief: Any  # intp (d + 1,) start of each feature's belief [value][class] in Work
 
 
 class Work(NamedTuple):
-    """What is known of the missing features in hand, B numbers for all values of all; the scratch of a thread."""
+    """Scratch of a thread for the missing features of one sample; B is the number of values of all features times C."""
 
-    state: Any  # (d,): OBSERVED, ELIMINATED or BARREN
-    families: Any  # (d,)
-    log_belief: Any  # (B,)
-    belief: Any  # (B,): exponentials of these less top
-    d_belief: Any  # (B,): posteriors times gradient
-    message: Any  # (d, W): what a feature has told its missing parent, W the most numbers that one has; not logarithms
-    top: Any  # (d, C)
-    total: Any  # (d, C): of topmost features
-    share: Any  # (W,)
-    is_known: Any  # (d,): whether the probabilities of a table are there
-    probabilities: Any  # (M,)
+    state: Any  # intp (d,) OBSERVED, ELIMINATED or BARREN
+    families: Any  # intp (d,) families with missing features, children before parents
+    log_belief: Any  # float64 (B,) sums of log probabilities from the children
+    belief: Any  # float64 (B,) exp(log_belief - top)
+    d_belief: Any  # float64 (B,) posteriors times gradient
+    message: Any  # float64 (d, W) message to the missing parent [parent value][class], W = max n_states * C
+    top: Any  # float64 (d, C) largest log belief of each class
+    total: Any  # float64 (d, C) sum of the beliefs of topmost features
+    share: Any  # float64 (W,)
+    is_known: Any  # bool (d,) whether the probabilities of a CPT have been computed
+    probabilities: Any  # float64 (M,) exponentials of cells
 
 
 @kernel
 def score_events(forest, cells, samples, sample, pattern, first, families, missing, work, scores):  # type: ignore[no-untyped-def]
-    """Write what components add to the log joint: event e is in row sample[e] of ``samples`` (n, d)."""
+    """Write the contributions of events to the log joint: event e is in row sample[e] of ``samples`` (n, d)."""
     scores[:] = 0.0
     for e in range(scores.shape[0]):
         touched = families[first[pattern[e]] : first[pattern[e] + 1]]
@@ -67,7 +70,7 @@ def score_events(forest, cells, samples, sample, pattern, first, families, missi
 def score_events_adjoint(  # type: ignore[no-untyped-def]
     forest, cells, samples, sample, pattern, first, families, missing, work, d_scores, d_cells
 ):
-    """Add the gradient of :func:`score_events` for the cells."""
+    """Add the gradient of :func:`score_events` with respect to the cells."""
     row = np.empty(d_scores.shape[1])
     for e in range(d_scores.shape[0]):
         touched = families[first[pattern[e]] : first[pattern[e] + 1]]
@@ -77,7 +80,7 @@ def score_events_adjoint(  # type: ignore[no-untyped-def]
 
 @kernel
 def add_events(event_scores, row, event, scores):  # type: ignore[no-untyped-def]
-    """Add to rows what their components are worth: pair p is of row[p] and event[p]."""
+    """Add the contributions of events to rows: pair p is event[p] in row[p]."""
     for p in range(row.shape[0]):
         values, target = event_scores[event[p]], scores[row[p]]
         for c in range(target.shape[0]):
@@ -86,9 +89,9 @@ def add_events(event_scores, row, event, scores):  # type: ignore[no-untyped-def
 
 @kernel
 def score_observed(codes, cells, parent, n_states, offset, missing, start, scores):  # type: ignore[no-untyped-def]
-    """Write the log joint of samples as far as families are observed; behind the cells lie C zeros, for the others.
+    """Write the log joint of the observed families of samples; cells end with C zeros for all other families.
 
-    Without branches, which gaps at random would mislead: 9 -> 3 ns a family.
+    The loops have no branches, which random missing values would make unpredictable: 9 -> 3 ns per family.
     """
     n, n_classes = scores.shape
     nowhere = cells.shape[0] - n_classes
@@ -104,7 +107,7 @@ def score_observed(codes, cells, parent, n_states, offset, missing, start, score
 
 @kernel
 def score_observed_adjoint(codes, d_scores, parent, n_states, offset, missing, start, d_cells):  # type: ignore[no-untyped-def]
-    """Add the transpose of :func:`score_observed` applied to ``d_scores``, and something to the C last of d_cells."""
+    """Add the transpose of :func:`score_observed` applied to ``d_scores``; the last C of d_cells are undefined."""
     n, n_classes = d_scores.shape
     nowhere = d_cells.shape[0] - n_classes
     for k in range(n):
@@ -120,7 +123,7 @@ def score_observed_adjoint(codes, d_scores, parent, n_states, offset, missing, s
 
 @kernel
 def observed_starts(codes, first, i, j, n_states, offset, n_classes, missing, nowhere, start):  # type: ignore[no-untyped-def]
-    """Write where the cells of a family start, ``nowhere`` for samples that miss the feature or its parent."""
+    """Write the start of a family's row of each sample; ``nowhere`` for samples without the feature or its parent."""
     n = start.shape[0]
     x = codes[i][first : first + n]
     if j < 0:
@@ -146,7 +149,7 @@ def order_upward(parent, upward, n_waiting):  # type: ignore[no-untyped-def]
         if n_waiting[i] == 0:
             upward[n_ordered] = i
             n_ordered += 1
-    for position in range(d):  # behind it stands whose children have all been seen
+    for position in range(d):  # append each parent after the last of its children
         j = parent[upward[position]]
         if j >= 0:
             n_waiting[j] -= 1
@@ -157,9 +160,9 @@ def order_upward(parent, upward, n_waiting):  # type: ignore[no-untyped-def]
 
 @kernel
 def find_touched(sample, forest, is_normalized, missing, work):  # type: ignore[no-untyped-def]
-    """Write the families that what a sample misses touches, children before parents; return how many they are.
+    """Write the families that contain missing features of a sample, children before parents; return their number.
 
-    Where tables are normalised, a missing feature without observed ones below costs nothing.
+    If CPTs are normalized, missing features without observed descendants are skipped.
     """
     parent, upward, state, families = forest.parent, forest.upward, work.state, work.families
     d = parent.shape[0]
@@ -186,8 +189,8 @@ def find_touched(sample, forest, is_normalized, missing, work):  # type: ignore[
 
 @kernel
 def go_up(sample, families, forest, cells, missing, work, row):  # type: ignore[no-untyped-def]
-    """Add to the log joint what the missing features of some components come to."""
-    # Every array is taken out of its tuple once: each time costs Numba an atomic increment.
+    """Add the contribution of the missing features of some components to the log joint (upward pass)."""
+    # Each array is read from its tuple once, because each access costs an atomic increment in Numba.
     parent, n_states, offset, start = forest.parent, forest.n_states, forest.offset, forest.belief
     log_belief, beliefs, tops, totals = work.log_belief, work.belief, work.top, work.total
     messages, share, is_known, probabilities = work.message, work.share, work.is_known, work.probabilities
@@ -232,12 +235,12 @@ def go_up(sample, families, forest, cells, missing, work, row):  # type: ignore[
             for c in range(n_classes):
                 total[c] += beliefs[at + x * n_classes + c]
         for c in range(n_classes):
-            row[c] += top[c] + log_normal(max(total[c], 1.0))  # one of the values is 1, or all are impossible
+            row[c] += top[c] + log_normal(max(total[c], 1.0))  # the largest term is 1, unless all are impossible
 
 
 @kernel
 def _scale(log_belief, beliefs, at, n_values, top):  # type: ignore[no-untyped-def]
-    """Write the largest logarithm of every class, and the exponentials of all, less it."""
+    """Write the largest log belief of each class, and the exponentials of all log beliefs minus the largest."""
     n_classes = top.shape[0]
     for c in range(n_classes):
         highest = log_belief[at + c]
@@ -253,7 +256,7 @@ def _scale(log_belief, beliefs, at, n_values, top):  # type: ignore[no-untyped-d
 
 @kernel
 def _repeat(beliefs, at, n_classes, out, width):  # type: ignore[no-untyped-def]
-    """Write the numbers of a value for every value of the parent: one long loop over them is faster than short ones."""
+    """Write the numbers of a value once per parent value, because one long loop is faster than many short ones."""
     for v in range(0, width, n_classes):
         for c in range(n_classes):
             out[v + c] = beliefs[at + c]
@@ -261,7 +264,7 @@ def _repeat(beliefs, at, n_classes, out, width):  # type: ignore[no-untyped-def]
 
 @kernel
 def _send(beliefs, at, n_values, n_classes, probabilities, first, width, message, share):  # type: ignore[no-untyped-def]
-    """Write what a missing child says of the values of its missing parent."""
+    """Write the message of a missing child to its missing parent: the sum over its values."""
     message[:width] = 0.0
     for x in range(n_values):
         _repeat(beliefs, at + x * n_classes, n_classes, share, width)
@@ -272,7 +275,7 @@ def _send(beliefs, at, n_values, n_classes, probabilities, first, width, message
 
 @kernel
 def _receive(log_belief, above, at, n_values, top, cells, first, width, message, share):  # type: ignore[no-untyped-def]
-    """Add the logarithms of that, ``top`` included, to what is known of the parent."""
+    """Add the logarithms of a message, including ``top``, to the log belief of the parent."""
     n_classes = top.shape[0]
     for a in range(width):
         share[a] = log_normal(max(message[a], _SAFE))
@@ -287,7 +290,7 @@ def _receive(log_belief, above, at, n_values, top, cells, first, width, message,
 
 @kernel
 def _log_message(log_belief, at, n_values, n_classes, cells, first, width):  # type: ignore[no-untyped-def]
-    """Return one number of what a child says, by its logarithms."""
+    """Return one number of a message, computed with logarithms."""
     highest = -np.inf
     for x in range(n_values):
         highest = max(highest, log_belief[at + x * n_classes] + cells[first + x * width])
@@ -301,7 +304,7 @@ def _log_message(log_belief, at, n_values, n_classes, cells, first, width):  # t
 
 @kernel
 def go_down(sample, families, forest, cells, missing, d_row, work, d_cells):  # type: ignore[no-untyped-def]
-    """Add the gradient of :func:`go_up`, which has just been called, for the cells."""
+    """Add the gradient of the last call of :func:`go_up` with respect to the cells (downward pass)."""
     parent, n_states, offset, start = forest.parent, forest.n_states, forest.offset, forest.belief
     log_belief, beliefs, d_belief, totals = work.log_belief, work.belief, work.d_belief, work.total
     messages, share, probabilities = work.message, work.share, work.probabilities
@@ -335,7 +338,7 @@ def go_down(sample, families, forest, cells, missing, d_row, work, d_cells):  # 
             width *= n_states[j]
         total = totals[i]
         for c in range(n_classes):
-            d_total = d_row[c] / max(total[c], 1.0)  # where all is impossible there are only zeros to be shared out
+            d_total = d_row[c] / max(total[c], 1.0)  # if all values are impossible, all beliefs are 0
             for x in range(n_values):
                 d_value = d_total * beliefs[at + x * n_classes + c]
                 d_belief[at + x * n_classes + c] = d_value
@@ -346,7 +349,7 @@ def go_down(sample, families, forest, cells, missing, d_row, work, d_cells):  # 
 def _spread(  # type: ignore[no-untyped-def]
     beliefs, at, n_values, n_classes, probabilities, first, width, share, d_belief, d_cells
 ):
-    """Write the gradient for what is known of a missing child of a missing parent, and add that for the table."""
+    """Write the gradient with respect to the belief of a missing child of a missing parent, and add that of its CPT."""
     for x in range(n_values):
         values = probabilities[first + x * width : first + (x + 1) * width]
         target = d_cells[first + x * width : first + (x + 1) * width]
@@ -363,7 +366,7 @@ def _spread(  # type: ignore[no-untyped-def]
 def _spread_logarithms(  # type: ignore[no-untyped-def]
     log_belief, at, n_values, n_classes, cells, first, width, d_number, d_belief, d_cells
 ):
-    """Add the gradient of one number of what a child says, which is possible, by its logarithms."""
+    """Add the gradient of one nonzero number of a message, computed with logarithms."""
     said = _log_message(log_belief, at, n_values, n_classes, cells, first, width)
     for x in range(n_values):
         d_cell = d_number * exp(log_belief[at + x * n_classes] + cells[first + x * width] - said)

@@ -1,9 +1,9 @@
-"""Losses of one row of scores with their gradients, and one compiled entry that selects by number.
+"""Losses of one row of scores with their gradients, and a compiled function that selects a loss by number.
 
-The row functions share one signature, ``(scores, label, p0, p1, p2, d_scores) -> value``, so that a fused
-training kernel can call :func:`row_loss` on a row while it is in cache; a loss ignores the parameters that it
-does not name. All arithmetic stays in the type of the scores: parameters come in that type and constants are
-made in it, because Numba promotes float32 with a Python number to float64.
+The row functions have the same signature, ``(scores, label, p0, p1, p2, d_scores) -> value``, so a fused training
+kernel can call :func:`row_loss` on a row while it is in cache. A loss ignores parameters that it does not name. All
+arithmetic is in the dtype of the scores: parameters are passed in this dtype and constants are converted to it, because
+Numba promotes float32 with a Python number to float64.
 """
 # Shapes: n samples, C >= 2 classes
 # scores, d_scores (n, C), in row functions (C,); y, loss, share (n,); parameters (3,)
@@ -16,9 +16,9 @@ from tanlearn.kernels._jit import kernel
 
 JOINT_NLL, CONDITIONAL_NLL, HINGE_MARGIN, MARGIN, HYBRID, SOFT_HYBRID = range(6)
 
-#: Softmax weights below exp(-43) = 2e-19 are 0. Beside the largest term, 1, they vanish even in float64; in
-#: float32 their squares would be denormal in Adam, and from exp(-87) on the exponential itself is slow (a row of
-#: 26 classes: 290 ns, now 105).
+#: Softmax weights below exp(-43) = 2e-19 are set to 0. Added to the largest term, 1, they are lost even in float64. In
+#: float32 their squares would be denormal in Adam, and below exp(-87) the exponential itself is slow (a row of 26
+#: classes: 290 ns instead of 105).
 LOWEST_EXPONENT = -43.0
 
 
@@ -26,9 +26,9 @@ LOWEST_EXPONENT = -43.0
 def soft_margin(scores, label, left_out, eta, enough, weights):  # type: ignore[no-untyped-def]
     """Return s_label - (1/eta) log sum_{c != left_out} exp(eta s_c), and write the softmax of that sum.
 
-    Differences to the largest score come first, so -30,000 keeps its digits in float32; equal scores differ
-    by 0 even if both are -inf, so that classes which are all impossible tie like any other equal scores. A
-    margin that is certainly ``enough`` is left at its lower bound, with weights 0: no exponentials needed.
+    The largest score is subtracted first, so scores of -30,000 keep their digits in float32. Equal scores differ by 0
+    even if both are -inf, so classes that are all impossible tie like any other equal scores. If the margin is
+    certainly at least ``enough``, its lower bound is returned with weights 0, without exponentials.
     """
     zero = scores.dtype.type(0)
     lowest = scores.dtype.type(LOWEST_EXPONENT)
@@ -44,7 +44,7 @@ def soft_margin(scores, label, left_out, eta, enough, weights):  # type: ignore[
     total = zero
     for c in range(scores.shape[0]):
         exponent = zero if scores[c] == top or c == left_out else eta * (scores[c] - top)
-        weight = math.exp(max(exponent, lowest))  # in this order nan stays nan
+        weight = math.exp(max(exponent, lowest))  # this order of arguments propagates nan
         weights[c] = zero if exponent <= lowest or c == left_out else weight
         total += weights[c]
     for c in range(scores.shape[0]):
@@ -72,7 +72,7 @@ def conditional_nll_row(scores, label, p0, p1, p2, d_scores):  # type: ignore[no
 
 @kernel
 def hinge_margin_row(scores, label, p0, gamma, eta, d_scores):  # type: ignore[no-untyped-def]
-    """Return max(0, gamma - d) of the soft margin d."""
+    """Return max(0, gamma - d) for the soft margin d."""
     value = gamma - soft_margin(scores, label, label, eta, gamma, d_scores)
     if value <= 0:
         for c in range(scores.shape[0]):
@@ -84,7 +84,7 @@ def hinge_margin_row(scores, label, p0, gamma, eta, d_scores):  # type: ignore[n
 
 @kernel
 def margin_row(scores, label, scale, kappa, eta, d_scores):  # type: ignore[no-untyped-def]
-    """Return -h(scale d) of the soft margin d, where h is the smooth hinge of half-width kappa."""
+    """Return -h(scale d) for the soft margin d, where h is the smooth hinge of half-width kappa."""
     one = scores.dtype.type(1)
     position = scale * soft_margin(scores, label, label, eta, scores.dtype.type(math.inf), d_scores)
     below = one - position
@@ -118,12 +118,12 @@ def hybrid_row(scores, label, trade_off, gamma, eta, d_scores):  # type: ignore[
 @kernel
 def soft_hybrid_row(scores, label, trade_off, gamma, eta, d_scores):  # type: ignore[no-untyped-def]
     """Return -s_y + trade_off (1/eta) log(1 + exp(eta (gamma - d)))."""
-    if trade_off == 0:  # as in the hybrid loss
+    if trade_off == 0:  # 0 times an infinite term would be nan, as in the hybrid loss
         return joint_nll_row(scores, label, trade_off, gamma, eta, d_scores)
     zero, one = scores.dtype.type(0), scores.dtype.type(1)
     d = soft_margin(scores, label, label, eta, scores.dtype.type(math.inf), d_scores)
     shortfall = eta * (gamma - d)
-    small = math.exp(-abs(shortfall))  # the exponential that cannot overflow
+    small = math.exp(-abs(shortfall))  # cannot overflow
     value = trade_off * (max(shortfall, zero) + math.log1p(small)) / eta - scores[label]
     slope = trade_off * (one if shortfall > zero else small) / (one + small)
     for c in range(scores.shape[0]):
@@ -134,7 +134,7 @@ def soft_hybrid_row(scores, label, trade_off, gamma, eta, d_scores):  # type: ig
 
 @kernel
 def row_loss(kind, scores, label, p0, p1, p2, d_scores):  # type: ignore[no-untyped-def]
-    """Return the loss of one row and write its gradient; the kind is one of the six numbers above."""
+    """Return the loss of one row and write its gradient; ``kind`` is one of the six constants above."""
     if kind == JOINT_NLL:
         return joint_nll_row(scores, label, p0, p1, p2, d_scores)
     if kind == CONDITIONAL_NLL:
@@ -150,7 +150,7 @@ def row_loss(kind, scores, label, p0, p1, p2, d_scores):  # type: ignore[no-unty
 
 @kernel
 def loss_rows(kind, parameters, scores, y, loss, d_scores):  # type: ignore[no-untyped-def]
-    """Write every row's loss and gradient; return the first row whose class does not exist, or -1."""
+    """Write the loss and gradient of each row; return the first row with an invalid class, or -1."""
     for i in range(scores.shape[0]):
         if y[i] < 0 or y[i] >= scores.shape[1]:
             return i
@@ -160,7 +160,7 @@ def loss_rows(kind, parameters, scores, y, loss, d_scores):  # type: ignore[no-u
 
 @kernel
 def weigh_rows(share, d_scores):  # type: ignore[no-untyped-def]
-    """Multiply every row of gradients with the row's share of the mean."""
+    """Multiply the gradient of each row by the row's weight in the mean, in place."""
     for i in range(d_scores.shape[0]):
         row, weight = d_scores[i], share[i]
         for c in range(row.shape[0]):

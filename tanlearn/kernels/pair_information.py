@@ -1,11 +1,11 @@
-"""Conditional mutual information of pairs of features whose counts are kept for no longer than it takes.
+"""Conditional mutual information of pairs of features, whose counts are kept only as long as needed.
 
-Sums of ``xlogx`` are sums of integers, so in whatever order the cells of a pair are found, the information of integer
-counts is, to the last bit, what ``conditional_mutual_information`` makes of its table.
+Sums of ``xlogx`` are sums of integers, so the order in which the counts of a pair are visited does not matter. For
+integer weights the result is bit-identical to that of ``conditional_mutual_information``.
 """
 # Shapes: n samples, d features, C classes, W words of bits (kernels/bits.py). codes (d, n); y (n,); weight (n,)
-# A feature of k values has sets of samples of all of them if samples miss it, else of all but the last, which has what
-# remains: those of feature f of a tile are columns start[f]:start[f + 1].
+# A feature has one bit set per value if some samples miss it, and otherwise one per value except the last, whose set
+# is the complement. The sets of feature f of a tile are columns start[f]:start[f + 1].
 # is_wanted, information (rows, columns): of features and others
 # margins ((values of both + 1) * C,), counts (values of one * values of the other * C,): scratch
 
@@ -22,40 +22,40 @@ from tanlearn.kernels.mathematics import nats, tabulated_xlogx, unit_scale, xlog
 
 
 class Tile(NamedTuple):
-    """Features whose sets of samples are in the cache together; F of them with V sets."""
+    """Group of features whose bit sets fit in the cache together: F features with V sets."""
 
-    bits: Any  # (W, V) uint64
-    start: Any  # (F + 1,)
-    n_states: Any  # (F,)
-    sizes: Any  # (C, V): samples in every set
-    own_units: Any  # (F,): sum of x log x over values and classes of a feature that no sample misses
-    place: Any  # (F,): their rows or columns of information
+    bits: Any  # uint64 (W, V) bit sets
+    start: Any  # intp (F + 1,) first set of each feature
+    n_states: Any  # intp (F,)
+    sizes: Any  # int64 (C, V) number of samples of each class in each set
+    own_units: Any  # int64 (F,) sum of x log x over values and classes, for features without missing values
+    place: Any  # intp (F,) row or column of each feature in information
 
 
 class Classes(NamedTuple):
-    """Samples of every class, and x log x of numbers of samples."""
+    """Number of samples of each class, and x log x of integers."""
 
-    word: Any  # (C + 1,): those of class c are in words word[c]:word[c + 1]
-    size: Any  # (C,)
-    scales: Any  # (L,), ascending powers of two; the first is that of all samples
-    units: Any  # (L, M): x log x of 0 to M - 1, in units of 1 / scales[l]
+    word: Any  # intp (C + 1,) the samples of class c are in words word[c]:word[c + 1]
+    size: Any  # int64 (C,) number of samples
+    scales: Any  # float64 (L,) increasing powers of two; the first is that of all samples
+    units: Any  # int64 (L, M) x log x of 0 to M - 1, in units of 1 / scales[l]
 
 
 class Scratch(NamedTuple):
-    """Integers that two tiles need while they meet, for up to K values."""
+    """Work arrays for a pair of tiles whose features have up to K values."""
 
-    shared: Any  # (C, K, V)
-    rest: Any  # (V,)
-    cells: Any  # (V,)
-    lasts: Any  # (F,)
-    totals: Any  # (F,)
-    counts: Any  # (K * K * C,)
-    margins: Any  # ((2 K + 1) * C,)
+    shared: Any  # int64 (C, K, V) number of common samples
+    rest: Any  # int64 (V,)
+    cells: Any  # int64 (V,)
+    lasts: Any  # int64 (F,)
+    totals: Any  # int64 (F,)
+    counts: Any  # int64 (K * K * C,)
+    margins: Any  # int64 ((2 K + 1) * C,)
 
 
 @kernel
 def sum_own_units(start, sizes, classes, own_units):  # type: ignore[no-untyped-def]
-    """Write the sum of x log x over the values and classes of every feature, as if no sample missed it."""
+    """Write the sum of x log x over the values and classes of each feature, as if it had no missing values."""
     scale, row = classes.scales[0], classes.units[0]
     for f in range(own_units.shape[0]):
         total = np.int64(0)
@@ -70,10 +70,10 @@ def sum_own_units(start, sizes, classes, own_units):  # type: ignore[no-untyped-
 
 @kernel
 def add_xlogx(values, largest, scale, row, totals):  # type: ignore[no-untyped-def]
-    """Add x log x of every value up to a largest one, in units of 1 / scale; all from the table if it is that long."""
+    """Add x log x of each value in units of 1 / scale; from the lookup table if ``largest`` is within it."""
     if largest < row.shape[0]:
         for k in range(values.shape[0]):
-            totals[k] += row[np.uint64(values[k])]  # vector code, as no sign is asked for
+            totals[k] += row[np.uint64(values[k])]  # unsigned indices, so that the loop is vectorized
     else:
         for k in range(values.shape[0]):
             totals[k] += xlogx(values[k], scale)
@@ -81,9 +81,10 @@ def add_xlogx(values, largest, scale, row, totals):  # type: ignore[no-untyped-d
 
 @kernel
 def sum_cell_units(shared, tile, f, other, n_others, classes, rest, lasts, cells, totals):  # type: ignore[no-untyped-def]
-    """Write the sum of x log x over the cells of a feature and each of some others, as if no sample missed any.
+    """Write the sum of x log x over the joint counts of a feature and each of some others, as if none was ever missing.
 
-    Of pairs of sets only; the cells of a last value are what remains. All others at once, as they are few cells each.
+    Only pairs of sets are counted; the counts of last values follow by subtraction. All other features are processed
+    together, because each has few counts.
     """
     scale, row = classes.scales[0], classes.units[0]
     start, width = other.start, other.start[n_others]
@@ -97,7 +98,7 @@ def sum_cell_units(shared, tile, f, other, n_others, classes, rest, lasts, cells
             rest[v] = sizes[v]
         left = classes.size[c]
         for x in range(n_sets + 1):
-            # The last value has what the others leave.
+            # The count of the last value follows by subtraction.
             own = shared[c, x][:width] if x < n_sets else rest
             size = tile.sizes[c, column + x] if x < n_sets else left
             left -= size
@@ -118,7 +119,7 @@ def sum_cell_units(shared, tile, f, other, n_others, classes, rest, lasts, cells
 
 @kernel
 def fill_table(shared, tile, f, other, q, counts):  # type: ignore[no-untyped-def]
-    """Write the counts [x][z][c] of two features of which samples miss one or both."""
+    """Write the counts [x][z][c] of two features of which at least one has missing values."""
     n_classes = shared.shape[0]
     first, n_others, n_parent = other.start[q], other.start[q + 1] - other.start[q], other.n_states[q]
     column, n_sets, n_values = tile.start[f], tile.start[f + 1] - tile.start[f], tile.n_states[f]
@@ -140,7 +141,7 @@ def fill_table(shared, tile, f, other, q, counts):  # type: ignore[no-untyped-de
 
 @kernel
 def tabulated_information(counts, n_values, n_parent, n_classes, margins, scales, units):  # type: ignore[no-untyped-def]
-    """Return what ``conditional_mutual_information`` does of integer counts, with logarithms out of a table."""
+    """Return the result of ``conditional_mutual_information`` for integer counts, with x log x from a lookup table."""
     n_sides = (n_values + n_parent) * n_classes
     margins[: n_sides + n_classes] = 0
     for x in range(n_values):
@@ -169,7 +170,7 @@ def tabulated_information(counts, n_values, n_parent, n_classes, margins, scales
 
 @kernel
 def packed_information(tile, other, is_same, classes, scratch, information):  # type: ignore[no-untyped-def]
-    """Write I(X; Z | C) for every X of a tile and every Z of another one, or that stands before X in the same."""
+    """Write I(X; Z | C) for each X of a tile and each Z of another tile, or each Z before X of the same tile."""
     shared, rest, cells, lasts, totals, counts, margins = scratch
     n_classes = classes.size.shape[0]
     scale, row = classes.scales[0], classes.units[0]
@@ -204,9 +205,9 @@ def packed_information(tile, other, is_same, classes, scratch, information):  # 
 def counted_information(  # type: ignore[no-untyped-def]
     codes, y, weight, features, others, is_wanted, n_states, n_classes, missing, counts, margins, information
 ):
-    """Write I(X; Z | C) for the pairs that are wanted of some features and some others, each counted by itself.
+    """Write I(X; Z | C) for the wanted pairs of features and others, each from its own counts.
 
-    That of the later feature given the earlier one, so that sums of real weights have one order.
+    The later feature of a pair is always first, so that sums of real weights have a fixed order.
     """
     for r in range(features.shape[0]):
         for q in range(others.shape[0]):
@@ -224,9 +225,9 @@ def counted_information(  # type: ignore[no-untyped-def]
 def listed_information(  # type: ignore[no-untyped-def]
     codes, n_states, y, weight, features, others, start, n_classes, scale, units, counts, margins, information
 ):
-    """Write I(X; Z | C) of every feature and each of others[start[f]:start[f + 1]], each pair counted by itself.
+    """Write I(X; Z | C) of each feature and each of others[start[f]:start[f + 1]], each pair from its own counts.
 
-    Codes from n_states on are missing. units: x log x of whole numbers, none of weights that are none. counts are 0
+    Codes from n_states on are missing. ``units`` is x log x of integers, empty for real weights. ``counts`` are 0
     before and after.
     """
     for f in range(features.shape[0]):
@@ -246,7 +247,7 @@ def listed_information(  # type: ignore[no-untyped-def]
                 for k in range(n_values * width):
                     found += tabulated_xlogx(counts[k], scale, units)
                     counts[k] = 0
-            else:  # 0 log 0 is 0, and most cells are empty
+            else:  # 0 log 0 is 0, and most counts are 0
                 for r in range(y.shape[0]):
                     if x[r] < n_values and z[r] < n_parent:
                         k = x[r] * width + z[r] * n_classes + y[r]

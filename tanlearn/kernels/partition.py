@@ -1,7 +1,7 @@
-"""Entropies of the class within groups of samples: joint entropies of many features without their joint table."""
-# Shapes: n samples that stand group by group, d features, C classes. codes (d, n_all); samples (n,): their numbers
+"""Class entropies within groups of samples: joint entropies of many features without dense joint counts."""
+# Shapes: n samples sorted by group, d features, C classes. codes (d, n_all); samples (n,): sample numbers
 # start (G + 1,): group g is samples[start[g]:start[g + 1]]; y (n_all,); weight (n_all,) float64
-# total: the weight of all samples, those left out included
+# total: weight of all samples, including those in no group
 # counts (K, C), totals (K,) for K the most values: scratch, zero before and after; entropy (d,)
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tanlearn.kernels.mathematics import nats, unit_scale, xlogx
 
 @kernel
 def class_entropies(codes, samples, start, y, weight, total, features, counts, totals, entropy):  # type: ignore[no-untyped-def]
-    """Write, for every feature, H(C | group, feature) in nats, times the share of the samples in ``total``.
+    """Write H(C | group, feature) in nats of each feature, times the weight of the grouped samples over ``total``.
 
     Only values that occur in a group are visited (order-based, section 4.1: the sparsity of the joint distribution).
     """

@@ -1,7 +1,7 @@
-"""Rows of a table, one a sample: read, written, or multiplied as lanes (_lanes.py)."""
-# Shapes: n samples, P lanes, a multiple of LANES; rows (n * P,): sample k's are rows[k * P:(k + 1) * P]
-# table (cells + LANES - 1 at least,): the last row, too, is taken as whole registers
-# start (n,): where the row of a sample starts in the table
+"""Rows of a CPT, one per sample: gathered, added to, or multiplied as lanes (_lanes.py)."""
+# Shapes: n samples, P = padded(C); rows (n * P,): the row of sample k is rows[k * P:(k + 1) * P]
+# table (at least its size + LANES - 1,), because the last row, too, is read as whole registers
+# start (n,): start of each sample's row in the table
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def dot_rows(rows, table, start):  # type: ignore[no-untyped-def]
     """Return the sum of ``rows`` times the samples' rows of the table; ``rows`` is zero beyond the classes."""
     n = start.shape[0]
     width = rows.shape[0] // n
-    # Four sums, so that an addition need not wait for the one before.
+    # Four independent sums hide the latency of additions.
     first, second, third, fourth = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
-    if width == LANES:  # the usual case, without the inner loop: 0.7 of the time
+    if width == LANES:  # the most common case, without the inner loop: 0.7 of the time
         for k in range(0, n - 3, 4):
             row = k * LANES
             first = multiply_add(load(rows, row), load(table, start[k]), first)
@@ -39,7 +39,7 @@ def dot_rows(rows, table, start):  # type: ignore[no-untyped-def]
 
 @kernel
 def gather_rows(rows, table, start):  # type: ignore[no-untyped-def]
-    """Add to ``rows`` the samples' rows of the table; beyond the classes, something."""
+    """Add the samples' rows of the table to ``rows``; numbers beyond the classes are undefined."""
     width = rows.shape[0] // start.shape[0]
     for k in range(start.shape[0]):
         for j in range(0, width, LANES):
@@ -57,7 +57,10 @@ def add_rows(rows, table, start):  # type: ignore[no-untyped-def]
 
 @kernel
 def dot_observed_rows(rows, table, start, other, other_start):  # type: ignore[no-untyped-def]
-    """Return the sum of ``rows`` times the samples' rows of the table, less ``other``, where both starts are from 0."""
+    """Return the sum of ``rows`` times the samples' rows of the table, minus the sum of ``other``.
+
+    Only samples with nonnegative ``start`` and ``other_start`` are included.
+    """
     width = rows.shape[0] // start.shape[0]
     products, others = splat(0.0), 0.0
     for k in range(start.shape[0]):

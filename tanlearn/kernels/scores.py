@@ -1,12 +1,12 @@
-"""Scores, their transpose, and the gradient with respect to the choice of a table.
+"""Log joint scores, their adjoint, and the gradient with respect to the choice of a candidate CPT.
 
-The log joint is linear in the cells: ``scores[n, c] = prior[c] + sum over chosen tables t of t[row(n), c]``
+The log joint is linear in the parameters: ``scores[n, c] = prior[c] + sum over chosen tables t of t[row(n), c]``
 (differentiable TAN, eq. 4 and 9). Its gradient is therefore the transpose of the same gather.
 """
-# Shapes: n samples, d features, C classes, T tables, M cells.
+# Shapes: n samples, d features, C classes, T families ("tables"), M parameters
 # codes (d, n_all), read from sample `first` on; child (T,); parents (T, P), -1 for none; n_states (d,)
-# offset (T + 1,): table t is cells[offset[t]:offset[t + 1]], rows [child value][parent value(s)], C wide
-# cells (M,): the class prior is cells[:C]; selected (S,): the tables in use; rows (n,): scratch
+# offset (T + 1,): CPT t is cells[offset[t]:offset[t + 1]], rows [child value][parent value(s)] of C numbers
+# cells (M,): the class prior is cells[:C]; selected (S,): CPTs in use; rows (n,): scratch
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from tanlearn.kernels._jit import kernel
 
 
 class Families(NamedTuple):
-    """What tables are of, and where they lie; kernels take the four one by one, as a tuple costs 1.5 us a call."""
+    """Families of all CPTs, and the positions of these in the parameter vector.
 
-    child: Any
-    parents: Any
-    n_states: Any
-    offset: Any
+    Kernels take the four arrays one by one, because passing a tuple costs 1.5 us per call.
+    """
+
+    child: Any  # intp (T,) child of each CPT
+    parents: Any  # intp (T, P) augmenting parents, -1 for none
+    n_states: Any  # intp (d,) number of values of each feature
+    offset: Any  # intp (T + 1,) start of each CPT in cells
 
 
 @kernel
 def family_rows(codes, first, child, parents, n_states, missing, rows):  # type: ignore[no-untyped-def]
-    """Write the table row that every sample picks: child value, then parent values; -1 if one is missing.
+    """Write the CPT row of each sample, from the child value and then the parent values; -1 if one is missing.
 
-    One path serves any number of parents: the branches are outside the loops over samples.
+    Branches are outside the loops over samples, so one function serves any number of parents.
     """
     n = rows.shape[0]
     x = codes[child][first : first + n]
@@ -57,7 +60,7 @@ def log_joint(  # type: ignore[no-untyped-def]
         t = selected[s]
         family_rows(codes, first, child[t], parents[t], n_states, missing, rows)
         table = cells[offset[t] : offset[t + 1]]
-        if n_classes == 2:  # without the inner loop a third of the time
+        if n_classes == 2:  # without the inner loop, a third of the time
             for k in range(n):
                 cell = rows[k] * 2
                 scores[k, 0] += table[cell]
@@ -73,9 +76,9 @@ def log_joint(  # type: ignore[no-untyped-def]
 
 @kernel
 def score_row(codes, cells, parents, n_states, offset, missing, scores):  # type: ignore[no-untyped-def]
-    """Write the log joint of one sample's codes (d,), with one table a feature; return the first of the best classes.
+    """Write the log joint of one sample's codes (d,), with one CPT per feature; return the first best class.
 
-    -2 if a code is none of its feature's states, else -1 if one is missing; scores are of no use then.
+    Returns -2 if a code is out of range, or -1 if one is missing; the scores are then undefined.
     """
     n_classes = scores.shape[0]
     is_complete = True
@@ -131,10 +134,10 @@ def log_joint_adjoint(  # type: ignore[no-untyped-def]
 def choice_gradient(  # type: ignore[no-untyped-def]
     codes, first, d_scores, cells, child, parents, n_states, offset, missing, rows, d_choice
 ):
-    """Write, for every table, the derivative of the loss with respect to the table being chosen.
+    """Write the derivative of the loss with respect to the choice of each CPT.
 
-    ``d_choice[t] = sum over n, c of d_scores[n, c] * t[row(n), c]`` (differentiable TAN, eq. 12, the straight
-    -through factor before the softmax).
+    ``d_choice[t] = sum over n, c of d_scores[n, c] * t[row(n), c]`` (differentiable TAN, eq. 12, the straight-through
+    factor before the softmax).
     """
     n, n_classes = d_scores.shape
     for t in range(child.shape[0]):
@@ -154,10 +157,11 @@ def choice_gradient(  # type: ignore[no-untyped-def]
 def add_choice_gradient(  # type: ignore[no-untyped-def]
     codes, first, d_scores, cells, child, parents, n_states, offset, selected, missing, rows, drawn_rows, d_choice
 ):
-    """Add what incomplete samples say: by how much the score would change if one table were in place of the drawn one.
+    """Add the contribution of incomplete samples to the choice gradient, relative to the drawn CPT of the same child.
 
-    That is the difference of the two entries where child and parents of both are observed. Otherwise the sample
-    abstains: of a leaf without a value the change is 0, of other families it is not an entry's.
+    If child and parents of both CPTs are observed, it is the difference of their two entries. Other samples add
+    nothing: for a leaf with a missing value the score does not change, and for other families the change is not that of
+    a single entry.
     """
     n, n_classes = d_scores.shape
     for t in range(child.shape[0]):

@@ -1,13 +1,13 @@
-"""Maximum spanning trees that grow vertex by vertex, each with its edges to all before it.
+"""Maximum spanning trees built by inserting vertices one by one, each with its edges to all earlier vertices.
 
 Spira and Pan, "On finding and updating spanning trees and shortest paths", SIAM Journal on Computing 4, 1975; Chin and
-Houck, "Algorithms for updating minimal spanning trees", Journal of Computer and System Sciences 16, 1978. Every edge is
-looked at once, in memory of the size of the tree.
+Houck, "Algorithms for updating minimal spanning trees", Journal of Computer and System Sciences 16, 1978. Each edge is
+visited once, and memory is proportional to the size of the tree.
 """
-# Shapes: d vertices. parent (d,), -1 at the root; weight (d,): that of the edge to the parent; n_children (d,)
-# gain (rows, first + rows): row r holds the weights of the edges of vertex first + r to those before it
-# to_come, best, changed (d,) intp and best_weight (d,): scratch; to_come: children that are not done with
-# Edges are numbered for a new vertex z: v < z is (v, z), and z + 1 + v is (v, parent[v])
+# Shapes: d vertices. parent (d,), -1 for the root; weight (d,): weight of the edge to the parent; n_children (d,)
+# gain (rows, first + rows): row r contains the weights of the edges from vertex first + r to all earlier vertices
+# to_come, best, changed (d,) intp and best_weight (d,): scratch; to_come: number of children not yet visited
+# Edge numbers for a new vertex z: v < z is (v, z), and z + 1 + v is (v, parent[v])
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CUT = -2
 
 @kernel
 def is_better(weight, edge, other_weight, other, z, parent):  # type: ignore[no-untyped-def]
-    """Return whether an edge is heavier, or of equals the one with the lower lower end, then the lower higher end."""
+    """Return whether an edge is heavier than another; ties go to the lower lower end, then to the lower higher end."""
     if weight != other_weight:
         return weight > other_weight
     a, b = (edge, z) if edge < z else (edge - z - 1, parent[edge - z - 1])
@@ -29,7 +29,7 @@ def is_better(weight, edge, other_weight, other, z, parent):  # type: ignore[no-
 
 @kernel
 def hang_on(vertex, top, top_weight, parent, weight, n_children):  # type: ignore[no-untyped-def]
-    """Make a vertex the root of its tree, and hang it on another tree (top -1: on none)."""
+    """Make a vertex the root of its tree, and attach it to the vertex ``top`` of another tree (-1 for none)."""
     child, child_weight = top, top_weight
     while vertex >= 0:
         above, above_weight = parent[vertex], weight[vertex]
@@ -43,11 +43,11 @@ def hang_on(vertex, top, top_weight, parent, weight, n_children):  # type: ignor
 
 @kernel
 def insert_vertices(gain, first, parent, weight, n_children, to_come, best, best_weight, changed):  # type: ignore[no-untyped-def]
-    """Let the maximum spanning tree of the vertices before ``first`` span the next ones, too.
+    """Extend the maximum spanning tree of the vertices before ``first`` by the next vertices, in place.
 
-    From the leaves to the root, ``best[v]`` becomes the bottleneck of the heaviest way from v down to the new vertex z.
-    Of it and the edge from v to its parent the heavier one stays in the tree, and the other is what the way from the
-    parent through v has as its bottleneck.
+    From the leaves to the root, ``best[v]`` becomes the bottleneck edge of the heaviest path from v, through its
+    subtree, to the new vertex z. Of this edge and the edge from v to its parent, the heavier one remains in the tree.
+    The other one is the bottleneck of the path from the parent through v.
     """
     for r in range(gain.shape[0]):
         z, row = first + r, gain[r]
@@ -74,7 +74,7 @@ def insert_vertices(gain, first, parent, weight, n_children, to_come, best, best
                     to_come[above] -= 1
                 v = above
         for k in range(n_changed):
-            if best[changed[k]] > z:  # stays, further up
+            if best[changed[k]] > z:  # this tree edge remains
                 to_come[best[changed[k]] - z - 1] = -1
         for k in range(n_changed):
             v = changed[k]

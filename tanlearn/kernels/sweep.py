@@ -1,18 +1,18 @@
-"""One step of Adam on one table of normalised log-probabilities, in as few passes as possible.
+"""One Adam step on one CPT of normalized log probabilities, in as few passes as possible.
 
-* Normalisation does not see a constant added to a column, so unnormalised parameters need not be kept: Adam moves
-  ``theta`` itself, and the logarithm of the sum of ``exp(theta)``, which is close to zero, is taken off again.
-* Instead of Adam's first moment the ``direction`` m / (sqrt(v) + epsilon) is kept. A step without a gradient
-  multiplies m by beta1 and v by beta2, hence the direction by the same number in all cells: a table that is not drawn
-  moves along a direction that stays as it is, and its moments are neither read nor written. That number holds for
-  epsilon = 0; where sqrt(v) is as small as epsilon (1e-7), a step is off by less than 0.05 % for every step
-  since the last draw.
-* No maximum is taken out of the sums, because a step is far shorter than the 88 nats at which exp overflows: that takes
-  a learning rate above one.
-* Columns are gone through a vector register at a time (_lanes.py).
+* Normalization is invariant to a constant added to a column, so unnormalized parameters are not stored. Adam updates
+  ``theta`` itself, and then the log of the sum of ``exp(theta)``, which is close to zero, is subtracted.
+* Instead of Adam's first moment, the ``direction`` m / (sqrt(v) + epsilon) is stored. A step without a gradient
+  multiplies m by beta1 and v by beta2, and hence the direction by the same number in all entries. A CPT that is not
+  drawn therefore moves along a constant direction, and its moments are neither read nor written. That number is exact
+  for epsilon = 0. If sqrt(v) is as small as epsilon (1e-7), a step is wrong by less than 0.05 % for each step since the
+  last draw.
+* Sums of exponentials are computed without subtraction of the maximum, because a step is far shorter than the 88 nats
+  at which exp overflows, unless the learning rate is above one.
+* Columns are processed one vector register at a time (_lanes.py).
 """
-# Shapes: a table is k = n_values rows, [child value][parent value(s) x classes]; all arrays are (cells + LANES - 1,)
-# at least, because the last columns are read, but not written, as whole registers
+# Shapes: a CPT has k = n_values rows, [child value][parent value(s) x classes]; all arrays have at least LANES - 1 more
+# numbers than the CPT, because the last columns are read, but not written, as whole registers
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tanlearn.kernels._lanes import LANES, load, magnitude, multiply_add, root, 
 from tanlearn.kernels.adam import SMALLEST_MOMENT
 from tanlearn.kernels.vector import exp_lanes, log_lanes
 
-#: Slower directions are set to 0, so that no product with a step size is denormal.
+#: Directions of smaller magnitude are set to 0, so that no product with a step size is denormal.
 SLOWEST = 1e-25
 
 
 @kernel
 def sweep_undrawn(direction, theta, width, n_values, way, shares):  # type: ignore[no-untyped-def]
-    """Go some way along the direction, and normalise."""
+    """Move theta by ``way`` along the direction, and normalize."""
     back = splat(-way)
-    for j in range(0, width * n_values, LANES):  # straight through, as memory likes it; the rest is in cache
+    for j in range(0, width * n_values, LANES):  # sequential memory access; the other loops read from cache
         store(shares, j, exp_lanes(multiply_add(back, load(direction, j), load(theta, j))))
     for j in range(0, width, LANES):
         total = splat(0.0)
@@ -47,9 +47,9 @@ def sweep_undrawn(direction, theta, width, n_values, way, shares):  # type: igno
 def sweep_drawn(  # type: ignore[no-untyped-def]
     d_theta, direction, v, theta, width, n_values, n_undrawn, step_size, beta1, beta2, epsilon
 ):
-    """Pull the gradient back through the normalisation, take an Adam step, and normalise.
+    """Apply the adjoint of the normalization to the gradient, take an Adam step, and normalize.
 
-    ``n_undrawn`` steps without a gradient have gone by since ``direction`` and ``v`` were written.
+    ``n_undrawn`` is the number of steps without a gradient since ``direction`` and ``v`` were written.
     """
     decay1, take1 = splat(np.float64(beta1) ** (n_undrawn + 1)), splat(1.0 - beta1)
     decay2, take2 = splat(np.float64(beta2) ** (n_undrawn + 1)), splat(1.0 - beta2)

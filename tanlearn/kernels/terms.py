@@ -1,18 +1,21 @@
-"""Steps and whole epochs of gradient k-trees, whose tables are sums of terms with no, one and two parents.
+"""Training steps and epochs of gradient k-trees, whose CPTs are sums of terms with zero, one and two parents.
 
-* The terms of a feature are also its choices: a pair of parents stands for its own term, those of its two members and
-  that without parents. Pairs share the terms of their members, so what one draw teaches is known to others.
-* A row of the batch touches one row of every term that is drawn. Only these rows are stepped, each by its gradient over
-  the root of a mean of squares, which is let decay for the steps since the row was last touched: a step costs the rows
-  of the batch, and not the cells of the tables. There is no first moment, which would have to move untouched rows.
-* Where the margin is wide enough, a loss has no gradient. Such rows of the batch (two of three on satimage) would add
-  zeros to all sums: the second half of a step leaves them out.
-* Terms are not normalised. What a sample misses leaves out the terms that know it: it is sent to a row of zeros behind
-  all tables, which is never stepped.
-* A candidate far behind the best has no share in the softmax and is not looked at, nor are its members for its sake.
+* The terms of a feature are also its choices: the choice of a pair of parents uses the term of the pair, the terms of
+  its two parents, and the term without parents. Pairs share the terms of single parents, so a draw also trains other
+  choices.
+* A row of the batch uses one row of each drawn term. Only these rows are updated, each by its gradient divided by the
+  root of a running mean of squares. The mean decays according to the number of steps since the row was last updated, so
+  the cost of a step depends on the rows of the batch and not on the size of the CPTs. There is no first moment, because
+  it would have to move unused rows.
+* If the margin of a row is wide enough, its gradient is zero. Such rows (two of three on satimage) would add zeros to
+  all sums, and are omitted in the second half of a step.
+* Terms are not normalized. For a sample with missing values, terms that contain a missing feature are omitted: their
+  row is one of zeros after all CPTs, which is never updated.
+* Candidates far behind the best have a negligible softmax probability and are skipped, along with the single-parent
+  terms that only they use.
 """
-# Shapes: n samples, d features, C classes, P lanes (C padded), T terms, M cells (with the prior), R rows of all terms
-# (M / C - 1), B batch, S steps of an epoch
+# Shapes: n samples, d features, C classes, P = padded(C), T terms, M parameters (with the prior), R rows of all terms
+# (M / C - 1), B samples of a batch, S steps of an epoch
 
 from __future__ import annotations
 
@@ -29,84 +32,84 @@ from tanlearn.kernels.scores import Families
 from tanlearn.kernels.trees import draw_acyclic, draw_independent, gumbel, perturb, structure_gradient
 
 _ZERO = np.float32(0.0)
-#: Softmax shares below exp(-36) = 2.3e-16 are lost in a sum of shares in double precision.
+#: Softmax probabilities below exp(-36) = 2.3e-16 are lost in a sum of probabilities in double precision.
 HOPELESS = -36.0
 
 
 class TermProblem(NamedTuple):
-    """What training does not change."""
+    """Constants of a training."""
 
-    codes: Any  # (d, n)
-    y: Any  # (n,)
-    weight: Any  # (n,)
+    codes: Any  # uint8 or uint16 (d, n)
+    y: Any  # intp (n,) classes
+    weight: Any  # float32 (n,) weights of the rows in the mean loss
     families: Families  # of T terms
-    group: Any  # (d + 1,): the terms of feature i are group[i]:group[i + 1], the first of them without parents
-    members: Any  # (T, 2): of a pair, the terms of its parents alone; -1 for none
-    first_row: Any  # (T,): which of all R rows is the first of a term
-    is_independent: Any  # bool: no draw can form a cycle
-    missing: Any  # the code
-    loss: Any  # number of a built-in loss
-    loss_parameters: Any  # (3,)
-    rounding: Any  # (2,): step and most steps of fixed-point numbers, or zeros
+    group: Any  # intp (d + 1,) the terms of feature i are group[i]:group[i + 1], that without parents first
+    members: Any  # intp (T, 2) terms of the single parents of a pair; -1 for none
+    first_row: Any  # intp (T,) number of the first row of each term among all R rows
+    is_independent: Any  # bool, whether no draw can form a cycle
+    missing: Any  # int, code of a missing value
+    loss: Any  # int, number of a built-in loss (losses.py)
+    loss_parameters: Any  # float32 (3,)
+    rounding: Any  # float32 (2,) step and largest number of steps of fixed-point numbers; zeros for none
 
 
 class TermParameters(NamedTuple):
-    """What training changes."""
+    """Trained parameters and their optimizer state, updated in place."""
 
-    theta: Any  # (M + P + LANES,): prior, terms, zeros
-    v: Any  # (M,): means of squared gradients, of the prior too
-    prior_m: Any  # (C,)
-    touched: Any  # (R,): the step of the last touch, from 1; 0 for none
-    phi: Any  # (T,)
-    phi_m: Any  # (T,)
-    phi_v: Any  # (T,)
+    theta: Any  # float32 (M + P + LANES,) prior, terms, zeros
+    v: Any  # float32 (M,) running means of squared gradients, including the prior
+    prior_m: Any  # float32 (C,) first Adam moment of the prior
+    touched: Any  # int32 (R,) step of the last update of each row, from 1; 0 for none
+    phi: Any  # float64 (T,) structure logits
+    phi_m: Any  # float64 (T,) Adam moments of the logits
+    phi_v: Any  # float64 (T,)
 
 
 class TermSteps(NamedTuple):
-    """Batches, noise and rates of the steps of an epoch."""
+    """Batches, noise and step sizes of the steps of an epoch."""
 
-    order: Any  # (S, B): samples of every batch
-    uniform: Any  # (S, T): what the Gumbel noise is made of
-    n_done: Any  # steps of earlier epochs
-    rate: Any  # of the terms
-    decay: Any  # of their means of squares
-    prior_step_sizes: Any  # (S,)
-    structure_step_sizes: Any  # (S,)
-    beta1: Any  # of Adam, for prior and structure
-    beta2: Any
-    epsilon: Any
-    temperature: Any
+    order: Any  # int64 (S, B) samples of each batch
+    uniform: Any  # float32 (S, T) uniform numbers of the Gumbel noise
+    n_done: Any  # int, number of steps of earlier epochs
+    rate: Any  # float32, learning rate of the terms
+    decay: Any  # float32, decay of their running means of squares
+    prior_step_sizes: Any  # float32 (S,)
+    structure_step_sizes: Any  # float64 (S,)
+    beta1: Any  # float32, Adam parameters of prior and structure
+    beta2: Any  # float32
+    epsilon: Any  # float32
+    temperature: Any  # float, of the softmax of the straight-through gradient
 
 
 class TermScratch(NamedTuple):
-    """Memory that a step works in."""
+    """Work arrays of a step."""
 
-    batch_codes: Any  # (d, B)
-    scores: Any  # (B, P)
-    d_scores: Any  # (B, P), zero beyond C; after the first half of a step the rows that have a gradient come first
-    n_moving: Any  # (1,): how many these are; their codes stand in the same places
-    sums: Any  # (B, P) and LANES more, flat: what a feature's terms add up to
-    noise: Any  # (T,)
-    perturbed: Any  # (T,)
-    selected: Any  # (d,)
-    d_choice: Any  # (T,)
-    d_phi: Any  # (T,)
-    is_used: Any  # (T,)
-    start: Any  # (B,)
-    rows: Any  # (B,): where the different rows of a term start that the batch touches
-    collected: Any  # (R,): the step in which a row was last put there
-    d_table: Any  # (longest term,)
-    d_prior: Any  # (C,)
-    want: Any  # (d,)
-    above: Any  # (d, ceil(d / 64)) uint64
+    batch_codes: Any  # uint8 or uint16 (d, B); after the first half of a step, rows with a gradient come first
+    scores: Any  # float32 (B, P)
+    d_scores: Any  # float32 (B, P) zero beyond C; after the first half of a step, rows with a gradient come first
+    n_moving: Any  # intp (1,) number of rows with a gradient
+    sums: Any  # float32 (B * P + LANES,) sums of a feature's terms
+    noise: Any  # float32 (T,)
+    perturbed: Any  # float64 (T,)
+    selected: Any  # intp (d,) drawn term of each feature
+    d_choice: Any  # float64 (T,)
+    d_phi: Any  # float64 (T,)
+    is_used: Any  # bool (T,) terms that are needed by a candidate with a nonnegligible probability
+    start: Any  # intp (B,) start of each sample's row in a term
+    rows: Any  # intp (B,) start of the distinct rows of a term in the batch
+    collected: Any  # int32 (R,) step in which each row was last added to rows
+    d_table: Any  # float32 (longest term,)
+    d_prior: Any  # float32 (C,)
+    want: Any  # float64 (d,)
+    above: Any  # uint64 (d, ceil(d / 64)) ancestors of each feature as bits
 
 
 @kernel
 def term_starts(codes, child, parents, n_states, n_classes, missing, nowhere, start):  # type: ignore[no-untyped-def]
-    """Write where in a term's table the row of every sample starts; ``nowhere`` for those that miss what it is of.
+    """Write the start of each sample's row in a term; ``nowhere`` if a feature of the term is missing.
 
-    A loop for each number of parents, and no branch in any: all become vector code, 52 in place of 332 ns for two
-    parents and 100 rows, which was more than half of a step with small tables.
+    There is one loop without branches for each number of parents, so that all are vectorized: 52 instead of 332 ns for
+    two parents and 100 rows, which was more than half of a step with small CPTs.
     """
     x, p, q = codes[child], parents[0], parents[1]
     if p < 0:
@@ -128,7 +131,7 @@ def term_starts(codes, child, parents, n_states, n_classes, missing, nowhere, st
 
 @kernel
 def round_rows(sums, n_classes, lanes, step, most, rounded):  # type: ignore[no-untyped-def]
-    """Write every row less its largest entry, which no posterior sees, as multiples of ``step`` below zero."""
+    """Subtract the largest entry of each row, which does not change posteriors, and round to multiples of ``step``."""
     for first in range(0, sums.shape[0] - lanes + 1, lanes):
         top = sums[first]
         for c in range(n_classes):
@@ -140,7 +143,7 @@ def round_rows(sums, n_classes, lanes, step, most, rounded):  # type: ignore[no-
 
 @kernel
 def score_terms(problem, theta, scratch):  # type: ignore[no-untyped-def]
-    """Write the scores of the batch under the terms selected; beyond the classes, something."""
+    """Write the scores of the batch with the selected terms; numbers beyond the classes are undefined."""
     offset, members = problem.families.offset, problem.members
     parents, n_states, group = problem.families.parents, problem.families.n_states, problem.group
     scores, start, sums = scratch.scores.ravel(), scratch.start, scratch.sums
@@ -173,7 +176,7 @@ def score_terms(problem, theta, scratch):  # type: ignore[no-untyped-def]
 
 @kernel
 def step_rows(r, s, start, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Step the rows of a term that samples with a gradient touch; ``start`` says which."""
+    """Update the rows of a term that samples with a gradient use; ``start`` contains the start of each sample's row."""
     offset, rows, d_table = problem.families.offset, scratch.rows, scratch.d_table
     touched, collected, d_scores = parameters.touched, scratch.collected, scratch.d_scores
     table, v = parameters.theta[offset[r] :], parameters.v[offset[r] :]
@@ -195,7 +198,7 @@ def step_rows(r, s, start, problem, parameters, steps, scratch):  # type: ignore
             d_table[at + c] += d_scores[k, c]
     one = np.float32(1.0)
     take = one - steps.decay
-    # As Adam does: early means of squares are small because they started at 0, and are made up for.
+    # Bias correction as in Adam, because means of squares start at 0.
     share = one - steps.decay ** np.float32(now)
     for h in range(n_rows):
         at = rows[h]
@@ -210,7 +213,7 @@ def step_rows(r, s, start, problem, parameters, steps, scratch):  # type: ignore
 
 @kernel
 def begin_term_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Draw a structure, score the batch, write the loss gradient, and step the prior; return the mean loss."""
+    """Draw a structure, score the batch, write the loss gradient, and update the prior; return the mean loss."""
     batch, n_classes, codes = steps.order[s], problem.families.offset[0], scratch.batch_codes
     size, n_moving = batch.shape[0], 0
     for i in range(problem.codes.shape[0]):
@@ -260,7 +263,7 @@ def begin_term_step(s, problem, parameters, steps, scratch):  # type: ignore[no-
 
 @kernel
 def step_terms(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Write the choice gradients, and step the terms that were drawn."""
+    """Write the choice gradients, and update the drawn terms."""
     families, group, members = problem.families, problem.group, problem.members
     parents, n_states, offset = families.parents, families.n_states, families.offset
     perturbed, is_used, d_choice, theta = scratch.perturbed, scratch.is_used, scratch.d_choice, parameters.theta
@@ -291,7 +294,8 @@ def step_terms(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
             d_choice[r] = dot_rows(d_scores, theta[offset[r] :], start)
             if is_drawn:
                 step_rows(r, s, start, problem, parameters, steps, scratch)
-        # What all choices have in common decides nothing. Pairs stand behind their members, so sums go backwards.
+        # The term without parents is common to all choices. Pairs come after their single-parent terms, so iterate
+        # backwards.
         d_choice[first] = 0.0
         for r in range(last - 1, first, -1):
             for q in members[r]:
@@ -301,7 +305,7 @@ def step_terms(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
 
 @kernel
 def train_terms(problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Train one epoch in place and return the sum of the batches' mean losses."""
+    """Train one epoch in place, and return the sum of the mean losses of the batches."""
     total = 0.0
     for s in range(steps.order.shape[0]):
         total += begin_term_step(s, problem, parameters, steps, scratch)

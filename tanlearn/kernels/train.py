@@ -1,22 +1,25 @@
-"""Steps and whole epochs of gradient TAN: the unfused step of ``training/engines.py`` in as few passes as possible.
+"""Training steps and epochs of gradient TAN: the fused version of the step in ``training/engines.py``.
 
-* Rows of tables are read and written a vector register at a time (``_lanes.py``).
-* Every table is gone through once a step, while it is in the first-level cache: the gradient of its being
-  chosen, and its step of Adam (``sweep.py``).
-* A candidate far behind the best one has no share in the softmax, so it needs no gradient; late in training, when the
-  temperature is low, that goes for most.
-* Where log-probabilities are to have few bits, a table is rounded while it is there, for the scores only; its gradient
-  goes straight through ([RE] eq. 8).
-* A table that is not drawn moves on for a while, along a direction that stays as it is. How far is added up
-  (``pending``), and the table catches up when it is next looked at.
-* Rows that miss something come last in a batch. What they miss is summed out of the drawn tables, in double precision
-  (``gaps.py``), and each row's gradient is spread while all that it takes is at hand.
+Each step draws a structure, scores a batch, and updates the drawn CPTs and the structure logits (Roth and Pernkopf,
+"Differentiable TAN structure learning for Bayesian network classifiers", PGM 2020).
 
-A step has three parts. The second goes through the features' tables and may be shared by threads: no table knows of
-another, so the result is the same.
+* Rows of CPTs are read and written one vector register at a time (``_lanes.py``).
+* Each CPT is visited once per step, while it is in the first-level cache, for its choice gradient and its Adam step
+  (``sweep.py``).
+* Candidates far behind the best have a negligible softmax probability and need no gradient. Late in training, when the
+  temperature is low, these are most candidates.
+* If log probabilities are rounded to few bits, a CPT is rounded while it is in cache, for the scores only. Its gradient
+  is passed straight through ([RE] eq. 8).
+* A CPT that is not drawn keeps moving along a constant direction. The distance is accumulated in ``pending`` and
+  applied when the CPT is next read.
+* Rows with missing values come last in a batch. Their missing values are marginalized over the drawn CPTs in double
+  precision (``gaps.py``), and the gradient of each row is distributed right after its score.
+
+A step consists of begin_step, step_tables and finish_step. The second can be divided between threads by features. CPTs
+are independent of each other, so the result does not depend on the number of threads.
 """
-# Shapes: n samples, d features, C classes, P lanes (C padded), T tables, M cells, B batch, S steps of an epoch,
-# D cells of any drawn tables, and the prior
+# Shapes: n samples, d features, C classes, P = padded(C), T CPTs (candidate families), M parameters, B samples of a
+# batch, S steps of an epoch, D parameters of the prior and of the largest CPT of each feature, W threads
 
 from __future__ import annotations
 
@@ -43,100 +46,101 @@ from tanlearn.kernels.trees import (
 )
 
 _ZERO = np.float32(0.0)
-#: A way so short along a direction of Adam's (at most 7.3 for decays of 0.9 and 0.999) moves a cell by less than 3e-8,
-#: half of what float32 resolves beside 1. It is left pending, not lost.
+#: A distance below this along an Adam direction (at most 7.3 for decays of 0.9 and 0.999) moves a parameter by less
+#: than 3e-8, half of the resolution of float32 at 1. The distance stays pending and is not lost.
 NEGLIGIBLE = np.float32(4e-9)
-#: Softmax shares below exp(-36) = 2.3e-16 are lost in a sum of shares in double precision.
+#: Softmax probabilities below exp(-36) = 2.3e-16 are lost in a sum of probabilities in double precision.
 HOPELESS = -36.0
 
 
 class Problem(NamedTuple):
-    """What training does not change."""
+    """Constants of a training."""
 
-    codes: Any  # (d, n)
-    y: Any  # (n,)
-    weight: Any  # (n,)
-    families: Families  # of T tables
-    group: Any  # (d + 1,): the tables of feature i are group[i]:group[i + 1]
-    table_parent: Any  # (T,)
-    arborescence: Any  # bool: draw whole trees
-    loss: Any  # number of a built-in loss
-    loss_parameters: Any  # (3,)
-    rounding: Any  # (2,): step and most steps of fixed-point numbers, or zeros
-    price: Any  # (T,): of every table, or nothing
+    codes: Any  # uint8 or uint16 (d, n)
+    y: Any  # intp (n,) classes
+    weight: Any  # float32 (n,) weights of the rows in the mean loss
+    families: Families  # of T CPTs
+    group: Any  # intp (d + 1,) the CPTs of feature i are group[i]:group[i + 1]
+    table_parent: Any  # intp (T,) parent of each CPT, -1 for none
+    arborescence: Any  # bool, whether to draw whole trees
+    loss: Any  # int, number of a built-in loss (losses.py)
+    loss_parameters: Any  # float32 (3,)
+    rounding: Any  # float32 (2,) step and largest number of steps of fixed-point numbers; zeros for none
+    price: Any  # float64 (T,) penalty on the size of each CPT, or (0,) for none
 
 
 class Parameters(NamedTuple):
-    """What training changes: tables and structure logits, each with the state of Adam; on CUDA, without slack."""
+    """CPTs and structure logits with their Adam state, updated in place; on CUDA without the padding of LANES."""
 
-    theta: Any  # (M + LANES,), as the next two
-    direction: Any
-    v: Any
-    n_undrawn: Any  # (T,): steps since a table was last drawn
-    pending: Any  # (T,): way along the direction that a table has not gone yet
-    phi: Any  # (T,)
-    phi_m: Any  # (T,)
-    phi_v: Any  # (T,)
+    theta: Any  # float32 (M + LANES,) log parameters
+    direction: Any  # float32 (M + LANES,) m / (sqrt(v) + epsilon)
+    v: Any  # float32 (M + LANES,) second Adam moment
+    n_undrawn: Any  # intp (T,) steps since a CPT was last drawn
+    pending: Any  # float32 (T,) distance along the direction that is not yet applied
+    phi: Any  # float64 (T,) structure logits
+    phi_m: Any  # float64 (T,) Adam moments of the logits
+    phi_v: Any  # float64 (T,)
 
 
 class Steps(NamedTuple):
-    """Batches, noise and rates of the steps of an epoch."""
+    """Batches, noise and step sizes of the steps of an epoch."""
 
-    order: Any  # (S, B): samples of every batch
-    uniform: Any  # (S, T): what the Gumbel noise is made of
-    step_sizes: Any  # (S,)
-    structure_step_sizes: Any  # (S,)
-    decay: Any  # (some,): of a direction, by steps since the last draw
-    beta1: Any
-    beta2: Any
-    epsilon: Any
-    temperature: Any
+    order: Any  # int64 (S, B) samples of each batch
+    uniform: Any  # float32 (S, T) uniform numbers of the Gumbel noise
+    step_sizes: Any  # float32 (S,) of the CPTs
+    structure_step_sizes: Any  # float64 (S,)
+    decay: Any  # float32 (n_decay,) factor of a direction by steps since the last draw
+    beta1: Any  # float32, Adam parameters
+    beta2: Any  # float32
+    epsilon: Any  # float32
+    temperature: Any  # float, of the softmax of the straight-through gradient
 
 
 class Gaps(NamedTuple):
-    """What rows that miss something take beside the scratch of all.
+    """Work arrays for rows with missing values.
 
-    Where none does, it is None, and what is about gaps is left out of compilation, which it makes twice as long.
+    If all rows are complete, kernels get None instead, and the code for missing values is not compiled; it would double
+    the compilation time.
     """
 
-    is_incomplete: Any  # (n,)
-    is_normalized: Any  # bool: whether the tables that score sum to one
-    missing: Any  # the code
-    n_complete: Any  # (1,): rows of the batch
-    is_missed: Any  # (d,): whether a row of the batch misses the feature
-    is_touched: Any  # (d,): or its drawn parent
-    batch: Any  # (B,): complete rows first
-    forest: Forest  # as drawn, with offsets in cells
+    is_incomplete: Any  # bool (n,) rows with missing values
+    is_normalized: Any  # bool, whether the CPTs that give the scores sum to one
+    missing: Any  # int, code of a missing value
+    n_complete: Any  # intp (1,) number of complete rows of the batch
+    is_missed: Any  # bool (d,) whether the feature is missing in a row of the batch
+    is_touched: Any  # bool (d,) whether the feature or its drawn parent is missing in a row of the batch
+    batch: Any  # int64 (B,) samples of the batch, complete rows first
+    forest: Forest  # drawn structure, with offsets in cells
     work: Work
-    sample: Any  # (d,): codes
-    cells: Any  # (D,): the prior and the drawn tables, as they score
-    d_cells: Any  # (D,)
-    score: Any  # (C,)
-    d_score: Any  # (C,)
-    drawn_start: Any  # (W, B): where the drawn table has the samples of the batch, or -1
-    drawn: Any  # (W, B): what it says of being chosen
+    sample: Any  # uint8 or uint16 (d,) codes of the current row
+    cells: Any  # float64 (D,) prior and drawn CPTs, rounded as for the scores
+    d_cells: Any  # float64 (D,) their gradient
+    score: Any  # float64 (C,)
+    d_score: Any  # float64 (C,)
+    drawn_start: Any  # int32 (W, B) start of each sample's row in the drawn CPT, or -1
+    drawn: Any  # float64 (W, B) choice gradient of the drawn CPT per sample
 
 
 class Scratch(NamedTuple):
-    """Memory that a step works in; what threads write has a first axis W, one row a thread."""
+    """Work arrays of a step; arrays written by several threads have a first axis W, one row per thread."""
 
-    batch_codes: Any  # (d, B)
-    scores: Any  # (B, P)
-    d_scores: Any  # (B, P), zero beyond C
-    noise: Any  # (T,)
-    perturbed: Any  # (T,)
-    selected: Any  # (d,)
-    d_choice: Any  # (T,)
-    d_phi: Any  # (T,)
+    batch_codes: Any  # uint8 or uint16 (d, B)
+    scores: Any  # float32 (B, P)
+    d_scores: Any  # float32 (B, P) zero beyond C
+    noise: Any  # float32 (T,)
+    perturbed: Any  # float64 (T,)
+    selected: Any  # intp (d,) drawn CPT of each feature
+    d_choice: Any  # float64 (T,)
+    d_phi: Any  # float64 (T,)
     graph: Graph
-    start: Any  # (W, B)
-    d_table: Any  # (W, longest table + P)
-    shares: Any  # the same
+    start: Any  # int32 (W, B) start of each sample's row in a CPT
+    d_table: Any  # float32 (W, longest CPT + P)
+    shares: Any  # float32 (W, longest CPT + P)
 
 
 @kernel
 def family_starts(codes, child, parents, n_states, n_classes, start):  # type: ignore[no-untyped-def]
-    """Write where in a table the row of every sample starts."""
+    """Write the start of each sample's row in a CPT; all values must be observed."""
     x = codes[child]
     if parents[0] < 0:
         for k in range(x.shape[0]):
@@ -154,7 +158,7 @@ def family_starts(codes, child, parents, n_states, n_classes, start):  # type: i
 
 @kernel
 def catch_up(t, n_values, offset, direction, theta, pending, shares):  # type: ignore[no-untyped-def]
-    """Let a table go what is pending."""
+    """Apply the deferred Adam updates of a CPT."""
     if pending[t] > NEGLIGIBLE:
         begin = offset[t]
         width = (offset[t + 1] - begin) // n_values
@@ -164,7 +168,7 @@ def catch_up(t, n_values, offset, direction, theta, pending, shares):  # type: i
 
 @kernel
 def _complete_first(batch, is_incomplete, sorted_batch):  # type: ignore[no-untyped-def]
-    """Write the samples of a batch that miss nothing, then the others, and return how many miss nothing."""
+    """Write the samples of a batch, complete ones first, and return the number of complete ones."""
     n_sorted = 0
     for other in range(2):
         n_complete = n_sorted
@@ -177,7 +181,7 @@ def _complete_first(batch, is_incomplete, sorted_batch):  # type: ignore[no-unty
 
 @kernel
 def _find_missed(codes, gaps):  # type: ignore[no-untyped-def]
-    """Write which features the incomplete samples miss."""
+    """Write which features are missing in incomplete samples."""
     for i in range(codes.shape[0]):
         x = codes[i][gaps.n_complete[0] :]
         gaps.is_missed[i] = False
@@ -189,7 +193,7 @@ def _find_missed(codes, gaps):  # type: ignore[no-untyped-def]
 
 @kernel
 def _keep_drawn(table, n_cells, lanes, shares, cells):  # type: ignore[no-untyped-def]
-    """Write a drawn table in single precision, with zeros behind it, and in double."""
+    """Write a drawn CPT in single precision, followed by zeros, and in double precision."""
     for j in range(n_cells):
         shares[j] = table[j]
         cells[j] = table[j]
@@ -199,13 +203,13 @@ def _keep_drawn(table, n_cells, lanes, shares, cells):  # type: ignore[no-untype
 
 @kernel
 def _incomplete_starts(i, j, n_states, n_classes, codes, gaps, nowhere, start):  # type: ignore[no-untyped-def]
-    """Write where in a table the incomplete samples are, ``nowhere`` for those that miss the feature or its parent."""
+    """Write the row starts of the incomplete samples; ``nowhere`` if the feature or its parent is missing."""
     observed_starts(codes, gaps.n_complete[0], i, j, n_states, 0, n_classes, gaps.missing, nowhere, start)
 
 
 @kernel
 def _sum_out(k, gaps, codes, row):  # type: ignore[no-untyped-def]
-    """Add to the score of a sample what it misses; return how many families that touches."""
+    """Add the contribution of a sample's missing features to its score; return the number of families involved."""
     sample, score = gaps.sample, gaps.score
     for i in range(sample.shape[0]):
         sample[i] = codes[i, k]
@@ -222,7 +226,7 @@ def _sum_out(k, gaps, codes, row):  # type: ignore[no-untyped-def]
 
 @kernel
 def _spread_out(n_touched, gaps, d_row):  # type: ignore[no-untyped-def]
-    """Add the gradient for the cells that the sample of the last call of :func:`_sum_out` touches."""
+    """Add the gradient with respect to the cells for the sample of the last call of :func:`_sum_out`."""
     d_score, touched = gaps.d_score, gaps.work.families[:n_touched]
     for c in range(d_score.shape[0]):
         d_score[c] = d_row[c]
@@ -231,7 +235,7 @@ def _spread_out(n_touched, gaps, d_row):  # type: ignore[no-untyped-def]
 
 @kernel
 def _weigh_drawn(i, n_states, n_classes, width, d_scores, codes, gaps, drawn_start, drawn):  # type: ignore[no-untyped-def]
-    """Write what the drawn table of a feature says of its being chosen, for every incomplete sample that has it."""
+    """Write the choice gradient of a feature's drawn CPT for each incomplete sample in which its family is observed."""
     n_complete, cells, offset = gaps.n_complete[0], gaps.cells, gaps.forest.offset[i]
     _incomplete_starts(i, gaps.forest.parent[i], n_states, n_classes, codes, gaps, -1, drawn_start)
     for k in range(drawn_start.shape[0]):
@@ -244,7 +248,7 @@ def _weigh_drawn(i, n_states, n_classes, width, d_scores, codes, gaps, drawn_sta
 
 @kernel
 def begin_step(s, problem, parameters, steps, scratch, gaps):  # type: ignore[no-untyped-def]
-    """Draw a structure, score the batch, write the loss gradient, and step the prior; return the mean loss."""
+    """Draw a structure, score the batch, write the loss gradient, and update the prior; return the mean loss."""
     families, graph = problem.families, scratch.graph
     offset, n_states, parents = families.offset, families.n_states, families.parents
     direction, theta, pending = parameters.direction, parameters.theta, parameters.pending
@@ -350,8 +354,8 @@ def begin_step(s, problem, parameters, steps, scratch, gaps):  # type: ignore[no
 
 @kernel
 def step_tables(s, first, last, thread, problem, parameters, steps, scratch, gaps):  # type: ignore[no-untyped-def]
-    """Write the choice gradients of the features ``first`` to ``last - 1``, and step their tables."""
-    # Every array is taken out of its tuple once: each time costs Numba an atomic increment.
+    """Write the choice gradients of the features ``first`` to ``last - 1``, and update their CPTs."""
+    # Each array is read from its tuple once, because each access costs an atomic increment in Numba.
     families, group = problem.families, problem.group
     parents, n_states, offset = families.parents, families.n_states, families.offset
     theta, direction, v = parameters.theta, parameters.direction, parameters.v
@@ -426,7 +430,7 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch, gap
 
 @kernel
 def finish_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Step the structure logits."""
+    """Update the structure logits."""
     if problem.table_parent.shape[0] > problem.group.shape[0] - 1:
         structure_gradient(scratch.perturbed, problem.group, steps.temperature, scratch.d_choice, scratch.d_phi)
         if problem.price.shape[0] > 0:
@@ -445,7 +449,7 @@ def finish_step(s, problem, parameters, steps, scratch):  # type: ignore[no-unty
 
 @kernel
 def settle(problem, parameters, scratch):  # type: ignore[no-untyped-def]
-    """Let all tables catch up."""
+    """Apply all deferred Adam updates."""
     families, shares = problem.families, scratch.shares[0]
     child, offset, n_states = families.child, families.offset, families.n_states
     direction, theta, pending = parameters.direction, parameters.theta, parameters.pending
@@ -455,7 +459,7 @@ def settle(problem, parameters, scratch):  # type: ignore[no-untyped-def]
 
 @kernel
 def train_epoch(problem, parameters, steps, scratch, gaps):  # type: ignore[no-untyped-def]
-    """Train one epoch in place and return the sum of the batches' mean losses."""
+    """Train one epoch in place, and return the sum of the mean losses of the batches."""
     total = 0.0
     for s in range(steps.order.shape[0]):
         total += begin_step(s, problem, parameters, steps, scratch, gaps)

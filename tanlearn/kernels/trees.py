@@ -1,6 +1,6 @@
-"""Drawing structures: Gumbel-max choices, maximum-weight arborescences, and the straight-through gradient."""
-# Shapes: d features, T tables; the tables of child i are group[i]:group[i + 1] and table_parent (T,) is the
-# parent of each, -1 for none. uniform (steps, T); phi, noise, perturbed, d_choice, d_phi (T,); selected (d,) tables
+"""Drawing of structures: Gumbel-max choices, maximum-weight arborescences, and the straight-through gradient."""
+# Shapes: d features, T tables (candidate CPTs); those of child i are group[i]:group[i + 1]; table_parent (T,), -1 for
+# none; uniform (T,); phi, noise, perturbed, d_choice, d_phi (T,); selected (d,): drawn tables
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _LAST = 1.0 - 2.0**-24
 
 
 class Graph(NamedTuple):
-    """Memory that arborescences are drawn in: N = 2 d + 1 nodes, or none where no trees are drawn."""
+    """Work arrays for arborescences of N = 2 d + 1 nodes; empty if no trees are drawn."""
 
-    weight: Any  # (N, N) float64
-    source: Any  # (N, N) int32
-    target: Any  # (N, N) int32
-    work: Any  # (6, N) int32; the sixth row is for CUDA
+    weight: Any  # float64 (N, N) weight[i, j] of the edge j -> i
+    source: Any  # int32 (N, N) original source of each edge
+    target: Any  # int32 (N, N) original target of each edge
+    work: Any  # int32 (6, N) node state of the algorithm; the sixth row is used on CUDA only
 
 
 @kernel
 def gumbel(uniform, noise):  # type: ignore[no-untyped-def]
-    """Write Gumbel(0, 1) noise, -log(-log(u)), of uniform float32 numbers in [0, 1) with 24 bits.
+    """Write Gumbel(0, 1) noise, -log(-log(u)), from uniform float32 numbers u in [0, 1) with 24 bits.
 
-    Half a step of the grid is added, since log 0 is infinite; the last number would round up to 1 and is held back.
+    Half a step of the grid is added to avoid log 0; the largest number is reduced, because it would be rounded to 1.
     """
     block = np.full(LANES, 0.5, np.float32)
     last, zero = splat(_LAST), splat(0.0)
@@ -44,7 +44,7 @@ def gumbel(uniform, noise):  # type: ignore[no-untyped-def]
 
 @kernel
 def perturb(phi, noise, group, perturbed):  # type: ignore[no-untyped-def]
-    """Write log softmax(phi) + noise within every child's group (differentiable TAN, eq. 11)."""
+    """Write log softmax(phi) + noise within each child's group (differentiable TAN, eq. 11)."""
     for i in range(group.shape[0] - 1):
         top = phi[group[i]]
         for t in range(group[i], group[i + 1]):
@@ -59,7 +59,7 @@ def perturb(phi, noise, group, perturbed):  # type: ignore[no-untyped-def]
 
 @kernel
 def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def]
-    """Choose the best table of every child by itself; of equals, the first."""
+    """Choose the best table of each child independently; ties go to the first."""
     for i in range(group.shape[0] - 1):
         best = group[i]
         for t in range(group[i] + 1, group[i + 1]):
@@ -70,11 +70,11 @@ def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def
 
 @kernel
 def draw_acyclic(perturbed, group, parents, want, above, selected):  # type: ignore[no-untyped-def]
-    """Choose tables that form no cycle, whatever parents they have: those who want theirs most choose first.
+    """Choose tables with any number of parents that form no cycle, by a greedy algorithm.
 
-    Features take their turns in the order of their best entries, and take the best table that closes no cycle with what
-    was chosen before; "no parent" closes none. (For one parent a feature, that is not the tree of largest weight.)
-    ``above`` holds a bit for every ancestor of every feature, the feature itself among them.
+    Features choose in decreasing order of their best entries. Each takes the best table that closes no cycle with the
+    tables chosen before; the table without parents closes none. (With one parent per feature, the result is not the
+    tree of maximum weight.) ``above`` has a bit for each ancestor of each feature, including the feature itself.
     """
     d = group.shape[0] - 1
     for i in range(d):
@@ -112,7 +112,7 @@ def draw_acyclic(perturbed, group, parents, want, above, selected):  # type: ign
 
 @kernel
 def draw_arborescence(perturbed, group, table_parent, weight, source, target, work, selected):  # type: ignore[no-untyped-def]
-    """Choose the tables that form the tree of largest total weight, "no parent" being an edge from a root."""
+    """Choose the tables that form the tree of maximum total weight; a table without parent is an edge from the root."""
     d = group.shape[0] - 1
     weight[:] = -np.inf
     for i in range(d):
@@ -129,17 +129,17 @@ def draw_arborescence(perturbed, group, table_parent, weight, source, target, wo
 
 @kernel
 def maximum_arborescence(d, weight, source, target, work, parent):  # type: ignore[no-untyped-def]
-    """Write the maximum-weight arborescence over nodes 0..d-1 and the root d (Chu and Liu; Edmonds 1967).
+    """Write the maximum-weight arborescence over nodes 0..d-1 with root d (Chu and Liu 1965; Edmonds 1967).
 
-    ``weight[i, j]`` is the edge j -> i, -inf where there is none; each node must have a finite edge from the
-    root. Cycles are contracted to new nodes d+1, d+2, ... as they close; ``source`` and ``target`` remember
-    which real edge stands behind the best edge between two (contracted) nodes; ``work`` holds five rows:
-    chosen in-neighbour, state, enclosing node, and the real ends of the chosen edge. ``parent`` gets -1 for
-    the root. All square arrays are (2 d + 1, 2 d + 1); of equal edges the lowest number wins.
+    ``weight[i, j]`` is the weight of the edge j -> i, -inf for no edge; each node must have a finite edge from the
+    root. Cycles are contracted to new nodes d+1, d+2, ... as they close. ``source`` and ``target`` are the ends of the
+    original edge that corresponds to the best edge between two (contracted) nodes. ``work`` has five rows: chosen
+    in-neighbor, state, enclosing node, and the original ends of the chosen edge. ``parent`` is -1 for the root. All
+    square arrays are (2 d + 1, 2 d + 1). Ties go to the lowest number.
     """
     pointer, state, around, edge_source, edge_target = work[0], work[1], work[2], work[3], work[4]
     for i in range(2 * d + 1):
-        state[i] = 0  # 0 unseen, 1 on the current path, 2 hangs on the root, 3 inside a contracted node
+        state[i] = 0  # 0 unvisited, 1 on the current path, 2 connected to the root, 3 inside a contracted node
         around[i] = -1
     state[d] = 2
     for i in range(d + 1):
@@ -166,14 +166,14 @@ def maximum_arborescence(d, weight, source, target, work, parent):  # type: igno
                 _contract(best, size, weight, source, target, work)
                 node = size
                 size += 1
-            else:  # the whole path hangs on the root now
+            else:  # the whole path is connected to the root now
                 node = start
                 while around[node] >= 0:
                     node = around[node]
                 while state[node] == 1:
                     state[node] = 2
                     node = pointer[node]
-    for top in range(size - 1, d, -1):  # break every cycle where its chosen edge enters
+    for top in range(size - 1, d, -1):  # break each cycle at the node that its chosen edge enters
         member = edge_target[top]
         while around[member] != top:
             member = around[member]
@@ -218,10 +218,11 @@ def _contract(member, new, weight, source, target, work):  # type: ignore[no-unt
 
 @kernel
 def price_gradient(perturbed, noise, group, price, d_phi):  # type: ignore[no-untyped-def]
-    """Add the gradient of the expected price, the sum of softmax(phi) times ``price`` ([RE] eq. 18).
+    """Add the gradient of the expected penalty, the sum of softmax(phi) times ``price`` ([RE] eq. 18).
 
-    Every child's softmax counts by itself. That is the expectation where children are drawn so; of arborescences, which
-    no paper has, it is an approximation: where cycles are ruled out, an edge is not drawn as often as its softmax says.
+    The softmax of each child is treated independently. This is the exact expectation if children are drawn
+    independently. For arborescences, which no paper covers, it is an approximation: cycles are excluded, so edges are
+    not drawn with their softmax probabilities.
     """
     for i in range(group.shape[0] - 1):
         mean = 0.0

@@ -1,15 +1,16 @@
-"""Missing features of a forest summed out in one upward pass: the fast twin of elimination.py.
+"""Marginalization of missing features of a forest in one upward pass, faster than elimination.py.
 
-A missing feature collects what its children say of each of its values, its belief, and hands the sum over its own
-values on: to a missing parent, or to the log joint. Beliefs are probabilities, so that a missing value costs
-multiplications along contiguous rows. One that would be the product of more probabilities than cannot underflow turns
-into logarithms, for good: a hub may have a thousand children, and a value that trails by far may win in the end.
+Each missing feature collects messages from its children for each of its values, its belief. The sum over its own values
+is passed to a missing parent or added to the log joint. Beliefs are probabilities, so a missing value costs
+multiplications along contiguous rows. A belief that would be a product of too many probabilities to be safe from
+underflow is converted to logarithms for the rest of the pass: a feature may have a thousand children, and a value with
+a low probability at first may be most probable in the end.
 """
-# Shapes: n samples, d features, C classes, M cells
-# codes (d, n); cells, probabilities (M,): table i at offset[i], laid out [child value][parent value][class]
-# parent (d,), -1 for none; upward (d,), children before parents; n_states (d,); start (d + 1,): of the beliefs
-# count (d,): how many probabilities a belief is the product of, 0 for none yet, or IN_LOGS; belief (start[d],)
-# message (most values of a feature * C,), product (C,): scratch; scores (n, C)
+# Shapes: n samples, d features, C classes, M parameters
+# codes (d, n); cells, probabilities (M,): the CPT of feature i starts at offset[i], [child value][parent value][class]
+# parent (d,), -1 for none; upward (d,), children before parents; n_states (d,); start (d + 1,): start of each belief
+# count (d,): number of probabilities in the product of a belief, or IN_LOGS; belief (start[d],)
+# message (max n_states * C,), product (C,): scratch; scores (n, C)
 
 from __future__ import annotations
 
@@ -40,10 +41,10 @@ def log_joint_upward(  # type: ignore[no-untyped-def]
     product,
     scores,
 ):
-    """Write the log joint of samples that may miss features.
+    """Write the log joint of samples that may have missing features.
 
-    Products of up to ``most`` probabilities are normal numbers or 0. Where tables are normalised, a missing feature
-    without observed ones below costs nothing.
+    Products of up to ``most`` probabilities are normal numbers or 0. If CPTs are normalized, missing features without
+    observed descendants are skipped.
     """
     n, n_classes = scores.shape
     for k in range(n):
@@ -115,7 +116,7 @@ def log_joint_upward(  # type: ignore[no-untyped-def]
 
 @kernel
 def _add_complete(codes, i, j, table, n_states, missing, scores):  # type: ignore[no-untyped-def]
-    """Add a table to the samples that have the feature and its parent."""
+    """Add the entries of a CPT to the scores of samples with an observed feature and parent."""
     n, n_classes = scores.shape
     for k in range(n):
         row = np.intp(codes[i, k])
@@ -133,7 +134,7 @@ def _add_complete(codes, i, j, table, n_states, missing, scores):  # type: ignor
 
 @kernel
 def _sum_values(table, own, n_classes, first, last, width, out):  # type: ignore[no-untyped-def]
-    """Write for some parent values, first to last, the sum over the child's values of table times belief."""
+    """Write the sum over child values of CPT times belief, for the parent values ``first`` to ``last``."""
     out[first:last] = 0.0
     for s in range(own.shape[0] // n_classes):
         belief = own[s * n_classes : (s + 1) * n_classes]
@@ -146,7 +147,7 @@ def _sum_values(table, own, n_classes, first, last, width, out):  # type: ignore
 
 @kernel
 def _log_sum_values(table, own, n_classes, first, last, width, out):  # type: ignore[no-untyped-def]
-    """Do as :func:`_sum_values` does, with logarithms for all three."""
+    """Write the same as :func:`_sum_values`, with logarithms of CPT, belief and result."""
     n_values = own.shape[0] // n_classes
     for v in range(first, last, n_classes):
         for c in range(n_classes):
@@ -162,7 +163,7 @@ def _log_sum_values(table, own, n_classes, first, last, width, out):  # type: ig
 
 @kernel
 def _multiply(values, used, target, j, count):  # type: ignore[no-untyped-def]
-    """Multiply something that is the product of so many probabilities into the belief of a feature."""
+    """Multiply the belief of a feature by a product of ``used`` probabilities."""
     if count[j] == 0:
         for a in range(target.shape[0]):
             target[a] = values[a]
@@ -174,7 +175,7 @@ def _multiply(values, used, target, j, count):  # type: ignore[no-untyped-def]
 
 @kernel
 def _turn_into_logs(target, j, count):  # type: ignore[no-untyped-def]
-    """Make logarithms of a belief, if it is not made of them."""
+    """Convert a belief to logarithms, unless it has been converted."""
     if count[j] == IN_LOGS:
         return
     for a in range(target.shape[0]):
@@ -184,7 +185,7 @@ def _turn_into_logs(target, j, count):  # type: ignore[no-untyped-def]
 
 @kernel
 def _take_logarithm(product, row):  # type: ignore[no-untyped-def]
-    """Add the logarithm of a product to the log joint, and begin it anew."""
+    """Add the logarithm of a product to the log joint, and reset the product to 1."""
     for c in range(row.shape[0]):
         is_possible = product[c] > 0.0
         logarithm = log_normal(product[c] if is_possible else 1.0)

@@ -1,10 +1,11 @@
-"""Weights of values, class by class: their order, their sums, and fewer points that stand for them."""
-# Shapes: n rows, or pairs of a value and a class; C classes, V distinct values. bits (n,) int64: of floating numbers
-# keys and spare_keys (n,): uint64; order and spare (n,): row numbers; digits (8, 256): scratch
-# is_first (n,): which pairs, sorted by value, are the first ones of their values; classes (n,); weights (n,): above
-# zero, int64 or float64; sums (C,): scratch of zeros of their type; reached (V + 1,): of their type, begins with zero
-# begin (V + 1,): scratch. Results, n at most: row (n,): where the value stands; own (n,): the class; weight (n,)
-# Sums are added in the order in which rows stand.
+"""Weights of distinct values per class: sorting, sums, and approximation by fewer points."""
+# Shapes: n rows, or pairs of a value and a class; C classes, V distinct values
+# bits (n,) int64: bits of float64 numbers; keys, spare_keys (n,): uint64; order, spare (n,): row numbers
+# digits (8, 256): scratch; is_first (n,): whether a pair, sorted by value, is the first of its value
+# classes (n,); weights (n,): positive, int64 or float64; sums (C,): scratch of zeros with the dtype of weights
+# reached (V + 1,): dtype of weights, begins with zero; begin (V + 1,): scratch
+# results, at most n: row (n,): position of the value; own (n,): class; weight (n,)
+# Sums are added in the order of the rows.
 
 from __future__ import annotations
 
@@ -18,17 +19,20 @@ _SIGN = np.uint64(2**63)
 
 @kernel
 def float_keys(bits, keys):  # type: ignore[no-untyped-def]
-    """Write whole numbers in the order of floating ones: their bits, that of the sign turned, or all if it is set."""
+    """Write integers in the order of floating-point numbers.
+
+    The sign bit of positive numbers is flipped, and all bits of negative numbers.
+    """
     for k in range(bits.shape[0]):
         keys[k] = np.uint64(bits[k]) ^ (_SIGN | np.uint64(bits[k] >> 63))
 
 
 @kernel
 def sort_rows(keys, spare_keys, order, spare, digits):  # type: ignore[no-untyped-def]
-    """Write the stable order of keys, byte by byte; return whether it is in spare, as both take turns.
+    """Write the stable order of keys, byte by byte (radix sort); return whether the result is in ``spare``.
 
-    A byte that all keys share is passed over, so that small integers take one turn or two. ``discretize.sort_keys`` is
-    the same without rows, where weights need none.
+    Bytes that all keys share are skipped, so small integers need one or two passes. ``discretize.sort_keys`` sorts keys
+    without row numbers, for data without weights.
     """
     n = keys.shape[0]
     digits[:] = 0
@@ -59,7 +63,7 @@ def sort_rows(keys, spare_keys, order, spare, digits):  # type: ignore[no-untype
 
 @kernel
 def sum_rows(first, last, at, n_found, classes, weights, sums, row, own, weight):  # type: ignore[no-untyped-def]
-    """Append the sum of every class among some rows, at one of them; return how many pairs there are."""
+    """Append the sum of each class over rows ``first`` to ``last``, for the value at ``at``; return the pair count."""
     low, high = classes[first], classes[first]
     for k in range(first, last):
         c = classes[k]
@@ -75,7 +79,7 @@ def sum_rows(first, last, at, n_found, classes, weights, sums, row, own, weight)
 
 @kernel
 def sum_values(is_first, classes, weights, sums, row, own, weight):  # type: ignore[no-untyped-def]
-    """Write the sum of every value and class, and return how many pairs there are."""
+    """Write the sum of each pair of value and class, and return the number of pairs."""
     n_found, first = 0, 0
     for k in range(1, classes.shape[0] + 1):
         if k == classes.shape[0] or is_first[k]:
@@ -86,9 +90,9 @@ def sum_values(is_first, classes, weights, sums, row, own, weight):  # type: ign
 
 @kernel
 def sum_points(is_first, classes, weights, n_points, sums, reached, begin, row, own, weight, lost):  # type: ignore[no-untyped-def]
-    """Write the sums of groups of neighbours at their points, and return how many pairs there are.
+    """Write the sums of groups of adjacent values at one value of the group, and return the number of pairs.
 
-    lost (2,): by how much a rank is too low or too high, at most.
+    lost (2,): largest errors of ranks, downwards and upwards.
     """
     n_values = 0
     for k in range(classes.shape[0]):
@@ -103,7 +107,7 @@ def sum_points(is_first, classes, weights, n_points, sums, reached, begin, row, 
     total = reached[n_values]
     n_found, first = 0, 0
     while first < n_values:
-        # Of the group that a value belongs to: it increases even where it is rounded.
+        # Number of the value's group; it is nondecreasing despite rounding.
         group = np.int64(reached[first] / total * n_points)
         last = first
         while last + 1 < n_values and np.int64(reached[last + 1] / total * n_points) == group:

@@ -120,11 +120,12 @@ class ExpectationMaximization(BaseEstimator):
         ------
         ValueError
             If missing values cannot be marginalized, because the parents form a cycle or connect too many features.
+        TableMemoryError
+            If the CPTs exceed the memory limit.
         """
         self._validate_params()
         learner = MaximumLikelihood(alpha=self.alpha)
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
-        layout.check_memory(data.n_samples)
         self.n_iter_, self.converged_, self.history_ = 0, True, []
         is_incomplete = data.is_incomplete
         rows = np.flatnonzero(is_incomplete & (data.weights > 0))

@@ -261,7 +261,6 @@ def _lowest(losses: FloatArray) -> float:
     k = int(losses.argmin())
     if not 0 < k < len(losses) - 1:
         return float(TEMPERATURES[k])
-    below, here, above = losses[k - 1 : k + 2]
-    bend = below - 2 * here + above
-    shift = (below - above) / (2 * bend) if bend > 0 else 0.0
+    below, here, above = losses[k - 1 : k + 2]  # below > here: argmin returns the first of equal losses
+    shift = (below - above) / (2 * (below - 2 * here + above))
     return float(TEMPERATURES[k] * np.sqrt(2.0) ** shift)

@@ -77,7 +77,7 @@ class HierarchicalDirichlet(BaseEstimator):
         t = c p (psi(c p + n) - psi(c p))
 
     Second, the concentrations are set to maximize the likelihood of these numbers (Polya likelihood; Minka's fixed
-    point)::
+    point), between 0.001 and 10,000::
 
         c_j = sum of t / sum over contexts and classes of (psi(c_j + N) - psi(c_j))
 

@@ -84,7 +84,7 @@ def test_a_table_alone_is_counted_as_all_parts(run, places):
     assert "all: 398 rows, 5 columns, 2 classes (no, yes); " in told(done)
     assert " counts of values and pairs in " in done.stdout
     assert done.stderr.splitlines() == [
-        "tanlearn: text and numbers are mixed in code: all values count as text.",
+        f"tanlearn: note: {places / 'all.csv'}: text and other values are mixed in 'code': all values count as text.",
         "tanlearn: 2 of 400 rows have no 'y' and are left out.",
         "tanlearn: dates count as days since 1970: born.",
         "tanlearn: 'code' counts as text: besides numbers it holds 'x', 'y'. --missing 'x' --missing 'y' would make "

@@ -131,7 +131,7 @@ def test_wrong_parameters_are_refused(run, shop, tmp_path, settings, message):
 BAD = {
     "empty": (b"", "cannot be read: it is empty"),
     "header": (b"a,b\n", "has no rows"),
-    "ragged": (b"a,b\n1,x\n2\n", "line 3: the row has 1 field(s), but the header 2"),
+    "ragged": (b"a,b\n1,x\n2\n", "line 3: the row has 1 field(s), but the header has 2"),
     "bytes": (b"a,b\n1,caf\xe9\n", "line 2 is not valid utf-8 text"),
     "one class": (b"a,b\n1,x\n2,x\n", "the target 'b' has one value only, 'x', in 2 rows. There must be two classes."),
     "no class": (b"a,b\n1,\n2,\n", "the target 'b' has no value, in 2 rows."),
@@ -268,7 +268,7 @@ def test_chunks_make_the_model_of_all_rows(run, tmp_path, learner):
     for output, n_rows in ((whole, 0), (parts, 30)):
         done = run("fit", path, "-t", "y", "-l", learner, "-o", output, "--chunk-rows", n_rows)
         assert done.exit_code == 0, done.output
-    assert "text and numbers are mixed in code: all values count as text." in done.stderr
+    assert "text and other values are mixed in 'code': all values count as text." in done.stderr
     one, other = tanlearn.load(whole), tanlearn.load(parts)
     assert encoder_difference(one.encoder_, other.encoder_) is None
     assert {"born", "area"} <= {

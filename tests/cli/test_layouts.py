@@ -134,7 +134,7 @@ def test_a_comment_inside_of_quotes_is_none(run, tmp_path):
         (PLAIN.replace(",", "|"), [], "--separator, --skip-rows and --comment describe the layout of the table."),
         ("x,x,y\n1,2,3\n", [], "two columns are called 'x'"),
         (PLAIN, ["--separator", "||"], "must be one character"),
-        ("# a\n#\nx,y\n1,2,3\n", ["--comment", "#"], "line 4: the row has 3 field(s), but the header 2."),
+        ("# a\n#\nx,y\n1,2,3\n", ["--comment", "#"], "line 4: the row has 3 field(s), but the header has 2."),
     ],
 )
 def test_what_is_missing_is_said(run, tmp_path, text, options, message):

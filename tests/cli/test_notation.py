@@ -67,6 +67,14 @@ def test_the_usual_notation_is_not_kept(run, tmp_path):
     assert b'"notation"' not in (tmp_path / "m.tan").read_bytes()
 
 
+@pytest.mark.parametrize("thousands", ["", ",", ".", "'", " "])
+@pytest.mark.parametrize("dates", ["", "day-first", "month-first", "year-first"])
+def test_every_notation_survives_a_file(thousands, dates):
+    for decimal in {",", "."} - {thousands}:
+        notation = Notation(decimal, thousands, ("€", "()"), dates, ("?", ""))
+        assert Notation.from_state(json.loads(json.dumps(notation.to_state()))) == notation.check() == notation
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -74,6 +82,10 @@ def test_the_usual_notation_is_not_kept(run, tmp_path):
         ({"decimal": ","}, "the thousands separator must be one of"),
         ({"dates": "never"}, "dates must be one of day-first"),
         ({"symbols": "€"}, "symbols of a notation has another type"),
+        ({"thousands": ";"}, "the thousands separator must be one of"),
+        ({"missing": [None]}, "symbols and missing values must be strings"),
+        ({"missing": "NA"}, "missing of a notation has another type"),
+        ({"decimal": None}, "decimal of a notation has another type"),
         ({"symbols": [1]}, "symbols and missing values must be strings"),
         ({"more": ""}, "a notation must have the fields decimal"),
     ],

@@ -127,7 +127,7 @@ def test_what_is_wrong_in_a_late_chunk_leaves_no_half_of_an_output(run, model, n
     for output in (path, "-"):
         done = run("predict", model, new, "-o", output)
         assert (done.exit_code, done.stdout) == (2, "")
-        assert "line 302: the row has 2 field(s), but the header 6" in done.stderr
+        assert "line 302: the row has 2 field(s), but the header has 6" in done.stderr
     assert path.read_text() == "what was there"
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
 

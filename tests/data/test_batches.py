@@ -233,7 +233,7 @@ def test_categories_of_a_parquet_file_are_declared_and_its_texts_are_not(tmp_pat
         ({"target": "late", "columns": ["age", "x"]}, "no column is called 'x'. There are: "),
         ({"target": "late", "columns": ["age", "age"]}, "'age' is named 2 times among columns, target and weight"),
         ({"target": "late", "columns": ["late"]}, "'late' is named 2 times"),
-        ({"target": "late", "columns": []}, "there is no feature beside target and weight"),
+        ({"target": "late", "columns": []}, "there is no feature besides target and weight"),
     ],
 )
 @pytest.mark.parametrize("name", ["pandas", "lazy", "Table", "folder", "generator of frames"])
@@ -360,6 +360,57 @@ def test_what_is_no_source_is_told():
         open_batches(FRAME, "late", columns="age")
 
 
+@pytest.mark.parametrize("what", ["target", "weight"])
+def test_classes_and_weights_beside_the_source_are_refused(what):
+    names = {"target": "late"} | {what: FRAME["weight"].to_numpy()}
+    with pytest.raises(TypeError, match=rf"{what} must be the name of a column of the source, got array.*\[\(X, y\)\]"):
+        open_batches(FRAME, **names)
+
+
+@pytest.mark.parametrize("batch_rows", [0, -1, 2.0, "3"])
+def test_batches_have_a_positive_number_of_rows(batch_rows):
+    with pytest.raises(ValueError, match="batch_rows must be an integer of at least 1, got"):
+        open_batches(FRAME, "late", batch_rows=batch_rows)
+    assert [len(batch.y) for batch in open_batches(FRAME[:3], "late", batch_rows=np.int64(1))] == [1, 1, 1]
+
+
+def test_batches_say_where_they_begin_and_count_all_rows():
+    batches = open_batches(FRAME.assign(weight=[0] * 20 + [2] * (N - 20)), "late", weight="weight", batch_rows=20)
+    assert batches.n_samples is None
+    places = [batch.place for batch in batches]
+    assert places == [f"batch {k}, whose row 0 is row {20 * k} of the source" for k in range(3)]
+    assert batches.n_samples == N
+    long = open_batches([(A[:1].repeat(1500, axis=0), [0] * 1500)] * 2)
+    assert [batch.place for batch in long][1] == "batch 1, whose row 0 is row 1,500 of the source"
+    parts = open_batches([(A, [0, 1])] * 2, part=4)
+    assert [batch.place for batch in parts] == ["partition 4", "partition 4, from row 2 of it on"]
+
+
+def test_rows_of_weight_zero_decide_on_no_type_of_a_batch():
+    good, odd = ([["a", 1.0]], ["n"], [1]), ([[3, "b"], ["a", 2.0]], [7, "n"], [0, 1])
+    assert len(list(open_batches([good, odd]))) == 2
+    with pytest.raises(TypeError, match=r"in batch 1, .*X column 0 holds int \(3 in row 0\) and str"):
+        list(open_batches([good, (*odd[:2], [1, 1])]))
+
+
+def test_only_part_of_the_names_may_not_be_strings():
+    X = pd.DataFrame([[1, 2], [3, 4]], columns=["a", 7])
+    with pytest.raises(TypeError, match=r"in batch 0.*column names must be all strings or all of other types, but 7"):
+        list(open_batches([(X, [0, 1])]))
+    numbers = open_batches([(X.set_axis([5, 7], axis=1), [0, 1])])
+    assert len(list(numbers)) == 1
+    assert numbers.names is None
+
+
+def test_errors_name_the_batch():
+    (batch,) = open_batches([(A, [0, 1])])
+    for error in (TypeError, ValueError):
+        with pytest.raises(error, match=r"^in batch 0, whose row 0 is row 0 of the source: why$"), batch.located():
+            raise error("why")
+    with pytest.raises(KeyError), batch.located():
+        raise KeyError("of others")
+
+
 def test_files_that_cannot_be_read_are_told(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.parquet"):
         list(open_batches(tmp_path / "none.parquet", "late"))
@@ -370,7 +421,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path):
     with pytest.raises(ValueError, match=r"t\.parquet cannot be read: "):
         list(open_batches(tmp_path / "t.parquet", "late"))
     (tmp_path / "t.csv").write_text("x,y\n1,a\n2\n")
-    with pytest.raises(ValueError, match=r"t\.csv cannot be read: line 3: the row has 1 field\(s\), but the header 2"):
+    with pytest.raises(ValueError, match=r"t\.csv cannot be read: line 3: the row has 1 field\(s\), but the header has 2"):
         list(open_batches(tmp_path / "t.csv", "y"))
 
 

@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from tanlearn import CategoryEncoder, MDLPDiscretizer, TableEncoder
-from tanlearn.data.border import encode_rows, encode_training
+from tanlearn import CategoryEncoder, MDLPDiscretizer, QuantileDiscretizer, TableEncoder
+from tanlearn.data.border import encode_chunk, encode_rows, encode_training, forget, generator
 
 MISSING = 255
 
 
 class Classifier(BaseEstimator):
     """As much of a classifier as the border needs."""
+
+    device = "cpu"
 
     def __init__(self, encoder=None, n_jobs=None, class_weight=None, random_state=None):
         self.class_weight = class_weight
@@ -341,6 +343,99 @@ def test_estimator_without_an_encoder_gets_one_with_its_threads():
     estimator = Classifier(n_jobs=2)
     encode_training(estimator, [[0.5], [1.5]], [0, 1], [1, 2])
     assert estimator.encoder_.discretizer_.n_jobs == 2
+
+
+def test_training_data_have_names_and_the_order_of_codes():
+    frame, y = mixed_frame()
+    frame["size"] = pd.Categorical(np.tile(["s", "m", "l"], 20), categories=["s", "m", "l"], ordered=True)
+    data, _ = encode_training(Classifier(), frame, y, np.arange(60) % 3)
+    assert list(data.names) == list(frame)
+    ordered = {"town": False, "income": True, "rooms": True, "owner": False, "grade": False, "size": True}
+    assert dict(zip(frame, data.is_ordered.tolist(), strict=True)) == ordered
+    assert data.row_numbers.tolist() == [row for row in range(60) if row % 3]
+    assert data.places == tuple(f"X column {name!r}" for name in frame)
+    numbers, _ = encode_training(Classifier(), frame[["income", "rooms"]].to_numpy(), y)
+    assert numbers.names is None
+    named, _ = encode_training(Classifier(TableEncoder(discrete_features=["rooms"])), frame[["income", "rooms"]], y)
+    assert named.is_ordered.tolist() == [True, False]  # numbers that the user calls categories are names
+
+
+def test_the_discretizer_of_an_estimator_is_its_default_only():
+    class Coarse(Classifier):
+        def _default_discretizer(self):
+            return QuantileDiscretizer(max_bins=3)
+
+    frame, y = mixed_frame()
+    estimator = Coarse()
+    encode_training(estimator, frame, y)
+    assert type(estimator.encoder_.discretizer_) is QuantileDiscretizer
+    assert estimator.encoder_.n_states_[1] == 3
+    own = TableEncoder(discretizer=MDLPDiscretizer())
+    estimator = Coarse(encoder=own)
+    encode_training(estimator, frame, y)
+    assert type(estimator.encoder_.discretizer_) is MDLPDiscretizer
+    estimator = Coarse(encoder=TableEncoder(handle_unknown="error"))
+    encode_training(estimator, frame, y)
+    assert type(estimator.encoder_.discretizer_) is QuantileDiscretizer
+    assert estimator.encoder.discretizer is None  # the user's encoder is cloned
+
+
+def chunk(estimator, X, y, **options):
+    return encode_chunk(estimator, X, y, np.array(["no", "yes"]), **options)
+
+
+def test_a_first_chunk_of_one_class_is_refused_where_cut_points_need_classes():
+    X = pd.DataFrame({f"c{j}": np.linspace(0, 1, 30) + j for j in range(5)}).assign(town="Graz", code=[0, 1] * 15)
+    for n, shown in (
+        (1, "'c0'. Begin"),
+        (3, "'c0', X column 'c1', X column 'c2'. Begin"),
+        (4, "'c0', X column 'c1', X column 'c2' and 1 more. Begin"),
+        (5, "'c0', X column 'c1', X column 'c2' and 2 more. Begin"),
+    ):
+        table = X[[f"c{j}" for j in range(n)] + ["town", "code"]]
+        for encoder in (None, TableEncoder(), TableEncoder(discretizer=MDLPDiscretizer())):
+            estimator = Classifier(encoder)
+            words = f"first chunk has 30 row(s) of one class only, 'yes', but .* depend on the classes: X column {shown}"
+            with pytest.raises(ValueError, match=words.replace("(s)", r"\(s\)").replace(". Begin", r"\. Begin")):
+                chunk(estimator, table, ["yes"] * 30)
+            assert not hasattr(estimator, "encoder_")
+    quantiles = TableEncoder(discretizer=QuantileDiscretizer())
+    for encoder, columns in (
+        (None, ["town", "code"]),
+        (quantiles, ["c0", "town"]),
+        (TableEncoder(discrete_features=True), ["c0"]),
+        (TableEncoder(discrete_features=["c0", "code"]), ["c0", "code"]),
+    ):
+        data = chunk(Classifier(encoder), X[columns], ["yes"] * 30)
+        assert (data.n_classes, data.y.tolist()) == (2, [1] * 30)
+    with pytest.raises(ValueError, match="one class only, 'no'"):  # rows of weight 0 are none
+        chunk(Classifier(), X[["c0"]], ["no"] * 29 + ["yes"], sample_weight=[1] * 29 + [0])
+
+
+def test_chunks_are_counted_on_the_device_of_the_estimator():
+    estimator = Classifier()
+    for device in ("cpu", "cuda"):
+        estimator.device = device
+        assert chunk(estimator, [["a"], ["b"]], ["no", "yes"]).device == device
+
+
+def test_an_earlier_fit_is_forgotten():
+    estimator = Classifier()
+    estimator.fit([["a"], ["b"]], [0, 1])
+    estimator._was_loaded, estimator._notation, estimator._own_, estimator.plain = True, "x", 1, 2
+    forget(estimator)
+    assert set(vars(estimator)) == {"encoder", "n_jobs", "class_weight", "random_state", "_own_", "plain"}
+
+
+def test_random_states_of_every_kind_become_generators():
+    own = np.random.default_rng(3)
+    assert generator(own) is own
+    assert generator(5).random() == generator(5).random() != generator(6).random()
+    state = np.random.RandomState(0)
+    draws = [generator(state).random() for _ in range(3)]
+    assert len(set(draws)) == 3  # the state goes on
+    assert draws == [generator(again).random() for again in [np.random.RandomState(0)] for _ in range(3)]
+    assert generator(None).random() != generator(None).random()
 
 
 def test_messages_name_the_estimator_and_warnings_come_once():

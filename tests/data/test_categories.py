@@ -6,9 +6,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tanlearn import CategoryEncoder, TableEncoder
+from tanlearn.data.categories import distinct
+from tanlearn.data.table import Column
 
 MISSING = 255
 
@@ -154,6 +157,36 @@ def test_codes_are_feature_major_and_as_small_as_they_can_be():
     large = CategoryEncoder().fit(np.arange(256)[:, None])
     assert large.transform([[255], [256]])[:, 0].tolist() == [255, 65535]
     assert large.transform([[255]]).dtype == np.uint16
+
+
+def test_ten_categories_are_shown_in_full():
+    encoder = CategoryEncoder(handle_unknown="error").fit(np.arange(10)[:, None])
+    with pytest.raises(ValueError, match=r"categories are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9\. Correct"):
+        encoder.transform([[40]])
+
+
+def test_bytes_keep_their_last_zeros():
+    values = [b"a\0", b"a", b"", b"\0", b"a"]
+    table = np.empty((5, 1), object)
+    table[:, 0] = values
+    encoder = CategoryEncoder().fit(table)
+    assert encoder.categories_[0].tolist() == [b"", b"\0", b"a", b"a\0"]
+    assert encoder.transform(table)[:, 0].tolist() == [3, 2, 0, 1, 2]
+    assert encoder.inverse_transform(encoder.transform(table))[:, 0].tolist() == values
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int64, np.uint64, np.float64])
+@pytest.mark.parametrize("span", [4094, 4095, 4096, 4097])
+def test_distinct_numbers_of_wide_and_narrow_ranges(dtype, span):
+    values = np.array([7 + span, 7, 8, 7 + span, 6 + span], dtype)
+    found = distinct(Column(values, None, None, "x"))
+    assert (found.dtype, found.tolist()) == (dtype, [7, 8, 6 + span, 7 + span])
+
+
+def test_tags_say_what_encoders_accept():
+    tags = get_tags(CategoryEncoder())
+    assert (tags.input_tags.allow_nan, tags.input_tags.categorical) == (True, True)
+    assert tags.transformer_tags.preserves_dtype == []
 
 
 def test_too_many_categories_are_an_error_that_says_what_to_do():

@@ -8,7 +8,8 @@ import pytest
 
 from tanlearn import NaiveBayesClassifier, TableEncoder
 from tanlearn.data.column_looks import look_at_strings, notation_of_strings
-from tanlearn.data.column_notes import ColumnKindWarning, is_suspect, remedy
+from tanlearn.data.column_notes import ColumnKindWarning, is_suspect, kind_in_words, looks_of_table, remedy
+from tanlearn.data.columns import read_columns
 from tanlearn.data.table_files import dates_as_days, open_table
 from tanlearn.data.written_values import read_written
 
@@ -209,6 +210,7 @@ def _french(x):
 
 REMEDIES = {
     "thousands": ([f"{x:,.2f}" for x in NUMBERS], (",", ".", [], "")),
+    "typographic apostrophes": ([f"{x:,.2f}".replace(",", "\u2019") for x in NUMBERS], ("'", ".", [], "")),
     "apostrophes": ([f"{x:,.2f}".replace(",", "'") for x in NUMBERS], ("'", ".", [], "")),
     "narrow spaces": ([_french(x) for x in NUMBERS], (" ", ",", [], "")),
     "points": ([f"{x:,.2f}".translate({44: ".", 46: ","}) for x in NUMBERS], (".", ",", [], "")),
@@ -265,6 +267,162 @@ def test_the_remedy_in_python_and_the_options_read_the_same_dates(case):
     assert eval(code, {"pd": pd, "column": column}).tolist() == days
     read, _ = dates_as_days(pd.DataFrame({"day": read_written(column, "", ".", [], order)}))
     assert read["day"].tolist() == days
+
+
+QUOTED = {
+    "fractions": (['="0.5"', '="1.5"'], [0.5, 1.5]),
+    "decimal commas": (['="-0,5"', ' ="2,5" '], [-0.5, 2.5]),
+    "thousands": (['="1,500.5"', '="2"'], [1500.5, 2.0]),
+    "minus signs": ([f'="{MINUS}5"', '="7"'], [-5.0, 7.0]),
+    "narrow spaces": (['="1\u202f500"', '="2"'], [1500.0, 2.0]),
+    "some without quotes": (['="5"', "7", "?"], [5.0, 7.0, None]),
+    "zero": (['="0"', '="10"'], [0.0, 10.0]),
+    "leading zeros": (['="05"', '="17"'], ["05", "17"]),
+    "late leading zeros": (['="10"', '="20"', '="05"'], ["10", "20", "05"]),
+    "words": (['="Graz"', '="New York"'], ["Graz", "New York"]),
+    "a late word": (['="100"', '="200"', '="none"'], ["100", "200", "none"]),
+}
+
+
+@pytest.mark.parametrize("case", QUOTED)
+def test_quoted_values_are_read_as_numbers_only_if_all_of_them_are_numbers(case):
+    values, expected = QUOTED[case]
+    look = look_at_strings(values)
+    assert (look.kind, is_suspect(look)) == ("quoted", True)
+    code = remedy("column", look)
+    ending = " removes the quotes" if isinstance(expected[0], str) else " reads them"
+    assert code.endswith(ending)
+    found = eval(code.removesuffix(ending), {"pd": pd, "column": pd.Series(values)})
+    assert [None if value != value else value for value in found.tolist()] == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "hours"),
+    [
+        (["08:30", "19:15:20"], [8, 19]), (["12:05 am", "12:30 pm", "23:59"], [0, 12, 23]),
+        (["10:20:30,5", "11:20:30.5"], [10, 11]),
+        (["1:05 a.m.", "2:10 P.M.", "3:10:20.5 pm.", "4:15 P.m"], [1, 14, 15, 16]),
+        (["08:30", "noon", "5:10 p.m."], [8, None, 17]),
+    ],
+)  # fmt: skip
+def test_the_remedy_for_times_reads_the_hour(values, hours):
+    look = look_at_strings(values)
+    assert (look.kind, is_suspect(look)) == ("time", True)
+    code = remedy("column", look).removesuffix(" reads the hour")
+    found = eval(code, {"pd": pd, "column": pd.Series(values)}).tolist()
+    assert [None if hour != hour else hour for hour in found] == hours
+
+
+def test_both_remedies_for_ambiguous_dates_are_right():
+    values = ["05/06/2024", "01/02/2024"]
+    reading = remedy("column", look_at_strings(values))
+    code, _, more = reading.partition(" reads them with the day first, ")
+    assert more == "dayfirst=False with the month first"
+    for own, expected in (
+        (code, ["2024-06-05", "2024-02-01"]),
+        (code.replace("dayfirst=True", "dayfirst=False"), ["2024-05-06", "2024-01-02"]),
+    ):
+        days = eval(own, {"pd": pd, "column": pd.Series(values)})
+        assert days.tolist() == [pd.Timestamp(day).timestamp() / 86_400 for day in expected]
+
+
+@pytest.mark.parametrize("pattern", ["{}", "${}", "{} kg", "({})", '="{}"', MINUS + "{}"])
+def test_both_remedies_for_ambiguous_commas_are_right(pattern):
+    values = [pattern.format(number) for number in ("1,500", "22,750", "1,125")]
+    sign = -1 if pattern in ("({})", MINUS + "{}") else 1
+    reading = remedy("column", look_at_strings(values))
+    thousands, _, fractions = reading.partition(" reads them with commas between thousands, ")
+    expected = [1500, 22750, 1125]
+    for code, factor in ((thousands, 1), (fractions.removesuffix(" with decimal commas"), 1000)):
+        found = eval(code, {"pd": pd, "column": pd.Series(values)}).tolist()
+        assert found == [sign * number / factor for number in expected]
+
+
+def test_kinds_are_described_in_words():
+    words = {
+        "numbers as strings": ["1.5", "2.5", "3"],
+        "numbers with commas between thousands": ["1,250.5", "3"],
+        "numbers with points between thousands": ["1.250,5", "3"],
+        "numbers with apostrophes between thousands": ["1'250.5", "3"],
+        "numbers with spaces between thousands": ["1 250.5", "3"],
+        "numbers whose commas are thousands separators or decimal marks": ["1,250", "3"],
+        "numbers with decimal commas": ["1,25", "3"],
+        "numbers with the minus sign U+2212": [f"{MINUS}1.5", "3"],
+        "numbers with negative numbers in parentheses": ["(1.5)", "3"],
+        "percentages": ["1.5%", "3%"],
+        "amounts with a currency ('$')": ["$1.5", "$3"],
+        "numbers with a unit ('kg')": ["1.5 kg", "3 kg"],
+        "values quoted for Excel": ['="1.5"', '="3"'],
+        "times of day": ["8:30", "9:15"],
+        "dates (day first)": ["16/07/2024", "17/07/2024"],
+    }
+    for text, values in words.items():
+        assert kind_in_words(look_at_strings(values)) == f"{text}, such as {values[0]!r} and {values[1]!r}"
+    many = ["8:30", "9:15", "10:45", "soon", "later"]
+    assert kind_in_words(look_at_strings(many)) == (
+        "times of day, such as '8:30' and '9:15', but 2 of 5 values are not ('soon' and 'later')"
+    )
+    for text, pattern in (("identifiers", "A{}"), ("free text", "many words here {}")):
+        values = [pattern.format(i) for i in range(1000, 2234)]
+        assert kind_in_words(look_at_strings(values)) == (
+            f"{text}: 1,234 rows hold a unique value, such as {values[0]!r} and {values[1]!r}"
+        )
+        assert remedy("column", look_at_strings(values)).startswith("leave it out")
+
+
+def test_ten_columns_are_named_and_the_others_are_counted():
+    X = pd.DataFrame({f"c{j}": [f"{i + j}%" for i in range(N)] for j in range(13)})
+    for n, more in ((10, None), (13, " There are 3 more. ")):
+        with pytest.warns(ColumnKindWarning) as caught:
+            TableEncoder().fit(X.iloc[:, :n], Y)
+        text = str(caught[0].message)
+        assert text.startswith(f"{n} column(s) of strings")
+        assert [f"'c{j}'" in text for j in range(n)] == [j < 10 for j in range(n)]
+        assert more in text if more else "more" not in text
+
+
+def test_columns_of_arrays_have_remedies_by_number():
+    X = np.array([["a", f"{i}%"] for i in range(N)], dtype=object)
+    with pytest.warns(ColumnKindWarning, match=r"X column 1 looks like percentages") as caught:
+        TableEncoder().fit(X, Y)
+    code = str(caught[0].message).split("values are not")[0].split(": ")[1].split(" reads them")[0]
+    assert eval(code, {"pd": pd, "X": X}).tolist() == list(range(N))
+
+
+def test_values_of_rows_of_weight_zero_are_ignored():
+    values = np.array([f"{i}%" for i in range(N)] + ["soon"] * 80, dtype=object)
+    y, weights = np.arange(len(values)) % 2, np.arange(len(values)) < N
+    for X in (values[:, np.newaxis], pd.DataFrame({"x": values})):
+        with pytest.warns(ColumnKindWarning, match="percentages, such as '0%' and '1%': "):
+            NaiveBayesClassifier().fit(X, y, weights)
+
+
+def test_only_undeclared_strings_are_examined():
+    percentages = pd.Series([f"{i}%" for i in range(N)])
+    X = pd.DataFrame({"declared": percentages.astype("category"), "bytes": percentages.str.encode("utf-8")})
+    X = X.assign(none=pd.Series([None] * N, dtype=object), number=np.arange(N) % 7)
+    assert looks_of_table(read_columns(X)) == []
+    assert [place for place, _ in looks_of_table(read_columns(X.assign(plain=percentages)))] == ["X column 'plain'"]
+
+
+@pytest.mark.parametrize("pattern", ["{}%", "$ {}", "0,{}"])
+def test_numbers_of_more_than_ten_values_are_suspect(pattern):
+    for n in (10, 11):
+        assert is_suspect(look_at_strings([pattern.format(i) for i in range(21, 21 + n)])) is (n > 10)
+
+
+def test_plain_numbers_are_suspect_with_fractions_or_with_few_other_strings():
+    integers = [str(i) for i in range(40)]
+    assert not is_suspect(look_at_strings(integers, [2] * 40))
+    for others, expected in ((["?"], True), (["?", "x"], True), (["?", "x", "-"], False)):
+        values = integers + others
+        assert is_suspect(look_at_strings(values, [2] * len(values))) is expected
+    assert is_suspect(look_at_strings([*integers[:20], "?", "x"], [2] * 22))  # two are few in any column
+    fractions = [f"{i}.5" for i in range(40)]
+    assert is_suspect(look_at_strings(fractions, [2] * 40))
+    for n, n_others, expected in ((95, 5, True), (94, 6, False), (108, 6, False), (114, 6, True)):
+        values = [str(i) for i in range(n)] + list("abcdef")[:n_others]  # at most a twentieth
+        assert is_suspect(look_at_strings(values, [2] * len(values))) is expected
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import discretize as naive
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tanlearn import MDLPDiscretizer
+from tanlearn import MDLPDiscretizer, QuantileDiscretizer
+from tanlearn.data.cuts import CutDiscretizer
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 MISSING = 255
@@ -247,3 +249,51 @@ def test_mean_number_of_states_is_the_published_one(name, n_train):
     rows = np.random.default_rng(0).permutation(len(raw["y"]))[:n_train]
     n_states = MDLPDiscretizer(n_jobs=2).fit(raw["X"][rows], raw["y"][rows]).n_states_
     assert n_states.mean() == pytest.approx(published["x_tr_fold1"].max(axis=0).mean(), rel=0.06)
+
+
+DISCRETIZERS = [MDLPDiscretizer(), QuantileDiscretizer(max_bins=4)]
+
+
+@pytest.mark.parametrize("discretizer", DISCRETIZERS, ids=lambda own: type(own).__name__)
+def test_rows_of_weight_zero_may_hold_anything(discretizer):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=80), np.arange(80) % 2
+    x += 3 * y
+    X, labels, weights = [[value] for value in x.tolist()], y.tolist(), [1] * 80
+    expected = clone(discretizer).fit(X, labels)
+    assert len(expected.cut_points_[0]) > 0
+    for bad in (np.inf, "no number", 1e300):
+        found = clone(discretizer).fit([*X, [bad]], [*labels, 1], [*weights, 0])
+        assert found.cut_points_[0].tolist() == expected.cut_points_[0].tolist()
+    with pytest.raises(ValueError, match="contains infinity: inf in row 80"):
+        clone(discretizer).fit([*X, [np.inf]], [*labels, 1], [*weights, 1])
+
+
+@pytest.mark.parametrize("discretizer", DISCRETIZERS, ids=lambda own: type(own).__name__)
+def test_columns_without_numbers_are_missing_or_refused(discretizer):
+    X = np.column_stack([np.arange(40.0), np.arange(40) % 7])
+    fitted = clone(discretizer).fit(X, np.arange(40) > 20)
+    known = fitted.transform(X[:2])
+    table = pd.DataFrame({0: pd.Series([None, None], dtype=object), 1: X[:2, 1]}).to_numpy()
+    found = fitted.transform(table)
+    assert found[:, 0].tolist() == [255, 255]
+    assert found[:, 1].tolist() == known[:, 1].tolist()
+    with pytest.raises(TypeError, match="X column 0 holds str, but held numbers in fit"):
+        fitted.transform([["a", 1.0], ["b", 2.0]])
+
+
+@pytest.mark.parametrize("discretizer", DISCRETIZERS, ids=lambda own: type(own).__name__)
+def test_restored_discretizers_have_the_cut_points_that_they_are_given(discretizer):
+    found = clone(discretizer).restore([np.array([1.5, 2.5]), np.empty(0)])
+    assert (found.n_features_in_, found.n_states_.tolist(), found.n_states_.dtype) == (2, [3, 1], np.intp)
+    assert found.transform([[1.5, 7.0], [2.0, -7.0], [3.0, np.nan]]).tolist() == [[0, 0], [1, 0], [2, 255]]
+    with pytest.raises(ValueError, match=r"X has 1 features, but .* is expecting 2 features"):
+        found.transform([[1.0]])
+
+
+def test_discretizers_of_ones_own_say_how_cut_points_are_found():
+    class Own(CutDiscretizer):
+        n_jobs = None
+
+    with pytest.raises(NotImplementedError, match="Own"):
+        Own().fit([[1.0], [2.0]], [0, 1])

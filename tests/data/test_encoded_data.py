@@ -1,9 +1,12 @@
 """Encoded tables that users bring themselves."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tanlearn import EncodedData
+from tanlearn.data.encoded_data import joined
 
 
 @pytest.mark.parametrize(
@@ -72,6 +75,32 @@ def test_order_stays_with_features():
     unknown = EncodedData.from_codes([[0, 1]], [0])
     assert unknown.is_ordered is None
     assert unknown.take_features([0]).is_ordered is None
+
+
+def test_light_rows_weigh_one_on_average_and_others_what_they_did():
+    def scaled(weights):
+        return EncodedData.from_codes([[0]] * 3, [0, 1, 1], sample_weight=weights).in_whole_rows().weights.tolist()
+
+    assert scaled(None) == [1, 1, 1]
+    assert scaled([0.0, 0.125, 0.375]) == [0.0, 0.5, 1.5]
+    assert scaled([0.0, 0.5, 1.5]) == [0.0, 0.5, 1.5]
+    assert scaled([2.0, 0.5, 8.0]) == [2.0, 0.5, 8.0]
+
+
+def test_parts_are_joined_row_by_row():
+    data = EncodedData.from_codes([[0, 1], [1, 0], [2, 2]], [0, 1, 1], sample_weight=[1, 2, 3])
+    data = replace(data, row_numbers=np.array([4, 6, 8]), base_weight=np.array([1, 1, 3]))
+    plain = replace(data.take([0]), sample_weight=None, base_weight=None)
+    both = joined([data.take([2, 0]), plain])
+    assert both.codes.T.tolist() == [[2, 2], [0, 1], [0, 1]]
+    assert (both.y.tolist(), both.weights.tolist(), both.base_weights.tolist()) == ([1, 0, 0], [3, 1, 1], [3, 1, 1])
+    assert both.row_numbers is None  # numbers of rows of different parts
+
+
+def test_features_are_ordered_by_name():
+    data = EncodedData.from_codes([[0, 1, 0]], [0])
+    assert data.by_name.tolist() == [0, 1, 2]
+    assert replace(data, names=("b", 10, "a")).by_name.tolist() == [1, 2, 0]
 
 
 def test_missing_place_is_named():

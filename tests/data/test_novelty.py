@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator
 
 from tanlearn import TableEncoder
 from tanlearn.data.columns import read_columns
@@ -51,6 +52,23 @@ def test_tails_are_those_of_the_outermost_intervals_of_the_own_column():
     deviation = 12 / np.sqrt(12)
     expected = [-below, -above, -(26 - 8) / deviation, -(8 + 4) / deviation]
     np.testing.assert_allclose(found.log_density, expected, rtol=1e-12)
+
+
+class Halves(BaseEstimator):
+    """A discretizer without cut points."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.n_states_ = np.full(X.shape[1], 2)
+        return self
+
+    def transform(self, X):
+        return (X > 5).astype(np.uint8)
+
+
+def test_numbers_of_a_discretizer_without_cut_points_have_a_uniform_density():
+    encoder = TableEncoder(discrete_features=False, discretizer=Halves()).fit([[2.0], [5.0], [14.0]], [0, 1, 1])
+    found = find(encoder, [[26.0], [8.0], [-4.0]])
+    np.testing.assert_allclose(found.log_density, [-18 / np.sqrt(12), 0.0, -12 / np.sqrt(12)], rtol=1e-12)
 
 
 def test_every_number_of_a_column_without_training_values_is_unseen():

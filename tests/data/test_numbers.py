@@ -8,7 +8,9 @@ import pytest
 from oracles import encode as naive
 
 from tanlearn import NaiveBayesClassifier, TableEncoder
+from tanlearn.data.category_index import TABLE_SPAN
 from tanlearn.data.columns import read_columns
+from tanlearn.data.numbers import distinct_numbers
 from tanlearn.data.table import ArrayTable
 
 
@@ -81,6 +83,27 @@ def test_a_late_value_far_from_the_first_ones_is_found(last):
     encoder = TableEncoder(discrete_features=True).fit(X, y)
     assert [known.tolist() for known in encoder.categories_] == [sorted({0.0, 1.0, float(last)}), [0.0, 1.0]]
     assert TableEncoder().fit(X, y).is_discrete_.tolist() == [last != 0.5, True]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.int16, np.int64, np.uint64, np.float32, np.float64])
+def test_distinct_numbers_are_complete_up_to_both_ends_of_the_span(dtype, order):
+    below, above = TABLE_SPAN // 4, 3 * TABLE_SPAN // 4
+    offsets = [-below - 1, -below, -below + 1, -1, 0, 1, above - 2, above - 1, above, above + 1]
+    X = np.full((300, len(offsets)), 2000, dtype=dtype, order=order)
+    X[::2] += 1
+    X[-1] += np.array(offsets).astype(dtype)
+    if X.dtype.kind == "f":
+        X[1, 3] = np.nan
+    asked = np.array([0, 1, 2, 3, 5, 6, 7, 8, 9])
+    found = distinct_numbers(read_columns(X), asked)
+    for j, offset in enumerate(offsets):
+        if j not in asked or not -below <= offset < above:
+            assert j not in found
+        else:
+            expected = np.unique(X[~np.isnan(X[:, j]), j])
+            assert found[j].dtype == dtype
+            assert found[j].tolist() == expected.tolist()
 
 
 @pytest.mark.filterwarnings("ignore:discretization left")

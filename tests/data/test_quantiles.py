@@ -72,6 +72,9 @@ def test_encoder_takes_it_like_its_own(n_jobs):
     np.testing.assert_array_equal(codes[2], np.searchsorted(cuts[1], X[:, 2]))
 
 
-def test_too_many_bins_are_refused():
-    with pytest.raises(ValueError, match="max_bins"):
-        QuantileDiscretizer(max_bins=1).fit([[1.0], [2.0]], [0, 1])
+def test_bins_are_from_two_to_as_many_as_codes_can_hold():
+    for max_bins in (2, 65535):
+        QuantileDiscretizer(max_bins=max_bins).fit([[1.0], [2.0]], [0, 1])
+    for max_bins in (1, 65536):
+        with pytest.raises(ValueError, match="max_bins"):
+            QuantileDiscretizer(max_bins=max_bins).fit([[1.0], [2.0]], [0, 1])

@@ -10,7 +10,7 @@ import pytest
 from support.broken_tables import CONTAINERS, fit, judge, sound, trained
 
 from tanlearn import CategoryEncoder, NaiveBayesClassifier, TableEncoder
-from tanlearn.data.columns import read_columns
+from tanlearn.data.columns import from_array, read_columns
 from tanlearn.data.validation import read_labels, read_weights
 
 
@@ -81,6 +81,10 @@ def test_columns_of_a_list_are_read_one_by_one():
         ([np.uint64(1), 2], "i"),
         ([2**63, 0.5], "f"),
         ([np.True_, 0.5], "f"),
+        ([np.uint64(200), -1], "i"),
+        ([np.uint64(2**63 - 1), -(2**63)], "i"),
+        ([np.uint64(7), 2**63 - 1], "i"),
+        ([np.int64(0), 2**63], "u"),
     ],
 )
 def test_python_numbers_become_the_type_that_holds_all_of_them(values, kind):
@@ -126,6 +130,42 @@ def test_reasons_name_the_row():
         read_weights([None, "a", 1], 3)
     with pytest.raises(ValueError, match="classes must be a list of the classes of all chunks, got 3"):
         NaiveBayesClassifier().partial_fit([[1], [2]], [0, 1], 3)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "error", "reason"),
+    [
+        ("M8[D]", TypeError, r"holds dates or durations \(datetime64\[D\]\)"),
+        ("m8[s]", TypeError, r"holds dates or durations \(timedelta64\[s\]\)"),
+        ("c16", ValueError, "Complex data not supported: y has dtype complex128"),
+        ("V4", TypeError, r"y has dtype \|?V4, but only strings and numbers can be read"),
+    ],
+)
+def test_arrays_of_other_types_are_refused_with_their_type(dtype, error, reason):
+    with pytest.raises(error, match=reason):
+        from_array(np.zeros(2, dtype), "y")
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(2, 40_000), (40_000, 2)])
+def test_long_rows_and_columns_are_read_whole(shape, order):
+    X = np.zeros(shape, order=order)
+    X[-1, -1] = np.nan
+    columns = read_columns(X)
+    assert [columns[j].missing is not None for j in (0, shape[1] - 1)] == [False, True]
+    X[-1, 0] = np.inf
+    with pytest.raises(ValueError, match=f"^X column 0 contains infinity: inf in row {shape[0] - 1}"):
+        read_columns(X)
+
+
+def test_polars_integers_keep_their_type_with_and_without_nulls():
+    for dtype in (pl.Int8, pl.Int32, pl.UInt16, pl.UInt64, pl.Boolean):
+        whole, gap = (pl.DataFrame({"x": pl.Series(values).cast(dtype)}) for values in ([1, 0, 1], [1, None, 0]))
+        (column,), (gappy,) = read_columns(whole), read_columns(gap)
+        assert column.values.dtype == gappy.values.dtype == whole["x"].to_numpy().dtype
+        assert (column.values.tolist(), column.missing) == ([1, 0, 1], None)
+        assert gappy.missing.tolist() == [False, True, False]
+        assert gappy.values[[0, 2]].tolist() == [1, 0]
 
 
 def test_columns_of_an_array_are_read_without_a_copy_of_feature_major_data():

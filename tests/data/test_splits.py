@@ -51,6 +51,14 @@ def test_folds_are_stratified_and_seeded():
         deal_folds(y, 68, np.random.default_rng(0))
 
 
+def test_rows_of_a_class_are_dealt_in_the_order_that_was_drawn():
+    """A stable sort: folds do not depend on the processor."""
+    y = np.random.default_rng(0).integers(0, 3, 2000)
+    order = np.random.default_rng(1).permutation(2000).tolist()
+    expected = dict(zip(sorted(order, key=y.__getitem__), np.arange(2000) % 7, strict=True))
+    assert deal_folds(y, 7, np.random.default_rng(1)).tolist() == [expected[row] for row in range(2000)]
+
+
 @pytest.mark.parametrize("n_folds", [2, 5, 50])
 def test_folds_are_disjoint_and_of_every_class_nearly_the_same_share(n_folds):
     folds = validation_masks(Y, 3, n_folds, np.random.default_rng(0))

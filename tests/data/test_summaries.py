@@ -331,6 +331,7 @@ DAMAGE = {
     "zero": lambda a, s: a["2_0_weights"].__setitem__(0, 0),
     "class": lambda a, s: a["2_0_classes"].__setitem__(0, 3),
     "too heavy": lambda a, s: a["2_0_weights"].__setitem__(0, 10**6),
+    "heavier than all classes by one row": lambda a, s: a["4_0_weights"].__setitem__(0, a["4_0_weights"][0] + 1),
 }
 
 

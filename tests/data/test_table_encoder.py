@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tanlearn import BayesNetClassifier, NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
+from tanlearn.data.columns import read_columns
 
 N = 240
 RNG = np.random.default_rng(0)
@@ -84,6 +86,44 @@ def test_codes_of_two_bytes_and_unseen_categories():
     assert strict.encode(unseen, handle_unknown="missing")[0, :2].tolist() == [65535, 65535]
     with pytest.raises(ValueError, match="which was not seen in fit"):
         encoder.encode(unseen, handle_unknown="error")
+
+
+@pytest.mark.parametrize(
+    "as_table", [np.asarray, np.asfortranarray, pd.DataFrame, lambda X: pd.DataFrame(X).astype(object)]
+)
+@pytest.mark.parametrize("n_continuous", [0, 1])
+def test_unseen_numbers_are_missing_or_an_error_in_tables_of_numbers(as_table, n_continuous):
+    X = np.column_stack([np.arange(60) % 3, np.arange(60) % 4, np.linspace(0, 1, 60)])[:, : 2 + n_continuous]
+    new = X[:5].copy()
+    new[3, 1] = 7
+    for option in ("missing", "error"):
+        encoder = TableEncoder(handle_unknown=option).fit(as_table(X), np.arange(60) // 30)
+        assert encoder.is_discrete_.tolist() == [True, True] + [False] * n_continuous
+        codes = encoder.encode(as_table(new), handle_unknown="missing")
+        assert codes[:2].tolist() == [[0, 1, 2, 0, 1], [0, 1, 2, 255, 0]]
+        with pytest.raises(ValueError, match=r"X column 1 holds 7(\.0)? in row 3, which was not seen in fit"):
+            encoder.encode(as_table(new), handle_unknown="error")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            new[4, 0] = np.nan  # missing, and not unseen
+            assert encoder.encode(as_table(np.delete(new, 3, axis=0)))[0].tolist() == [0, 1, 2, 255]
+            new[4, 0] = 1
+
+
+@pytest.mark.filterwarnings("ignore:discretization left")
+def test_ranges_grow_with_later_rows():
+    X = pd.DataFrame({"town": ["a", "b"] * 3, "x": [2.5, 3.5, np.nan, 4.0, 5.0, 6.0], "gone": [np.nan] * 6})
+    encoder = TableEncoder(discrete_features=["town"]).fit(X, [0, 1] * 3)
+    assert repr(encoder.value_ranges_) == "[None, (2.5, 6.0), (nan, nan)]"
+    inside = X.assign(x=[3.0, np.nan, 2.5, 6.0, 4.0, 4.0], town="z")
+    assert encoder.with_ranges_of(read_columns(inside)) is encoder
+    for low, high in ((2.0, 3.0), (3.0, 7.0), (-1.0, 9.0)):
+        wider = encoder.with_ranges_of(read_columns(X.assign(x=[low, high, 3.0, np.nan, 3.0, 3.0], gone=7.0)))
+        assert wider.value_ranges_ == [None, (min(low, 2.5), max(high, 6.0)), (7.0, 7.0)]
+        assert repr(encoder.value_ranges_) == "[None, (2.5, 6.0), (nan, nan)]"
+        assert wider.encode(X).tolist() == encoder.encode(X).tolist()
+    assert encoder.with_ranges([None, None, None]) is encoder
+    assert encoder.with_ranges([(0.0, 1.0), (2.0, 3.0), None]).value_ranges_[:2] == [None, (2.0, 6.0)]
 
 
 @every_table

@@ -8,6 +8,7 @@ import lzma
 import random
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -177,8 +178,8 @@ def test_other_texts_may_mean_missing_and_numbers_may_be_texts(write):
         (b"", "it is empty"),
         (b"\n\n", "there is no header line"),
         (b"a,b\n", "has no rows, only column names"),
-        (b"a,b\n1,2\n\n3\n", r"line 4: the row has 1 field\(s\), but the header 2\. Correct the row\.$"),
-        (b"a,b\n1,2\n3,4,5\n", r"line 3: the row has 3 field\(s\), but the header 2"),
+        (b"a,b\n1,2\n\n3\n", r"line 4: the row has 1 field\(s\), but the header has 2\. Correct the row\.$"),
+        (b"a,b\n1,2\n3,4,5\n", r"line 3: the row has 3 field\(s\), but the header has 2"),
         (b'a,b\n1,2\n"3,4\n5,6\n', r"lines 3 to 4: the row has 1 field\(s\).* or a quote left open in it\."),
         (b"a,b\n1,x\n2,caf\xe9\n", r"line 3 is not valid utf-8 text \(byte 0xe9\)\. Name its encoding"),
         (b"a,a\n1,2\n", "two columns are called 'a'"),
@@ -267,3 +268,41 @@ def test_leading_zeros_are_found_behind_every_separator(separator):
     rows = CheckedRows(io.StringIO(text), separator)
     rows.read()
     assert rows.marked == {1}
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_rows_are_the_same_in_blocks_and_one_by_one(write, monkeypatch, ending):
+    rng = np.random.default_rng(0)
+    plain = ["1", "2.5", "x", "New York", "", "NA", "0", "0.5", "\u00e9t\u00e9"]
+    special = ["07", " y", "z ", '"a,b"', '"c\nd"', "\xa0u", "00", '" q"', "-0", "\ta"]
+
+    def outcome(path, **options):
+        dropped = []
+        try:
+            frame = pd.concat(open_table(path).chunks(4, dropped=dropped, **options))
+        except ValueError as error:
+            return str(error)
+        values = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+        return values, frame.index.tolist(), dropped, frame.dtypes.astype(str).tolist()
+
+    real, found = CheckedRows._plain_block, []
+    n_errors = 0
+    for k in range(60):
+        words = plain if k % 3 == 0 else plain + special
+        rows = [[str(rng.choice(words)) for _ in range(3)] for _ in range(12)]
+        if k % 10 == 9:
+            rows[rng.integers(12)].append("9")
+        lines = [",".join(row) for row in rows]
+        if k % 5 == 4:
+            lines.insert(int(rng.integers(12)), "")
+        path = write((ending.join(["a,b,c", *lines]) + (ending if k % 2 else "")).encode())
+        options = {} if k % 4 == 0 else {"target": "b"}
+        monkeypatch.setattr(CheckedRows, "_plain_block", lambda self: None)
+        expected = outcome(path, **options)
+        monkeypatch.setattr(CheckedRows, "_plain_block", lambda self: found.append(real(self)) or found[-1])
+        for size in (1, 30, 2**16):
+            monkeypatch.setattr("tanlearn.data.text_files._BLOCK", size)
+            assert outcome(path, **options) == expected
+        n_errors += isinstance(expected, str)
+    assert sum(block is not None for block in found) > 200
+    assert n_errors == 6

@@ -10,6 +10,9 @@ import pytest
 
 from tanlearn import CategoryEncoder, NaiveBayesClassifier, TableEncoder, TANClassifier
 from tanlearn.baselines import AODEClassifier
+from tanlearn.data.categories import encode_categories, warn_of_new_categories
+from tanlearn.data.category_index import CategoryIndex
+from tanlearn.data.columns import read_columns
 
 N = 60
 Y = np.arange(N) % 2
@@ -135,3 +138,47 @@ def test_declared_categories_of_both_kinds_match_either():
     encoder = CategoryEncoder().fit(pd.DataFrame({"x": column}))
     for value, code in (("a", 0), (1, 1), (2, 255), ("b", 255)):
         assert no_warning(encoder.transform, pd.DataFrame({"x": [value]})).tolist() == [[code]]
+
+
+def test_declared_categories_are_refused_only_if_no_value_has_a_known_type():
+    encoder = CategoryEncoder().fit(pd.DataFrame({"x": ["a", "b"] * 6}))
+    both = pd.Categorical([1, "z", 1, "b"], categories=[1, "z", "b"])
+    assert encoder.transform(pd.DataFrame({"x": both}))[:, 0].tolist() == [255, 255, 255, 1]
+    unseen = pd.Categorical([1, 2, None, "z"], categories=[2, 1, "z"])
+    assert encoder.transform(pd.DataFrame({"x": unseen}))[:, 0].tolist() == [255] * 4
+    numbers = pd.Categorical([None, 1, 2], categories=[1, 2, "z"])
+    with pytest.raises(TypeError, match="holds 1 in row 1, of numbers, but held strings such as 'a' in fit"):
+        encoder.transform(pd.DataFrame({"x": numbers}))
+
+
+def messages_of_new(columns, n_known=2):
+    """Return the warnings about chunks with these values of columns with the categories a, b, ..."""
+    table = read_columns(pd.DataFrame(columns))
+    known = [np.array(list("abcdef")[:n_known], object)] * len(table)
+    codes = np.array([encode_categories(own, CategoryIndex(known[0], np.uint8), "missing") for own in table])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_new_categories(table, known, codes)
+        warn_of_new_categories(table, [None] * len(table), codes)  # cut points have no categories
+    return [str(warning.message) for warning in caught]
+
+
+def test_new_categories_of_later_chunks_are_named_with_their_columns():
+    assert messages_of_new({"x": ["a", "b", None], "y": [None, "b", "b"]}) == []
+    (message,) = messages_of_new({"x": ["a", "c", None], "y": ["a", "b", None], "z": ["d", None, "a"]})
+    assert message.startswith("2 column(s) contain categories that were not seen when the encoder was fitted")
+    assert "missing: X column 'x', X column 'z'. Begin with more rows" in message
+    for n, more in ((10, ""), (12, ", and 2 more")):
+        (message,) = messages_of_new({f"x{j}": ["a", "c"] for j in range(n)})
+        assert message.startswith(f"{n} column(s)")
+        assert f"X column 'x9'{more}. Begin" in message
+
+
+@pytest.mark.parametrize("n_rows", [9, 10, 30])
+def test_each_column_is_named_by_one_warning(n_rows):
+    """Columns of ten or more values that are all unseen have the other warning, unless there was no value in fit."""
+    for gaps in (0, 3):
+        values = ["z"] * n_rows + [None] * gaps
+        assert len(messages_of_new({"x": values})) == (n_rows < 10)
+        assert len(messages_of_new({"x": ["a", *values]})) == 1
+        assert len(messages_of_new({"x": values}, n_known=0)) == 1

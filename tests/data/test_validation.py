@@ -1,5 +1,7 @@
 """What stands beside a table: classes and weights."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +10,15 @@ from sklearn.exceptions import DataConversionWarning
 
 from tanlearn import NaiveBayesClassifier, TableEncoder
 from tanlearn.data.columns import read_columns
-from tanlearn.data.validation import number_class, number_classes, read_classes, read_labels, read_target, read_weights
+from tanlearn.data.validation import (
+    number_class,
+    number_classes,
+    read_classes,
+    read_labels,
+    read_target,
+    read_weights,
+    zero_weight_rows,
+)
 
 # Classes -------------------------------------------------------------------------------------------------------
 
@@ -88,9 +98,42 @@ def test_classes_are_numbered_as_by_sorting(labels):
     assert found.dtype == expected.dtype
 
 
+@pytest.mark.parametrize("is_part", [False, True])
+def test_fractions_are_no_classes_wherever_they_stand(is_part):
+    y = np.array([1.0, 2.0] * 10)
+    assert read_classes(y, 20, is_part=is_part)[1].tolist() == [1.0, 2.0]
+    for row in (0, 13, 19):
+        fraction = y.copy()
+        fraction[[row, row - 1]] = 1.5
+        with pytest.raises(ValueError, match="Unknown label type: continuous"):
+            read_classes(fraction, 20, is_part=is_part)
+    # A row that does not count may hold anything.
+    y[3] = 1.5
+    codes, classes = read_classes(y, 20, np.arange(20) != 3, is_part=is_part)
+    assert (codes.tolist(), classes.tolist()) == ([0, 1, 0] + [0, 1] * 8, [1.0, 2.0])
+
+
+def test_parts_may_hold_one_class_or_none():
+    for labels, codes, classes in ((["b"] * 3, [0] * 3, ["b"]), ([7], [0], [7]), ([], [], [])):
+        found = read_classes(np.array(labels, object), len(labels), is_part=True)
+        assert (found[0].tolist(), found[1].tolist()) == (codes, classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # labels that differ in every row of a part are no reason
+        assert len(read_classes([f"name {i}" for i in range(30)], 30, is_part=True)[1]) == 30
+
+
 def test_classes_as_many_as_rows_are_warned_of():
     with pytest.warns(UserWarning, match="unique classes is greater than 50%"):
         read_classes([f"name {i}" for i in range(30)], 30)
+
+
+@pytest.mark.parametrize(("n_classes", "is_warned"), [(15, False), (16, True), (29, True)])
+def test_more_classes_than_half_of_the_rows_are_warned_of(n_classes, is_warned):
+    y = [f"name {i % n_classes}" for i in range(30)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert len(read_classes(y, 30)[1]) == n_classes
+    assert bool(caught) is is_warned
 
 
 def test_column_vector_of_classes_is_warned_of():
@@ -145,6 +188,34 @@ def test_weights_keep_their_kind_of_number(weight, expected, dtype):
 
 def test_no_weights_stay_none():
     assert read_weights(None, 3) is None
+
+
+@pytest.mark.parametrize(
+    ("weight", "is_allowed"),
+    [
+        ([1e100, 0.0], True), ([1e100, 1e90], False), ([0.5e100, 0.5e100], True), ([1e-100, 0.0], True),
+        ([0.9e-100, 0.0], False), ([2**63 - 1, 0], True), ([2**63 - 1, 1], False), ([2**62, 2**62 - 1], True),
+        (np.array([2**63 - 1, 0], np.uint64), True), ([5e-324, 1.0], True),
+    ],
+)  # fmt: skip
+def test_sums_of_weights_have_limits_and_reach_them(weight, is_allowed):
+    if is_allowed:
+        assert read_weights(weight, 2).tolist() == list(weight)
+    else:
+        with pytest.raises(ValueError, match=r"sample_weight adds up to .* over 2 rows"):
+            read_weights(weight, 2)
+
+
+def test_rows_of_weight_zero_are_those_of_one_number_per_row():
+    assert zero_weight_rows([0.0, -0.0, 5e-324, 2]).tolist() == [True, True, False, False]
+    assert zero_weight_rows(pd.Series([True, False])).tolist() == [False, True]
+    assert zero_weight_rows(np.array([0, 1], object)).tolist() == [True, False]
+    for nothing in (None, 0, [1, 2], [np.nan, 1], [[0], [1], [1]], [[0, 1, 1]], ["0", "1"], [None, "a"], 1j, []):
+        assert zero_weight_rows(nothing) is None
+    X = [["a"], ["b"], ["a"]]
+    for weight in ([[0], [1], [1]], np.array([[0.0, 1.0]] * 3), np.zeros((3, 1, 1))):
+        with pytest.raises(ValueError, match=r"one number per row, got shape \((3, 1|3, 2|3, 1, 1)\)"):
+            TableEncoder().fit(X, [0, 1, 0], weight)
 
 
 LABELS = {

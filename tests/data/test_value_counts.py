@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from oracles.value_counts import sum_pairs
+from oracles.value_counts import sum_pairs, sum_points
 from support.summaries import assert_same, fitted, merged, of, parts_of
 
 from tanlearn import QuantileDiscretizer, TableEncoder
 from tanlearn.data.columns import read_columns
 from tanlearn.data.summaries import TableSummary
-from tanlearn.data.value_counts import collect
+from tanlearn.data.value_counts import Block, ValueCounts, add_block, collect, compress, merge_counts, sum_by_key
 
 pytestmark = pytest.mark.filterwarnings("ignore:discretization left")  # small tables are noise
 
@@ -30,6 +30,65 @@ def test_counts_are_those_of_all_values_and_classes(dtype, weight, n):
     found = zip(counts.values.tolist(), counts.classes.tolist(), strict=True)
     assert list(zip(found, counts.weights.tolist(), strict=True)) == sum_pairs(pairs, weights.tolist())
     assert counts.values.dtype == values.dtype
+
+
+@pytest.mark.parametrize("n", [200, 3000])
+@pytest.mark.parametrize("dtype", ["i4", "u8", "f8"])
+def test_real_weights_are_added_in_the_order_of_rows(dtype, n):
+    """Also of runs that are sorted already; sums of other orders are rounded otherwise."""
+    rng = np.random.default_rng(1)
+    runs = [np.sort(rng.integers(0, 9, n)).astype(dtype) for _ in range(3)]
+    classes, weights = rng.integers(0, 2, 3 * n), rng.random(3 * n)
+    expected = sum_pairs(zip(np.concatenate(runs).tolist(), classes.tolist(), strict=True), weights.tolist())
+    for are_sorted_runs in (False, True):
+        counts = collect(np.concatenate(runs), classes, weights, 2, are_sorted_runs=are_sorted_runs)
+        pairs = zip(counts.values.tolist(), counts.classes.tolist(), strict=True)
+        assert list(zip(pairs, counts.weights.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("n_keys", [8, 50, 10**12])
+@pytest.mark.parametrize("scale", [1, 2**52, 0.1])
+def test_sums_by_key_are_those_of_a_dictionary(n_keys, scale):
+    rng = np.random.default_rng(2)
+    keys, weights = rng.integers(0, min(n_keys, 40), 30) * (n_keys // min(n_keys, 40)), rng.integers(1, 9, 30) * scale
+    found, sums = sum_by_key(keys, weights, n_keys)
+    assert list(zip(found.tolist(), sums.tolist(), strict=True)) == sum_pairs(keys.tolist(), weights.tolist())
+    assert sums.dtype == weights.dtype
+
+
+@pytest.mark.parametrize("n_points", [1, 2, 5, 20, 29, 30])
+@pytest.mark.parametrize("scale", [1, 0.25])
+def test_compressed_counts_are_those_of_the_groups(n_points, scale):
+    """From 30 points on, 30 values stay as they are, and nothing is lost."""
+    rng = np.random.default_rng(3)
+    values, classes = np.arange(60) // 2 + 0.5, np.tile(np.arange(2, dtype=np.int32), 30)
+    weights = rng.integers(1, 9, 60) * scale
+    points, under, over = compress(ValueCounts(values, classes, weights), n_points, 2)
+    found = list(zip(zip(points.values.tolist(), points.classes.tolist(), strict=True), points.weights, strict=True))
+    if n_points < 30:
+        assert (found, under, over) == sum_points(values.tolist(), classes.tolist(), weights.tolist(), n_points)
+    else:
+        assert (len(found), under, over) == (60, 0, 0)
+        assert points.weights.tolist() == weights.tolist()
+
+
+def test_counts_merge_with_those_of_no_rows():
+    nothing = collect(np.empty(0), np.empty(0, np.int32), np.empty(0, np.int64), 2)
+    some = collect(np.array([2.5, 1.5]), np.array([1, 0]), np.array([3, 4]), 2)
+    for parts in ([nothing, some], [some, nothing, nothing], [some]):
+        assert [array.tolist() for array in merge_counts(parts, 2)] == [[1.5, 2.5], [0, 1], [4, 3]]
+    assert merge_counts([nothing, nothing], 2).n_values == 0
+
+
+def test_levels_of_blocks_are_the_bits_of_their_number():
+    """Two blocks of a level become one of the next, and no row is lost."""
+    blocks = ()
+    for n in range(1, 12):
+        values = np.arange(20.0) + n
+        counts = ValueCounts(values, np.zeros(20, np.int32), np.full(20, n))
+        blocks = add_block(blocks, Block(0, counts, 0, 0), 4, 1)
+        assert [block.level for block in blocks] == [level for level in range(4) if n >> level & 1]
+        assert sum(block.counts.weights.sum() for block in blocks) == 20 * n * (n + 1) // 2
 
 
 def test_class_weights_of_values_are_kept():

@@ -45,6 +45,9 @@ def test_counts_are_no_reason_to_warn():
     silent(RNG.permutation([1, 2, 3, 4, 5] * 10))
     silent(RNG.uniform(0.5, 1.5, 100))
     silent(np.array([0, 0, 1]))
+    silent(np.full(60, 8))  # 8 times the effective sample size
+    silent(np.repeat([1.5, 2.5], [50, 30]))  # 2 times
+    silent(np.full(60, 0.5))  # half of it
 
 
 @pytest.mark.parametrize(
@@ -54,6 +57,9 @@ def test_counts_are_no_reason_to_warn():
             np.full(60, 10),
             r"adds up to 600 for 60 rows.* is 60\. .*overstate.*scale_weights.*If they are counts, ignore",
         ),
+        (np.append(np.full(59, 8), 9), "overstate.*If they are counts, ignore"),
+        (np.append(np.repeat([1.5, 2.5], [37, 22]), 2.75), "overstate"),
+        (np.append(np.full(59, 0.5), 0.4375), "understate"),
         (RNG.integers(1e4, 1e6, 60), "overstate"),
         (np.exp(2 * RNG.normal(size=60)), "overstate"),
         (np.full(60, 1 / 60), r"adds up to 1 for 60 rows.* understate.*scale_weights\(sample_weight\)\.$"),

@@ -212,8 +212,9 @@ def test_it_is_no_density():
     model = small().fit(X, y)
     for method in ("score_samples", "predict_joint_log_proba"):
         assert not hasattr(model, method)
-        with pytest.raises(AttributeError, match=method):
+        with pytest.raises(AttributeError, match=method) as caught:
             getattr(model, method)(X)
+        assert "Use predict_log_proba, or a network such as NaiveBayesClassifier" in str(caught.value.__cause__)
     with pytest.raises(TypeError, match="needs a single-network classifier"):
         model.row_predictor()
 
@@ -244,11 +245,39 @@ def test_cuts_may_be_given_otherwise(n_cuts, same, tmp_path):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"device": "cuda"}, {"weights": "all"}, {"smoothing": 0}, {"n_folds": 1}, {"min_samples": 10**30}],
+    [
+        {"device": "cuda"},
+        {"weights": "all"},
+        {"smoothing": 0},
+        {"smoothing": "auto"},
+        {"n_folds": 1},
+        {"min_samples": 0},
+        {"min_samples": 2**31},
+        {"n_estimators": 0},
+        {"max_parents": -1},
+        {"max_features": 1.01},
+        {"max_features": -0.01},
+        {"ridge": -0.5},
+        {"warm_start": 2},
+        {"verbose": -1},
+    ],
 )
 def test_wrong_parameters_are_refused(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         small(**parameters).fit([[1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"n_folds": 2, "min_samples": 1, "max_parents": 0, "max_features": 0, "ridge": 0, "n_cuts": 1, "verbose": 0},
+        {"n_folds": 99, "min_samples": 2**31 - 1, "max_features": 1.0, "max_parents": 99, "n_cuts": 10**9},
+    ],
+)
+def test_the_limits_of_parameters_are_accepted(parameters):
+    X, y = np.arange(24.0).reshape(12, 2) % 7, np.arange(12) % 2
+    p = small(n_estimators=1, **parameters).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
 
 
 def test_more_classes_than_contexts_can_keep_apart_are_refused():
@@ -339,7 +368,7 @@ def test_ridge_is_how_hard_weights_are_pulled(table):
     assert np.ptp(loose[0, :, 0]) > 0.01
 
 
-@pytest.mark.parametrize(("n", "least"), [(300, 5), (40_960, 10)])
+@pytest.mark.parametrize(("n", "least"), [(300, 5), (24_575, 5), (24_576, 6), (40_959, 9), (40_960, 10)])
 def test_combinations_of_parents_have_more_rows_where_there_are_many(n, least, monkeypatch):
     from tanlearn.estimators import bayes_forest
 
@@ -355,6 +384,40 @@ def test_combinations_of_parents_have_more_rows_where_there_are_many(n, least, m
     with pytest.raises(KeyboardInterrupt):
         small().fit_encoded(data)
     assert asked == [least]
+
+
+def test_parameters_are_counted_by_hand_where_there_are_no_parents():
+    X = np.array([[0, 0], [1, 1], [0, 2], [1, 0], [0, 1], [1, 2]] * 5)
+    model = small(n_estimators=2, max_parents=0, weights=None)
+    model.fit_encoded(EncodedData.from_codes(X, np.arange(30) % 3, n_states=[2, 3]))
+    # Each network has (2 + 3) values and (1 + 1) other values of its two features in each of three classes.
+    assert model.n_parameters_ == 2 * 3 * ((2 + 1) + (3 + 1))
+
+
+@pytest.mark.parametrize(("n_folds", "expected"), [(3, 3), (99, 12)])
+def test_parameters_reach_the_settings(monkeypatch, n_folds, expected):
+    from tanlearn.estimators import bayes_forest
+
+    asked = []
+
+    def ask(data, is_ordered, settings, rng, **others):
+        asked.append((settings, others))
+        raise InterruptedError
+
+    monkeypatch.setattr(bayes_forest, "grow_forest", ask)
+    model = BayesForestClassifier(
+        n_estimators=7, max_parents=2, max_features=0.25, n_cuts=(2, 5), smoothing=3.0, min_samples=9, weights="shared",
+        ridge=0.5, n_folds=n_folds, n_jobs=2,
+    )  # fmt: skip
+    with pytest.raises(InterruptedError):
+        model.fit(np.arange(24.0).reshape(12, 2), np.arange(12) % 2)
+    ((settings, others),) = asked
+    assert (settings.n_members, settings.smoothing, settings.min_samples) == (7, 3.0, 9)
+    assert (settings.weights, settings.ridge, settings.n_folds) == ("shared", 0.5, expected)
+    grain = settings.grain
+    assert (grain.n_cuts, grain.max_parents, grain.max_features, grain.min_candidates) == ((2, 5), 2, 0.25, 0)
+    assert (grain.supervised, grain.max_candidates) == (0.5, 32)
+    assert others == {"n_jobs": 2, "before": None}
 
 
 def test_structures_of_no_parents_have_no_edges(table):

@@ -16,10 +16,12 @@ from sklearn.preprocessing import FunctionTransformer
 
 from tanlearn import (
     BayesNetClassifier,
+    Calibration,
     CandidateSets,
     ConditionalNLL,
     ConjugateGradient,
     EncodedData,
+    HierarchicalSmoothing,
     Hybrid,
     MaximumLikelihood,
     NaiveBayesClassifier,
@@ -27,7 +29,8 @@ from tanlearn import (
     TableEncoder,
     TANClassifier,
 )
-from tanlearn.baselines import ChowLiu
+from tanlearn.baselines import ChowLiu, GreedySearch
+from tanlearn.estimators import gradient_tan
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 QUICK = {"n_epochs": 10, "batch_size": 30, "random_state": 0}
@@ -222,6 +225,57 @@ def test_learners_without_their_method_are_refused():
         TANClassifier(loss="hinge").fit(X_IRIS, Y_IRIS)
 
 
+class Alone:
+    """A learner of naive Bayes structures and parameters with no other methods than the required ones."""
+
+    def learn(self, data, rng):
+        return Structure.naive_bayes(data.n_features)
+
+    def fit(self, structure, data, rng):
+        self.structure = structure
+        return MaximumLikelihood().fit(structure, data, rng)
+
+
+def test_learners_need_no_more_than_their_method():
+    expected = NaiveBayesClassifier().fit(X_IRIS, Y_IRIS).predict_proba(X_IRIS)
+    learner = Alone()
+    for model in (BayesNetClassifier(structure=learner, parameters=learner), NaiveBayesClassifier(parameters=learner)):
+        np.testing.assert_array_equal(model.fit(X_IRIS, Y_IRIS).predict_proba(X_IRIS), expected)
+        assert model.parameters_.structure == model.structure_
+    assert not vars(learner)  # copies were fitted
+
+
+@pytest.mark.parametrize("kind", [NaiveBayesClassifier, BayesNetClassifier])
+def test_probabilities_are_calibrated_as_by_the_learner(kind):
+    model = kind(parameters=ConjugateGradient(loss=ConditionalNLL(), max_iter=3)).fit(X_IRIS, Y_IRIS)
+    found = model.parameters_.calibration_
+    assert model.calibration_ == found != Calibration()
+    np.testing.assert_allclose(
+        model.predict_log_proba(X_IRIS), found.log_posterior(model.predict_joint_log_proba(X_IRIS))
+    )
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        BayesNetClassifier(structure=GreedySearch(), device="cuda"),
+        BayesNetClassifier(parameters=HierarchicalSmoothing(), device="cuda"),
+        NaiveBayesClassifier(parameters=HierarchicalSmoothing(), device="cuda"),
+    ],
+    ids=repr,
+)
+def test_learners_that_do_not_work_on_the_device_are_refused_before_they_start(monkeypatch, model):
+    for module in ("base", "batches"):  # as if the device were there
+        monkeypatch.setattr(f"tanlearn.estimators.{module}.check_device", lambda device: None)
+    learner = model.parameters if getattr(model, "structure", None) is None else model.structure
+    rule = rf"{type(learner).__name__}\(\) works with device='cpu' only, got device='cuda'"
+    with pytest.raises(ValueError, match=rule):
+        model.fit(X_IRIS, Y_IRIS)
+    if learner is model.parameters:
+        with pytest.raises(ValueError, match=rule):
+            model.fit_batches([(X_IRIS, Y_IRIS)])
+
+
 def test_classes_and_names_of_learners_are_refused_with_a_remedy():
     for name, learner in (("structure", ChowLiu), ("parameters", MaximumLikelihood)):
         remedy = rf"got the class {learner.__name__}\. Pass an instance instead: {learner.__name__}\(\.\.\.\)\.$"
@@ -322,3 +376,75 @@ def test_a_rare_category_may_be_held_out():
     strict = TANClassifier(validation_fraction=0.5, encoder=TableEncoder(handle_unknown="error"), **QUICK)
     for seed in range(4):
         strict.set_params(random_state=seed).fit(X, np.arange(60) % 2)
+
+
+def asked_of_trainings(monkeypatch, model, data, *, run):
+    """Return rows, loss, settings and options of the trainings of a fit, which are run or stop it."""
+    calls, train_in_bits = [], gradient_tan.train_in_bits
+
+    def train(bits, data, candidates, loss, settings, rng, **options):
+        calls.append((data.n_samples, loss, settings, options))
+        if not run:
+            raise InterruptedError
+        return train_in_bits(bits, data, candidates, loss, settings, rng, **options)
+
+    monkeypatch.setattr(gradient_tan, "train_in_bits", train)
+    if run:
+        model.fit_encoded(data)
+    else:
+        with pytest.raises(InterruptedError):
+            model.fit_encoded(data)
+    return calls
+
+
+def binary(n, missing=False):
+    """Return rows of three binary features and two classes."""
+    codes = np.random.default_rng(0).integers(0, 2, (n, 3))
+    codes[0, 0] = -1 if missing else 0
+    return EncodedData.from_codes(codes, np.arange(n) % 2, n_states=[2] * 3)
+
+
+def test_settings_reach_every_training_of_gradient_tan(monkeypatch):
+    given = {"learning_rate": 0.02, "structure_learning_rate": 0.03, "n_epochs": 3, "batch_size": 40}
+    given |= {"init": "uniform", "dtype": "float64", "size_weight": 0.01, "temperature": (0.9, 0.2)}
+    reports, loss = [], Hybrid(trade_off=3)
+    model = TANClassifier(**given, loss=loss, callback=reports.append, random_state=0)
+    calls = asked_of_trainings(monkeypatch, model, binary(90), run=True)
+    for _, own, settings, _ in calls:
+        assert {name: getattr(settings, name) for name in given} == given
+        assert own.get_params() == loss.get_params()
+    assert calls[0][0] == 90
+    assert all(n < 90 for n, *_ in calls[1:])
+    assert len(calls) > 2  # for the calibration, without each fold
+    assert [report.epoch for report in reports] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("n", "parameters", "missing", "expected"),
+    [
+        (50, {}, False, (2000, 0.1)),
+        (200, {}, False, (1000, 0.1)),
+        (1999, {}, False, (106, 0.1)),
+        (2000, {}, False, (100, 0.01)),
+        (200, {"batch_size": 50}, False, (500, 0.1)),
+        (200, {}, True, (100, 0.01)),
+        (200, {"loss": Hybrid()}, False, (100, 0.01)),
+        (200, {"bits": (3, 1)}, False, (100, 0.01)),
+        (200, {"n_epochs": 300}, False, (300, 0.01)),
+        (200, {"learning_rate": 0.5}, False, (1000, 0.5)),
+    ],
+)
+def test_small_tables_without_gaps_have_two_thousand_steps_by_default(monkeypatch, n, parameters, missing, expected):
+    model = TANClassifier(**parameters, random_state=0)
+    ((*_, settings, _),) = asked_of_trainings(monkeypatch, model, binary(n, missing), run=False)
+    assert (settings.n_epochs, settings.learning_rate) == expected
+    assert settings.init == "maximum-likelihood"  # by default, unlike that of trainings
+
+
+def test_a_warm_start_needs_the_same_names_of_columns():
+    X = pd.DataFrame(X_IRIS[::3, :2], columns=["a", "b"])
+    y = Y_IRIS[::3]
+    model = TANClassifier(**QUICK, loss=Hybrid(), calibrate=False, warm_start=True).fit(X, y)
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="warm_start continues from the previous fit"):
+        model.fit(X.rename(columns={"a": "c"}), y)

@@ -122,6 +122,26 @@ def test_class_weights_are_those_of_all_rows():
         np.testing.assert_allclose(found.tables_.cells, whole.tables_.cells, rtol=1e-12)
 
 
+@pytest.mark.parametrize("class_weight", ["balanced", {"yes": 3}])
+def test_class_weights_leave_the_cut_points_of_forests_alone(class_weight):
+    frame, y = table()
+    weights = np.arange(300) % 3
+    model = clone(MODELS["forest"]).set_params(class_weight=class_weight)
+    found = clone(model).fit_batches(cut(frame, y, weights, 5, 0))
+    whole = model.fit(frame, y, weights)
+    np.testing.assert_allclose(found.predict_proba(frame), whole.predict_proba(frame), rtol=1e-9)
+
+
+def test_of_more_than_65536_rows_so_many_are_chosen():
+    assert module.choose_rows(65_536).tolist() == list(range(65_536))
+    chosen = module.choose_rows(100_000)
+    assert len(chosen) == 65_536
+    assert (np.diff(chosen) > 0).all()
+    assert 0 <= chosen[0] <= chosen[-1] < 100_000
+    assert abs((chosen < 50_000).mean() - 0.5) < 0.01
+    np.testing.assert_array_equal(chosen, module.choose_rows(100_000))
+
+
 @pytest.mark.parametrize("name", ["KDB-3 HS", "SKDB", "forest"])
 def test_of_many_rows_a_sample_chooses_and_all_are_counted(name, monkeypatch):
     monkeypatch.setattr(module, "SAMPLE_ROWS", 120)

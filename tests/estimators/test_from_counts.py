@@ -237,6 +237,7 @@ def test_encoder_and_classes_must_be_those_of_the_counts():
         ({"classes": border.classes_}, "encoder is missing"),
         ({"encoder": border.encoder_, "classes": ["a", "b", "c"]}, "counts are of 2 classes, but classes has 3"),
         ({"encoder": border.encoder_, "classes": ["yes", "no"]}, "classes must be at least two, sorted"),
+        ({"encoder": border.encoder_, "classes": ["no", "no"]}, "classes must be at least two, sorted and different"),
         (
             {"encoder": encoded(frame[frame["town"] != "Wien"], y[frame["town"] != "Wien"])[1].encoder_},
             r"3 values of X column 'town', but the encoder has 2",

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 
 from tanlearn import (
     BayesNetClassifier,
@@ -66,6 +67,17 @@ def test_samples_are_like_the_training_rows(model):
         model.sample(y=["yes", "perhaps"])
 
 
+def test_rows_are_drawn_one_by_default_and_by_the_seed_of_the_estimator():
+    model = NaiveBayesClassifier(random_state=7).fit(X, Y)
+    drawn, y = model.sample()
+    assert (drawn.shape, y.shape) == ((1, 3), (1,))
+    rows = [model.sample(50, random_state=seed)[0].tolist() for seed in (None, 7, 8)]
+    assert rows[0] == rows[1] != rows[2]
+    assert model.sample(0)[0].shape == (0, 3)
+    with pytest.raises(NotFittedError):
+        NaiveBayesClassifier().sample()
+
+
 def test_a_tree_draws_what_belongs_together():
     drawn, _ = BayesNetClassifier(structure=Structure([-1, -1, 0])).fit(X, Y).sample(2000, random_state=0)
     assert (drawn[:, 0] == drawn[:, 2]).mean() > 0.95
@@ -95,6 +107,33 @@ def test_completion_leaves_what_is_there_and_fills_the_rest():
     as_lists, _ = unnamed.complete(gappy.to_numpy().tolist())
     assert as_lists[:, 2].tolist() == full["again"].tolist()
     assert model.complete(X)[0].equals(X)
+
+
+@pytest.mark.parametrize("index", [[5, 3, 3, 9], list("dbac")])
+def test_completed_frames_keep_their_index_and_their_argument_unchanged(index):
+    model = BayesNetClassifier(structure=ChowLiu()).fit(X, Y)
+    rows = [["Aalen", 0.5, None], [None, 1.5, "Graz"], ["Wien", None, "Wien"], ["Linz", -0.5, None]]
+    gappy = pd.DataFrame(rows, columns=X.columns, index=index)
+    before = gappy.copy(deep=True)
+    full, _ = model.complete(gappy)
+    pd.testing.assert_frame_equal(gappy, before)
+    assert full.index.tolist() == index
+    assert full["town"].tolist() == ["Aalen", "Graz", "Wien", "Linz"]  # Aalen is unseen, and first in order
+    assert full["again"].tolist()[1:] == ["Graz", "Wien", "Linz"]
+    assert full["size"].tolist()[:2] + full["size"].tolist()[3:] == [0.5, 1.5, -0.5]
+    as_polars = pl.DataFrame(rows, schema=list(X.columns), orient="row")
+    assert model.complete(as_polars)[0].to_pandas().equals(full.reset_index(drop=True))
+
+
+def test_columns_without_a_training_value_stay_as_they_are():
+    encoder = TableEncoder(discrete_features=["town"], discretizer=None)
+    train = pd.DataFrame({"town": ["a", "b"] * 9, "never": [None] * 18})
+    model = NaiveBayesClassifier(encoder=encoder).fit(train, [0, 1] * 9)
+    rows = pl.DataFrame({"town": [None, "a"], "never": [1.5, None]})
+    assert model.complete(rows)[0]["never"].to_list() == [1.5, None]
+    full, _ = model.complete(rows.to_pandas())
+    assert full["never"].isna().tolist() == [False, True]
+    assert full["town"].notna().all()
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])

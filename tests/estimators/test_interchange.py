@@ -91,6 +91,19 @@ def test_odd_names_are_written_in_names_that_all_accept_and_come_back(tmp_path, 
     assert {"a_b", "a_b_2", "_5", "_5_2", "5", "table_", "_1e5", "minus_3", "minus_3_4", "_1_5"} <= set(states)
 
 
+@both_formats
+def test_names_of_states_may_differ_in_case_only_and_those_of_intervals_are_their_limits(tmp_path, write, read):
+    X = pd.DataFrame({"x": ["a", "A", "b", "b"] * 9, "n": [-2.5, -1.5, 2.25, 7.0] * 9})
+    model = NaiveBayesClassifier().fit(X, [0, 0, 1, 2] * 9)
+    assert model.encoder_.discretizer_.cut_points_[0].tolist() == [0.375, 4.625]
+    write(model, tmp_path / "network")
+    text = (tmp_path / "network").read_text("ascii")
+    states = re.findall(r"<OUTCOME>(.*)</OUTCOME>", text)
+    states = states or ", ".join(re.findall(r"\] \{ (.*) \};", text)).split(", ")
+    assert states == ["0", "1", "2", "A", "a", "b", "up_to_0_375", "above_0_375_up_to_4_625", "above_4_625"]
+    assert np.array_equal(read(tmp_path / "network").predict_proba(X), model.predict_proba(X))
+
+
 @pytest.mark.filterwarnings("ignore:discretization left")
 @both_formats
 def test_constant_and_never_seen_columns_come_back(tmp_path, write, read):

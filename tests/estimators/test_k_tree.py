@@ -1,6 +1,8 @@
 """Gradient k-trees as users meet them."""
 
+import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from sklearn.metrics import log_loss
 from tanlearn import (
     BackOffRidge,
     BayesNetClassifier,
+    Calibration,
     CandidateSets,
     ConditionalNLL,
     Hybrid,
@@ -61,7 +64,69 @@ def test_held_out_rows_choose_loss_or_refit():
     assert model.refit_ is None or isinstance(model.refit_, BackOffRidge)
     assert type(model.loss_) in (ConditionalNLL, Margin)
     assert (model.cv_results_["mean_log_loss"] > 0).all()
-    assert model.cv_results_["mean_test_score"].shape == (8,)
+    scores = model.cv_results_["mean_test_score"]
+    assert scores.shape == (8,)
+    assert 0.8 < scores.max() < 1  # a tenth of the classes is noise
+    splits = np.array(
+        [model.cv_results_[name] for name in model.cv_results_ if re.fullmatch("split._test_score", name)]
+    )
+    assert len(splits) > 1
+    np.testing.assert_allclose(splits.mean(axis=0), scores, atol=1e-3)  # of parts that differ by a row at most
+
+
+def test_without_calibration_held_out_rows_still_choose_the_loss():
+    X, y = parity(200, noise=0.1)
+    model = KTreeClassifier(n_epochs=3, calibrate=False, random_state=0).fit(X, y)
+    assert model.cv_results_["mean_log_loss"].shape == (8,)
+    assert model.calibration_ == Calibration()
+
+
+def test_own_validation_rows_are_the_only_ones_held_out():
+    X, y = parity(300, noise=0.1)
+    model = KTreeClassifier(n_epochs=3, validation_fraction=0.3, random_state=0).fit(X, y)
+    results = model.cv_results_
+    assert {name for name in results if name.startswith("split")} == {"split0_test_score"}
+    np.testing.assert_array_equal(results["split0_test_score"], results["mean_test_score"])
+    np.testing.assert_allclose(90 * results["mean_test_score"] % 1, 0, atol=1e-9)  # of 90 rows
+
+
+@pytest.mark.parametrize("loss", [None, ConditionalNLL()])
+def test_settings_reach_every_training_and_reports_are_those_of_the_last(monkeypatch, tmp_path, loss):
+    from tanlearn.estimators import k_tree
+
+    calls, reports = [], []
+
+    def train(bits, data, candidates, loss, settings, rng, **options):
+        calls.append((data.n_samples, type(loss), settings, options))
+        return train_in_bits(bits, data, candidates, loss, settings, rng, **options)
+
+    train_in_bits = k_tree.train_in_bits
+    monkeypatch.setattr(k_tree, "train_in_bits", train)
+    X, y = parity(90, noise=0.1)
+    given = {"learning_rate": 0.02, "structure_learning_rate": 0.03, "n_epochs": 3, "batch_size": 40}
+    KTreeClassifier(**given, temperature=(0.9, 0.2), loss=loss, callback=reports.append, random_state=0).fit(X, y)
+    for _, _, settings, _ in calls:
+        assert {name: getattr(settings, name) for name in given} == given
+        assert (settings.temperature, settings.patience, settings.terms) == ((0.9, 0.2), None, True)
+    assert [n for n, *_ in calls].count(90) == 1
+    assert calls[-1][0] == 90
+    assert sum("callback" in options for *_, options in calls) == 1
+    assert [report.epoch for report in reports] == [1, 2, 3]
+    assert {kind for _, kind, *_ in calls} == ({ConditionalNLL} if loss else {ConditionalNLL, Margin})
+
+
+@pytest.mark.parametrize(
+    ("d", "n_candidates", "most"), [(6, 1, 1), (6, 2, 2), (6, None, 5), (20, None, 10), (30, None, 14), (30, 3, 3)]
+)
+def test_information_chooses_as_many_candidates_as_asked(d, n_candidates, most):
+    rng = np.random.default_rng(0)
+    model = KTreeClassifier(**{**PLAIN, "n_epochs": 1, "n_candidates": n_candidates})
+    sets = model.fit(rng.integers(0, 2, (60, d)), np.arange(60) % 2).candidates_
+    singles = [
+        len({j for j in sets.parents[first:last].ravel().tolist() if j >= 0})
+        for first, last in itertools.pairwise(sets.group)
+    ]
+    assert max(singles) == most
 
 
 def test_a_refit_learns_the_tables_anew():
@@ -103,14 +168,15 @@ def test_gaps_that_are_dear_in_the_end_leave_what_gradient_has_learnt(monkeypatc
     assert (model.predict_proba(X) != learnt_anew.predict_proba(X)).any()
 
 
-def test_large_tables_are_not_learnt_anew(monkeypatch):
+@pytest.mark.parametrize(("most", "n_rivals"), [(200 * 6 * 2, 8), (200 * 6 * 2 - 1, 2)])
+def test_large_tables_are_not_learnt_anew(monkeypatch, most, n_rivals):
     from tanlearn.estimators import k_tree
 
-    monkeypatch.setattr(k_tree, "MOST_NUMBERS", 100)
-    X, y = parity()
+    monkeypatch.setattr(k_tree, "MOST_NUMBERS", most)
+    X, y = parity(200)
     model = KTreeClassifier(n_epochs=5, random_state=0).fit(X, y)
-    assert len(model.cv_results_["param_learner"]) == 2
-    assert model.refit_ is None
+    assert len(model.cv_results_["param_learner"]) == n_rivals
+    assert n_rivals > 2 or model.refit_ is None
 
 
 def test_gaps_are_left_out_in_training_and_summed_out_afterwards():
@@ -278,6 +344,18 @@ def test_sums_over_all_rows_that_would_take_too_much_are_refused_with_a_remedy()
         model.score_samples(X)
 
 
+@pytest.mark.parametrize("bits", [None, (3, 1)])
+def test_probabilities_of_all_rows_sum_to_one(bits):
+    X, y = parity(300, noise=0.1)
+    model = KTreeClassifier(**PLAIN).fit(X, y)
+    model = model if bits is None else model.with_bits(bits)
+    every = np.array([*itertools.product([0, 1], repeat=6)])
+    p = np.exp(model.score_samples(every))
+    np.testing.assert_allclose(p.sum(), 1)
+    parts = np.exp(model.score_samples(np.where(np.arange(6) < 2, every, np.nan)[::16].astype(float)))
+    np.testing.assert_allclose(parts, p.reshape(4, 16).sum(axis=1))
+
+
 def test_k_trees_are_read_as_networks_are():
     X, y = parity(noise=0.1)
     model = KTreeClassifier(**{**PLAIN, "n_epochs": 20, "calibrate": True}).fit(X, y)
@@ -287,6 +365,9 @@ def test_k_trees_are_read_as_networks_are():
     np.testing.assert_allclose(model.explain(X).sum(axis=1), model.predict_joint_log_proba(X), atol=1e-9)
     frame = model.explain_frame(X[:2], against=0)
     assert frame["feature"].tolist() == [*(f"x{i}" for i in range(6)), "(classes)"] * 2
+    parents = [", ".join(f"x{j}" for j in row if j >= 0) for row in model.structure_.parents.tolist()]
+    assert frame["parents"].tolist() == [*parents, ""] * 2
+    assert any("," in names for names in parents)
     edges = {(f"x{j}", f"x{i}") for i, row in enumerate(model.structure_.parents) for j in row if j >= 0}
     assert set(model.to_networkx().edges) == edges | {("class", f"x{i}") for i in range(6)}
     assert json.loads(json.dumps(model.describe()))["normalized"] is False

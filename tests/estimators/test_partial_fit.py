@@ -220,7 +220,7 @@ def test_a_setting_that_breaks_a_rule_changes_nothing(wrong):
     model = clone(right).set_params(**wrong)
     for n_chunks in range(2):
         model.set_params(**wrong)
-        with pytest.raises(ValueError, match=r"must|several augmenting|of 2 features|counted for another"):
+        with pytest.raises(ValueError, match=r"must|several augmenting|has 2 features|counted for another"):
             model.partial_fit(X, y, CLASSES)
         model.set_params(**{name: getattr(right, name) for name in wrong})
         model.partial_fit(X, y, CLASSES)
@@ -238,8 +238,13 @@ def test_another_kind_of_structure_is_refused_within_a_stream():
 def test_a_copy_with_another_prior_streams_by_itself():
     X, y = table(60)
     model = NaiveBayesClassifier().partial_fit(X, y, CLASSES)
-    model.with_class_prior([0.2, 0.3, 0.5]).partial_fit(X, y)
+    before, prior = model.predict_proba(X), [0.2, 0.3, 0.5]
+    other = model.with_class_prior(prior).partial_fit(X, y)
     assert model.counts_.cells[:3].sum() == 60
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    expected = NaiveBayesClassifier(class_prior=prior).partial_fit(X, y, CLASSES).partial_fit(X, y)
+    np.testing.assert_array_equal(other.predict_proba(X), expected.predict_proba(X))
+    assert clone(other).class_prior == prior
 
 
 @pytest.mark.filterwarnings("ignore:sample_weight adds up:UserWarning")

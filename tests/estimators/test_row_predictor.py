@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KBinsDiscretizer
 
-from tanlearn import BayesNetClassifier, NaiveBayesClassifier, Structure, TableEncoder
+from tanlearn import BayesNetClassifier, HierarchicalSmoothing, NaiveBayesClassifier, Structure, TableEncoder
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
 
 
@@ -65,6 +65,19 @@ def test_what_was_not_there_in_fit_counts_as_in_predict():
         assert predictor.predict(row) == model.predict(pd.DataFrame([row], columns=X.columns))[0]
     for row in [("a", 1, True, np.ma.masked), (np.ma.masked, 1, True, 2.5), ("a", 1, True, 1e300), ("a", 1, True, -3)]:
         assert predictor.predict(row) == model.predict(pd.DataFrame([row], columns=X.columns, dtype=object))[0]
+
+
+@pytest.mark.parametrize("handle_unknown", ["missing", "error"])
+def test_scalars_of_all_numeric_types_count_as_in_predict(handle_unknown):
+    X, y = table()
+    model = NaiveBayesClassifier(encoder=TableEncoder(handle_unknown=handle_unknown)).fit(X.to_numpy(object), y)
+    predictor, ordinary = model.row_predictor(), ["a", 1, True, 0.5]
+    ones = [True, np.bool_(True), 1.0, 1, *(np.dtype(code).type(1) for code in "bhilqBHILQefdg")]
+    limits = [np.int64(-(2**63)), np.int64(2**63 - 1), np.uint64(2**63), -(2**63), 2**63, np.float16(6e4), 1e300]
+    for i in range(1, 4):
+        for value in [*ones, *(limits if i == 3 else [])]:
+            row = [*ordinary[:i], value, *ordinary[i + 1 :]]
+            assert predictor.predict(row) == model.predict([row])[0], (i, value)
 
 
 def test_gaps_are_encoded_without_the_encoder(monkeypatch):
@@ -194,6 +207,26 @@ def test_wrong_codes_are_refused(codes, message):
     predictor = NaiveBayesClassifier().fit(*table()).row_predictor()
     with pytest.raises(ValueError, match=message):
         predictor.predict_codes(codes)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_wrong_codes_are_refused_where_tables_back_off(sparse):
+    X, y = table()
+    smoothing = HierarchicalSmoothing(m=1.0, sparse=sparse)
+    model = BayesNetClassifier(structure=Structure([-1, 0, 0, 2]), parameters=smoothing).fit(X, y)
+    predictor = model.row_predictor()
+    rows = [*X.itertuples(index=False, name=None)]
+    assert [predictor.predict(row) for row in rows] == model.predict(X).tolist()
+    assert [predictor.predict_codes(codes) for codes in model.encoder_.encode(X).T] == model.predict(X).tolist()
+    for i, n in enumerate(model.encoder_.n_states_.tolist()):
+        codes = np.zeros(4, int)
+        for code in (0, n - 1, 255):
+            codes[i] = code
+            assert predictor.predict_codes(codes) in ("x", "y", "z")
+        for code in (-1, n, 254, 256):
+            codes[i] = code
+            with pytest.raises(ValueError, match=f"code {code} of feature {i} is none of its {n} states"):
+                predictor.predict_codes(codes)
 
 
 def test_codes_are_integers():

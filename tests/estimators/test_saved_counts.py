@@ -21,7 +21,9 @@ from tanlearn import (
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
 from tanlearn.files.archive import pack, unpack
+from tanlearn.forest.counts import ForestCounts
 from tanlearn.network.contexts import ContextCounts
+from tanlearn.network.family_counts import FamilyCounts
 
 CLASSES = ["no", "yes"]
 MODELS = {
@@ -197,3 +199,65 @@ def test_forged_counts_are_refused(change, tmp_path):
     (tmp_path / "model").write_bytes(pack(description, arrays))
     with pytest.raises(ValueError, match="cannot be loaded"):
         load(tmp_path / "model")
+
+
+def test_counts_of_forests_are_read_up_to_the_last_context_value_and_class():
+    model = clone(MODELS["forest"]).partial_fit(*table(200, 0), CLASSES)
+    n_states, counts = model.encoder_.n_states_, model.counts_
+    state = counts.state()
+    assert ForestCounts.from_state(state, n_states, 2) == counts
+    tables = counts.members[0].tables
+    most, n_contexts = int(tables.n_states.max()), len(tables.contexts.branch)
+    child = tables.n_states.argmin()
+    assert tables.n_states[child] < most
+
+    def read(keys, counted=None, **more):
+        """Return counts of a few cells of the first network alone."""
+        found = {"keys": np.array(keys, np.int64), "counts": np.array(counted or np.ones(len(keys), int))}
+        return ForestCounts.from_state({**state, "n_cells": np.array([len(keys), 0, 0]), **found, **more}, n_states, 2)
+
+    def key(context, value, y):
+        return (context * most + value) * 2 + y
+
+    last = [n_contexts - 1, tables.n_states[np.searchsorted(tables.root, n_contexts, side="right") - 1] - 1, 1]
+    good = [key(0, 0, 0), key(tables.root[child], tables.n_states[child] - 1, 1), key(*last)]
+    good = sorted({*good})
+    assert read(good).members[0].keys.tolist() == good
+    assert read([]).members[0].keys.tolist() == []
+    assert read(good[:1]).members[0].keys.tolist() == good[:1]
+    for wrong in (
+        [-1],
+        [key(n_contexts, 0, 0)],
+        [key(tables.root[child], tables.n_states[child], 0)],
+        [good[0], key(n_contexts, 0, 0)],
+        [good[0], good[0]],
+        good[::-1],
+        [key(1, 0, 0), -(2**63) + 2**63 % key(1, 0, 0), key(-1, 0, 0), key(2, 0, 0)],  # differences overflow
+    ):
+        with pytest.raises(ValueError, match="keys must ascend, and be of contexts and values"):
+            read(wrong)
+    for counted in ([0], [-1], [1.0]):
+        with pytest.raises(ValueError, match="counts must"):
+            read([0], counted)
+    for sizes in ([2, -1, 0], [2**40, 0, 0], [1, 0]):
+        with pytest.raises(ValueError, match="n_cells must"):
+            read([0], n_cells=np.array(sizes))
+    with pytest.raises(ValueError, match="class_counts must not be negative"):
+        read([0], class_counts=np.array([-1, 2]))
+    with pytest.raises(ValueError, match="class_counts must have"):
+        read([0], class_counts=np.array([1, 2, 3]))
+
+
+def test_counts_of_families_are_read_for_as_many_features_as_the_encoder_has():
+    model = BayesNetClassifier(structure=Structure([-1, 0, 0])).partial_fit(*table(200, 0), CLASSES)
+    n_states, state = model.encoder_.n_states_, model.counts_.state()
+    assert FamilyCounts.from_state(state, n_states, 2) == model.counts_
+    for structure in (Structure([-1, 0]), Structure([-1, 0, 0, 0]), [-1, 0, 0]):
+        with pytest.raises(ValueError, match="the structure must be of 3 features, got"):
+            FamilyCounts.from_state({**state, "structure": structure}, n_states, 2)
+    negative = state["cells"].copy()
+    negative[-1] = -1
+    for cells in (state["cells"][:-1], negative, state["cells"].astype(np.float32)):
+        with pytest.raises(ValueError, match="cells must"):
+            FamilyCounts.from_state({**state, "cells": cells}, n_states, 2)
+    assert FamilyCounts.from_state({**state, "cells": 0 * state["cells"]}, n_states, 2) == model.counts_.empty()

@@ -65,6 +65,14 @@ def test_a_source_is_counted_as_batches_are():
     np.testing.assert_array_equal(NaiveBayesClassifier().from_counts(single).tables_.cells, whole.tables_.cells)
 
 
+def test_batches_have_as_many_rows_as_asked(monkeypatch):
+    frame, y = table()
+    sizes, add = [], TableCounts._add
+    monkeypatch.setattr(TableCounts, "_add", lambda self, X, *rest: sizes.append(X.n_samples) or add(self, X, *rest))
+    TableCounts.of_source(frame.assign(sold=y), "sold", batch_rows=100)
+    assert sizes == [100, 100, 40]
+
+
 def test_an_encoder_may_be_named():
     frame, y = table()
     encoder = TableEncoder(discrete_features=["town", "rooms", "area", "number"])
@@ -177,6 +185,16 @@ def test_rows_that_break_a_rule_change_nothing(counts):
         with pytest.raises(ValueError, match=message):
             counts.update(X, labels, weights)
     assert counts.counts.to_bytes() == before
+
+
+def test_rows_of_no_weight_may_hold_anything(counts):
+    frame, y = table()
+    expected = counts.empty().update(frame[1:], y[1:])
+    odd = frame.copy()
+    odd.loc[0, "area"] = np.inf
+    found = counts.empty().update(odd, np.where(np.arange(240) == 0, "never", y), np.arange(240) > 0)
+    assert found.counts.class_counts.tolist() == expected.counts.class_counts.tolist()
+    assert found.merge(expected).counts.class_counts.sum() == 2 * 239
 
 
 def test_a_model_without_counts_says_what_to_do():

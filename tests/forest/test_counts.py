@@ -103,8 +103,13 @@ def test_subtracting_what_was_added_leaves_what_was_there():
 
 def test_of_real_weights_rounding_leaves_nothing():
     data = make(N, gaps=0.05, weights=np.random.default_rng(0).random(N) + 0.1)
-    counts = count(FIRST, ~FIRST, data=data).subtract(count(~FIRST, data=data))
-    expected = count(FIRST, data=data)
+    few, part_of = np.arange(N) < 20, np.arange(N) % 3
+    parts = [~few & (part_of == part) for part in range(3)]  # sums that are rounded differently
+    whole, rest, expected = count(few, *parts, data=data), count(~few, data=data), count(few, data=data)
+    left = np.concatenate([one.merge(two, -1).counts for one, two in zip(whole.members, rest.members, strict=True)])
+    assert left.min() < 0  # a residue of either sign, and more cells than there are
+    assert (np.abs(left) < 1e-12).sum() > (left < 0).sum()
+    counts = whole.subtract(rest)
     assert counts.class_counts.dtype == np.float64
     for one, two in zip(counts.members, expected.members, strict=True):
         np.testing.assert_array_equal(one.keys, two.keys)
@@ -133,6 +138,7 @@ def test_other_contexts_are_refused_and_change_nothing():
         with pytest.raises(ValueError, match=r"here and .* there\. .* start all counts with empty\(\)"):
             counts.merge(ForestCounts(forest))
         assert counts != ForestCounts(forest)
+        assert counts.empty() != ForestCounts(forest)  # no rows in other contexts
     assert counts == count(FIRST)
 
 

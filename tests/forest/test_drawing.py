@@ -9,7 +9,7 @@ from support.forests import GRAIN, make
 
 from tanlearn import EncodedData
 from tanlearn.forest import drawing as module
-from tanlearn.forest.drawing import draw_cuts, draw_parents
+from tanlearn.forest.drawing import Grain, draw_cuts, draw_parents
 from tanlearn.network.pair_information import visited_information
 
 ALL = replace(GRAIN, max_features=1.0)
@@ -66,6 +66,33 @@ def test_supervised_cuts_lie_where_classes_of_heavy_rows_change(heavy):
     data = EncodedData.from_codes(codes, y, n_states=[12], sample_weight=weight)
     for seed in range(5):
         assert places(cut(data, seed, n_cuts=(1, 1), supervised=1.0), 0) == [[2], [7]][heavy]
+
+
+@pytest.mark.parametrize("n_cuts", [1, 2, 9])
+def test_cuts_are_as_many_as_asked_up_to_one_between_all_values(n_cuts):
+    rng, n_values = np.random.default_rng(0), np.array([2, 3, 4, 12])
+    codes = rng.integers(0, n_values, (400, 4))
+    for i in range(4):  # every value differs from its neighbors in the class, so every cut gains
+        data = EncodedData.from_codes(codes, codes[:, i] % 2, n_states=n_values)
+        cuts = cut(data, n_cuts=(n_cuts, n_cuts), supervised=1.0)
+        assert len(places(cuts, i)) == min(n_cuts, n_values[i] - 1)
+        assert cuts.n_states[i] == min(n_cuts, n_values[i] - 1) + 1
+
+
+def test_by_default_half_of_the_features_have_supervised_cuts_and_features_have_three_to_fifteen():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    codes = 30 * y[:, np.newaxis] + rng.integers(0, 30, (200, 300))
+    data = EncodedData.from_codes(codes, y, n_states=[60] * 300)
+    cuts = draw_cuts(data, np.ones(300, bool), np.zeros(300, bool), Grain(), np.random.default_rng(0))
+    n_cuts = np.array([len(places(cuts, i)) for i in range(300)])
+    assert 0.4 < (n_cuts == 1).mean() < 0.6  # one supervised cut separates the classes, no other gains
+    data = EncodedData.from_codes(np.resize(np.arange(60), (300, 200)).T, np.arange(200) % 2)  # cuts gain everywhere
+    cuts = draw_cuts(data, np.ones(300, bool), np.zeros(300, bool), Grain(supervised=1.0), np.random.default_rng(0))
+    n_cuts = np.bincount([len(places(cuts, i)) for i in range(300)])
+    assert not n_cuts[:3].any()
+    assert len(n_cuts) == 16
+    assert (n_cuts[3:] > 9).all()  # of about 23 each
 
 
 @pytest.mark.parametrize("supervised", [0.0, 1.0])
@@ -147,6 +174,20 @@ def test_candidates_are_as_many_as_asked(monkeypatch):
         grain = replace(grain, min_candidates=4)
         parents = draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(0))
         assert sorted(len(own) for own in parents) == [min(i, max((i + 1) // 2, 4), most) for i in range(30)]
+
+
+@pytest.mark.parametrize(("d", "most"), [(80, 32), (256, 32), (300, 27), (1100, 8)])
+def test_by_default_half_of_the_earlier_features_are_candidates_and_four_at_most_parents(d, most):
+    codes = np.random.default_rng(0).integers(0, 2, (9, d))
+    codes[:2] = [[0], [1]]  # all features have two values
+    data = EncodedData.from_codes(codes, np.arange(9) % 2)
+
+    def n_parents(grain):
+        return sorted(map(len, draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(0))))
+
+    assert n_parents(Grain()) == [min(earlier, 4) for earlier in range(d)]
+    expected = [min(earlier, max(-(-earlier // 2), 4), most) for earlier in range(d)]
+    assert n_parents(replace(Grain(), max_parents=d)) == expected
 
 
 @pytest.mark.parametrize("weights", [None, "integer", "real"])

@@ -192,6 +192,56 @@ def test_the_model_of_the_least_out_of_fold_log_loss_is_selected(monkeypatch, be
         assert best == "close" or (forest.doubt > 0.03) == (best == "doubted")
 
 
+@pytest.mark.parametrize(("standard_errors", "is_average"), [(1.95, False), (2.05, True)])
+@pytest.mark.parametrize("mean", [0.05, 0.5])
+def test_the_average_is_selected_if_its_gain_exceeds_two_standard_errors(
+    monkeypatch, mean, standard_errors, is_average
+):
+    rng, data = np.random.default_rng(0), make(90, weights=np.arange(1.0, 91))
+    rows = rng.permutation(90)[:70]
+    outer = Gains(data, np.eye(3)[data.y] + rng.normal(size=(3, 5, 3, 90, 3)), np.full((90, 3), np.log(1 / 3)))
+    p, weights = outer.level_probabilities(rows)[:, np.arange(70), data.y[rows]], data.weights[rows]
+    average = p[np.average(-np.log(p), axis=1, weights=weights).argmin()]
+    gain = (rng.normal(size=70) + 1.0) * weights  # of the average over the weighted networks, in nats
+    gain -= np.average(gain, weights=weights)
+    gain *= mean * np.sqrt(70) / standard_errors / np.sqrt(np.average(gain**2, weights=weights))
+    own_p = average * np.exp(-(mean + gain))
+    monkeypatch.setattr(learning, "weigh", lambda *_: Weighed(np.ones((3, 5, 3)), 1.0, rows, own_p))
+    monkeypatch.setattr(learning, "grow_views", lambda *_, **how: Views(outer, [], np.arange(90) % 3, rows))
+    monkeypatch.setattr(learning, "_with_importances", lambda forest, *_: forest)  # needs networks
+    monkeypatch.setattr(learning, "doubt_of", lambda *_: 0.0)  # it would change the gains
+    assert learn(data).is_average == is_average
+
+
+@pytest.mark.parametrize("weights", ["auto", None])
+def test_importances_are_of_the_model_that_is_returned(monkeypatch, weights):
+    """Without missing values in training, a feature that is left out is a missing value in prediction."""
+    data, kept, grow_views = make(90, weights=np.arange(1.0, 91)), [], learning.grow_views
+    found = Weighed(np.random.default_rng(0).uniform(0.1, 1.0, (3, 5, 3)), 0.3, np.arange(90), np.full(90, 0.999))
+    monkeypatch.setattr(learning, "weigh", lambda *_: found)
+    monkeypatch.setattr(learning, "grow_views", lambda *own, **how: kept.append(grow_views(*own, **how)) or kept[0])
+    forest = learn(data, weights=weights)
+    assert forest.is_average == (weights is None)
+    of_all_levels = np.zeros((3, 5, 3))
+    of_all_levels[:, :, : forest.weights.shape[2]] = forest.weights
+    of_prior, rise = 1.0 if weights is None else 0.3, np.zeros(5)
+    for f, members in enumerate(kept[0].outer.members):
+        seen, own = np.flatnonzero(kept[0].fold != f), np.flatnonzero(kept[0].fold == f)
+        sums = np.bincount(data.y[seen], data.weights[seen]) + 1.0
+        prior = of_prior * np.log(sums / sums.sum())
+        out_of_fold = replace(forest, members=members, weights=of_all_levels, log_prior=prior)
+        for i in range(5):
+            codes = data.codes[:, own].copy()
+            codes[i] = 255
+            loss, without = (
+                -(data.weights[own] * out_of_fold.log_scores(codes)[np.arange(len(own)), data.y[own]]).sum()
+                for codes in (data.codes[:, own], codes)
+            )
+            rise[i] += without - loss
+    np.testing.assert_allclose(forest.importances, rise / data.weights.sum(), rtol=1e-9, atol=1e-12)
+    assert np.abs(forest.importances).max() > 0.05
+
+
 def noise(seed, n):
     """Return rows whose classes no feature knows of."""
     rng = np.random.default_rng(seed)

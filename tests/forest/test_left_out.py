@@ -51,7 +51,7 @@ def gains_of(left, rows):
     return out
 
 
-@pytest.mark.parametrize("room", [2**18, 100])
+@pytest.mark.parametrize("room", [2**18, 100, 1])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_scores_are_sums_of_the_gains_of_members_that_have_not_seen_the_row(left, monkeypatch, room, n_jobs):
     monkeypatch.setattr(module, "_ROOM", room)

@@ -184,6 +184,12 @@ def test_threads_and_blocks_change_nothing(is_average, monkeypatch):
     again = [f(forest, data.codes) for f in (explain, dependences)] + [losses_without(forest, data.codes, data.y)]
     for first, second in zip(whole, again, strict=True):
         np.testing.assert_allclose(first, second, rtol=1e-10, atol=1e-13)
+    few = data.codes[:, :9].copy()
+    whole = [explain(forest, few), dependences(forest, few), losses_without(forest, few, data.y[:9])]
+    monkeypatch.setattr("tanlearn.forest.reading._MOST_NUMBERS", 1)  # one row takes more, and is a block by itself
+    again = [explain(forest, few), dependences(forest, few), losses_without(forest, few, data.y[:9])]
+    for first, second in zip(whole, again, strict=True):
+        np.testing.assert_allclose(first, second, rtol=1e-10, atol=1e-13)
 
 
 def test_importances_are_of_twins_that_have_not_seen_the_rows():

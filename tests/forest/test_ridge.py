@@ -42,6 +42,13 @@ def test_log_probabilities_are_those_of_the_softmax():
     assert some.sample_weight.tolist() == problem.sample_weight[[5, 3]].tolist()
 
 
+def test_log_probabilities_of_large_scores_are_finite():
+    scores = np.array([[[1000.0, 0.0]], [[0.0, -1000.0]]], np.float32)  # two scores, of one row and two classes
+    problem = Problem(scores, np.array([[3000.0, 3000.0]]), np.array([0]), np.ones(1))
+    np.testing.assert_allclose(problem.log_p(np.array([1.0, 0.0])), [[0.0, -1000.0]])
+    np.testing.assert_allclose(problem.log_p(np.array([-1.0, -1.0])), [[-2000.0, 0.0]])
+
+
 def test_the_minimum_is_lower_than_what_is_around_it():
     problem, start, ridge = draw(1), np.ones(3), 0.05
     found = problem.minimize(start, start, ridge, 100)

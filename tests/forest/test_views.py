@@ -115,7 +115,9 @@ def test_twins_are_not_nested_where_that_is_not_asked_or_not_possible_or_rows_ar
     assert sorted(views.rows.tolist()) == list(range(60))
     np.testing.assert_array_equal(views.fold, views.outer.fold)
     monkeypatch.setattr(module, "NESTED_ROWS", 60)
+    monkeypatch.setattr(module, "MOST_NESTED", 3)
     assert len(grow(make(60), 3, True).inner) == 3
+    assert grow(make(60), 4, True).inner == []
 
 
 def test_of_many_rows_some_folds_are_in_all_twins_and_others_judge(monkeypatch):
@@ -177,6 +179,7 @@ def test_without_inner_twins_the_whole_is_divided():
     views = draw_views(0, n=30, n_folds=2, is_nested=False)
     asked, whole, parts = ask(views, views.rows)
     assert len(asked) == 1
+    assert len(parts) == 2
     for f, (inside, outside) in enumerate(parts):
         own = views.fold[views.rows] == f
         assert inside == (whole.number, views.rows[~own].tolist())

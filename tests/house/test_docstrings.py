@@ -45,7 +45,8 @@ def public_members(owner: type) -> dict[str, object]:
         if base.__module__.split(".")[0] != owner.__module__.split(".")[0]:
             continue
         for name, value in vars(base).items():
-            function = getattr(value, "__func__", value)  # what a classmethod or staticmethod wraps
+            # What a classmethod, a staticmethod or scikit-learn's available_if wraps.
+            function = getattr(value, "fn", getattr(value, "__func__", value))
             if not name.startswith("_") and (inspect.isfunction(function) or isinstance(value, property)):
                 members[name] = function
     return members

@@ -1,7 +1,10 @@
 """Branch and bound: its optimum and its bounds against enumeration, its limits, and what becomes of its tables."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import parameters as naive_parameters
@@ -21,8 +24,10 @@ from tanlearn import (
 )
 from tanlearn.network.inference import log_joint
 from tanlearn.network.table_layout import TableLayout
-from tanlearn.parameters import integer_margin
-from tanlearn.parameters.integer_margin import IntegerMargin
+from tanlearn.network.tables import Tables
+from tanlearn.parameters import branch_and_bound, integer_margin
+from tanlearn.parameters.held_out import Trained
+from tanlearn.parameters.integer_margin import Bound, IntegerMargin
 
 RNG = np.random.default_rng(0)
 #: Parents, values, classes, bits: 64 to 16,384 tables.
@@ -77,6 +82,42 @@ def test_the_optimum_is_that_of_enumeration(shape, search, seed, margin, whole):
     assert hinge(tables.magnitudes.astype(int), data, parents, margin)[0] == pytest.approx(learner.objective_ * total)
 
 
+def test_the_point_that_reduced_costs_leave_of_a_box_is_kept(monkeypatch):
+    """The box contains two points, and the relaxation returns the worse one."""
+    data = random_data("naive Bayes", 4)
+    problem = problem_of("naive Bayes", data, 2)
+    points = naive_parameters.grid([0] * 10, [1] * 10).astype(np.int64)
+    values = hinge(points, data, [-1, -1], 2)
+    best = points[values.argmin()]
+    neighbors = np.abs(best - np.eye(10, dtype=np.int64))
+    worse = neighbors[hinge(neighbors, data, [-1, -1], 2).argmax()]
+    start = points[np.where(values > values.min(), values, np.inf).argmin()]
+    assert problem.value(best) < problem.value(start) < problem.value(worse)
+    search = branch_and_bound._Search(problem, start)
+    lower, upper = np.minimum(best, worse), np.maximum(best, worse)
+    search._heap, search.n_nodes = [(0.0, 0, lower, upper, worse.astype(float))], 1
+    found = problem.relax(lower, upper, worse)._replace(magnitudes=worse.astype(float))
+    monkeypatch.setattr(IntegerMargin, "relax", lambda *_, **__: found)
+    monkeypatch.setattr(IntegerMargin, "descend", lambda self, magnitudes, *_, **__: magnitudes)
+    search.look(bool)
+    np.testing.assert_array_equal(search.best, best)
+    assert search.state(1.0) == (values.min(), values.min(), 0.0)
+
+
+def test_a_box_is_cut_at_the_cell_that_is_furthest_from_a_whole_number():
+    lower, upper = np.array([2, 0, 0, 1]), np.array([2, 3, 3, 2])  # the first cell has one value left
+
+    def cut(magnitudes, gradient):
+        return branch_and_bound._cut(Bound(0.0, np.array(gradient), np.array(magnitudes)), lower, upper)
+
+    assert cut([2.0, 0.2, 1.4, 1.3], [9.0, 9.0, -1.0, 9.0]) == (2, 1)
+    assert cut([2.0, 0.2, 1.4, 1.5], [9.0, 9.0, -1.0, 9.0]) == (3, 1)
+    # At an integer point, the bound depends most on the range of this cell.
+    assert cut([2.0, 3.0, 2.0, 1.0], [99.0, 2.0, -1.0, 7.0]) == (3, 1)
+    assert cut([2.0, 3.0, 2.0, 1.0], [99.0, -3.0, 1.0, 7.0]) == (1, 2)
+    assert cut([2.0, 0.0, 3.0, 1.0], [0.0, 0.0, 0.0, 0.0]) == (1, 0)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.sampled_from([0, 1, 5, 60]))
@@ -111,6 +152,83 @@ def test_the_bound_of_the_whole_range_is_near_the_relaxed_optimum(seed, margin, 
     found = problem.relax(*sides, sides[1] / 2)
     assert found.value <= exact + 1e-9
     assert found.value >= exact - 0.05 * margin * problem.weight.sum()
+
+
+@pytest.mark.parametrize(
+    ("weights", "unit"),
+    [([2, 4, 6], 2.0), ([2, 3, 4], 0.0), ([0.5, 1.5, 2.0], 0.5), ([3, 3, 3], 3.0), ([0.3, 0.5, 0.9], 0.0)],
+)
+def test_values_of_integers_are_multiples_of_the_unit(weights, unit):
+    """Otherwise a bound that is rounded up to the next multiple could cut off the optimum."""
+    data = EncodedData.from_codes([[0], [1], [1]], [0, 1, 0], n_states=[2], sample_weight=weights)
+    layout = TableLayout.of_parents(Structure([-1]).parents, data.n_states, data.n_classes)
+    problem = IntegerMargin(layout, data, 3, 3)
+    assert problem.unit == unit
+    values = np.unique(hinge(naive_parameters.grid([0] * 6, [3] * 6), data, [-1], 3).round(9))
+    if unit:
+        np.testing.assert_allclose(values / unit, np.rint(values / unit))
+    for value, before in zip(values, [0.0, *values[:-1]], strict=True):
+        for bound in (value, value - 1e-9, (value + before) / 2):
+            assert bound - 1e-6 <= problem.next_value(bound) <= value + 1e-6
+    assert problem.next_value(2.5) == (unit * np.ceil(2.5 / unit) if unit else 2.5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(4))
+def test_highs_solves_the_whole_programme(shape, seed):
+    parents, _, n_classes, bits = SHAPES[shape]
+    data = random_data(shape, seed, n=25)
+    problem = problem_of(shape, data, 3)
+    n_cells, largest = problem.layout.n_cells, 2**bits - 1
+    found, bound, _ = problem.solve(None, np.inf)
+    least = hinge(naive_parameters.grid([0] * n_cells, [largest] * n_cells), data, parents, 3).min()
+    assert found.dtype == np.int64
+    assert 0 <= found.min() <= found.max() <= largest
+    assert hinge(found, data, parents, 3)[0] == pytest.approx(least)
+    assert bound == pytest.approx(least, rel=1e-6)
+    objective, matrix, right = problem.programme()
+    point = np.random.default_rng(seed).integers(0, largest + 1, n_cells)
+    slack = (matrix[:, :n_cells] @ point - right).reshape(len(problem.weight), n_classes - 1)
+    assert objective[n_cells:] @ np.maximum(0, slack.max(axis=1)) == pytest.approx(hinge(point, data, parents, 3)[0])
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [((None, np.inf), {}), ((7, np.inf), {"node_limit": 7}), ((None, 3.5), {"time_limit": 3.5})],
+)
+def test_highs_has_the_limits_of_the_search_and_no_gap(limits, expected, monkeypatch):
+    """Small programs are solved before a limit, so that only what HiGHS is given shows it."""
+    given, milp = [], scipy.optimize.milp
+
+    def recorded(*args, options, **others):
+        given.append(dict(options))
+        return milp(*args, options=options, **others)
+
+    monkeypatch.setattr("scipy.optimize.milp", recorded)
+    problem_of("tree", random_data("tree", 0), 3).solve(*limits)
+    assert given == [{"mip_rel_gap": 0.0, **expected}]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_programme_is_small_by_its_numbers_that_may_not_be_zero(shape, monkeypatch):
+    """Cells that both classes of a margin share cancel, so that the matrix has at most so many."""
+    problem = problem_of(shape, random_data(shape, 0), 3)
+    margins = problem.programme()[1].shape[0]
+    numbers = margins * 2 * (len(SHAPES[shape][0]) + 1)
+    assert problem.programme()[1].nnz - margins <= numbers
+    for largest, expected in ((numbers, True), (numbers - 1, False)):
+        monkeypatch.setattr(integer_margin, "LARGEST_PROGRAMME", largest)
+        assert problem.is_small is expected
+
+
+def test_a_late_relaxation_ends_with_a_bound_that_holds():
+    data, calls = random_data("tree", 0), []
+    problem = problem_of("tree", data, 3)
+    sides = np.zeros(problem.layout.n_cells, int), np.ones(problem.layout.n_cells, int)
+    found = problem.relax(*sides, sides[1] / 2, is_late=lambda: calls.append(1) or True)
+    assert len(calls) == len(integer_margin.SHARPNESS)  # one iteration each
+    least = hinge(naive_parameters.grid(sides[0], sides[1]), data, [-1, 0], 3).min()
+    assert found.value <= least
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -229,6 +347,30 @@ def test_cells_without_rows_keep_the_numbers_of_the_start():
     np.testing.assert_array_equal(tables[0][2], start[0][2])
 
 
+def test_a_start_may_be_any_object_that_fits_tables():
+    structure = Structure([-1, 0, 0, 1, 1, 2])
+    layout = TableLayout.of_parents(structure.parents, hard_data().n_states, 3)
+    given = Tables(layout, -np.random.default_rng(0).integers(0, 4, layout.n_cells).astype(float))
+    learner = IntegerBranchAndBound(bits=(2, 0), margin=4, start=Trained(given), time_limit=1e-9)
+    np.testing.assert_array_equal(learner.fit(structure, hard_data(), RNG).magnitudes, -given.cells)
+
+
+@pytest.mark.parametrize(("max_nodes", "time_limit"), [(2, None), (7, 90.0)])
+def test_highs_searches_the_nodes_and_the_time_that_are_left(monkeypatch, max_nodes, time_limit):
+    solve, asked = IntegerMargin.solve, []
+
+    def keep(self, n, seconds):
+        asked.append((n, seconds))
+        return solve(self, n, seconds)
+
+    monkeypatch.setattr(IntegerMargin, "solve", keep)
+    monkeypatch.setattr(branch_and_bound, "time", SimpleNamespace(monotonic=lambda: 1000.0))
+    data = random_data("three classes", 4)
+    learner = IntegerBranchAndBound(bits=(1, 0), margin=3, max_nodes=max_nodes, time_limit=time_limit)
+    learner.fit(Structure([-1]), data, RNG)
+    assert asked == [(max_nodes - 1, np.inf if time_limit is None else 90.0)]
+
+
 def test_progress_is_told(capsys):
     learner, _ = limited(max_nodes=3, verbose=2)
     lines = capsys.readouterr().out.splitlines()
@@ -238,6 +380,15 @@ def test_progress_is_told(capsys):
     assert f"gap {learner.gap_:.2%}, {learner.n_nodes_} nodes" in lines[-1]
     limited(max_nodes=3)
     assert capsys.readouterr().out == ""
+
+
+def test_of_nodes_without_better_tables_only_the_end_is_told(monkeypatch, capsys):
+    monkeypatch.setattr(integer_margin, "LARGEST_PROGRAMME", 0)
+    learner, _ = limited(max_nodes=4, verbose=1)
+    found = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()]
+    n_better = np.count_nonzero(np.diff(learner.history_))
+    assert 0 < n_better < 4
+    assert found == ["better"] * n_better + ["ended by a limit"]
 
 
 def test_an_estimator_keeps_tables_of_few_bits(tmp_path):

@@ -1,13 +1,17 @@
 """Scales of scores against an oracle, and which one suits rows against a search without gradients."""
 
-from dataclasses import astuple
+import json
+from dataclasses import asdict, astuple
 
 import numpy as np
 import pytest
 from oracles import calibration as oracle
 from scipy.optimize import minimize
+from scipy.special import log_softmax
 
 from tanlearn import LBFGS, Calibration, ConditionalNLL, EncodedData, MaximumLikelihood, Structure
+from tanlearn.network.calibration import EvidenceCalibration, decision_tables
+from tanlearn.network.inference import log_joint
 from tanlearn.parameters import calibration
 from tanlearn.parameters.calibration import calibrate, temper_evidence
 from tanlearn.parameters.held_out import choose
@@ -42,6 +46,56 @@ def test_a_scale_is_made_of_positive_numbers(name, value):
     with pytest.raises(ValueError, match=f"the {name} of a calibration must be a positive number, got"):
         Calibration(**{name: value})
     assert astuple(Calibration(**{name: np.float32(2)})).count(2.0) == 1
+
+
+def test_the_evidence_alone_is_divided():
+    """log p(c | x) = (s_c - log pi_c) / T + log pi_c, up to the row's constant."""
+    rng = np.random.default_rng(1)
+    scores, log_pi = rng.normal(-20, 9, (30, 3)), np.log([0.7, 0.25, 0.05])
+    scores[0, 1] = -INF
+    for temperature in (0.5, 1.0, 6.0):
+        found = EvidenceCalibration.of_frequencies(temperature, log_pi)
+        expected = (scores - log_pi) / temperature + log_pi
+        np.testing.assert_allclose(found.log_posterior(scores), log_softmax(expected, axis=1), rtol=1e-12)
+        np.testing.assert_array_equal(found.shifted(scores).argmax(axis=1), expected.argmax(axis=1))
+        alone = found.unshifted()
+        assert alone == Calibration(temperature)
+        np.testing.assert_allclose(
+            alone.log_posterior(found.shifted(scores)), found.log_posterior(scores), rtol=1e-12, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("made", [Calibration(3.0, 0.6, 2.0), EvidenceCalibration(2.0, prior_shift=(0.5, -1.0))])
+def test_a_calibration_survives_its_state(made):
+    again = Calibration.of_state(json.loads(json.dumps(asdict(made))))
+    assert (type(again), again) == (type(made), made)
+    assert made.unshifted() == Calibration(made.temperature, made.power, made.pivot)
+
+
+def test_numbers_of_a_calibration_are_pythons():
+    made = EvidenceCalibration(np.float32(2), np.int64(1), 1, prior_shift=np.array([1, 2], np.float32))
+    assert [type(value) for value in (*astuple(made)[:3], *made.prior_shift)] == [float] * 5
+    assert made.prior_shift == (1.0, 2.0)
+    for others in ({"power": 0.5}, {"pivot": 2.0}):
+        with pytest.raises(ValueError, match="with power and pivot 1"):
+            EvidenceCalibration(2.0, **others, prior_shift=(0.0, 0.0))
+    with pytest.raises(ValueError, match="the temperature of a calibration must be a positive number"):
+        EvidenceCalibration(-2.0, prior_shift=(0.0, 0.0))
+
+
+def test_decision_tables_have_the_shift_in_their_prior():
+    rng = np.random.default_rng(2)
+    data = EncodedData.from_codes(rng.integers(0, 3, (60, 2)), np.arange(60) % 4 // 3)
+    structure = Structure([-1, 0])
+    tables = MaximumLikelihood().fit(structure, data, rng)
+    assert decision_tables(tables, Calibration(3.0, 0.5, 2.0)) is tables
+    evidence = EvidenceCalibration.of_frequencies(5.0, tables.log_prior)
+    shifted = decision_tables(tables, evidence)
+    np.testing.assert_allclose(shifted.log_prior, log_softmax(5.0 * tables.log_prior), rtol=1e-12)
+    scores, expected = (log_joint(own, structure, data.codes) for own in (shifted, tables))
+    expected = evidence.shifted(expected)
+    np.testing.assert_allclose(scores - scores[:, :1], expected - expected[:, :1], atol=1e-12)
+    np.testing.assert_array_equal(tables.log_prior, MaximumLikelihood().fit(structure, data, rng).log_prior)
 
 
 def drawn_rows(n, temperature, power, seed=2):

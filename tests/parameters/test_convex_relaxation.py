@@ -19,6 +19,7 @@ from tanlearn import (
     Structure,
     Tables,
 )
+from tanlearn._memory import TableMemoryError
 from tanlearn.network.inference import log_posterior
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.convex_relaxation import renormalize
@@ -127,6 +128,12 @@ def test_the_optimum_is_that_of_another_solver(parents, epsilon):
     assert learner.margin_ == pytest.approx(gamma, rel=1e-3)
     assert learner.n_iter_ > 0
     assert learner.converged_
+
+
+def test_tables_that_are_too_large_are_refused():
+    data = EncodedData.from_codes([[0, 0, 0], [1, 1, 1]], [0, 1], n_states=[60_000] * 3)
+    with pytest.raises(TableMemoryError):
+        ConvexRelaxation().fit(Structure([[-1, -1], [0, -1], [0, 1]]), data, RNG)
 
 
 def test_an_inaccurate_optimum_is_no_convergence(monkeypatch):

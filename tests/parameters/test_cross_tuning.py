@@ -110,6 +110,24 @@ def test_patience_ends_runs_and_the_last_rate_stands_for_the_rest():
     assert short[0, -1] == pytest.approx(last)
 
 
+@pytest.mark.parametrize("patience", [1, 3])
+def test_a_fold_ends_after_so_many_iterations_without_a_better_rate(capsys, patience):
+    data = noisy_data(weight=np.random.default_rng(5).integers(1, 4, 90))
+    learner = LBFGS(loss=Margin(scale=0.5), max_iter=40)
+    tuned = CrossTuned(learner=learner, param_grid={}, cv=3, patience=patience, calibrate=False, verbose=1)
+    tuned.fit(CHAIN, data, np.random.default_rng(0))
+    fold, lines = deal_folds(data.y, 3, np.random.default_rng(0)), capsys.readouterr().out.splitlines()
+    for k in range(3):
+        train, held_out = data.take(fold != k), data.take(fold == k)
+        path = [learner.start(CHAIN, train, np.random.default_rng(0))]
+        learner.improve(path[0], train, path.append)
+        rates = [rate(tables, held_out) for tables in path]
+        n_iter = next(n for n in range(41) if n - np.argmax(rates[: n + 1]) >= patience)
+        assert tuned.cv_results_[f"split{k}_n_iter"].tolist() == [n_iter]
+        best = int(np.argmax(rates[: n_iter + 1]))
+        assert lines[k] == f"setting 0, fold {k}: rate {rates[best]:.4f} after {best} of {n_iter} iterations"
+
+
 def test_the_table_of_results_is_scikit_learns():
     data = noisy_data(weight=np.random.default_rng(5).integers(1, 4, 90))
     grid = [{"loss__scale": [0.05, 0.5]}, {"loss__kappa": [0.1, 0.5], "alpha": [0.5]}]

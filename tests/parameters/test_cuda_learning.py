@@ -16,6 +16,7 @@ from tanlearn import (
     ExtendedBaumWelch,
     HingeMargin,
     Hybrid,
+    HybridCV,
     JointNLL,
     Margin,
     MaximumLikelihood,
@@ -156,7 +157,9 @@ def test_missing_values_are_refused_with_their_place(backend):
         LBFGS().fit(Structure([-1] * 4), data, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("learner", [ChowLiu(), MaximumLikelihood(), LBFGS(), ExtendedBaumWelch(), CrossTuned()])
+@pytest.mark.parametrize(
+    "learner", [ChowLiu(), MaximumLikelihood(), LBFGS(), ExtendedBaumWelch(), CrossTuned(), HybridCV()]
+)
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_learners_of_counts_and_batches_work_on_both_devices(learner, device):
     check_learner_device(learner, device)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from oracles import elimination as naive
 
 from tanlearn import BayesNetClassifier, EncodedData, ExpectationMaximization, MaximumLikelihood, Structure
+from tanlearn._memory import TableMemoryError
 from tanlearn.network.table_layout import TableLayout
 
 RNG = np.random.default_rng(0)
@@ -123,6 +124,22 @@ def test_rows_of_weight_zero_do_not_count():
     rows = np.repeat(np.arange(30), np.arange(30) % 3)
     ours = ExpectationMaximization().fit(STRUCTURES[1], weighted, RNG)
     np.testing.assert_allclose(ours.cells, ExpectationMaximization().fit(STRUCTURES[1], data.take(rows), RNG).cells)
+    of_incomplete_rows = gappy_data(0.3, weight=(~data.is_incomplete).astype(int))
+    learner = ExpectationMaximization()
+    learner.fit(STRUCTURES[1], of_incomplete_rows, RNG)
+    assert (learner.n_iter_, learner.converged_, learner.history_) == (0, True, [])
+
+
+def test_tables_that_are_too_large_are_refused():
+    data = EncodedData.from_codes([[0, 0, 0], [1, 1, -1]], [0, 1], n_states=[60_000] * 3)
+    with pytest.raises(TableMemoryError):
+        ExpectationMaximization().fit(STRUCTURES[2], data, RNG)
+
+
+@pytest.mark.parametrize("setting", [{"max_iter": 0}, {"tol": -1.0}, {"alpha": -1.0}])
+def test_bad_parameters_are_named(setting):
+    with pytest.raises(ValueError, match=f"The '{next(iter(setting))}' parameter of ExpectationMaximization"):
+        ExpectationMaximization(**setting).fit(STRUCTURES[0], gappy_data(0.3), RNG)
 
 
 def test_in_an_estimator_it_tells_how_it_goes(capsys):

@@ -14,6 +14,7 @@ from tanlearn import (
     NaiveBayesClassifier,
     Structure,
 )
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.extended_baum_welch import minimize_ebw
 from tanlearn.training.objectives import Objective
 
@@ -106,6 +107,68 @@ def test_reasons_to_end():
     ended = minimize_ebw(uphill, start.cells, layout=start.layout)
     assert (ended.n_iter, ended.converged) == (0, False)
     assert "No multiple" in ended.message
+
+
+LAYOUT = TableLayout.of_parents(Structure([-1]).parents, np.array([2]), 2)
+EVEN = np.full(6, np.log(0.5))  # a class prior, and a feature given each class
+PAIRS = np.array([[0, 1], [2, 4], [3, 5]])  # cells of a distribution
+
+
+def steep(x, slope):
+    """Return the gradient, by log-probabilities, of a function that rises by the first of two probabilities."""
+    d_theta = np.zeros(6)
+    d_theta[PAIRS] = [slope, -slope]
+    p = np.exp(x)
+    d_theta[PAIRS] -= (p * d_theta)[PAIRS].sum(axis=1, keepdims=True)
+    return p * d_theta
+
+
+def test_multiples_start_at_half_the_last_one_and_double_until_the_loss_does_not_rise():
+    """The function rises for all steps of a multiple below 16."""
+    tried, accepted = [], [EVEN]
+
+    def fun(x):
+        g = -steep(accepted[-1], 50.0) * np.exp(-accepted[-1])
+        step = np.exp(x[0] - accepted[-1][0]) - 1
+        if step:
+            tried.append(round(g[0] / (1 - g[0]) / step, 6))
+        return -len(accepted) if not step or tried[-1] >= 16 else 1e9, steep(x, 50.0)
+
+    found = minimize_ebw(fun, EVEN, layout=LAYOUT, max_iter=3, callback=accepted.append)
+    assert found.n_iter == 3
+    assert tried == [2, 4, 8, 16, 8, 16, 8, 16]
+
+
+def test_no_iteration_more_than_halves_a_probability():
+    path = [EVEN]
+
+    def falling(x):
+        return -len(path), steep(x, 1e6)
+
+    found = minimize_ebw(falling, EVEN, layout=LAYOUT, max_iter=3, callback=path.append)
+    assert (found.n_iter, found.fun) == (3, -3.0)
+    falls = np.diff(np.exp(path), axis=0) / np.exp(path[:-1])
+    assert falls.min(axis=1) == pytest.approx([-0.5] * 3, abs=1e-4)
+
+
+def test_reasons_to_end_at_their_limits():
+    gradient = np.tile([-0.5, 0.5], 3)
+
+    def level(x):
+        return 1.0, gradient
+
+    ended = minimize_ebw(level, EVEN, layout=LAYOUT, max_iter=2, tol=0.4)  # an equal loss is no rise
+    assert (ended.n_iter, ended.message) == (2, "Reached max_iter.")
+    ended = minimize_ebw(level, EVEN, layout=LAYOUT, tol=0.5)  # no entry is larger than tol
+    assert (ended.n_iter, ended.converged) == (0, True)
+    assert ended.message == "No entry of the gradient is larger than tol."
+    for least, n_iter, message in (
+        (-700.0, 0, "A probability is next to zero."),
+        (-699.0, 1, "Reached max_iter."),
+    ):
+        start = np.append([np.log1p(-np.exp(least)), least], EVEN[2:])
+        ended = minimize_ebw(lambda x: (1.0, np.append([0.0, 0.0], gradient[2:])), start, layout=LAYOUT, max_iter=1)
+        assert (ended.n_iter, ended.converged, ended.message) == (n_iter, False, message)
 
 
 def test_inside_an_estimator():

@@ -8,6 +8,7 @@ from threading import Lock
 import numpy as np
 import pytest
 from oracles import calibration as oracle
+from oracles import held_out as held_out_oracle
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.base import clone
@@ -37,6 +38,8 @@ from tanlearn import (
     write_bif,
     write_xmlbif,
 )
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 from tanlearn.parameters import held_out
 from tanlearn.parameters.held_out import TOLERANCE, choose, held_out_parts, looks
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS
@@ -139,6 +142,61 @@ def test_a_run_without_gain_ends_and_stays_where_it_is():
     np.testing.assert_array_equal(short.errors[:, same], full.errors[:, same])
 
 
+class Scripted:
+    """A learner with given tables after each iteration on each part; it ends with the last of them."""
+
+    def __init__(self, cells):
+        self.cells = cells
+
+    def start(self, structure, data, rng):
+        self.own = [
+            Tables(TableLayout.of_parents(structure.parents, data.n_states, 3), c) for c in self.cells[data.y[0]]
+        ]
+        return self.own[0]
+
+    def improve(self, tables, data, callback, *, n_iter):
+        for tables in self.own[1 : n_iter + 1]:
+            if callback(tables):
+                break
+        return tables
+
+
+@pytest.mark.parametrize("iterations", [looks(9), [1, 4, 7], [3], [0, 2, 20]])
+@pytest.mark.parametrize("patience", [None, 2])
+def test_paths_are_followed_and_chosen_from_as_by_the_oracle(iterations, patience):
+    """Random scores. Some paths end at an evaluation, others between two, before the first, or by patience."""
+    rng, ends = np.random.default_rng(0), set()
+    for _ in range(3):
+        y, weight = rng.integers(0, 3, (2, 12)), rng.integers(1, 4, (2, 12))
+        # The value of the feature is the row number, so that a table can contain any scores.
+        parts = []
+        for k in range(2):
+            sizes = {"n_states": [12], "n_classes": 3}
+            rows = EncodedData.from_codes(np.arange(12)[:, np.newaxis], y[k], sample_weight=weight[k], **sizes)
+            parts.append((EncodedData.from_codes([[0]] * 3, [k, 1, 2], **sizes), rows))
+        quality = rng.uniform(0.0, 1.0, 3)
+        paths = [
+            [
+                [own * np.eye(3)[y[k]] * min(n, 3) + rng.normal(size=(12, 3)) for n in range(rng.integers(1, 12))]
+                for k in range(2)
+            ]
+            for own in quality
+        ]
+        learners = [Scripted([[np.append(np.zeros(3), s) for s in own] for own in of_parts]) for of_parts in paths]
+        choice = choose(learners, Structure([-1]), parts, iterations=iterations, patience=patience)
+        index, look, errors, losses, alone = held_out_oracle.choose(
+            paths, y, weight, iterations, patience, held_out.TEMPERATURES
+        )
+        np.testing.assert_allclose(choice.errors, errors, rtol=1e-12)
+        np.testing.assert_allclose(choice.log_losses, losses, rtol=1e-9)
+        assert (choice.index, choice.n_iter) == (index, iterations[look])
+        assert choice.iterations.tolist() == iterations[: len(errors[0])]
+        alone[index] = look
+        assert choice.best_looks.tolist() == alone
+        ends |= {len(own) - 1 in iterations for of_parts in paths for own in of_parts}
+    assert ends == {True, False}
+
+
 def test_a_run_that_has_converged_is_looked_at_where_it_ended():
     data = noisy_data(30)
     parts = held_out_parts(data, 3)
@@ -226,6 +284,9 @@ def test_hybrid_cv_keeps_a_table_of_its_learners():
     assert table["best_n_iter"][chosen.best_index_] == chosen.best_n_iter_ > 0
     assert table["mean_test_score"][chosen.best_index_] == chosen.best_score_
     assert (table["mean_log_loss"] > 0).all()
+    splits = [table[f"split{k}_test_score"] for k in range(4)]
+    share = [rows.n_samples for _, rows in held_out_parts(data, 4)]
+    np.testing.assert_allclose(np.average(splits, axis=0, weights=share), table["mean_test_score"])
     for i, learner in enumerate(learners):  # each at its best, as if it were the only one
         alone = HybridCV(learners=[learner], cv=4, max_iter=20)
         alone.fit(CHAIN, data, np.random.default_rng(0))
@@ -289,6 +350,7 @@ def test_hybrid_cv_says_what_it_has_chosen(capsys):
         (HybridCV(), 1, r"two rows of positive weight, got .* and 1 row\(s\)\. Use MaximumLikelihood\(\)"),
         (HybridCV(cv=7), 5, "7 folds need as many rows"),
         (HybridCV(cv=1.5), 90, "The 'cv' parameter of HybridCV must be"),
+        (HybridCV(cv="5"), 90, "The 'cv' parameter of HybridCV must be"),
         (HybridCV(max_iter=0), 90, "The 'max_iter' parameter of HybridCV must be"),
     ],
 )

@@ -8,14 +8,14 @@ import pytest
 from oracles import back_off as naive
 from support.seen_contexts import N_STATES, STRUCTURE, table
 
-from tanlearn import BayesNetClassifier, HierarchicalDirichlet, HierarchicalSmoothing, Structure, load
+from tanlearn import BayesNetClassifier, EncodedData, HierarchicalDirichlet, HierarchicalSmoothing, Structure, load
 from tanlearn._memory import TableMemoryError
 from tanlearn.baselines import KDependence
 from tanlearn.files.back_off import restore_back_off
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.inference import log_joint
 from tanlearn.network.tables import Tables
-from tanlearn.parameters import check_learner_device
+from tanlearn.parameters import check_learner_device, hierarchical_dirichlet
 
 RNG = np.random.default_rng(0)
 LEARNERS = {"smoothing": HierarchicalSmoothing(sparse=True), "dirichlet": HierarchicalDirichlet(sparse=True)}
@@ -58,6 +58,15 @@ def test_other_weights_are_refused(m):
         HierarchicalSmoothing(m=0).fit(STRUCTURE, table(20), RNG)
 
 
+def test_there_is_a_weight_for_no_parent_and_for_each_number_of_parents():
+    fork = Structure([-1, 0, 0, 0])
+    learner = HierarchicalSmoothing(m=[1.0, 2.0])
+    learner.fit(fork, table(20), RNG)
+    assert learner.m_.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="a positive number, or 2 positive numbers"):
+        HierarchicalSmoothing(m=[1.0] * 4).fit(fork, table(20), RNG)
+
+
 def test_few_rows_of_a_context_call_for_more_smoothing():
     """Noise in the parents: their levels are smoothed most; a function of them: least."""
     rng = np.random.default_rng(1)
@@ -71,24 +80,41 @@ def test_few_rows_of_a_context_call_for_more_smoothing():
     assert function.log_loss_ < 0.1
 
 
-@pytest.mark.parametrize("n_iter", [1, 4])
-def test_concentrations_are_those_of_the_restaurants(n_iter):
-    data = table(60, 0.1)
+@pytest.mark.parametrize("weights", [None, "integer", "real"])
+@pytest.mark.parametrize("n_iter", [1, 2, 7])
+def test_concentrations_and_tables_are_those_of_the_restaurants(n_iter, weights):
+    data, complete = table(60, 0.1, weights), table(12, 0, seed=1).codes
     learner = HierarchicalDirichlet(n_iter=n_iter, sparse=True)
     tables = learner.fit(STRUCTURE, data, RNG)
     X, y = np.where(data.codes == 255, -1, data.codes.astype(int)).T.tolist(), data.y.tolist()
     families = [[j for j in row if j >= 0] for row in STRUCTURE.parents.tolist()]
-    if n_iter == 1:  # from concentrations of one
-        seen, _ = naive.restaurant(X, y, [1] * 60, 3, families[3], N_STATES, 3, np.ones(4), 1)
-        values, counts = tables.families[3].entries(2)
-        assert {(tuple(v[:2]), v[2], v[3]): n for v, n in zip(values.tolist(), counts, strict=True)} == {
-            key: pytest.approx(n, rel=1e-9) for key, n in seen.items() if len(key[0]) == 2
-        }
-    assert learner.concentrations_.shape == (4,)
-    assert (learner.concentrations_ > 0).all()
+    c, counts = naive.concentrations(X, y, data.weights.tolist(), families, N_STATES.tolist(), n_iter, (1e-3, 1e4))
+    np.testing.assert_allclose(learner.concentrations_, c, rtol=1e-9)
     assert tables.concentrations.tolist() == learner.concentrations_.tolist()
+    of_class = np.bincount(data.y, data.weights, 3) + 1
+    for row, scores in zip(complete.T.tolist(), log_joint(tables, STRUCTURE, complete), strict=True):
+        for label, score in enumerate(scores):
+            chances = [
+                naive.of_counts(counts[i], [row[j] for j in parents], row[i], label, N_STATES[i], c)
+                for i, parents in enumerate(families)
+            ]
+            expected = np.log(of_class[label] / of_class.sum()) + np.log(chances).sum()
+            assert score == pytest.approx(expected, rel=1e-9)
     for i in range(4):
         np.testing.assert_allclose(tables.probabilities(i).sum(axis=0), 1, rtol=1e-12)
+
+
+def test_concentrations_are_bounded_and_levels_without_rows_keep_one(monkeypatch):
+    """A function of its parent needs no smoothing; a parent that does not matter asks for as much as there is."""
+    x, noise, y = np.arange(1200) % 3, np.arange(1200) // 3 % 2, np.arange(1200) // 6 % 2
+    monkeypatch.setattr(hierarchical_dirichlet, "_SMALLEST", 0.05)
+    monkeypatch.setattr(hierarchical_dirichlet, "_LARGEST", 50.0)
+    for parent, expected in ((x, 0.05), (noise, 50.0), (np.full(1200, -1), 1.0)):
+        data = EncodedData.from_codes(np.stack([parent, x], axis=1), y, n_states=[3, 3])
+        learner = HierarchicalDirichlet(n_iter=300)
+        learner.fit(Structure([-1, 0]), data, RNG)
+        assert learner.concentrations_.shape == (2,)  # one a level, from no parent to one
+        assert learner.concentrations_[1] == expected
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)

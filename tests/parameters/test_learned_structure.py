@@ -156,6 +156,30 @@ def test_threads_and_repetitions_change_nothing(learner):
         assert one == [learned] * 5
 
 
+class Fixed:
+    """A learner that is no estimator of scikit-learn, and finds a structure with a cycle."""
+
+    def __init__(self):
+        self.n_rows = []
+
+    def learn(self, data, rng):
+        self.n_rows.append(data.n_samples)
+        return Structure([1, 2, 0, -1, 3, -1], allow_cycles=True)
+
+
+def test_learners_of_any_class_and_structures_with_cycles_are_learned_again():
+    data, rng, learner = encoded(*noisy_table()), np.random.default_rng(0), Fixed()
+    learned = LearnedStructure(learner.learn(data, rng), learner, rng)
+    assert not learned.is_acyclic
+    assert learned == Structure([1, 2, 0, -1, 3, -1], allow_cycles=True)
+    again = learned.relearn(data.take(np.arange(N_ROWS) < 40))
+    assert (again, again.is_acyclic) == (learned, False)
+    assert learner.n_rows == [N_ROWS]  # a copy has learned
+    tree = LearnedStructure(ChowLiu().learn(data, rng), ChowLiu(), rng)
+    assert tree.is_acyclic
+    assert tree == ChowLiu().learn(data, rng)
+
+
 def test_copies_of_generators_draw_and_spawn_the_same():
     for bits in (np.random.PCG64(3), np.random.MT19937(3), np.random.Philox(3)):
         rng = np.random.Generator(bits)

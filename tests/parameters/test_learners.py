@@ -47,6 +47,13 @@ def random_data(n=80, weight=None, missing=False):
     return EncodedData.from_codes(X, y, n_states=[3, 3, 3], sample_weight=weight)
 
 
+@pytest.mark.parametrize("name", [own for own in parameters.__all__ if hasattr(getattr(parameters, own), "get_params")])
+def test_settings_are_kept_as_they_are_given(name):
+    kind = getattr(parameters, name)
+    settings = {own: object() for own in kind._get_param_names()}
+    assert kind(**settings).get_params(deep=False) == settings
+
+
 def test_frequencies_by_hand():
     data = EncodedData.from_codes([[0, 0], [0, 1], [1, 1], [1, 1]], [0, 0, 0, 1], n_states=[2, 3])
     tables = MaximumLikelihood(alpha=1).fit(Structure([-1, 0]), data, RNG)

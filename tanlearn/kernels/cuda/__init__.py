@@ -1,4 +1,4 @@
-"""CUDA text (``*.cu``), and the functions that start it: twins of the kernels of this package's parent.
+"""CUDA text (``*.cu``), and functions that launch it: CUDA versions of the kernels of the parent package.
 
-In: arrays on CUDA. Out: arrays on CUDA. Only :mod:`tanlearn.kernels._cuda` meets CuPy.
+Arguments and results are arrays on a CUDA device. CuPy is used only through :mod:`tanlearn.kernels._cuda`.
 """

@@ -1,11 +1,13 @@
-"""The CUDA twin of ``train.py``: whole epochs of gradient TAN for a population of runs, without a word to the host.
+"""CUDA version of ``train.py``: whole epochs of gradient TAN for several runs, without communication with the host.
 
-Runs share the rows and differ in candidates, losses, rates and noise. What they have of each lies one run behind the
-other, so that three launches a step serve all of them (five where whole trees are drawn) (``train.cu``). What training
-changes is :class:`~tanlearn.kernels.train.Parameters` on both sides; problem, steps and scratch are of many runs here.
+Runs share the rows and differ in candidates, losses, rates and noise. Their arrays are concatenated, so that three
+launches per step serve all runs (five if whole trees are drawn) (``train.cu``). Trained parameters are in
+:class:`~tanlearn.kernels.train.Parameters`, as on the CPU; problem, steps and scratch are records of this module, for
+several runs.
 """
-# Shapes: R runs, d features, F = R d of all runs, T tables of all runs, M cells of all runs, S steps of an epoch,
-# B samples of a batch, C classes, n samples; N = 2 d + 1 nodes of a graph. Arrays are int32 where nothing else is said.
+# Shapes: R runs, d features, F = R d features of all runs, T CPTs (candidate families) of all runs, M parameters of all
+# runs, S steps of an epoch, B samples of a batch, C classes, n samples, N = 2 d + 1 nodes of a graph. "real" is the
+# dtype of theta, float32 or float64.
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _FILES = ("noise", "losses", "trees", "sweep", "train")
 
 
 class Problem(NamedTuple):
-    """What training does not change."""
+    """Constants of a training of several runs."""
 
     n_features: int
     n_tables: int
@@ -27,36 +29,36 @@ class Problem(NamedTuple):
     batch_size: int
     batch_stride: int  # batch_size rounded up to whole chunks of row_packing
     n_samples: int
-    codes: Any  # (d, n) uint8 or uint16
-    y: Any  # (n,)
-    weight: Any  # (n,) float32
-    n_states: Any  # (d,)
-    group: Any  # (F + 1,): the tables of feature i of run r are group[r d + i]:group[r d + i + 1]
-    tables: Any  # (T, 4): r d + i, r, i, and numbers of a row, parent values times classes
-    parents: Any  # (T, 2)
-    offset: Any  # (T + 1,) int64: table t is theta[offset[t]:offset[t + 1]]
-    prior: Any  # (R,) int64: and the prior of run r begins here
-    arborescence: Any  # (R,): draw whole trees
-    loss: Any  # (R,): numbers of built-in losses
-    loss_parameters: Any  # (R, 3) real
-    rounding: Any  # (R, 2) real: step and most steps of fixed-point numbers, or zeros
-    has_price: Any  # (R,)
-    price: Any  # (T,) float64
-    drawn_offset: Any  # (F + 1,) int64: where the gradient of a drawn table is written
+    codes: Any  # uint8 or uint16 (d, n)
+    y: Any  # int32 (n,) classes
+    weight: Any  # float32 (n,) weights of the rows in the mean loss
+    n_states: Any  # int32 (d,)
+    group: Any  # int32 (F + 1,) the CPTs of feature i of run r are group[r d + i]:group[r d + i + 1]
+    tables: Any  # int32 (T, 4) r d + i, r, i, and the length of a row, parent values times classes
+    parents: Any  # int32 (T, 2) augmenting parents, -1 for none
+    offset: Any  # int64 (T + 1,) CPT t is theta[offset[t]:offset[t + 1]]
+    prior: Any  # int64 (R,) start of each run's prior in theta
+    arborescence: Any  # int32 (R,) whether to draw whole trees
+    loss: Any  # int32 (R,) numbers of built-in losses (losses.py)
+    loss_parameters: Any  # real (R, 3)
+    rounding: Any  # real (R, 2) step and largest number of steps of fixed-point numbers; zeros for none
+    has_price: Any  # int32 (R,) whether the run has a penalty
+    price: Any  # float64 (T,) penalty on the size of each CPT
+    drawn_offset: Any  # int64 (F + 1,) start of the gradient of each feature's drawn CPT in Scratch.d_tables
 
 
 class Steps(NamedTuple):
-    """Batches, noise and rates of the steps of an epoch."""
+    """Batches, noise and step sizes of the steps of an epoch."""
 
-    order: Any  # (R, S, B): samples of every batch
-    uniform: Any  # (S, T) float32: what the Gumbel noise is made of, unless it is drawn here:
-    streams: Any  # (R, 6) uint64: where in the stream of NumPy's PCG64 the noise begins (training/noise_streams.py)
-    is_streamed: Any  # (R,)
-    step_sizes: Any  # (R, S) real
-    structure_step_sizes: Any  # (R, S) float64
-    temperature: Any  # (R,) float64
-    is_active: Any  # (R,): runs that are over are left alone
-    decay: Any  # (n_decay,) real: of a direction, by steps since the last draw
+    order: Any  # int32 (R, S, B) samples of each batch
+    uniform: Any  # float32 (S, T) uniform numbers of the Gumbel noise, from the host or drawn on the device
+    streams: Any  # uint64 (R, 6) state of NumPy's PCG64 from which the device draws them (training/noise_streams.py)
+    is_streamed: Any  # int32 (R,) whether the device draws the run's uniform numbers
+    step_sizes: Any  # real (R, S) of the CPTs
+    structure_step_sizes: Any  # float64 (R, S)
+    temperature: Any  # float64 (R,) of the softmax of the straight-through gradient
+    is_active: Any  # int32 (R,) whether the run is trained; finished runs are unchanged
+    decay: Any  # real (n_decay,) factor of a direction by steps since the last draw
     n_decay: int
     beta1: float
     beta2: float
@@ -64,28 +66,28 @@ class Steps(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory that a step works in, and what an epoch leaves to be read."""
+    """Work arrays of a step, and results of an epoch."""
 
-    codes: Any  # (R, S, d, stride): of an epoch's batches, zero beyond them as the gradients below
-    noise: Any  # (T,) float32
-    perturbed: Any  # (T,) float64
-    d_choice: Any  # (T,) float64
-    top: Any  # (F,) float64
-    selected: Any  # (F,)
-    begin: Any  # (F,) int64
-    start: Any  # (F, B)
-    d_scores: Any  # (R, stride, C) real
-    losses: Any  # (R, B) float64
-    d_tables: Any  # (longest table of every feature of all runs,) real
-    total: Any  # (R,) float64: mean losses of an epoch's batches, added up
-    edges: Any  # (R, N, N) float64, or nothing where no trees are drawn
-    ends: Any  # (R, 2, N, N)
-    work: Any  # (R, 6, N)
-    is_finite: Any  # (R,)
+    codes: Any  # uint8 or uint16 (R, S, d, batch_stride) codes of an epoch's batches, zero beyond the batch
+    noise: Any  # float32 (T,)
+    perturbed: Any  # float64 (T,)
+    d_choice: Any  # float64 (T,)
+    top: Any  # float64 (F,) largest perturbed logit of each feature
+    selected: Any  # int32 (F,) drawn CPT of each feature
+    begin: Any  # int64 (F,) start of the drawn CPT in theta
+    start: Any  # int32 (F, B) start of each sample's row in the drawn CPT
+    d_scores: Any  # real (R, batch_stride, C) zero beyond the batch
+    losses: Any  # float64 (R, B)
+    d_tables: Any  # real (sum of each feature's longest CPT,)
+    total: Any  # float64 (R,) sum of the mean losses of an epoch's batches
+    edges: Any  # float64 (R, N, N) edge weights of trees; N = 0 if no trees are drawn
+    ends: Any  # int32 (R, 2, N, N) original sources and targets of edges
+    work: Any  # int32 (R, 6, N)
+    is_finite: Any  # int32 (R,)
 
 
 def train_epoch(problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Train one epoch in place, and add the batches' mean losses to ``scratch.total``."""
+    """Train one epoch in place, and add the mean losses of the batches to ``scratch.total``."""
     n_runs, n_steps, size = steps.order.shape
     n_classes = scratch.d_scores.shape[2]
     n_tables, n_features = problem.n_tables, n_runs * problem.n_features

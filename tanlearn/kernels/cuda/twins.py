@@ -1,10 +1,10 @@
-"""The CUDA twins of the kernels: same names, same parameters, arrays on CUDA.
+"""CUDA versions of the kernels, with the same names and parameters, for arrays on a CUDA device.
 
-A twin starts a kernel of ``cuda/*.cu`` and returns; what it writes is there for whatever is started after it. Counts
-equal those of the CPU. Floating sums are added in an order that the problem fixes, not the device, so results repeat to
-the last bit.
+Each function launches a kernel of ``cuda/*.cu`` and returns; its results are available to all later launches. Counts
+equal those of the CPU. Floating-point sums are added in an order that depends on the problem and not on the device, so
+results are reproducible bit by bit. The CPU kernels are the reference implementations.
 """
-# Shapes: those of the twin of the same name; codes and integers as there, on CUDA (n_samples, ...)
+# Shapes and dtypes are those of the CPU kernel of the same name, such as codes (d, n) and scores (n, C)
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def log_joint_upward(  # type: ignore[no-untyped-def]
     product,
     scores,
 ):
-    """Write the log joint of samples that may miss features, with as many warps as the scratch arrays have rows.
+    """Write the log joint of samples that may have missing features, with one warp per row of the scratch arrays.
 
-    These are ``count``, ``belief`` and ``product``; ``message`` has no use here.
+    The scratch arrays are ``count``, ``belief`` and ``product``; ``message`` is ignored.
     """
     shape = scores.shape[0], parent.shape[0], scores.shape[1]
     tree = codes, cells, probabilities, parent, upward, n_states, offset, start
@@ -46,7 +46,7 @@ def log_joint_upward(  # type: ignore[no-untyped-def]
 
 
 def pick_rows(codes, start, is_parent, missing, n_classes, parents, children, n_parents):  # type: ignore[no-untyped-def]
-    """Write which rows of the tables samples pick; ``is_parent`` is uint8."""
+    """Write the rows of each sample's values; ``is_parent`` is uint8."""
     shape = codes.shape[1], codes.shape[0]
     found = parents, children, n_parents
     macros = type_macros(CODE=codes.dtype)
@@ -54,7 +54,10 @@ def pick_rows(codes, start, is_parent, missing, n_classes, parents, children, n_
 
 
 def log_sum_joint(parents, children, log_parent, log_child, width, lanes, total, scores):  # type: ignore[no-untyped-def]
-    """Write the log of the sum over estimators of p(y, x), a thread for each; ``lanes``, ``total`` have no use here."""
+    """Write the log of the sum over estimators of p(y, x), one thread per sample and class.
+
+    ``lanes`` and ``total`` are ignored.
+    """
     n_samples, n_classes = scores.shape
     shape = parents.shape[0], n_samples, children.shape[1], n_classes
     arguments = parents, children, log_parent, log_child, width, scores
@@ -64,14 +67,17 @@ def log_sum_joint(parents, children, log_parent, log_child, width, lanes, total,
 # Counting and batch learning: counts.cu, scores.cu, mathematics.cu
 
 _COUNTS, _SCORES = ("families", "counts"), ("families", "scores")
-#: Rows for a block that counts integers. Real weights are added one after the other, all by one block.
+#: Rows per block for integer counts. Real weights are added in order, all by one block.
 _COUNTED_ROWS = 2**14
-#: At least so many rows a chunk of sums, and at most so many chunks: each is as large as all the tables.
+#: Minimum number of rows per partial sum, and maximum number of partial sums, each as large as all CPTs.
 _CHUNK_ROWS, _MOST_CHUNKS = 1024, 16
 
 
 def _count(name, n_tables, code_type, weight, *arguments):  # type: ignore[no-untyped-def]
-    """Start a kernel of counts, a block for a table and a run of rows; last but one it takes how many rows."""
+    """Launch a counting kernel, one block per table and run of rows.
+
+    The length of a run is inserted before the last argument.
+    """
     n = weight.shape[0]
     n_rows = _COUNTED_ROWS if weight.dtype.kind == "i" else max(n, 1)
     macros = type_macros(CODE=code_type, WEIGHT=weight.dtype)
@@ -80,19 +86,19 @@ def _count(name, n_tables, code_type, weight, *arguments):  # type: ignore[no-un
 
 
 def count_classes(y, weight, counts):  # type: ignore[no-untyped-def]
-    """Add the weight of every class, int64 or float64; ``counts`` may go on behind the classes."""
+    """Add the weight (int64 or float64) of each sample to its class; ``counts`` may be longer than n_classes."""
     _count("count_classes", 1, "uint8", weight, y, weight, y.shape[0], counts.shape[0], counts)
 
 
 def count_families(codes, y, weight, child, parents, n_states, offset, missing, rows, counts):  # type: ignore[no-untyped-def]
-    """Add the counts of every table; ``rows`` has no use here."""
+    """Add the counts of each family; ``rows`` is ignored."""
     tables = child, child.shape[0], parents, n_states, offset
     arguments = codes, y, weight, y.shape[0], *tables, missing, counts
     _count("count_families", child.shape[0], codes.dtype, weight, *arguments)
 
 
 def count_pairs(codes, y, weight, i, others, n_states, n_classes, pair_offset, missing, counts):  # type: ignore[no-untyped-def]
-    """Add the counts of feature i with every one of the others."""
+    """Add the counts of feature i with each of the others."""
     pairs = i, others, others.shape[0], n_states, n_classes, pair_offset
     arguments = codes, y, weight, y.shape[0], *pairs, missing, counts
     _count("count_pairs", others.shape[0], codes.dtype, weight, *arguments)
@@ -101,7 +107,7 @@ def count_pairs(codes, y, weight, i, others, n_states, n_classes, pair_offset, m
 def log_joint(  # type: ignore[no-untyped-def]
     codes, first, cells, child, parents, n_states, offset, selected, missing, rows, scores
 ):
-    """Write the log joint of complete samples, a thread a sample and class; ``rows`` has no use here."""
+    """Write the log joint of complete samples, one thread per sample and class; ``rows`` is ignored."""
     tables = cells, child, parents, n_states, offset, selected, selected.shape[0]
     arguments = codes, codes.shape[1], first, *tables, missing, scores.shape[1], scores
     macros = type_macros(CODE=codes.dtype, CELL=cells.dtype, SUM=scores.dtype)
@@ -111,7 +117,7 @@ def log_joint(  # type: ignore[no-untyped-def]
 def log_joint_adjoint(  # type: ignore[no-untyped-def]
     codes, first, d_scores, child, parents, n_states, offset, selected, missing, rows, d_cells
 ):
-    """Add the transpose of :func:`log_joint`, chunk by chunk; ``rows`` has no use here."""
+    """Add the transpose of :func:`log_joint`, by partial sums over rows; ``rows`` is ignored."""
     n, n_selected, n_cells = d_scores.shape[0], selected.shape[0], d_cells.shape[0]
     n_chunks = min(max(n // _CHUNK_ROWS, 1), _MOST_CHUNKS)
     chunks = cupy().empty((n_chunks, n_cells), d_cells.dtype)
@@ -127,7 +133,7 @@ def log_joint_adjoint(  # type: ignore[no-untyped-def]
 def choice_gradient(  # type: ignore[no-untyped-def]
     codes, first, d_scores, cells, child, parents, n_states, offset, missing, rows, d_choice
 ):
-    """Write the derivative for every table, a warp each; ``d_choice`` is float64, and ``rows`` has no use here."""
+    """Write the choice gradient of each table, one warp each; ``d_choice`` is float64, and ``rows`` is ignored."""
     samples = codes, codes.shape[1], first, d_scores, *d_scores.shape
     arguments = *samples, cells, child, parents, n_states, offset, missing, d_choice
     macros = type_macros(CODE=codes.dtype, CELL=cells.dtype, SUM=d_scores.dtype)
@@ -135,20 +141,20 @@ def choice_gradient(  # type: ignore[no-untyped-def]
 
 
 def normalize(rho, n_values, offset, scratch, theta):  # type: ignore[no-untyped-def]
-    """Write the normalised logarithms, a block a group; ``scratch`` has no use here."""
+    """Write normalized log probabilities, one block per group; ``scratch`` is ignored."""
     macros = type_macros(REAL=rho.dtype)
     launch(("mathematics",), "normalize", n_values.shape[0], rho, n_values, offset, theta, width=BLOCK, macros=macros)
 
 
 def normalize_adjoint(theta, d_theta, groups, n_values, offset, scratch, d_rho):  # type: ignore[no-untyped-def]
-    """Write the pull-back in the given groups; ``d_rho`` may be ``d_theta``, and ``scratch`` has no use here."""
+    """Write the adjoint in the given groups; ``d_rho`` may be ``d_theta``, and ``scratch`` is ignored."""
     arguments = theta, d_theta, groups, n_values, offset, d_rho
     macros = type_macros(REAL=theta.dtype)
     launch(("mathematics",), "normalize_adjoint", groups.shape[0], *arguments, width=BLOCK, macros=macros)
 
 
 def loss_rows(kind, parameters, scores, y, loss, d_scores):  # type: ignore[no-untyped-def]
-    """Write every row's loss and gradient, a warp a row; classes are trusted, so there is no bad row to return."""
+    """Write the loss and gradient of each row, one warp per row; returns -1 always, as classes are not validated."""
     macros = (*type_macros(REAL=scores.dtype), f"-DN_CLASSES={scores.shape[1]}")
     arguments = np.int32(kind), parameters, scores, y, loss, d_scores
     launch(("losses",), "loss_rows", scores.shape[0], *arguments, width=WARP, macros=macros)
@@ -156,7 +162,7 @@ def loss_rows(kind, parameters, scores, y, loss, d_scores):  # type: ignore[no-u
 
 
 def weigh_rows(share, d_scores):  # type: ignore[no-untyped-def]
-    """Multiply every row of gradients with the row's share of the mean, a thread a sample and class; float64."""
+    """Multiply the gradient of each row by the row's weight in the mean, one thread per sample and class; float64."""
     launch(("objective",), "weigh_rows", d_scores.size, share, d_scores.shape[1], d_scores)
 
 
@@ -166,51 +172,51 @@ _DRAWS, _STEPS = ("trees", "draws"), ("sweep", "steps")
 
 
 def gumbel(uniform, noise):  # type: ignore[no-untyped-def]
-    """Write Gumbel noise of uniform numbers."""
+    """Write Gumbel noise from uniform numbers."""
     launch(_DRAWS, "gumbel", uniform.size, uniform, noise)
 
 
 def perturb(phi, noise, group, perturbed):  # type: ignore[no-untyped-def]
-    """Write log softmax(phi) + noise, a warp a feature."""
+    """Write log softmax(phi) + noise, one warp per feature."""
     launch(_DRAWS, "perturb", group.size - 1, phi, noise, group, perturbed, width=WARP)
 
 
 def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def]
-    """Choose the best table of every feature, a warp each."""
+    """Choose the best table of each feature, one warp each."""
     launch(_DRAWS, "draw_independent", group.size - 1, perturbed, group, selected, width=WARP)
 
 
 def draw_arborescence(perturbed, group, table_parent, weight, source, target, work, selected):  # type: ignore[no-untyped-def]
-    """Choose the tables of the heaviest tree, by one warp; ends and ``work`` (6, N) are int32."""
+    """Choose the tables of the tree of maximum weight, with one warp; ends and ``work`` (6, N) are int32."""
     graph = np.int32(group.size - 1), weight, source, target, work
     launch(_DRAWS, "draw_arborescence", 1, perturbed, group, table_parent, *graph, selected, width=WARP)
 
 
 def structure_gradient(perturbed, group, temperature, d_choice, d_phi):  # type: ignore[no-untyped-def]
-    """Write the straight-through gradient of phi, a warp a feature."""
+    """Write the straight-through gradient of phi, one warp per feature."""
     arguments = perturbed, group, np.float64(temperature), d_choice, d_phi
     launch(_DRAWS, "structure_gradient", group.size - 1, *arguments, width=WARP)
 
 
 def price_gradient(perturbed, noise, group, price, d_phi):  # type: ignore[no-untyped-def]
-    """Add the gradient of the expected price, a warp a feature."""
+    """Add the gradient of the expected penalty, one warp per feature."""
     launch(_DRAWS, "price_gradient", group.size - 1, perturbed, noise, group, price, d_phi, width=WARP)
 
 
 def adam_step(x, d_x, step_size, beta1, beta2, epsilon, m, v):  # type: ignore[no-untyped-def]
-    """Move a vector against its gradient, a thread a number."""
+    """Update a vector by an Adam step, one thread per number."""
     rates = (np.float64(rate) for rate in (step_size, beta1, beta2, epsilon))
     launch(_STEPS, "adam_step", x.size, x, d_x, *rates, m, v, macros=type_macros(REAL=x.dtype))
 
 
 def round_cells(theta, n_cells, step, most, rounded):  # type: ignore[no-untyped-def]
-    """Round the first cells to fixed-point numbers, a thread each."""
+    """Round the first n_cells numbers to fixed point, one thread each."""
     real = theta.dtype.type
     launch(_STEPS, "round_cells", n_cells, theta, real(step), real(most), rounded, macros=type_macros(REAL=theta.dtype))
 
 
 def sweep_undrawn(direction, theta, width, n_values, way, shares):  # type: ignore[no-untyped-def]
-    """Let one table go some way along its direction, by one warp; ``shares`` has no use here."""
+    """Move one CPT along its direction and normalize it, with one warp; ``shares`` is ignored."""
     arguments = direction, theta, np.int32(width), np.int32(n_values), theta.dtype.type(way)
     launch(_STEPS, "sweep_undrawn", 1, *arguments, width=WARP, macros=type_macros(REAL=theta.dtype))
 
@@ -218,7 +224,7 @@ def sweep_undrawn(direction, theta, width, n_values, way, shares):  # type: igno
 def sweep_drawn(  # type: ignore[no-untyped-def]
     d_theta, direction, v, theta, width, n_values, n_undrawn, step_size, beta1, beta2, epsilon
 ):
-    """Pull the gradient of one table back, take a step of Adam, and normalise, by one warp."""
+    """Pull back the gradient of one CPT through the normalization, take an Adam step, and normalize, with one warp."""
     sizes = np.int32(width), np.int32(n_values), np.int32(n_undrawn)
     rates = map(theta.dtype.type, (step_size, beta1, beta2, epsilon))
     arguments = d_theta, direction, v, theta, *sizes, *rates
