@@ -21,16 +21,15 @@ from tanlearn._threads import number_of_threads
 from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
 from tanlearn._warnings import warn
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.stored_values import check_array, fields
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.partial_fit import PartialFitMixin
-from tanlearn.files.archive import fields
-from tanlearn.files.values import check_array
 from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.mathematics import exp_all
 from tanlearn.network.counts import class_information
 from tanlearn.network.information import round_information
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 from .n_dependence import NDependenceEnsemble
 from .row_counts import RowCounts
@@ -252,9 +251,7 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         """Return the fitted attributes that are saved besides parameters, classes and encoder."""
         learnt, counts = self.ensemble_, self.ensemble_.counts
         return {
-            "codes": counts.codes,
-            "y": counts.y.astype(np.int32),
-            "weights": counts.weights,
+            **counts.state(),
             "super_parents": learnt.super_parents.astype(np.int32),
             "settings": np.array([learnt.n, learnt.m, learnt.min_count, learnt.subsumption], np.float64),
             "prior": np.empty(0) if learnt.prior is None else learnt.prior,
@@ -264,8 +261,10 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         """Restore the fitted attributes from a file, after classes and encoder; invalid values raise ValueError."""
         names = ("codes", "y", "weights", "super_parents", "settings", "prior")
         codes, y, weights, super_parents, settings, prior = fields(state, *names)
-        counts = RowCounts(self.encoder_.n_states_, len(self.classes_))
-        counts.restore(codes, y, weights)
+        rows = {"codes": codes, "y": y, "weights": weights}
+        counts = RowCounts.from_state(rows, self.encoder_.n_states_, len(self.classes_))
+        if not len(counts.y):
+            raise ValueError("codes must contain at least one row.")
         shape = (0,) if isinstance(prior, np.ndarray) and prior.size == 0 else (counts.n_classes,)
         if (check_array("prior", prior, np.float64, shape) < 0).any():
             raise ValueError("prior must not be negative.")

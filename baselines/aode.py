@@ -21,11 +21,10 @@ from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn._warnings import warn
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.stored_values import check_array, fields
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.partial_fit import PartialFitMixin
-from tanlearn.files.archive import fields
-from tanlearn.files.values import check_array
 from tanlearn.kernels._backends import Backend, backend_of
 from tanlearn.kernels._cuda import check_device
 from tanlearn.kernels._lanes import LANES, padded

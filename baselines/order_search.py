@@ -24,7 +24,7 @@ from tanlearn.network.counts import CountState
 from tanlearn.network.information import Information
 from tanlearn.network.orderings import check_ordering
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 from .class_orderings import all_parents_ordering, single_parent_ordering

@@ -9,8 +9,8 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.files.values import check_array
-from tanlearn.network.counts import type_with_room
+from tanlearn.data.stored_values import check_array, fields
+from tanlearn.network.counts_base import Counts, check_counts
 
 __all__ = ["RowCounts", "distinct_columns"]
 
@@ -32,18 +32,16 @@ def distinct_columns(keys: Sequence[AnyArray]) -> tuple[IntArray, IntArray]:
     return order[is_new], inverse
 
 
-class RowCounts:
-    """Distinct rows of a data set, with their classes and weights.
+class RowCounts(Counts):
+    """Distinct rows of a data set, with their classes and weights, from which any count can be computed.
 
-    Any count of the data can be computed from them. Integer weights are added exactly, so the result is bit-identical
-    for any order of the rows and any split into batches. A row takes one or two bytes per feature.
+    A row takes one or two bytes per feature.
     """
 
     def __init__(self, n_states: Any, n_classes: int) -> None:
-        self.n_states: IntArray = np.asarray(n_states, np.intp)  # (n_features,) number of values of each feature
-        self.n_classes = int(n_classes)
+        super().__init__(n_states, n_classes)
         # (n_features, n_rows) feature-major codes, as in EncodedData
-        self.codes: Codes = np.empty((len(self.n_states), 0), codes_dtype(int(self.n_states.max())))
+        self.codes: Codes = np.empty((self.n_features, 0), codes_dtype(int(self.n_states.max())))
         self.y: IntArray = np.empty(0, np.intp)  # (n_rows,) classes, sorted
         self.weights: AnyArray = np.empty(0, np.int64)  # (n_rows,) above 0, int64 or float64
 
@@ -58,59 +56,36 @@ class RowCounts:
         """Return empty counts with the same features and classes."""
         return RowCounts(self.n_states, self.n_classes)
 
-    def update(self, data: EncodedData, *, n_jobs: int | None = None) -> RowCounts:
-        """Add the rows of a batch in place, except rows of weight 0; return self.
+    def arrays(self) -> dict[str, AnyArray]:
+        """Return the distinct rows, their classes as int32, and their weights."""
+        return {"codes": self.codes, "y": self.y.astype(np.int32), "weights": self.weights}
 
-        Raises ValueError if the sum of integer weights would overflow. ``n_jobs`` is accepted as in CountState and
-        ignored.
-        """
-        kept = np.flatnonzero(data.weights > 0)
-        return self._add(data.codes[:, kept], data.y[kept], data.weights[kept])
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> RowCounts:
+        """Restore counts from the output of :meth:`state`; raise ValueError for inconsistent values."""
+        codes, y, weights = fields(state, "codes", "y", "weights")
+        counts, n_rows = cls(n_states, n_classes), np.size(weights)
+        check_array("codes", codes, counts.codes.dtype, (counts.n_features, n_rows))
+        check_array("y", y, np.int32, (n_rows,))
+        check_counts("weights", weights, (n_rows,))
+        known = np.where(codes == missing_code(codes.dtype), 0, codes)
+        if (known >= counts.n_states[:, np.newaxis]).any():
+            raise ValueError("codes must be below the number of values of each feature.")
+        is_class = (y >= 0) & (y < n_classes)
+        if not is_class.all() or not (weights > 0).all() or not np.isfinite(weights.sum()):
+            raise ValueError("y must contain class numbers, and weights must be positive with a finite sum.")
+        counts.codes, counts.y, counts.weights = codes, y.astype(np.intp), weights
+        return counts
 
-    def merge(self, other: RowCounts) -> RowCounts:
-        """Add the rows of other counts in place; return self.
+    def _count(self, data: EncodedData, dtype: np.dtype[Any], n_jobs: int | None) -> None:
+        """Add the rows of a batch, except rows of weight 0; ``n_jobs`` is ignored."""
+        self._add(data.take(data.weights > 0), dtype)
 
-        Raises ValueError if features or classes differ, or if the sum of integer weights would overflow.
-        """
-        if not np.array_equal(self.n_states, other.n_states) or self.n_classes != other.n_classes:
-            raise ValueError(
-                f"row counts can only be merged over the same columns: these have {self.n_classes} classes and "
-                f"n_states {self.n_states.tolist()}, the others {other.n_classes} and {other.n_states.tolist()}."
-            )
-        return self._add(other.codes, other.y, other.weights)
-
-    def _add(self, more: Codes, y: IntArray, weights: AnyArray) -> RowCounts:
+    def _add(self, other: RowCounts | EncodedData, dtype: np.dtype[Any]) -> None:
         """Add rows, and merge the weights of equal ones."""
-        dtype = type_with_room(self.weights, weights)
-        codes, y = np.concatenate([self.codes, more], axis=1), np.append(self.y, y)
-        weights = np.append(self.weights.astype(dtype), weights.astype(dtype))
+        codes, y = np.concatenate([self.codes, other.codes], axis=1), np.append(self.y, other.y)
+        weights = np.append(self.weights.astype(dtype), other.weights.astype(dtype))
         first, inverse = distinct_columns((*codes, y))
         self.codes, self.y = np.ascontiguousarray(codes[:, first]), y[first]
         self.weights = np.zeros(len(first), dtype)
         np.add.at(self.weights, inverse, weights)
-        return self
-
-    def restore(self, codes: Any, y: Any, weights: Any) -> None:
-        """Restore the rows from arrays of a file, with ``y`` as int32; invalid arrays raise ValueError."""
-        n_rows = np.size(weights)
-        check_array("codes", codes, self.codes.dtype, (len(self.n_states), n_rows))
-        check_array("y", y, np.int32, (n_rows,))
-        dtype = np.float64 if getattr(weights, "dtype", None) == np.float64 else np.int64
-        check_array("weights", weights, dtype, (n_rows,))
-        known = np.where(codes == missing_code(codes.dtype), 0, codes)
-        if n_rows == 0 or (known >= self.n_states[:, np.newaxis]).any():
-            raise ValueError("codes must contain at least one row, and be below the number of values of each feature.")
-        if y.min() < 0 or y.max() >= self.n_classes or not (weights > 0).all() or not np.isfinite(weights.sum()):
-            raise ValueError("y must contain class numbers, and weights must be positive with a finite sum.")
-        self.codes, self.y, self.weights = codes, y.astype(np.intp), weights
-
-    def __eq__(self, other: object) -> bool:
-        names = ("n_states", "n_classes", "codes", "y", "weights")
-        return isinstance(other, RowCounts) and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"RowCounts(n_features={len(self.n_states)}, n_classes={self.n_classes}, n_rows={len(self.y)})"

@@ -28,7 +28,7 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import validation_masks
 from tanlearn.kernels import wrapper as kernels
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 from .history import Edge

@@ -56,7 +56,7 @@ TESTS = {
     "columns": ["read_columns", "validation", "whole_numbers", "arrow_columns", "categories", "border"],
     "composed": ["classifiers", "fit_batches", "from_counts", "partial_fit"],
     "counts": ["counts", "partial_fit", "chow_liu", "k_dependence", "cuda_learning", "forest_partial_fit"],
-    "counts_state": ["saved_counts", "from_counts", "table_counts"],
+    "counts_base": ["counts_base", "partial_fit"],
     "cuts": ["discretize", "quantiles", "raw_numbers"],
     "discretize": ["discretize", "border", "partial_fit"],
     "elimination": ["inference", "objectives", "queries", "expectation_maximization", "quantization"],

@@ -4,7 +4,7 @@ import numpy as np
 
 from tanlearn import ConditionalNLL, EncodedData, Hybrid, Structure, TANClassifier
 from tanlearn.network.candidates import CandidateSets, make_candidates
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.search.runs import Part, Run, run_population
 from tanlearn.training.engines import FusedEngine, UnfusedEngine
 from tanlearn.training.objectives import Objective

@@ -88,7 +88,7 @@ def counts(
                 n_samples, table_counts = _count(file, target, drop, text, chunk_rows, like, not single)
                 table_counts.save(output)
                 n_columns, classes = len(table_counts.encoder.n_states_), table_counts.classes
-                told = _what(table_counts)
+                told = table_counts.counts.describe()
             seconds = time.perf_counter() - started
         _print_sum(Path(file.name).stem, n_samples, n_columns, classes, f"; {seconds:.1f} s")
         typer.echo(f"{told} in {output} ({size_told(output)})")
@@ -252,7 +252,7 @@ def _merge_counts(files: list[str], output: str) -> None:
     total.save(output)
     n_rows, n_columns = total.counts.class_counts.sum(), len(total.encoder.n_states_)
     _print_sum(f"{len(files):,} files", n_rows, n_columns, total.classes)
-    typer.echo(f"{_what(total)} in {output} ({size_told(output)})")
+    typer.echo(f"{total.counts.describe()} in {output} ({size_told(output)})")
 
 
 def _merge_summaries(files: list[str], output: str) -> None:
@@ -280,16 +280,3 @@ def _merge_summaries(files: list[str], output: str) -> None:
 def _print_sum(name: str, n_rows: float, n_columns: int, classes: Any, rest: str = "") -> None:
     """Print the numbers of rows and columns, and the classes."""
     typer.echo(f"{name}: {n_rows:,} rows, {n_columns:,} columns, {classes_told(classes)}{rest}")
-
-
-def _what(table: TableCounts) -> str:
-    """Return a description of the counts."""
-    from tanlearn import CountState
-    from tanlearn.network.family_counts import FamilyCounts
-
-    found = table.counts
-    if isinstance(found, CountState):
-        return f"{found.cells.size + found.pairs.size:,} counts of values and pairs"
-    if isinstance(found, FamilyCounts):
-        return f"{found.cells.size:,} counts of values"
-    return f"counts in {type(found).__name__}"

@@ -195,7 +195,7 @@ def _learn_counts(
     path: str, kind: Kind, given: list[str], learner: str | None, settings: list[str], seed: int
 ) -> tuple[str, Any]:
     """Fit a learner to a counts file."""
-    from tanlearn import CountState, TableCounts, TableEncoder
+    from tanlearn import TableCounts, TableEncoder
     from tanlearn.baselines import LEARNERS, find_learner
 
     if kind is SUMMARY:
@@ -205,7 +205,7 @@ def _learn_counts(
     if given:
         raise ValueError(f"{path} holds counts, not rows, so {given[0]} has no effect. Leave it out.")
     table = TableCounts.load(path)
-    entry = find_learner(learner or ("TAN-CMI ML" if isinstance(table.counts, CountState) else "NB ML"))
+    entry = find_learner(learner or ("TAN-CMI ML" if table.counts.has_pairs else "NB ML"))
     name, model = _make(entry, settings, seed, TableEncoder())
     started = time.perf_counter()
     try:

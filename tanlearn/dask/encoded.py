@@ -17,7 +17,7 @@ from tanlearn.dask.parts import Part
 from tanlearn.dask.tree import Weighed, compute, delayed, merged
 from tanlearn.data.encoded_data import EncodedData, joined
 from tanlearn.estimators.row_sources import EncodedBatches, EncodedSource, RowEncoder, choose_rows
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.training.losses import Loss
 
 __all__ = ["EncodedPartitions"]

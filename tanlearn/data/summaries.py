@@ -10,12 +10,12 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, IntArray
-from tanlearn.data.array_bytes import DAMAGE, read_arrays, read_format
 from tanlearn.data.column_kinds import have_order
 from tanlearn.data.column_notes import warn_of_string_summaries
 from tanlearn.data.column_summaries import ColumnSummary, Limits, summarize
 from tanlearn.data.columns import shorten
 from tanlearn.data.lost_columns import warn_of_lost_columns
+from tanlearn.data.stored_values import DAMAGE, read_arrays, read_format
 from tanlearn.data.summary_encoder import fit_to_summaries
 from tanlearn.data.summary_state import from_state, to_state
 from tanlearn.data.table import Column, Table

@@ -17,18 +17,20 @@ from tanlearn.data.border import check_rows, encode_new_rows, encode_rows, encod
 from tanlearn.data.class_weights import read_prior
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.row_checks import RowCheck
+from tanlearn.data.stored_values import fields
 from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.estimators.counts_state import from_state, to_state, why_no_counts
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.estimators.notebook import NotebookMixin
 from tanlearn.estimators.row_predictor import RowPredictor
-from tanlearn.files.archive import ExplainedError, fields
+from tanlearn.estimators.table_counts import why_no_counts
+from tanlearn.files.archive import ExplainedError
 from tanlearn.files.back_off import restore_back_off
 from tanlearn.files.models import save
 from tanlearn.files.values import restore_tables
 from tanlearn.kernels._cuda import DEVICES, check_device
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.calibration import Calibration, decision_tables
+from tanlearn.network.counts_base import Counts
 from tanlearn.network.inference import log_joint, log_posterior
 from tanlearn.network.new_values import bound_new_values, log_joint_of_new_values
 from tanlearn.network.quantization import FixedPoint
@@ -61,7 +63,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
     tables_: Tables
     classes_: AnyArray
     encoder_: TableEncoder
-    counts_: Any
+    counts_: Counts
     #: Map from scores to probabilities, fitted on held-out rows by learners that calibrate.
     calibration_: Calibration = Calibration()
 
@@ -474,18 +476,14 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         """Return the fitted attributes for a model file, besides classes and encoder."""
         return {"structure": self.structure_, "calibration": asdict(self.calibration_), **self.tables_.to_state()}
 
-    def _get_counts(self) -> tuple[str, dict[str, Any]]:
-        """Return the kind of ``counts_`` and their state for a model file."""
+    def _get_counts(self) -> Counts:
+        """Return ``counts_`` for a model file."""
         if not hasattr(self, "counts_"):
             remedy = "Leave counts out"
             if hasattr(self, "partial_fit"):  # absent from gradient learners
                 remedy += ", or fit with fit_batches or partial_fit, which keep counts"
             raise ExplainedError(f"counts=True keeps counts_, but {why_no_counts(self)}. {remedy}.")
-        return type(self.counts_).__name__, to_state(self.counts_)
-
-    def _set_counts(self, kind: Any, counts: dict[str, Any]) -> None:
-        """Restore ``counts_`` from a file, after classes and encoder."""
-        self.counts_ = from_state(kind, counts, self.encoder_.n_states_, len(self.classes_))
+        return self.counts_
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore the fitted attributes from a file, after classes and encoder."""

@@ -247,7 +247,7 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
                 f"the first chunk has {data.n_samples:,} row(s) of one class only, but the networks of the forest are "
                 f"drawn from it. Start with a larger chunk of several classes."
             )
-        return ForestCounts.of_forest(self._make_forest(data, generator(self.random_state)))
+        return ForestCounts(self._make_forest(data, generator(self.random_state)))
 
     def _learn_batches(self, rows: EncodedSource) -> None:
         """Grow a forest from a sample of the rows, and count all rows in its contexts."""

@@ -21,7 +21,8 @@ from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.counts import CountState
 from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.structures import Structure, check_structure
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator
 from tanlearn.parameters.learner import ParameterLearner, check_learner_device
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
@@ -123,12 +124,12 @@ class _FamiliesMixin(PartialFitMixin):
             self._check_kind(counts, CountState, FamilyCounts)
         given = Structure.naive_bayes(len(counts.n_states)) if structure is None else structure
         check_structure(given, len(counts.n_states))
-        if isinstance(counts, CountState):
+        if counts.has_pairs:
             layout, cells = forest_counts(counts, given)
             own = FamilyCounts(layout)
             own.cells = cells
             return own
-        found = Structure(counts.layout.parents if isinstance(counts, FamilyCounts) else counts.parents)
+        found = Structure(counts.parents)
         if found != given:
             raise ValueError(
                 f"the counts are those of the families of {found!r}, but structure is {given!r}. Pass the same "

@@ -35,10 +35,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.data.discretize import MDLPDiscretizer
+from tanlearn.data.stored_values import fields
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.composed import BayesNetClassifier
 from tanlearn.estimators.generation import GenerativeMixin
-from tanlearn.files.archive import fields
 from tanlearn.files.bif import format_bif, parse_bif
 from tanlearn.files.description import feature_names
 from tanlearn.files.discrete_network import LARGEST_MODEL, LARGEST_NETWORK, ROUNDING, Definition, Network, Variable

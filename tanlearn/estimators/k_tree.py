@@ -18,7 +18,7 @@ from tanlearn.estimators.reading import ReadingMixin
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.back_off_ridge import RIDGES, BackOffRidge
 from tanlearn.parameters.cv_results import cv_results
 from tanlearn.parameters.held_out import Choice, Trained, choose, held_out_parts, looks

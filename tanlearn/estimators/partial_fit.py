@@ -19,14 +19,14 @@ from tanlearn.data.columns import shorten
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.validation import read_labels
 from tanlearn.estimators.batches import BatchFitMixin, refuse_what_needs_all_rows
-from tanlearn.estimators.counts_state import why_no_counts
 from tanlearn.estimators.from_counts import FromCountsMixin
+from tanlearn.estimators.table_counts import why_no_counts
 from tanlearn.kernels._cuda import check_device
 from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.counts import CountState
 from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.structures import Structure, check_structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 __all__ = ["PartialFitMixin", "forest_counts"]

@@ -16,22 +16,24 @@ from tanlearn.data.categories import warn_of_new_categories
 from tanlearn.data.column_names import check_names
 from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.stored_values import fields
 from tanlearn.data.summaries import TableSummary
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows, read_labels, zero_weight_rows
-from tanlearn.estimators.counts_state import from_state, to_state, why_no_counts
 from tanlearn.estimators.row_sources import BatchSource
-from tanlearn.files.archive import fields, pack, read_archive
+from tanlearn.files.archive import pack, read_archive
+from tanlearn.files.counts import describe_counts, restore_counts
 from tanlearn.files.encoders import describe_table, encoder_difference, place_of, restore_table
 from tanlearn.files.regular_files import COUNTS, write_file
 from tanlearn.files.values import Reader, Writer
 from tanlearn.network.counts import CountState
+from tanlearn.network.counts_base import Counts
 from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
-__all__ = ["TableCounts"]
+__all__ = ["TableCounts", "why_no_counts"]
 
 
 class TableCounts:
@@ -81,7 +83,7 @@ class TableCounts:
     ['yes']
     """
 
-    def __init__(self, counts: Any, *, encoder: TableEncoder, classes: Any) -> None:
+    def __init__(self, counts: Counts, *, encoder: TableEncoder, classes: Any) -> None:
         if encoder is None or classes is None:
             absent, present = ("encoder", "classes") if encoder is None else ("classes", "encoder")
             raise ValueError(f"{absent} is missing: counts need {absent} and {present}. Pass both.")
@@ -362,12 +364,6 @@ class TableCounts:
             If categories, cut points or classes differ (the message names the difference), or the sum of integer
             weights would overflow. The counts are then unchanged.
         """
-        kinds = type(self.counts).__name__, type(other.counts).__name__
-        if kinds[0] != kinds[1]:
-            raise TypeError(
-                f"these are counts in {kinds[0]}, the others in {kinds[1]}, which cannot be added. Use the same type "
-                f"everywhere: pairs, or single values."
-            )
         found = self._difference(other)
         if found is not None:
             raise ValueError(
@@ -398,12 +394,8 @@ class TableCounts:
             If the file cannot be written. An existing file is then unchanged.
         """
         writer = Writer()
-        state = {name: writer.encode(value, "counts", name) for name, value in to_state(self.counts).items()}
-        description = {
-            **describe_table(writer, self.encoder, self.classes, self.names, "counts"),
-            "kind": type(self.counts).__name__,
-            "counts": state,
-        }
+        counts = describe_counts(writer, self.counts, "counts")
+        description = {**describe_table(writer, self.encoder, self.classes, self.names, "counts"), **counts}
         write_file(path, pack(description, writer.arrays, COUNTS), COUNTS)
 
     def _add(self, columns: Table, y: Any, sample_weight: Any, n_jobs: int | None) -> None:
@@ -433,12 +425,10 @@ class TableCounts:
         classes, names, encoder, kind, state = fields(
             description, "classes", "feature_names", "encoder", "kind", "counts"
         )
-        if type(state) is not dict:
-            raise ValueError("counts must be an object.")
         known, labels = restore_table(reader, classes, names, encoder)
-        found = {name: reader.decode(value) for name, value in state.items()}
+        counts = restore_counts(reader, kind, state, known.n_states_, len(labels))
         reader.finish()
-        return cls(from_state(kind, found, known.n_states_, len(labels)), encoder=known, classes=labels)
+        return cls(counts, encoder=known, classes=labels)
 
     def _difference(self, other: TableCounts) -> str | None:
         """Describe the first difference of categories, cut points or classes, or return None."""
@@ -448,12 +438,7 @@ class TableCounts:
         return found
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TableCounts)
-            and type(self.counts) is type(other.counts)
-            and self._difference(other) is None
-            and bool(self.counts == other.counts)
-        )
+        return isinstance(other, TableCounts) and self._difference(other) is None and self.counts == other.counts
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -462,6 +447,14 @@ class TableCounts:
             f"TableCounts(n_features={self.encoder.n_features_in_}, n_classes={len(self.classes)}, "
             f"counts={type(self.counts).__name__}, weight={self.counts.class_counts.sum()})"
         )
+
+
+def why_no_counts(model: Any) -> str:
+    """Return the reason why a fitted classifier has no ``counts_``, for error messages."""
+    reason = "it was fitted from all rows at once"
+    if getattr(model, "_was_loaded", False):
+        reason = "it was read from a file without counts (save(path, counts=True) keeps them, where there are any)"
+    return f"this {type(model).__name__} has no counts, because {reason}"
 
 
 def _read_sorted(classes: Any) -> AnyArray:

@@ -23,11 +23,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tanlearn._typing import AnyArray
+from tanlearn.data.stored_values import fields
 from tanlearn.files.regular_files import MODEL, Kind, read_file
 
 __all__ = [
     "ExplainedError",
-    "fields",
     "kind_of_file",
     "pack",
     "read_archive",
@@ -47,13 +47,6 @@ _HEADER = re.compile(
 
 class ExplainedError(ValueError):
     """ValueError whose message includes the remedy."""
-
-
-def fields(mapping: Any, *names: str) -> tuple[Any, ...]:
-    """Return the values of a dictionary in the order of ``names``; raise ValueError if it has other keys."""
-    if type(mapping) is not dict or set(mapping) != set(names):
-        raise ValueError(f"expected an object with the keys {', '.join(names)}, found {reprlib.repr(mapping)}.")
-    return tuple(mapping[name] for name in names)
 
 
 def pack(description: dict[str, Any], arrays: dict[str, AnyArray], kind: Kind = MODEL) -> bytes:

@@ -10,8 +10,9 @@ from tanlearn._typing import AnyArray
 from tanlearn.data.categories import LARGEST_N_STATES
 from tanlearn.data.cuts import CutDiscretizer
 from tanlearn.data.quantiles import QuantileDiscretizer
+from tanlearn.data.stored_values import fields
 from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
-from tanlearn.files.archive import ExplainedError, fields
+from tanlearn.files.archive import ExplainedError
 from tanlearn.files.values import Reader, Writer
 
 __all__ = ["describe_table", "encoder_columns", "encoder_difference", "place_of", "restore_encoder", "restore_table"]

@@ -77,7 +77,7 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings ``symbols`` and
     ``missing``: the options of the command line by these names;
   - ``counts``, omitted if the file stores none: an object with ``kind`` and ``counts``, as in a file of
-    :class:`~tanlearn.TableCounts`.
+    :class:`~tanlearn.TableCounts`, which :mod:`tanlearn.files.counts` describes.
 
 A *value* is null, true, false, a string, an integer (of any size), a float (always with a point or an exponent, and
 with as many digits as needed to distinguish it from all others), a list of values, or an object, whose ``kind``
@@ -115,7 +115,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.notation import Notation
-from tanlearn.files.archive import ExplainedError, fields, pack, read_archive, unpack
+from tanlearn.data.stored_values import fields
+from tanlearn.files.archive import ExplainedError, pack, read_archive, unpack
+from tanlearn.files.counts import describe_counts, restore_counts
 from tanlearn.files.encoders import describe_table, restore_table
 from tanlearn.files.regular_files import write_file
 from tanlearn.files.values import Reader, Writer, is_registered
@@ -227,11 +229,7 @@ def _describe(model: Any, counts: bool) -> tuple[dict[str, Any], dict[str, AnyAr
     if (notation := getattr(model, "_notation", None)) is not None:
         description["notation"] = notation.to_state()
     if counts:
-        kind, state = model._get_counts()
-        description["counts"] = {
-            "kind": kind,
-            "counts": {k: writer.encode(v, "model.counts_", k) for k, v in state.items()},
-        }
+        description["counts"] = describe_counts(writer, model._get_counts(), "model.counts_")
     return description, writer.arrays
 
 
@@ -257,8 +255,6 @@ def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
         model._notation = Notation.from_state(notation)
     if counts is not None:
         kind, amounts = fields(counts, "kind", "counts")
-        if type(amounts) is not dict:
-            raise ValueError("counts must be an object.")
-        model._set_counts(kind, {key: reader.decode(value) for key, value in amounts.items()})
+        model.counts_ = restore_counts(reader, kind, amounts, model.encoder_.n_states_, len(model.classes_))
     reader.finish()
     return model

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray
+from tanlearn.data.stored_values import fields
 from tanlearn.data.summaries import TableSummary
-from tanlearn.files.archive import fields, pack, read_archive
+from tanlearn.files.archive import pack, read_archive
 from tanlearn.files.regular_files import SUMMARY, write_file
 
 __all__ = ["load_summary", "save_summary"]

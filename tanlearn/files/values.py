@@ -15,18 +15,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
-from tanlearn.files.archive import ExplainedError, fields
+from tanlearn.data.stored_values import check_array, fields
+from tanlearn.files.archive import ExplainedError
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.quantization import FixedPoint, IntegerTables
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout, n_table_cells
+from tanlearn.network.tables import Tables
 
 __all__ = [
     "Reader",
     "Writer",
-    "check_array",
     "is_registered",
-    "n_table_cells",
     "register",
     "restore_tables",
 ]
@@ -65,32 +65,6 @@ def _registered(name: str) -> Any:
         for module in _REGISTERING:
             importlib.import_module(module)
     return _CLASSES.get(name)
-
-
-def check_array(name: str, array: Any, dtype: Any, shape: tuple[int, ...]) -> AnyArray:
-    """Return the array unchanged; raise ValueError if type or shape differ, or if a float is nan or +inf.
-
-    ``name`` is the name of the array in messages.
-    """
-    found = (array.dtype, array.shape) if isinstance(array, np.ndarray) else type(array).__name__
-    if found != (np.dtype(dtype), shape):
-        raise ValueError(f"{name} must have type {np.dtype(dtype)} and shape {shape}, got {found}.")
-    if array.dtype.kind == "f" and not (array < np.inf).all():
-        raise ValueError(f"{name} contains nan or inf, but log probabilities must be finite or -inf.")
-    return array
-
-
-def n_table_cells(parents: IntArray, n_states: IntArray, n_classes: int) -> int:
-    """Return the number of entries of all CPTs of a structure, including the class probabilities.
-
-    The result is a Python integer, so forged structures cannot make it overflow.
-
-    Shapes: parents: (n_features, n_parents), -1 for none; n_states: (n_features,).
-    """
-    states = n_states.tolist()
-    families = enumerate(parents.tolist())
-    sizes = [states[i] * math.prod(states[j] for j in given if j >= 0) for i, given in families]
-    return int(n_classes * (1 + sum(sizes)))
 
 
 def restore_tables(

@@ -14,7 +14,9 @@ context has seen is not fixed, but recomputed from the keys.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,14 +24,16 @@ from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.class_weights import log_frequencies
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.stored_values import check_array, fields
 from tanlearn.data.value_counts import sum_equal
 from tanlearn.forest.contexts import ContextTables
 from tanlearn.forest.drawing import Cuts
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.member import Member
+from tanlearn.forest.state import from_state, to_state
 from tanlearn.kernels.context_tries import list_cells
 from tanlearn.kernels.counts import count_classes
-from tanlearn.network.counts import type_with_room
+from tanlearn.network.counts_base import Counts, check_counts, check_differences
 
 __all__ = ["ContextCells", "ForestCounts"]
 
@@ -68,6 +72,14 @@ class ContextCells:
         kept = counts != 0
         return replace(self, keys=keys[kept], counts=counts[kept])
 
+    def are_known(self) -> bool:
+        """Return whether the keys ascend and are of contexts and values of the network."""
+        context, value = np.divmod(self.keys // self.n_classes, int(self.tables.n_states.max()))
+        child = np.searchsorted(self.tables.root, context, side="right") - 1
+        n_keys = len(self.tables.contexts.branch) * int(self.tables.n_states.max()) * self.n_classes
+        is_key = (self.keys >= 0) & (self.keys < n_keys) & (value < self.tables.n_states[child])
+        return bool(is_key.all() and (self.keys[1:] > self.keys[:-1]).all())
+
     def smooth(self, smoothing: float) -> ContextTables:
         """Return the smoothed tries of the counts; ``smoothing`` is m of all levels, positive."""
         n_contexts, n_classes = len(self.tables.contexts.branch), self.n_classes
@@ -99,34 +111,26 @@ class ContextCells:
         return replace(self.tables, contexts=contexts).with_counts(cells, smoothing)
 
 
-@dataclass(eq=False)
-class ForestCounts:
-    """Counts of all networks of a forest whose probabilities are averaged.
+class ForestCounts(Counts):
+    """Counts of all networks of a forest whose probabilities are averaged, in the contexts of this forest.
 
-    Counts of unweighted or integer-weighted rows are 64-bit integers and equal to the last bit for any partition of the
-    rows and any order of merging.
+    Rows of weight 0 do not count.
     """
 
-    forest: Forest  # forest of the first rows
-    class_counts: AnyArray  # (n_classes,) weight of each class
-    members: list[ContextCells]  # counts of each network
+    kind = "ForestCounts"
 
-    @classmethod
-    def of_forest(cls, forest: Forest) -> ForestCounts:
-        """Create empty counts in the contexts of an averaged forest."""
-        nothing, n_classes = np.empty(0, np.int64), len(forest.log_prior)
-        members = [ContextCells(member.tables, n_classes, nothing, nothing) for member in forest.members]
-        return cls(forest, np.zeros(n_classes, np.int64), members)
-
-    @property
-    def n_states(self) -> IntArray:
-        """Number of values of each feature of the data, shape (n_features,)."""
-        return np.diff(self.forest.members[0].cuts.start) - 1
+    def __init__(self, forest: Forest) -> None:
+        super().__init__(np.diff(forest.members[0].cuts.start) - 1, len(forest.log_prior))
+        self.forest = forest  # forest of the first rows
+        self._class_counts: AnyArray = np.zeros(self.n_classes, np.int64)
+        nothing = np.empty(0, np.int64)
+        #: Counts of each network.
+        self.members = [ContextCells(member.tables, self.n_classes, nothing, nothing) for member in forest.members]
 
     @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.class_counts)
+    def class_counts(self) -> AnyArray:
+        """Weight of each class, shape (n_classes,)."""
+        return self._class_counts
 
     @property
     def most_values(self) -> int:
@@ -135,42 +139,69 @@ class ForestCounts:
 
     def empty(self) -> ForestCounts:
         """Return empty counts in the same contexts, for counting elsewhere."""
-        return self.of_forest(self.forest)
+        return ForestCounts(self.forest)
 
-    def update(self, data: EncodedData, *, n_jobs: int | None = None) -> ForestCounts:
-        """Add the counts of rows in place and return self; rows of weight 0 do not count.
+    def arrays(self) -> dict[str, AnyArray]:
+        """Return all counts, as arrays by name; those of all networks are concatenated."""
+        return {
+            "class_counts": self.class_counts,
+            "n_cells": np.array([len(cells.keys) for cells in self.members], np.int64),
+            "keys": np.concatenate([cells.keys for cells in self.members]),
+            "counts": np.concatenate([cells.counts for cells in self.members]),
+        }
 
-        If the features or classes differ, or the sum of integer weights would overflow, it raises ValueError and
-        changes nothing. The result does not depend on ``n_jobs``.
-        """
-        if not np.array_equal(self.n_states, data.n_states) or self.n_classes != data.n_classes:
-            raise ValueError(
-                f"counts add up only over the same features and classes: these have {self.n_classes} classes and "
-                f"n_states {self.n_states.tolist()}, the batch has {data.n_classes} classes and n_states "
-                f"{data.n_states.tolist()}."
-            )
+    def describe(self) -> str:
+        """Name the type of the counts; the number of contexts means little."""
+        return f"counts in {type(self).__name__}"
+
+    def state(self) -> dict[str, Any]:
+        """Return ``forest`` and the counts for a file."""
+        return {"forest": to_state(self.forest), **self.arrays()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> ForestCounts:
+        """Restore counts from the output of :meth:`state`; raise ValueError for inconsistent values."""
+        forest, class_counts, n_cells, keys, amounts = fields(
+            state, "forest", "class_counts", "n_cells", "keys", "counts"
+        )
+        counts = cls(from_state(forest, n_states, n_classes))
+        counts._class_counts = check_counts("class_counts", class_counts, (n_classes,))
+        sizes = check_array("n_cells", n_cells, np.int64, (len(counts.members),))
+        if not 0 <= sizes.min() <= sizes.max() < 2**40:
+            raise ValueError("n_cells must be numbers from 0.")
+        total = sum(sizes.tolist())
+        check_array("keys", keys, np.int64, (total,))
+        check_counts("counts", amounts, (total,))
+        if amounts.dtype != class_counts.dtype or not (amounts > 0).all():
+            raise ValueError("counts must be positive, and of the type of class_counts.")
+        parts = (np.split(array, np.cumsum(sizes)[:-1]) for array in (keys, amounts))
+        counts.members = [
+            replace(cells, keys=own, counts=values) for cells, own, values in zip(counts.members, *parts, strict=True)
+        ]
+        if not all(cells.are_known() for cells in counts.members):
+            raise ValueError("keys must ascend, and be of contexts and values of the forest.")
+        return counts
+
+    def _count(self, data: EncodedData, dtype: np.dtype[Any], n_jobs: int | None) -> None:
+        """Add the counts of a batch."""
         data = data.take(data.weights > 0)
-        weights = data.weights.astype(type_with_room(self.class_counts, data.weights))
+        weights = data.weights.astype(dtype)
 
         def count(cells: tuple[Cuts, ContextCells]) -> ContextCells:
             own, batch = cells
             return batch.count(own.encode(data.codes), data.y, weights)
 
-        empty, class_counts = self.empty(), np.zeros(data.n_classes, weights.dtype)
-        count_classes(data.y, weights, class_counts)
-        pairs = zip((member.cuts for member in self.forest.members), empty.members, strict=True)
-        return self.merge(replace(empty, class_counts=class_counts, members=in_threads(count, pairs, n_jobs)))
+        batch = self.empty()
+        batch._class_counts = np.zeros(self.n_classes, dtype)
+        count_classes(data.y, weights, batch._class_counts)
+        pairs = zip((member.cuts for member in self.forest.members), batch.members, strict=True)
+        batch.members = in_threads(count, pairs, n_jobs)
+        self._add(batch, dtype)
 
-    def merge(self, other: ForestCounts) -> ForestCounts:
-        """Add the counts of other rows in place and return self.
-
-        If the contexts differ, or the sum of integer weights would overflow, it raises ValueError and changes nothing.
-        """
-        self._check_same(other)
-        type_with_room(self.class_counts, other.class_counts)
+    def _add(self, other: ForestCounts, dtype: np.dtype[Any]) -> None:
+        """Add other counts."""
         self.members = [one.merge(two) for one, two in zip(self.members, other.members, strict=True)]
-        self.class_counts = self.class_counts + other.class_counts
-        return self
+        self._class_counts = self.class_counts.astype(dtype) + other.class_counts
 
     def subtract(self, other: ForestCounts) -> ForestCounts:
         """Subtract the counts of a subset of the rows in place and return self.
@@ -178,18 +209,17 @@ class ForestCounts:
         With real weights, counts up to 1e-9 of the total weight are rounding errors and dropped. If the contexts
         differ, or a count would be negative, it raises ValueError and changes nothing.
         """
-        self._check_same(other)
+        self._check_schema(other._schema())
         class_counts = self.class_counts - other.class_counts
         members = [one.merge(two, -1) for one, two in zip(self.members, other.members, strict=True)]
-        rounding = 1e-9 * float(self.class_counts.sum()) if class_counts.dtype.kind == "f" else 0.0
-        if min(float(own.min(initial=0)) for own in (class_counts, *(cells.counts for cells in members))) < -rounding:
-            raise ValueError("subtract would leave negative counts: the others contain rows that these do not.")
+        counts = [class_counts, *(cells.counts for cells in members)]
+        rounding = check_differences(counts, float(self.class_counts.sum()))
         kept = [cells.counts > rounding for cells in members]
         self.members = [
             replace(cells, keys=cells.keys[own], counts=cells.counts[own])
             for cells, own in zip(members, kept, strict=True)
         ]
-        self.class_counts = np.maximum(class_counts, 0)
+        self._class_counts = np.maximum(class_counts, 0)
         return self
 
     def smooth(self, smoothing: float, *, n_jobs: int | None = None) -> Forest:
@@ -199,47 +229,20 @@ class ForestCounts:
         log_prior = log_frequencies(self.class_counts)
         return replace(self.forest, members=members, log_prior=log_prior, log_frequency=log_prior)
 
-    def _check_same(self, other: ForestCounts) -> None:
-        """Raise ValueError if the contexts differ."""
-        one, two = self.forest.members, other.forest.members
-        is_same = len(one) == len(two) and len(self.class_counts) == len(other.class_counts)
-        if not is_same or not all(_is_same(*pair) for pair in zip(one, two, strict=True)):
-            raise ValueError(
-                "counts add up only in the same contexts: fit one classifier to the first rows, and pass empty() of "
-                "its counts_ to every process that counts."
-            )
+    def _schema(self) -> dict[str, Any]:
+        """Return the values that must be equal for counts to be added: the discretization and contexts of a network."""
+        schema = {**super()._schema(), "n_networks": len(self.members)}
+        for number, member in enumerate(self.forest.members):
+            tables = member.tables
+            values = {
+                "merged": member.cuts.merged,
+                "parents": tables.parents,
+                "root": tables.root,
+                "children": tables.contexts.children,
+                "branch": tables.contexts.branch,
+            }
+            schema |= {f"{name} of network {number}": array for name, array in values.items()}
+        return schema
 
     def __deepcopy__(self, memo: dict[int, object]) -> ForestCounts:
-        return replace(self)  # arrays are replaced, never modified in place
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ForestCounts) or not np.array_equal(self.class_counts, other.class_counts):
-            return False
-        try:
-            self._check_same(other)
-        except ValueError:
-            return False
-        return all(
-            np.array_equal(one.keys, two.keys) and np.array_equal(one.counts, two.counts)
-            for one, two in zip(self.members, other.members, strict=True)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        n_cells = sum(len(cells.counts) for cells in self.members)
-        return f"ForestCounts(n_members={len(self.members)}, n_classes={len(self.class_counts)}, n_cells={n_cells})"
-
-
-def _is_same(one: Member, two: Member) -> bool:
-    """Return whether two networks have the same discretization and contexts."""
-    if one is two:
-        return True
-    pairs = (
-        (one.cuts.merged, two.cuts.merged),
-        (one.tables.parents, two.tables.parents),
-        (one.tables.root, two.tables.root),
-        (one.tables.contexts.children, two.tables.contexts.children),
-        (one.tables.contexts.branch, two.tables.contexts.branch),
-    )
-    return all(np.array_equal(a, b) for a, b in pairs)
+        return copy(self)  # arrays are replaced, never modified in place

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray, codes_dtype
-from tanlearn.files.archive import fields
-from tanlearn.files.values import check_array
+from tanlearn.data.stored_values import check_array, fields
 from tanlearn.forest.contexts import ContextTables
 from tanlearn.forest.drawing import Cuts
 from tanlearn.forest.forest import Forest

@@ -20,7 +20,8 @@ from tanlearn.kernels import back_off as kernels
 from tanlearn.kernels.contexts import Levels
 from tanlearn.network.contexts import ContextCounts, build_levels
 from tanlearn.network.packing import worth_threads
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 
 __all__ = ["BackOffTables", "Family"]
 
@@ -240,14 +241,10 @@ class BackOffTables(Tables):
         ``cells`` is the class prior. ``back_off`` contains ``concentrations``, ``class_counts``, ``n_entries``, the
         ``values`` and ``counts`` of all families concatenated, and ``level_counts``, the counts of all levels or None.
         """
-        families = self.contexts.families
         found = [family.counts for family in self.families]
         back_off = {
             "concentrations": self.concentrations,
-            "class_counts": self.contexts.class_counts,
-            "n_entries": np.array([len(counts) for _, counts in families], np.int64),
-            "values": np.concatenate([values.T.ravel() for values, _ in families]),
-            "counts": np.concatenate([counts for _, counts in families]),
+            **self.contexts.arrays(),
             "level_counts": np.concatenate(found) if self._has_counts else None,
         }
         return {"cells": self.log_prior, "back_off": back_off}

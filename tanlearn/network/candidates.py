@@ -15,7 +15,7 @@ import numpy as np
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.network.orderings import PIXEL_ORDERINGS, check_ordering, pixel_ordering
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 __all__ = ["CANDIDATE_KINDS", "CandidateSets", "make_candidates"]
 

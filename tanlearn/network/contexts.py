@@ -25,10 +25,12 @@ import numpy as np
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.stored_values import check_array, fields
 from tanlearn.kernels import contexts as kernels
 from tanlearn.kernels.counts import count_classes
-from tanlearn.network.counts import type_with_room
+from tanlearn.network.counts_base import Counts, check_counts, check_differences
 from tanlearn.network.packing import worth_threads
+from tanlearn.network.structures import Structure
 
 __all__ = ["ContextCounts", "FamilyColumns", "SortedFamily", "build_levels"]
 
@@ -85,24 +87,26 @@ class SortedFamily:
         return np.ascontiguousarray(values[:, kept]), counts[kept]
 
 
-class ContextCounts:
+class ContextCounts(Counts):
     """Sparse counts of all families of a structure.
 
-    A row with missing parents counts in the contexts of the parents before the first missing one. Counts of unweighted
-    or integer-weighted rows are 64-bit integers and equal to the last bit for any partition of the rows and any order
-    of merging.
+    A row with missing parents counts in the contexts of the parents before the first missing one.
     """
 
     def __init__(self, parents: IntArray, n_states: IntArray, n_classes: int) -> None:
-        # parents: (n_features, width), -1 for none, absent ones last
-        self.parents, self.n_states, self.n_classes = parents, n_states, n_classes
-        # (n_classes,) weight of each class: int64, or float64 after a batch with real weights
-        self.class_counts: AnyArray = np.zeros(n_classes, np.int64)
+        super().__init__(n_states, n_classes)
+        self.parents = parents  # (n_features, width), -1 for none, absent ones last
+        self._class_counts: AnyArray = np.zeros(n_classes, np.int64)
         nothing = np.empty(0, np.int64)
         # The values (n_parents + 2, n_entries) and counts (n_entries,) of each feature, as in the module docstring.
         self.families: list[tuple[AnyArray, AnyArray]] = [
             (np.empty((2 + int((row >= 0).sum()), 0), np.uint16), nothing) for row in parents
         ]
+
+    @property
+    def class_counts(self) -> AnyArray:
+        """Weight of each class, shape (n_classes,)."""
+        return self._class_counts
 
     def family(self, feature: int) -> tuple[IntArray, IntArray]:
         """Return the parents of a feature, and the numbers of values of the parents, the feature and the class.
@@ -116,19 +120,9 @@ class ContextCounts:
         """Return empty counts of the same families."""
         return ContextCounts(self.parents, self.n_states, self.n_classes)
 
-    def update(self, data: EncodedData, *, n_jobs: int | None = None) -> ContextCounts:
-        """Add the counts of a batch in place and return self.
-
-        If the features or classes differ, or the sum of integer weights would overflow, it raises ValueError and
-        changes nothing. The result does not depend on ``n_jobs``.
-        """
-        if not np.array_equal(self.n_states, data.n_states) or self.n_classes != data.n_classes:
-            raise ValueError(
-                f"counts add up only over the same features and classes: this state has {self.n_classes} classes and "
-                f"n_states {self.n_states.tolist()}, the batch has {data.n_classes} classes and n_states "
-                f"{data.n_states.tolist()}."
-            )
-        weights = data.weights.astype(type_with_room(self.class_counts, data.weights), copy=False)
+    def _count(self, data: EncodedData, dtype: np.dtype[Any], n_jobs: int | None) -> None:
+        """Add the counts of a batch."""
+        weights = data.weights.astype(dtype, copy=False)
 
         def count(i: int) -> tuple[AnyArray, AnyArray]:
             given, _ = self.family(i)
@@ -136,22 +130,16 @@ class ContextCounts:
             return columns.sort().sum(weights[columns.rows])
 
         batch = self.empty()
-        batch.class_counts = np.zeros(self.n_classes, weights.dtype)
-        count_classes(data.y, weights, batch.class_counts)
+        batch._class_counts = np.zeros(self.n_classes, dtype)
+        count_classes(data.y, weights, batch._class_counts)
         threads = worth_threads(data.n_samples * self.parents.size * 16, n_jobs)
         batch.families = in_threads(count, range(len(self.parents)), threads)
-        return self.merge(batch)
+        self._add(batch, dtype)
 
-    def merge(self, other: ContextCounts) -> ContextCounts:
-        """Add the counts of other rows in place and return self.
-
-        If the families differ, or the sum of integer weights would overflow, it raises ValueError and changes nothing.
-        """
-        self._check_same(other)
-        dtype = type_with_room(self.class_counts, other.class_counts)
+    def _add(self, other: ContextCounts, dtype: np.dtype[Any]) -> None:
+        """Add other counts."""
         self.families = self._sums(other, dtype, 1)
-        self.class_counts = self.class_counts.astype(dtype) + other.class_counts
-        return self
+        self._class_counts = self.class_counts.astype(dtype) + other.class_counts
 
     def subtract(self, other: ContextCounts) -> ContextCounts:
         """Subtract the counts of a subset of the rows in place and return self, for example the total minus a fold.
@@ -159,20 +147,59 @@ class ContextCounts:
         With real weights, counts up to 1e-9 of the total weight are rounding errors and dropped. If the families
         differ, or a count would be negative, it raises ValueError and changes nothing.
         """
-        self._check_same(other)
+        self._check_schema(other._schema())
         dtype = np.result_type(self.class_counts, other.class_counts)
-        rounding = 1e-9 * float(self.class_counts.sum()) if dtype.kind == "f" else 0.0
         families, class_counts = self._sums(other, dtype, -1), self.class_counts - other.class_counts
-        if min(float(counts.min(initial=0)) for _, counts in [*families, ((), class_counts)]) < -rounding:
-            raise ValueError(
-                "subtract would leave negative counts: the other state contains rows that this one does not."
-            )
+        rounding = check_differences([class_counts, *(own for _, own in families)], float(self.class_counts.sum()))
         self.families = [
             (np.ascontiguousarray(values[:, counts > rounding]), counts[counts > rounding])
             for values, counts in families
         ]
-        self.class_counts = np.maximum(class_counts, 0)
+        self._class_counts = np.maximum(class_counts, 0)
         return self
+
+    def state(self) -> dict[str, Any]:
+        """Return ``structure`` and the counts as arrays; the entries of all families are concatenated."""
+        return {"structure": Structure(self.parents), **self.arrays()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> ContextCounts:
+        """Restore counts from the output of :meth:`state`; raise ValueError for inconsistent values."""
+        names = "structure", "class_counts", "n_entries", "values", "counts"
+        structure, class_counts, n_entries, values, counts = fields(state, *names)
+        if not isinstance(structure, Structure) or structure.n_features != len(n_states):
+            raise ValueError(f"the structure must have {len(n_states)} features, got {structure!r}.")
+        check_array("n_entries", n_entries, np.int64, (len(n_states),))
+        if not 0 <= n_entries.min() <= n_entries.max() < 2**40:
+            raise ValueError("n_entries must be numbers from 0.")
+        depth = (structure.parents >= 0).sum(axis=1)
+        sizes = [n * (k + 2) for n, k in zip(n_entries.tolist(), depth.tolist(), strict=True)]
+        check_counts("counts", counts, (sum(n_entries.tolist()),))
+        if check_counts("class_counts", class_counts, (n_classes,)).dtype != counts.dtype:
+            raise ValueError("counts must be of the type of class_counts.")
+        check_array("values", values, np.uint16, (sum(sizes),))
+        restored = cls(structure.parents, n_states, n_classes)
+        restored._class_counts = class_counts
+        parts = np.split(values, np.cumsum(sizes)[:-1]), np.split(counts, np.cumsum(n_entries)[:-1]), depth.tolist()
+        restored.families = [
+            (np.ascontiguousarray(own.reshape(-1, k + 2).T), weights) for own, weights, k in zip(*parts, strict=True)
+        ]
+        for i, (own, weights) in enumerate(restored.families):
+            _check_family(i, own, weights, restored.family(i)[1])
+        return restored
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """Return all counts, as arrays by name."""
+        return {
+            "class_counts": self.class_counts,
+            "n_entries": np.array([len(counts) for _, counts in self.families], np.int64),
+            "values": np.concatenate([values.T.ravel() for values, _ in self.families]),
+            "counts": np.concatenate([counts for _, counts in self.families]),
+        }
+
+    def _schema(self) -> dict[str, Any]:
+        """Return the values that must be equal for counts to be added, by name."""
+        return {**super()._schema(), "parents": self.parents}
 
     def _sums(self, other: ContextCounts, dtype: Any, sign: int) -> list[tuple[AnyArray, AnyArray]]:
         """Merge the entries of each family with those of another state, whose counts are multiplied by sign."""
@@ -184,30 +211,19 @@ class ContextCounts:
             found.append(columns.sort().sum(counts) if len(one[1]) else (two[0], counts))
         return found
 
-    def _check_same(self, other: ContextCounts) -> None:
-        """Raise ValueError if the families differ."""
-        for name in ("parents", "n_states", "n_classes"):
-            if not np.array_equal(getattr(self, name), getattr(other, name)):
-                raise ValueError(f"counts add up only over the same families, but the two states differ in {name}.")
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, ContextCounts)
-            and np.array_equal(self.parents, other.parents)
-            and np.array_equal(self.n_states, other.n_states)
-            and np.array_equal(self.class_counts, other.class_counts)
-            and all(
-                np.array_equal(one, two)
-                for pair in zip(self.families, other.families, strict=True)
-                for one, two in zip(*pair, strict=True)
-            )
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        n_entries = sum(len(counts) for _, counts in self.families)
-        return f"ContextCounts(n_features={len(self.parents)}, n_classes={self.n_classes}, n_entries={n_entries})"
+def _check_family(i: int, values: AnyArray, counts: AnyArray, n_values: IntArray) -> None:
+    """Raise ValueError for entries that are out of range, unsorted or duplicate."""
+    largest = n_values[:, np.newaxis] - 1
+    largest[:-2] += 1  # code of a missing parent
+    absent = values[:-2] == n_values[:-2, np.newaxis]
+    if (values > largest).any() or (counts <= 0).any() or (absent[:-1] & ~absent[1:]).any():
+        raise ValueError(f"a value or a count of feature {i} is out of range.")
+    before, after = values[:, :-1], values[:, 1:]
+    place = (before != after).argmax(axis=0)
+    columns = np.arange(len(place))
+    if (before[place, columns] >= after[place, columns]).any():
+        raise ValueError(f"the entries of feature {i} must be sorted and distinct.")
 
 
 def build_levels(values: AnyArray, counts: AnyArray, n_values: IntArray) -> tuple[kernels.Levels, IntArray]:

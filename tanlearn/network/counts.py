@@ -12,16 +12,17 @@ import numpy as np
 from tanlearn._memory import check_memory
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.data.array_bytes import DAMAGE, read_arrays, read_format
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.stored_values import DAMAGE, fields, read_arrays, read_format
 from tanlearn.kernels import bits as bit_kernels
 from tanlearn.kernels import counts as kernels
 from tanlearn.kernels._backends import backend_of
 from tanlearn.kernels.mathematics import nats, unit_scale
+from tanlearn.network.counts_base import Counts
 from tanlearn.network.packing import WORDS_A_SAMPLE, are_packed, number_bits, worth_threads
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
-__all__ = ["CountState", "class_information", "type_with_room"]
+__all__ = ["CountState", "class_information"]
 
 _FORMAT = 1
 
@@ -29,7 +30,7 @@ _FORMAT = 1
 _BLOCK = 2**16
 
 
-class CountState:
+class CountState(Counts):
     """Class counts, and feature and pair counts in each class.
 
     Counts of unweighted or integer-weighted rows are 64-bit integers and equal to the last bit for any partition of the
@@ -61,6 +62,9 @@ class CountState:
     True
     """
 
+    kind = "CountState"
+    has_pairs = True
+
     def __init__(self, n_states: Any, n_classes: int) -> None:
         n_cells = sum(_sizes(np.asarray(n_states), np.asarray(n_classes)))
         check_memory(
@@ -70,8 +74,7 @@ class CountState:
             f"a state of all pairs of {np.size(n_states)} features of up to {np.max(n_states)} values",
             "Merge, discretize or leave out columns with so many values",
         )
-        self.n_states: IntArray = np.asarray(n_states, dtype=np.intp)
-        self.n_classes = int(n_classes)
+        super().__init__(n_states, n_classes)
         self._layout = TableLayout.of_features(self.n_states, self.n_classes)
         child, parent = np.tril_indices(self.n_features, -1)  # pair (i, j < i) has index i (i - 1) / 2 + j
         sizes = self.n_states[child] * self.n_states[parent] * self.n_classes
@@ -80,16 +83,6 @@ class CountState:
         self._pairs: AnyArray = np.zeros(self._pair_offset[-1], np.int64)
         #: Feature names, used by structure learners to break ties; not part of the counts and not serialized.
         self.names: Sequence[str] | None = None
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.n_states.shape[0]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Data type of the counts: int64, or float64 after a batch with real weights."""
-        return self._cells.dtype
 
     @property
     def class_counts(self) -> AnyArray:
@@ -169,61 +162,20 @@ class CountState:
         state.names = self.names
         return state
 
-    def update(self, data: EncodedData, *, n_jobs: int | None = None) -> CountState:
-        """Add the counts of a batch in place.
-
-        Parameters
-        ----------
-        data : EncodedData
-            Batch with the same features and classes. It is counted on its ``device``.
-        n_jobs : int, optional
-            Number of threads, as in joblib. The result does not depend on it.
-
-        Returns
-        -------
-        CountState
-            The state itself.
-
-        Raises
-        ------
-        ValueError
-            If the batch has other features or classes, or the sum of all integer weights would overflow. The state is
-            unchanged then.
-        """
-        self._check_same(data.n_states, data.n_classes)
-        weights = data.weights
-        self._make_room(weights)
-        weights = weights.astype(self.dtype, copy=False)
+    def _count(self, data: EncodedData, dtype: np.dtype[Any], n_jobs: int | None) -> None:
+        """Add the counts of a batch on its ``device``."""
+        self._cast(dtype)
+        weights = data.weights.astype(dtype, copy=False)
         cells = self._layout.count(data.codes, data.y, weights, data.device)
         self._count_pairs(data, weights, n_jobs)
         self._cells += cells
         self.names = data.names if self.names is None else self.names
-        return self
 
-    def merge(self, other: CountState) -> CountState:
-        """Add the counts of another state in place.
-
-        Parameters
-        ----------
-        other : CountState
-            Counts of other rows, with the same features and classes. It is not modified.
-
-        Returns
-        -------
-        CountState
-            The state itself.
-
-        Raises
-        ------
-        ValueError
-            If the other state has other features or classes, or the sum of all integer weights would overflow. The
-            state is unchanged then.
-        """
-        self._check_same(other.n_states, other.n_classes)
-        self._make_room(other.class_counts)
+    def _add(self, other: CountState, dtype: np.dtype[Any]) -> None:
+        """Add other counts."""
+        self._cast(dtype)
         self._cells += other._cells
         self._pairs += other._pairs
-        return self
 
     def subtract(self, other: CountState) -> CountState:
         """Subtract the counts of a subset of the rows in place, for example the total minus a fold.
@@ -244,7 +196,7 @@ class CountState:
             If the other state has other features or classes, or contains rows that this one does not. The state is
             unchanged then.
         """
-        self._check_same(other.n_states, other.n_classes)
+        self._check_schema(other._schema())
         self._cast(np.result_type(self.dtype, other.dtype))
         if self.dtype.kind == "i" and ((self._cells < other._cells).any() or (self._pairs < other._pairs).any()):
             raise ValueError(
@@ -309,7 +261,7 @@ class CountState:
         """
         buffer = io.BytesIO()
         sizes: dict[str, Any] = {"n_states": self.n_states, "n_classes": self.n_classes}
-        np.savez(buffer, tanlearn_counts=_FORMAT, **sizes, cells=self._cells, pairs=self._pairs)
+        np.savez(buffer, tanlearn_counts=_FORMAT, **sizes, **self.state())
         return buffer.getvalue()
 
     @classmethod
@@ -342,22 +294,20 @@ class CountState:
             raise ValueError(
                 f"the CountState has format {version}, this version reads up to {_FORMAT}: upgrade tanlearn."
             )
-        return cls.restore(n_states, int(n_classes), cells, pairs)
+        return cls.from_state({"cells": cells, "pairs": pairs}, n_states, int(n_classes))
 
     @classmethod
-    def restore(cls, n_states: Any, n_classes: int, cells: AnyArray, pairs: AnyArray) -> CountState:
-        """Create a state from existing counts, for example from a file.
+    def from_state(cls, state: dict[str, Any], n_states: Any, n_classes: int) -> CountState:
+        """Restore counts from the output of :meth:`state`, for example from a file.
 
         Parameters
         ----------
+        state : dict
+            ``cells`` and ``pairs``, arrays as in :attr:`cells` and :attr:`pairs`.
         n_states : array-like of shape (n_features,), int
             Number of values of each feature.
         n_classes : int
             Number of classes.
-        cells : ndarray of shape (n_cells,)
-            Counts as in :attr:`cells`.
-        pairs : ndarray of shape (n_pair_cells,)
-            Counts as in :attr:`pairs`.
 
         Returns
         -------
@@ -368,35 +318,26 @@ class CountState:
         ValueError
             If the counts do not fit the numbers of values, or are invalid.
         """
+        cells, pairs = fields(state, "cells", "pairs")
         _check_counts(np.asarray(n_states), np.asarray(n_classes), cells, pairs)
-        state = cls(n_states, int(n_classes))
-        state._cells, state._pairs = cells, pairs
-        return state
+        counts = cls(n_states, int(n_classes))
+        counts._cells, counts._pairs = cells, pairs
+        return counts
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, CountState)
-            and np.array_equal(self.n_states, other.n_states)
-            and np.array_equal(self._cells, other._cells)
-            and np.array_equal(self._pairs, other._pairs)
-        )
+    def arrays(self) -> dict[str, AnyArray]:
+        """Return all counts, as arrays by name.
 
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return (
-            f"CountState(n_features={self.n_features}, n_classes={self.n_classes}, "
-            f"weight={self.class_counts.sum()}, dtype={self.dtype})"
-        )
+        Returns
+        -------
+        dict
+            :attr:`cells` and :attr:`pairs`.
+        """
+        return {"cells": self._cells, "pairs": self._pairs}
 
     def _check_feature(self, i: int) -> None:
         """Raise IndexError if the index is out of range; a negative one would select other counts."""
         if not 0 <= i < self.n_features:
             raise IndexError(f"there is no feature {i}: features are numbered from 0 to {self.n_features - 1}.")
-
-    def _make_room(self, weights: AnyArray) -> None:
-        """Convert the counts to the type of the sum, after checking that integers do not overflow."""
-        self._cast(type_with_room(self.class_counts, weights))
 
     def _count_pairs(self, data: EncodedData, weights: AnyArray, n_jobs: int | None) -> None:
         """Add the pair counts of a batch, by words of 64 samples if both features have few values."""
@@ -439,15 +380,6 @@ class CountState:
         self._cells = self._cells.astype(dtype, copy=False)
         self._pairs = self._pairs.astype(dtype, copy=False)
 
-    def _check_same(self, n_states: IntArray, n_classes: int) -> None:
-        """Raise ValueError if the features or classes differ."""
-        if not np.array_equal(self.n_states, n_states) or self.n_classes != n_classes:
-            raise ValueError(
-                f"counts add up only over the same features and classes: this state has {self.n_classes} classes and "
-                f"n_states {self.n_states.tolist()}, the other has {n_classes} classes and n_states "
-                f"{np.asarray(n_states).tolist()}."
-            )
-
 
 def class_information(layout: TableLayout, counts: AnyArray) -> FloatArray:
     """Compute I(X_i; C) of the empirical distribution, in nats, over the rows in which the feature is present.
@@ -462,23 +394,6 @@ def class_information(layout: TableLayout, counts: AnyArray) -> FloatArray:
             for n_values, (first, last) in zip(layout.n_states, itertools.pairwise(layout.offset), strict=True)
         ]
     )
-
-
-def type_with_room(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
-    """Return the data type of the sum of counts and weights: int64, or float64 if any of them are real.
-
-    It raises ValueError if a sum of integers could overflow.
-    """
-    dtype = np.result_type(class_counts.dtype, weights.dtype)
-    if dtype.kind == "i":
-        # Each count is at most the total, and neither summand overflows by itself.
-        total, largest = int(class_counts.sum()) + int(weights.sum()), np.iinfo(np.int64).max
-        if total > largest:
-            raise ValueError(
-                f"the integer weights add up to {total}, but may add up to {largest} at most. Divide them by a "
-                f"common factor, or pass them as floating numbers."
-            )
-    return dtype
 
 
 def _each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs: int | None) -> None:

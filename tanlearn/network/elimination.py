@@ -35,7 +35,7 @@ from tanlearn.network.limits import RAISE_LIMIT, name_others, warn_of_approximat
 from tanlearn.network.limits import most_operations as read_limit
 from tanlearn.network.slices import blocks_of_slices, expand_slices, log_sum, posterior
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 __all__ = ["Eliminator"]
 

@@ -2,95 +2,74 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.counts import type_with_room
-from tanlearn.network.tables import TableLayout
+from tanlearn.data.stored_values import fields
+from tanlearn.network.counts_base import Counts, check_counts
+from tanlearn.network.structures import Structure
+from tanlearn.network.table_layout import TableLayout, n_table_cells
 
 __all__ = ["FamilyCounts"]
 
 
-class FamilyCounts:
-    """Counts of all CPT entries of one structure.
+class FamilyCounts(Counts):
+    """Counts of all CPT entries of one structure; a row counts for a family if all values of it are present."""
 
-    Counts of unweighted or integer-weighted rows are 64-bit integers and equal to the last bit for any partition of the
-    rows and any order of merging.
-    """
+    kind = "FamilyCounts"
 
     def __init__(self, layout: TableLayout) -> None:
         layout.check_memory(None)
+        super().__init__(layout.n_states, layout.n_classes)
         self.layout = layout
         # (n_cells,) weighted counts: int64, or float64 after a batch with real weights
         self.cells: AnyArray = np.zeros(layout.n_cells, np.int64)
 
     @property
-    def n_states(self) -> IntArray:
-        """Number of values of each feature, shape (n_features,)."""
-        return self.layout.n_states
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return self.layout.n_classes
-
-    @property
     def class_counts(self) -> AnyArray:
         """Weight of each class, shape (n_classes,)."""
-        return self.cells[: self.layout.n_classes]
+        return self.cells[: self.n_classes]
+
+    @property
+    def parents(self) -> IntArray:
+        """Augmenting parents of each feature, -1 for none, shape (n_features, width)."""
+        return self.layout.parents
 
     def empty(self) -> FamilyCounts:
         """Return empty counts of the same families."""
         return FamilyCounts(self.layout)
 
-    def update(self, data: EncodedData, *, n_jobs: int | None = None) -> FamilyCounts:
-        """Add the counts of a batch in place and return self; ``n_jobs`` is ignored.
+    def state(self) -> dict[str, Any]:
+        """Return ``structure`` and ``cells`` for a file."""
+        return {"structure": Structure(self.parents), **self.arrays()}
 
-        If the features or classes differ, or the sum of integer weights would overflow, it raises ValueError and
-        changes nothing.
-        """
-        if not np.array_equal(self.n_states, data.n_states) or self.n_classes != data.n_classes:
-            raise ValueError(
-                f"counts add up only over the same features and classes: these have {self.n_classes} classes and "
-                f"n_states {self.n_states.tolist()}, the batch has {data.n_classes} classes and n_states "
-                f"{data.n_states.tolist()}."
-            )
-        dtype = type_with_room(self.class_counts, data.weights)
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> FamilyCounts:
+        """Restore counts from the output of :meth:`state`; raise ValueError for inconsistent values."""
+        structure, cells = fields(state, "structure", "cells")
+        if not isinstance(structure, Structure) or structure.n_features != len(n_states):
+            raise ValueError(f"the structure must be of {len(n_states)} features, got {structure!r}.")
+        # Checked before memory is allocated: a forged structure can ask for any number of counts.
+        check_counts("cells", cells, (n_table_cells(structure.parents, n_states, n_classes),))
+        counts = cls(TableLayout.of_parents(structure.parents, n_states, n_classes))
+        counts.cells = cells
+        return counts
+
+    def _count(self, data: EncodedData, dtype: np.dtype[Any], n_jobs: int | None) -> None:
+        """Add the counts of a batch; ``n_jobs`` is ignored."""
         self.cells = self.cells.astype(dtype) + self.layout.count(data.codes, data.y, data.weights, data.device)
-        return self
 
-    def merge(self, other: FamilyCounts) -> FamilyCounts:
-        """Add the counts of other rows in place and return self.
-
-        If the families differ, or the sum of integer weights would overflow, it raises ValueError and changes nothing.
-        """
-        differing = self._differing(other)
-        if differing is not None:
-            raise ValueError(f"counts add up only over the same families, but the two differ in {differing}.")
-        dtype = type_with_room(self.class_counts, other.class_counts)
+    def _add(self, other: FamilyCounts, dtype: np.dtype[Any]) -> None:
+        """Add other counts."""
         self.cells = self.cells.astype(dtype) + other.cells
-        return self
 
-    def _differing(self, other: FamilyCounts) -> str | None:
-        """Return the name of the first attribute in which two layouts differ, or None."""
-        names = ("child", "parents", "n_states", "n_classes")
-        return next(
-            (name for name in names if not np.array_equal(getattr(self.layout, name), getattr(other.layout, name))),
-            None,
-        )
+    def arrays(self) -> dict[str, AnyArray]:
+        """Return all counts, as arrays by name."""
+        return {"cells": self.cells}
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FamilyCounts)
-            and self._differing(other) is None
-            and np.array_equal(self.cells, other.cells)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return (
-            f"FamilyCounts(n_features={len(self.n_states)}, n_classes={self.n_classes}, n_cells={len(self.cells)}, "
-            f"weight={self.class_counts.sum()}, dtype={self.cells.dtype})"
-        )
+    def _schema(self) -> dict[str, Any]:
+        """Return the values that must be equal for counts to be added, by name."""
+        return {**super()._schema(), "child": self.layout.child, "parents": self.parents}

@@ -26,7 +26,7 @@ from tanlearn.kernels import gaps as kernels
 from tanlearn.kernels.mathematics import exp_all
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 __all__ = ["IncompleteRows", "forest_work"]
 

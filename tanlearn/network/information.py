@@ -16,7 +16,7 @@ from tanlearn._typing import FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData, name_order
 from tanlearn.network.counts import CountState, class_information
 from tanlearn.network.pair_information import pair_information
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 __all__ = ["Information", "round_information"]
 

@@ -27,7 +27,7 @@ from tanlearn.network.elimination import Eliminator
 from tanlearn.network.limits import RAISE_LIMIT, most_operations, name_others, warn_of_approximations
 from tanlearn.network.slices import expand_slices, log_sum
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 __all__ = ["LocalNetworks"]
 

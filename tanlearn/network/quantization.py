@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 
 __all__ = ["MAX_BITS", "FixedPoint", "IntegerTables", "round_tables"]
 

@@ -13,7 +13,8 @@ from sklearn.utils._param_validation import Interval
 from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 from tanlearn.parameters.batch import BatchLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.training.levels import Levels

@@ -14,7 +14,8 @@ from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 from tanlearn.parameters.held_out import choose, held_out_parts, looks
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.training.losses import Loss, Margin, check_loss

@@ -25,7 +25,8 @@ from tanlearn._warnings import warn
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.quantization import FixedPoint, IntegerTables
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 from tanlearn.parameters.integer_margin import SHARPNESS, Bound, IntegerMargin
 from tanlearn.parameters.learner import ParameterLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood

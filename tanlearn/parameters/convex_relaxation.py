@@ -25,7 +25,8 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.scores import family_rows
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 
 __all__ = ["ConvexRelaxation", "distinct_rows", "margin_rows", "renormalize"]
 

@@ -18,7 +18,8 @@ from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.gaps import IncompleteRows
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
 __all__ = ["ExpectationMaximization"]

@@ -29,7 +29,7 @@ from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import scores as kernels
 from tanlearn.kernels.descent import descend
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.convex_relaxation import distinct_rows, margin_rows
 from tanlearn.training.losses import ConditionalNLL
 

@@ -14,7 +14,8 @@ from tanlearn._warnings import warn
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log_all
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 
 __all__ = ["MaximumLikelihood"]
 

@@ -16,8 +16,7 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.files.archive import fields
-from tanlearn.files.values import check_array
+from tanlearn.data.stored_values import check_array, fields
 from tanlearn.kernels import train
 from tanlearn.kernels._backends import CPU, Backend, backend_of
 from tanlearn.kernels._lanes import padded

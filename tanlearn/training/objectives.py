@@ -11,7 +11,7 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels._backends import backend_of
 from tanlearn.network.gaps import IncompleteRows
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.training.losses import Loss, evaluate, is_built_in
 from tanlearn.training.parametrizations import Normalized
 

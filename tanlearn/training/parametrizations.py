@@ -8,7 +8,7 @@ import numpy as np
 
 from tanlearn._typing import IntArray
 from tanlearn.kernels._backends import CPU, Backend
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 __all__ = ["Normalized"]
 

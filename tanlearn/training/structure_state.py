@@ -11,7 +11,7 @@ from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import trees
 from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 __all__ = ["StructureState"]
 

@@ -18,7 +18,8 @@ from tanlearn.kernels._lanes import LANES, padded
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.quantization import FixedPoint, round_tables
 from tanlearn.network.structures import Structure
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 from tanlearn.training.structure_state import StructureState
 
 __all__ = ["TermState"]

@@ -12,7 +12,7 @@ import numpy as np
 from tanlearn._threads import number_of_threads
 from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.files.archive import fields
+from tanlearn.data.stored_values import fields
 from tanlearn.files.fingerprints import digest
 from tanlearn.files.values import restore_tables
 from tanlearn.kernels._cuda import row_packing

@@ -207,12 +207,6 @@ def test_counts_of_rows_know_real_weights_and_zero():
     assert found == expected
 
 
-def test_integer_weights_that_would_overflow_are_refused():
-    counts = RowCounts(N_STATES, N_CLASSES).update(encoded(random_rows(12, n=2), [2**62, 1]))
-    with pytest.raises(ValueError, match="the integer weights add up to 9223372036854775809"):
-        counts.update(encoded(random_rows(12, n=2), [2**62, 0]))
-
-
 @pytest.mark.parametrize("prior", [None, [0.2, 0.3, 0.5]])
 def test_files_keep_the_rows(prior, tmp_path):
     X, y = load_iris(return_X_y=True)

@@ -24,7 +24,8 @@ from tanlearn import (
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, SimulatedAnnealing
 from tanlearn.network import inference
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 
 EPS = np.finfo(np.float64).eps
 CODES = {"encoder": TableEncoder(discrete_features=True)}

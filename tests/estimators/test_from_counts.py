@@ -31,7 +31,7 @@ from tanlearn.baselines.row_counts import RowCounts
 from tanlearn.data.border import encode_training
 from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.family_counts import FamilyCounts
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 TREE, WIDE = Structure([-1, 0, 1, 1]), Structure([[-1, -1], [0, -1], [0, 1], [2, -1]])
 

@@ -20,9 +20,10 @@ from tanlearn import (
     write_bif,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
-from tanlearn.estimators.counts_state import from_state, to_state
 from tanlearn.files.archive import pack, unpack
+from tanlearn.forest.counts import ForestCounts
 from tanlearn.network.contexts import ContextCounts
+from tanlearn.network.family_counts import FamilyCounts
 
 CLASSES = ["no", "yes"]
 MODELS = {
@@ -203,8 +204,8 @@ def test_forged_counts_are_refused(change, tmp_path):
 def test_counts_of_forests_are_read_up_to_the_last_context_value_and_class():
     model = clone(MODELS["forest"]).partial_fit(*table(200, 0), CLASSES)
     n_states, counts = model.encoder_.n_states_, model.counts_
-    state = to_state(counts)
-    assert from_state("ForestCounts", state, n_states, 2) == counts
+    state = counts.state()
+    assert ForestCounts.from_state(state, n_states, 2) == counts
     tables = counts.members[0].tables
     most, n_contexts = int(tables.n_states.max()), len(tables.contexts.branch)
     child = tables.n_states.argmin()
@@ -213,9 +214,7 @@ def test_counts_of_forests_are_read_up_to_the_last_context_value_and_class():
     def read(keys, counted=None, **more):
         """Return counts of a few cells of the first network alone."""
         found = {"keys": np.array(keys, np.int64), "counts": np.array(counted or np.ones(len(keys), int))}
-        return from_state(
-            "ForestCounts", {**state, "n_cells": np.array([len(keys), 0, 0]), **found, **more}, n_states, 2
-        )
+        return ForestCounts.from_state({**state, "n_cells": np.array([len(keys), 0, 0]), **found, **more}, n_states, 2)
 
     def key(context, value, y):
         return (context * most + value) * 2 + y
@@ -251,14 +250,14 @@ def test_counts_of_forests_are_read_up_to_the_last_context_value_and_class():
 
 def test_counts_of_families_are_read_for_as_many_features_as_the_encoder_has():
     model = BayesNetClassifier(structure=Structure([-1, 0, 0])).partial_fit(*table(200, 0), CLASSES)
-    n_states, state = model.encoder_.n_states_, to_state(model.counts_)
-    assert from_state("FamilyCounts", state, n_states, 2) == model.counts_
+    n_states, state = model.encoder_.n_states_, model.counts_.state()
+    assert FamilyCounts.from_state(state, n_states, 2) == model.counts_
     for structure in (Structure([-1, 0]), Structure([-1, 0, 0, 0]), [-1, 0, 0]):
         with pytest.raises(ValueError, match="the structure must be of 3 features, got"):
-            from_state("FamilyCounts", {**state, "structure": structure}, n_states, 2)
+            FamilyCounts.from_state({**state, "structure": structure}, n_states, 2)
     negative = state["cells"].copy()
     negative[-1] = -1
     for cells in (state["cells"][:-1], negative, state["cells"].astype(np.float32)):
         with pytest.raises(ValueError, match="cells must"):
-            from_state("FamilyCounts", {**state, "cells": cells}, n_states, 2)
-    assert from_state("FamilyCounts", {**state, "cells": 0 * state["cells"]}, n_states, 2) == model.counts_.empty()
+            FamilyCounts.from_state({**state, "cells": cells}, n_states, 2)
+    assert FamilyCounts.from_state({**state, "cells": 0 * state["cells"]}, n_states, 2) == model.counts_.empty()

@@ -21,8 +21,8 @@ from tanlearn import (
     load,
     read_bif,
 )
-from tanlearn.data.array_bytes import read_arrays
 from tanlearn.data.columns import read_columns
+from tanlearn.data.stored_values import read_arrays
 from tanlearn.data.summaries import TableSummary
 from tanlearn.files.archive import pack, unpack
 from tanlearn.files.bif import parse_bif

@@ -27,7 +27,7 @@ def first_forest():
 
 def count(*parts, data=DATA):
     """Return the counts of parts of the rows, one after the other."""
-    counts = ForestCounts.of_forest(first_forest())
+    counts = ForestCounts(first_forest())
     for part in parts:
         counts.update(data.take(part))
     return counts
@@ -49,7 +49,7 @@ def test_the_first_rows_make_the_forest_that_they_were_asked_for(weights):
     sample_weight = None if weights is None else np.arange(N) % 4 + 1
     data = make(N, gaps=0.05, weights=sample_weight)
     forest = learn(data, weights=None, min_samples=3)
-    counts = ForestCounts.of_forest(forest)
+    counts = ForestCounts(forest)
     assert counts.update(data) is counts
     assert_same_bits(counts.smooth(1.0), forest)
 
@@ -61,7 +61,7 @@ def test_any_partition_in_any_order_and_by_anyone(n_parts, seed, is_merged):
     part_of = rng.integers(0, n_parts, N) * rng.integers(0, 2)  # of all rows in the first, the others are empty
     parts = [part_of == part for part in rng.permutation(n_parts)]
     if is_merged:
-        counts = ForestCounts.of_forest(first_forest())
+        counts = ForestCounts(first_forest())
         for part in parts:
             other = counts.empty().update(DATA.take(part), n_jobs=2)
             before = deepcopy(other)
@@ -77,7 +77,7 @@ def test_any_partition_in_any_order_and_by_anyone(n_parts, seed, is_merged):
 def test_counted_forests_are_those_of_the_oracle(seed):
     data = make(N, d=4, seed=seed, gaps=0.05, weights=np.random.default_rng(seed).random(N) + 0.1)
     forest = learn(data.take(FIRST), weights=None, min_samples=3, seed=seed)
-    found = ForestCounts.of_forest(forest).update(data.take(FIRST)).update(data.take(~FIRST)).smooth(0.5)
+    found = ForestCounts(forest).update(data.take(FIRST)).update(data.take(~FIRST)).smooth(0.5)
     member = found.members[0]
     tables, codes = member.tables, member.cuts.encode(data.codes)
     rows = codes.T.tolist(), data.y, data.weights, tables.n_states, 3
@@ -96,7 +96,7 @@ def test_subtracting_what_was_added_leaves_what_was_there():
     counts = count(FIRST, ~FIRST).subtract(count(~FIRST))
     assert counts == count(FIRST)
     nothing = counts.subtract(count(FIRST))
-    assert nothing == ForestCounts.of_forest(first_forest())
+    assert nothing == ForestCounts(first_forest())
     proba = nothing.smooth(1.0).undoubted_proba(DATA.codes)  # of nothing, all classes are as likely
     np.testing.assert_allclose(proba, 1 / 3, rtol=1e-6)
 
@@ -125,36 +125,21 @@ def test_rows_that_were_never_added_cannot_be_taken_away():
 
 def test_rows_of_no_weight_are_no_rows():
     data = make(N, gaps=0.05, weights=np.where(FIRST, 1, 0))
-    counts = ForestCounts.of_forest(first_forest()).update(data)
+    counts = ForestCounts(first_forest()).update(data)
     assert counts == count(FIRST)
 
 
-def test_other_contexts_tables_and_too_much_weight_are_refused_and_change_nothing():
+def test_other_contexts_are_refused_and_change_nothing():
     counts = count(FIRST)
     for forest in (
         learn(DATA, weights=None, min_samples=3),
         replace(first_forest(), members=first_forest().members[:2]),
     ):
-        with pytest.raises(ValueError, match=r"pass empty\(\) of its counts_"):
-            counts.merge(ForestCounts.of_forest(forest))
-        assert counts != ForestCounts.of_forest(forest)
-        assert counts.empty() != ForestCounts.of_forest(forest)  # no rows in other contexts
-    with pytest.raises(
-        ValueError, match=r"these have 3 classes and n_states \[12, 12, 12, 12, 12\], the batch has 2 classes"
-    ):
-        counts.update(make(20, n_classes=2))
-    with pytest.raises(ValueError, match=r"the batch has 3 classes and n_states \[12, 12, 12, 12\]"):
-        counts.update(make(20, d=4))
-    heavy = ForestCounts.of_forest(first_forest()).update(make(N, weights=np.where(np.arange(N) < 1, 2**62, 1)))
-    with pytest.raises(ValueError, match="integer weights add up to 9223372036854776286"):
-        deepcopy(heavy).merge(heavy)
+        with pytest.raises(ValueError, match=r"here and .* there\. .* start all counts with empty\(\)"):
+            counts.merge(ForestCounts(forest))
+        assert counts != ForestCounts(forest)
+        assert counts.empty() != ForestCounts(forest)  # no rows in other contexts
     assert counts == count(FIRST)
-    assert counts != "counts"
-    assert counts != count(~FIRST)
-
-
-def test_counts_say_how_many_they_are():
-    assert repr(ForestCounts.of_forest(first_forest())) == "ForestCounts(n_members=3, n_classes=3, n_cells=0)"
 
 
 @pytest.mark.parametrize("n_levels", [1, 2, 3, 4])

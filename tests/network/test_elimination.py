@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from tanlearn import Structure
 from tanlearn.network import elimination
 from tanlearn.network.elimination import Eliminator
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 N_STATES = [2, 3, 2, 1, 3, 2, 2]
 N_CLASSES = 2

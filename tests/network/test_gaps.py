@@ -7,7 +7,7 @@ from tanlearn import EncodedData, MaximumLikelihood, Structure
 from tanlearn.network import gaps
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.gaps import IncompleteRows
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.training.parametrizations import Normalized
 
 

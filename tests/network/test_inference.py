@@ -10,7 +10,8 @@ from oracles import networks as naive
 from tanlearn import EncodedData, InexactMarginalizationWarning, MaximumLikelihood, Structure
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.inference import log_joint, log_posterior
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 
 RNG = np.random.default_rng(0)
 

@@ -8,7 +8,7 @@ import pytest
 from tanlearn import Structure, Tables
 from tanlearn.network.drawings import structure_svg
 from tanlearn.network.layered import layered_positions, margins
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 
 
 def random_structure(seed, n_features, n_parents=1, loneliness=0.2):

@@ -8,7 +8,8 @@ from tanlearn import InexactMarginalizationWarning, Structure
 from tanlearn.network import new_values as module
 from tanlearn.network.inference import log_joint
 from tanlearn.network.new_values import bound_new_values, log_joint_of_new_values
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 
 N_STATES = [2, 3, 1, 2, 3]
 STRUCTURES = {

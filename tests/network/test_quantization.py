@@ -34,7 +34,7 @@ from tanlearn import (
 from tanlearn.baselines import ChowLiu
 from tanlearn.network.inference import log_joint
 from tanlearn.network.queries import sample
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.training.few_bits import best_split, read_bits
 from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.training import train

@@ -13,7 +13,8 @@ from scipy.stats import chisquare
 from tanlearn import Structure
 from tanlearn.network.inference import log_joint
 from tanlearn.network.queries import explain, log_evidence, log_odds, most_probable_completion, sample
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 
 N_CLASSES = 3
 N_STATES = [2, 3, 1, 4, 2]

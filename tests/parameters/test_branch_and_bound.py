@@ -23,7 +23,8 @@ from tanlearn import (
     round_tables,
 )
 from tanlearn.network.inference import log_joint
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 from tanlearn.parameters import branch_and_bound, integer_margin
 from tanlearn.parameters.held_out import Trained
 from tanlearn.parameters.integer_margin import Bound, IntegerMargin

@@ -21,7 +21,7 @@ from tanlearn import (
 )
 from tanlearn._memory import TableMemoryError
 from tanlearn.network.inference import log_posterior
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.convex_relaxation import renormalize
 
 RNG = np.random.default_rng(0)

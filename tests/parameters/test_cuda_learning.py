@@ -24,7 +24,7 @@ from tanlearn import (
 )
 from tanlearn.baselines import ChowLiu, GreedySearch, KDependence, RandomTree
 from tanlearn.kernels.cuda import twins
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.learner import check_learner_device
 from tanlearn.training.objectives import Objective
 

@@ -14,7 +14,7 @@ from tanlearn import (
     NaiveBayesClassifier,
     Structure,
 )
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.extended_baum_welch import minimize_ebw
 from tanlearn.training.objectives import Objective
 

@@ -38,7 +38,8 @@ from tanlearn import (
     write_bif,
     write_xmlbif,
 )
-from tanlearn.network.tables import TableLayout, Tables
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.tables import Tables
 from tanlearn.parameters import held_out
 from tanlearn.parameters.held_out import TOLERANCE, choose, held_out_parts, looks
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS

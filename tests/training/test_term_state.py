@@ -7,7 +7,7 @@ import pytest
 
 from tanlearn import CandidateSets, EncodedData, FixedPoint, IntegerTables, Structure
 from tanlearn.network.inference import log_joint, log_posterior
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.training.term_state import BACK_OFF, TermState
 
 N_STATES, N_CLASSES = [3, 2, 4], 2

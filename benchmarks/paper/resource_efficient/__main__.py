@@ -38,7 +38,7 @@ from benchmarks.paper.shared.command import VERSIONS, check_experiments, interru
 from benchmarks.paper.shared.data import Problem, load
 from benchmarks.paper.shared.results import append, read, reopen
 from tanlearn import EncodedData, FixedPoint, Hybrid, Structure, TANClassifier, round_tables
-from tanlearn.network.tables import TableLayout
+from tanlearn.network.table_layout import TableLayout
 from tanlearn.search.runs import Part
 
 from . import counted, pairs, search

@@ -1,0 +1,53 @@
+"""Counts in files.
+
+A file of counts is an archive as :mod:`tanlearn.files.models` describes it, of the format ``"tanlearn counts file"``,
+version 1. Its object ``counts file`` has ``classes``, ``feature_names`` and ``encoder`` as in model files, ``kind``,
+and ``counts``, an object whose values depend on the kind. Counts are int64, or float64 if weights were not integers.
+
+- ``CountState``: ``cells``, the counts of the classes, then the counts of each feature, indexed [value][class];
+  ``pairs``, the counts of the features (1, 0), (2, 0), (2, 1), (3, 0) and so on, indexed [value of the first][value of
+  the second][class].
+- ``FamilyCounts``: ``structure``, and ``cells`` in the order of a model's tables.
+- ``ForestCounts``: ``forest``, a dict as in the model file of a forest; ``class_counts``; ``n_cells``, the number of
+  counts of each network; and the concatenated ``keys`` and ``counts`` of all networks. A key is (context * largest
+  number of values of a feature in the network + value) * number of classes + class. The keys of a network ascend.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tanlearn._typing import IntArray
+from tanlearn.files.archive import ExplainedError
+from tanlearn.files.values import Reader, Writer
+from tanlearn.network.counts_base import Counts
+
+__all__ = ["describe_counts", "restore_counts"]
+
+
+def describe_counts(writer: Writer, counts: Counts, owner: str) -> dict[str, Any]:
+    """Return ``kind`` and ``counts`` of the description of a file; ``owner`` is the name of the counts in messages."""
+    if counts.kind is None:
+        raise TypeError(
+            f"a file can contain {', '.join(_kinds())}, but not {type(counts).__name__}. Save the model fitted from "
+            f"them instead."
+        )
+    return {
+        "kind": counts.kind,
+        "counts": {name: writer.encode(value, owner, name) for name, value in counts.state().items()},
+    }
+
+
+def restore_counts(reader: Reader, kind: Any, state: Any, n_states: IntArray, n_classes: int) -> Counts:
+    """Return the counts of a description, or raise an error if they are invalid; ``n_states``: (n_features,)."""
+    if type(state) is not dict:
+        raise ValueError("counts must be an object.")
+    known = _kinds()
+    if type(kind) is not str or kind not in known:
+        raise ExplainedError(f"it holds counts of the kind {kind!r}, unknown to this version: upgrade tanlearn.")
+    return known[kind].from_state({name: reader.decode(value) for name, value in state.items()}, n_states, n_classes)
+
+
+def _kinds() -> dict[str, type[Counts]]:
+    """Return the classes of counts that a file can contain, by their names in files."""
+    return {kind.kind: kind for kind in Counts.__subclasses__() if kind.kind is not None}
