@@ -107,7 +107,29 @@ class _DaskMixin:
 
     @available_if(lambda estimator: super().partial_fit is not None)  # type: ignore[misc, untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Continue training with a batch in memory; a Dask collection raises TypeError."""
+        """Continue training with a batch in memory.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in memory, as for ``partial_fit`` of the classifier that runs in one process.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        classes : array-like of shape (n_classes,), optional
+            The classes of all batches; needed if the classifier is not fitted.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+
+        Raises
+        ------
+        TypeError
+            If X is a Dask collection.
+        """
         if collection_kind(X) is not None:
             raise TypeError(
                 "partial_fit takes batches in memory, but X is a Dask collection. Fit all partitions with fit, or pass "

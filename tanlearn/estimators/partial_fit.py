@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.border import encode_chunk, forget, generator
@@ -153,7 +154,10 @@ def _no_rows() -> EncodedData:
 def _read_all_classes(classes: Any) -> AnyArray:
     """Return the sorted labels in ``classes``."""
     try:
-        return np.unique(read_labels(classes))
+        found = np.unique(read_labels(classes))
+        with np.errstate(invalid="ignore"):  # it casts floats of any size to integers
+            check_classification_targets(np.tile(found, 2))  # twice: it warns if most labels differ
+        return found
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"classes must be a list of the classes of all chunks, got {shorten(classes)}: {error}"

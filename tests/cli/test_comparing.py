@@ -154,7 +154,7 @@ def test_failure_of_all_learners_is_an_exit_code(run, gaps, kind):
     ("arguments", "message"),
     [
         (["--learners", "NB MM"], "tanlearn: there is no learner 'NB MM'. Did you mean 'NB ML'?"),
-        (["--learners", ","], "tanlearn: learners is empty: name at least one learner."),
+        (["--learners", ","], "tanlearn: there is nothing to compare: name at least one learner."),
         (["--data", "absent.npz"], "tanlearn: there is no file absent.npz."),
         (["--data", "digit"], "tanlearn: there is no file digit."),
         (["a.csv", "--data", "b.csv"], "tanlearn: the table is a.csv or --data b.csv, but not both."),

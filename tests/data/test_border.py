@@ -395,7 +395,9 @@ def test_a_first_chunk_of_one_class_is_refused_where_cut_points_need_classes():
         table = X[[f"c{j}" for j in range(n)] + ["town", "code"]]
         for encoder in (None, TableEncoder(), TableEncoder(discretizer=MDLPDiscretizer())):
             estimator = Classifier(encoder)
-            words = f"first chunk has 30 row(s) of one class only, 'yes', but .* depend on the classes: X column {shown}"
+            words = (
+                f"first chunk has 30 row(s) of one class only, 'yes', but .* depend on the classes: X column {shown}"
+            )
             with pytest.raises(ValueError, match=words.replace("(s)", r"\(s\)").replace(". Begin", r"\. Begin")):
                 chunk(estimator, table, ["yes"] * 30)
             assert not hasattr(estimator, "encoder_")

@@ -195,7 +195,7 @@ def test_two_parents_and_gaps_are_refused(backend):
 def test_more_than_two_parents_are_refused(backend):
     structure = Structure([[-1] * 3, [0, -1, -1], [1, 0, -1], [2, 1, 0]])
     model, (X, y) = BayesNetClassifier(structure=structure, **CODES), random_table()
-    rule = r"device='cuda' works with 2 augmenting parents .* feature 3 has 3\. Use device='cpu'"
+    rule = r"device='cuda' supports at most 2 augmenting parents .* feature 3 has 3\. Use device='cpu'"
     with pytest.raises(ValueError, match=rule):
         clone(model).set_params(device="cuda").fit(X, y)
     for parameters in (ConjugateGradient(max_iter=1), StochasticGradient(n_epochs=1)):

@@ -260,3 +260,14 @@ def test_integer_weights_of_a_stream_do_not_overflow():
 def test_many_classes_make_no_noise():
     y = np.arange(60) % 26
     assert NaiveBayesClassifier().partial_fit(y[:, np.newaxis], y, range(26)).partial_fit([[3]] * 26, range(26))
+
+
+@pytest.mark.parametrize("classes", [[1.5, -2.0], [0.25, 1, 2], [np.float32(0.1), 1]])
+def test_fractions_are_no_classes_as_in_fit(classes):
+    X = [["a"], ["b"]] * 3
+    y = np.resize(np.array(classes), 6)
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        NaiveBayesClassifier().fit(X, y)
+    with pytest.raises(ValueError, match=r"classes must be a list of the classes .*Unknown label type: continuous"):
+        NaiveBayesClassifier().partial_fit(X, y, classes=classes)
+    assert NaiveBayesClassifier().partial_fit(X, [1.0, 2.0] * 3, classes=[1.0, 2.0]).classes_.tolist() == [1.0, 2.0]

@@ -80,6 +80,8 @@ def objects_on_pages() -> dict[str, object]:
 def docstring_problems(value: object, *, needs_example: bool = True) -> list[str]:
     """Return what is wrong with the docstring of one object: what numpydoc finds, errors and shapes left out."""
     document = numpydoc.docscrape.get_doc_object(value)
+    if getattr(value, "__doc__", None) and value.__doc__.startswith("Not available:"):  # hides a method of a base class
+        return []
     errors = numpydoc.validate.validate(document)["errors"]
     wanted = CHECKS | {"EX01"} if inspect.isclass(value) and needs_example else CHECKS
     if getattr(value, "_is_protocol", False):  # nobody calls its constructor
