@@ -180,7 +180,7 @@ class AnDEClassifier(PartialFitMixin, Classifier):
             n_cells,
             n_threads * own + 4 * len(states) * int(states.sum()),
             0.0,
-            f"the array of counts of {len(states)} features of up to {states.max()} values given their super-parents, "
+            f"the array of counts of {len(states)} features ({data.widest()} values) given their super-parents, "
             f"for each of {n_threads} threads,",
             "Lower n_jobs, or merge, discretize or leave out columns with so many values",
         )

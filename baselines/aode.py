@@ -155,7 +155,7 @@ class AODEClassifier(PartialFitMixin, Classifier):
             n_cells,
             8 * n_cells + 40 * own,
             n_cells / len(states) ** 2 / n_samples if n_samples else 0.0,
-            f"an ensemble over all pairs of {len(states)} features of up to {states.max()} values",
+            f"an ensemble over all pairs of {len(states)} features ({data.widest()} values)",
             "Learn one tree (ChowLiu), or merge, discretize or leave out columns with so many values",
         )
 

@@ -200,7 +200,7 @@ class OrderSearch(WrapperSearch):
             return rng.permutation(data.n_features)
         if self.ordering == "cmi":
             return all_parents_ordering(data, n_jobs=self.n_jobs)
-        state = CountState(data.n_states, data.n_classes).update(data, n_jobs=self.n_jobs)
+        state = CountState.of_features(data).update(data, n_jobs=self.n_jobs)
         return single_parent_ordering(state)
 
     def _earlier(self, data: EncodedData) -> Iterator[tuple[int, IntArray]]:

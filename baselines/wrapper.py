@@ -147,7 +147,7 @@ class StructureScorer:
                 layout.n_cells,
                 8 * (2 + len(self._parts)) * layout.n_cells,
                 layout.n_cells / max(len(parents), 1) / self._data.n_samples,
-                f"the set of CPTs of feature {child} given {len(parents)} candidate sets of parents",
+                f"the set of CPTs of {self._data.label(child)} given {len(parents)} candidate sets of parents",
                 "Use fewer parents, or merge, discretize or leave out columns with so many values",
             )
             counts = layout.count(counted.codes, counted.y, counted.weights)
@@ -172,7 +172,8 @@ class StructureScorer:
             n_cells,
             8 * len(self._parts) * n_cells,
             n_cells / max(1, len(states) * (len(states) - 1)) / self._data.n_samples,
-            f"the set of CPTs of all edges between {len(states)} features of up to {states.max()} values",
+            f"the set of CPTs of all edges between {len(states)} features of up to {states.max():,} values "
+            f"({self._data.widest()})",
             "Search along an ordering (OrderSearch), or merge, discretize or leave out columns with so many values",
         )
 

@@ -180,6 +180,32 @@ class EncodedData:
         """Row weights before multiplication by class weights."""
         return self.weights if self.base_weight is None else self.base_weight
 
+    def label(self, feature: int) -> str:
+        """Return the name of a feature in messages.
+
+        Parameters
+        ----------
+        feature : int
+            Index of the feature.
+
+        Returns
+        -------
+        str
+            The name of the column, or "feature" and the index.
+        """
+        return f"feature {feature}" if self.places is None else self.places[feature]
+
+    def widest(self) -> str:
+        """Return a phrase for messages about the feature with the most values.
+
+        Returns
+        -------
+        str
+            For example "X column 'zip' has 8,000".
+        """
+        feature = int(np.argmax(self.n_states))
+        return f"{self.label(feature)} has {self.n_states[feature]:,}"
+
     def require_complete(self, learner: str) -> None:
         """Raise ValueError if any value is missing.
 
@@ -197,7 +223,7 @@ class EncodedData:
         if features.size:
             first = rows.argmin()
             row = rows[first] if self.row_numbers is None else self.row_numbers[rows[first]]
-            place = f"feature {features[first]}" if self.places is None else self.places[features[first]]
+            place = self.label(features[first])
             raise ValueError(
                 f"{learner} learns from complete rows only, but {features.size} values are missing, the first of "
                 f"{place} in row {row}. Impute them, drop the rows, or make 'missing' a category of its own; "

@@ -111,7 +111,7 @@ class PartialFitMixin(FromCountsMixin, BatchFitMixin):
         """Return empty counts: of pairs for structure learners, otherwise of the families of the structure."""
         structure = getattr(self, "structure", None)
         if hasattr(structure, "from_counts"):
-            return CountState(data.n_states, data.n_classes)
+            return CountState.of_features(data)
         given = Structure.naive_bayes(data.n_features) if structure is None else structure
         check_structure(given, data.n_features)
         return FamilyCounts(TableLayout.of_parents(given.parents, data.n_states, data.n_classes))

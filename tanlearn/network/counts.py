@@ -66,14 +66,7 @@ class CountState(Counts):
     has_pairs = True
 
     def __init__(self, n_states: Any, n_classes: int) -> None:
-        n_cells = sum(_sizes(np.asarray(n_states), np.asarray(n_classes)))
-        check_memory(
-            n_cells,
-            8 * n_cells,
-            0.0,  # the number of rows is unknown with batches
-            f"a state of all pairs of {np.size(n_states)} features of up to {np.max(n_states)} values",
-            "Merge, discretize or leave out columns with so many values",
-        )
+        _check_pair_memory(n_states, n_classes, lambda feature: f"feature {feature}")
         super().__init__(n_states, n_classes)
         self._layout = TableLayout.of_features(self.n_states, self.n_classes)
         child, parent = np.tril_indices(self.n_features, -1)  # pair (i, j < i) has index i (i - 1) / 2 + j
@@ -83,6 +76,27 @@ class CountState(Counts):
         self._pairs: AnyArray = np.zeros(self._pair_offset[-1], np.int64)
         #: Feature names, used by structure learners to break ties; not part of the counts and not serialized.
         self.names: Sequence[str] | None = None
+
+    @classmethod
+    def of_features(cls, data: EncodedData) -> CountState:
+        """Return empty counts for the features and classes of encoded rows.
+
+        Parameters
+        ----------
+        data : EncodedData
+            Rows, which are not counted.
+
+        Returns
+        -------
+        CountState
+
+        Raises
+        ------
+        TableMemoryError
+            If the counts exceed the memory limit. The message names the column with the most values.
+        """
+        _check_pair_memory(data.n_states, data.n_classes, data.label)
+        return cls(data.n_states, data.n_classes)
 
     @property
     def class_counts(self) -> AnyArray:
@@ -399,6 +413,19 @@ def class_information(layout: TableLayout, counts: AnyArray) -> FloatArray:
 def _each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs: int | None) -> None:
     """Call ``work`` for each feature except the first, in threads, starting with the last, the most expensive."""
     in_blocks(lambda first, _: work(n_features - 1 - first), n_features - 1, 1, worth_threads(cost, n_jobs))
+
+
+def _check_pair_memory(n_states: Any, n_classes: Any, label: Callable[[int], str]) -> None:
+    """Raise TableMemoryError if the counts of all pairs exceed the memory limit; ``label`` names a feature."""
+    n_cells = sum(_sizes(np.asarray(n_states), np.asarray(n_classes)))
+    widest = int(np.argmax(n_states))
+    check_memory(
+        n_cells,
+        8 * n_cells,
+        0.0,  # the number of rows is unknown with batches
+        f"a state of all pairs of {np.size(n_states)} features ({label(widest)} has {n_states[widest]:,} values)",
+        "Merge, discretize or leave out columns with so many values",
+    )
 
 
 def _sizes(n_states: AnyArray, n_classes: AnyArray) -> tuple[int, int]:

@@ -70,7 +70,7 @@ class Information:
         times the number of rows are counted sparsely. The result does not depend on ``n_jobs``.
         """
         if data.device == "cuda":
-            return cls.of_counts(CountState(data.n_states, data.n_classes).update(data, n_jobs=n_jobs), n_jobs=n_jobs)
+            return cls.of_counts(CountState.of_features(data).update(data, n_jobs=n_jobs), n_jobs=n_jobs)
         n_pairs = (int(data.n_states.sum()) ** 2 - int((data.n_states**2).sum())) // 2 * data.n_classes
         is_wide = data.n_states**2 * data.n_classes > _CELLS_A_ROW * data.n_samples
         is_sparse = is_wide & (n_pairs > _DENSE_CELLS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -155,22 +156,22 @@ class TableLayout:
         backend.kernels.count_families(codes, y, weights, *families, missing_code(codes.dtype), rows, counts)
         return backend.get(counts)
 
-    def check_memory(self, n_samples: int | None) -> None:
+    def check_memory(self, n_samples: int | None, label: Callable[[int], str] = "feature {}".format) -> None:
         """Raise TableMemoryError if the CPTs are too large: 16 bytes per cell, for its count and its logarithm.
 
-        ``n_samples`` is None if more rows may follow.
+        ``n_samples`` is None if more rows may follow. ``label`` returns the name of a feature in the message.
         """
         if not self.n_tables:
             return
         sizes = self.sizes()
         n_cells = self.n_classes + int(sizes.sum())
         t = int(sizes.argmax())
-        given = " and ".join(str(j) for j in self.parents[t] if j >= 0)
+        given = " and ".join(label(j) for j in self.parents[t] if j >= 0)
         check_memory(
             n_cells,
             16 * n_cells,
             n_cells / self.n_tables / n_samples if n_samples else 0.0,
-            f"a model whose largest table is that of feature {self.child[t]}{f' given {given}' if given else ''} "
+            f"a model whose largest CPT is that of {label(self.child[t])}{f' given {given}' if given else ''} "
             f"({' x '.join(map(str, self.shape(t)))} values and classes)",
             "Take fewer parents, or merge, discretize or leave out columns with so many values",
         )

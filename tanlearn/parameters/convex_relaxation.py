@@ -130,7 +130,7 @@ class ConvexRelaxation(BaseEstimator):
         data.require_complete("The convex relaxation")
         _hosts(structure)  # raises before the solver runs if the structure cannot be renormalized
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
-        layout.check_memory(data.n_samples)
+        layout.check_memory(data.n_samples, data.label)
         largest = int(layout.groups()[0].max())
         if self.epsilon is not None and self.epsilon * largest >= 1:
             raise ValueError(

@@ -96,7 +96,7 @@ class MaximumLikelihood(BaseEstimator):
         """
         self._validate_params()
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
-        layout.check_memory(data.n_samples)
+        layout.check_memory(data.n_samples, data.label)
         total = float(data.weights.sum())
         if total < _LIGHTEST * self.alpha:
             warn(

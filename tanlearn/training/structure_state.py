@@ -29,7 +29,7 @@ class StructureState:
     def __init__(self, data: EncodedData, candidates: CandidateSets, slack: int = 0, dtype: Any = np.float32) -> None:
         self.candidates = candidates  # candidate parents of each feature
         self.layout = candidates.layout(data.n_states, data.n_classes)  # layout of all candidate CPTs
-        self.layout.check_memory(data.n_samples)
+        self.layout.check_memory(data.n_samples, data.label)
         # (n_cells + slack,) class prior, CPTs, then zeros
         self.cells: FloatArray = np.zeros(self.layout.n_cells + slack, dtype)
         n_features = candidates.n_features

@@ -253,8 +253,8 @@ def test_values_that_leave_no_room_for_their_counts_are_refused(monkeypatch):
     X, y = np.arange(3000).reshape(-1, 1).repeat(3, axis=1).astype(str), np.arange(3000) % 10
     monkeypatch.setenv("TANLEARN_MAX_TABLE_GIB", "1e-3")
     message = (
-        r"the array of counts of 3 features of up to 3000 values given their super-parents, for each of 2 threads, has "
-        r"90,010"
+        r"the array of counts of 3 features \(X column 0 has 3,000 values\) given their super-parents, for each of "
+        r"2 threads, has 90,010"
     )
     with pytest.raises(TableMemoryError, match=message) as error:
         AnDEClassifier(n_jobs=2).fit(X, y)

@@ -60,14 +60,17 @@ def test_limit_is_that_of_the_library_the_machine_the_rows_or_the_user(
 ESTIMATORS = {
     "two parents": (
         BayesNetClassifier(structure=KDependence(k=2)),
-        r"feature \d given \d and \d \(30 x 30 x 30 x 2 val",
+        r"X column \d given X column \d and X column \d \(30 x 30 x 30 x 2 val",
     ),
-    "gradient": (TANClassifier(n_epochs=1), r"feature \d given \d \(30 x 30 x 2 values and classes\) has"),
+    "gradient": (TANClassifier(n_epochs=1), r"X column \d given X column \d \(30 x 30 x 2 values and classes\) has"),
     "edges": (
         BayesNetClassifier(structure=GreedySearch()),
-        "CPTs of all edges between 4 features of up to 30 values",
+        r"CPTs of all edges between 4 features of up to 30 values \(X column \d has 30\)",
     ),
-    "ensemble": (AODEClassifier(), "ensemble over all pairs of 4 features of up to 30 values has 29,282 entries"),
+    "ensemble": (
+        AODEClassifier(),
+        r"ensemble over all pairs of 4 features \(X column \d has 30 values\) has 29,282 entries",
+    ),
 }
 
 
@@ -85,7 +88,7 @@ def test_estimators_refuse_with_cells_bytes_and_remedy(name, monkeypatch):
 
 
 def test_state_of_all_pairs_is_refused_before_it_is_made():
-    with pytest.raises(TableMemoryError, match="state of all pairs of 20 features of up to 5000 values"):
+    with pytest.raises(TableMemoryError, match=r"state of all pairs of 20 features \(feature 0 has 5,000 values\)"):
         CountState([5000] * 20, 2)
 
 
@@ -102,7 +105,7 @@ def test_two_parents_of_three_hundred_values_are_refused_at_once():
 def test_tables_of_more_cells_than_64_bits_number_are_refused():
     structure = Structure([[-1] * 6] * 6 + [[0, 1, 2, 3, 4, 5]])
     layout = TableLayout.of_parents(structure.parents, np.full(7, 5000), 2)
-    with pytest.raises(TableMemoryError, match=r"feature 6 given 0 and 1 .* 5000 x 5000 .* entries"):
+    with pytest.raises(TableMemoryError, match=r"feature 6 given feature 0 and feature 1 .* 5000 x 5000 .* entries"):
         _ = layout.n_cells
 
 
@@ -143,7 +146,8 @@ def test_chunks_are_refused_before_anything_is_made():
     X, y = wide_table(3, 3000, 10)
     model = BayesNetClassifier(structure=Structure([[-1, -1], [0, -1], [0, 1]]))
     with pytest.raises(
-        TableMemoryError, match=r"feature 2 given 0 and 1 \(3000 x 3000 x 3000 x 10 values and classes\)"
+        TableMemoryError,
+        match=r"feature 2 given feature 0 and feature 1 \(3000 x 3000 x 3000 x 10 values and classes\)",
     ):
         model.partial_fit(X, y, classes=np.arange(10))
 
