@@ -47,7 +47,7 @@ class AODEClassifier(PartialFitMixin, Classifier):
     Parameters
     ----------
     alpha : float, default=0.1
-        Pseudo-count of each entry of p(class, x_i) and of each CPT. Of 0.01, 0.1, 0.3 and 1, 0.1 ranks best in
+        Pseudo-count of each entry of p(class, x_i) and of each CPT. Among 0.01, 0.1, 0.3 and 1, 0.1 ranks best in
         cross-validation over 25 data sets. Mean errors of all four are 14.2 to 14.3 %, but 1 is worse for CPTs with
         many entries (letter: 18.9 % instead of 15.3 %).
     min_count : float, default=1

@@ -158,7 +158,7 @@ def maximum_spanning_forest(gains: Iterable[tuple[int, FloatArray]], roots: IntA
     ``gains`` yields blocks of edge weights: the number ``first`` of the block's first feature, then the weights of the
     edges from features ``first``, ``first + 1``, ... to all features before them; other entries are not read. ``roots``
     is a permutation of the features; the root of each tree is the first of its features in ``roots``. Without
-    ``spanning``, edges of weight 0 or less are omitted. Of edges (i, j), i < j, of equal weight, the one with the
+    ``spanning``, edges of weight 0 or less are omitted. Among edges (i, j), i < j, of equal weight, the one with the
     lowest i, then j, is used.
 
     Shapes: gains: (n_rows, first + n_rows) per block; roots: (n_features,); result: (n_features,).

@@ -120,8 +120,8 @@ class GreedySearch(WrapperSearch):
             If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds, or
             ``initial`` is not a forest over these features.
         TableMemoryError
-            If the CPTs would need more memory than the limit (8 GiB, or 2 GiB if most entries would be estimated from
-            few rows).
+            If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, or a quarter of that for more
+            than 100 entries per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
         """
         self.climb(data, self._start(data, rng, self.initial))
         return self.structure_

@@ -141,8 +141,8 @@ class OrderSearch(WrapperSearch):
         data : EncodedData
             Complete rows.
         rng : numpy.random.Generator
-            Source of the held-out rows, the folds and the random ordering. Of families with equal scores, the one with
-            fewer, then with earlier, parents is chosen.
+            Source of the held-out rows, the folds and the random ordering. Among families with equal scores, the one
+            with fewer, then with earlier, parents is chosen.
 
         Returns
         -------
@@ -154,8 +154,8 @@ class OrderSearch(WrapperSearch):
             If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds, or
             ``ordering`` is not a permutation of the features.
         TableMemoryError
-            If the CPTs would need more memory than the limit (8 GiB, or 2 GiB if most entries would be estimated from
-            few rows).
+            If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, or a quarter of that for more
+            than 100 entries per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
         """
         scorer = self._start(data, rng)
         self.ordering_ = self._order(data, rng)

@@ -105,8 +105,9 @@ class Learner:
         random_state : int, RandomState instance or None, default=0
             Seed of randomized learners.
         n_epochs : int, optional
-            Number of epochs of HYB by stochastic gradient on ``Hybrid()``, and of the gradient TAN and k-tree learners.
-            By default, held-out rows select the loss and the number of epochs. Other learners ignore it.
+            Number of epochs of HYB, gradient TANs and k-trees, which are then trained with a fixed loss:
+            ``ConditionalNLL()`` for k-trees, ``Hybrid()`` for the others. By default, the loss is selected on held-out
+            rows, and HYB also selects its number of iterations. Other learners ignore it.
         n_jobs : int, optional
             Number of threads, as in joblib.
         encoder : TableEncoder, optional

@@ -41,7 +41,7 @@ class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMix
     Parameters
     ----------
     max_k : int, default=5
-        Largest evaluated number of augmenting parents per feature.
+        Largest evaluated number of augmenting parents per feature, from 0.
     loss : {"log-loss", "error"}, default="log-loss"
         Leave-one-out loss to minimize: the mean -log P(class | features), or the error rate. Ties are broken by fewer
         features, then by fewer parents.

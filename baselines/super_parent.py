@@ -25,7 +25,7 @@ class SuperParent(GreedySearch):
 
     An orphan is a feature without augmenting parent. The super-parent is the feature whose structure scores best when
     it becomes the parent of all orphans for which this closes no cycle, even if the score is worse than the current
-    one. Of the edges from the super-parent to one of these orphans, the best is added if it improves the score;
+    one. The best edge from the super-parent to one of these orphans is added if it improves the score;
     otherwise the search ends. As for :class:`GreedySearch`, the search needs all rows at once.
 
     Parameters

@@ -344,7 +344,7 @@ class WrapperSearch(BaseEstimator):
                 )
             if not initial.is_acyclic or (initial.parents[:, 1] >= 0).any():
                 raise ValueError(
-                    f"initial must be a forest, with one augmenting parent per feature and no cycle, got {initial}. "
+                    f"initial must be a forest, with at most one augmenting parent per feature, got {initial}. "
                     f"Pass the structure_ of another search over forests, or None."
                 )
         return StructureScorer(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if not (name.startswith("__") and name != "__all__"):  # other dunder names are what Python asks of any module
+    if not (name.startswith("__") and name != "__all__"):  # Python looks up other dunder names in any module
         public = import_module("tanlearn._public")
         if hasattr(public, name):
             return globals().setdefault(name, getattr(public, name))

@@ -70,7 +70,7 @@ class Result:
     test_error : float or None
         Misclassified test rows in percent, mean over the splits.
     test_error_std : float or None
-        Standard deviation of the error over the splits (ddof = 1), if there are several.
+        Standard deviation of the error over the splits (ddof = 1); None for a single split.
     log_loss : float or None
         Mean negative log-probability of the true class of test rows, mean over the splits.
     n_parameters : int or None
@@ -131,8 +131,8 @@ def compare(
     random_state : int, default=0
         Seed of the splits and of the learners.
     n_epochs : int, optional
-        Number of epochs of HYB, which then uses stochastic gradient with ``Hybrid()``. By default HYB selects its loss
-        and number of iterations on held-out rows.
+        Number of epochs of HYB, gradient TANs and k-trees, which are then trained with a fixed loss (see
+        :meth:`tanlearn.baselines.Learner.make`). By default, the loss is selected on held-out rows.
     n_jobs : int, optional
         Number of threads, as in joblib. Splits run in parallel, and each learner uses the remaining threads. The
         fitted models do not depend on it, but the times do. Within ``joblib.parallel_config(backend="dask")``, or with

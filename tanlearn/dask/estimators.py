@@ -256,8 +256,9 @@ class _DaskMixin:
 class NaiveBayesClassifier(_DaskMixin, composed.NaiveBayesClassifier):
     """Naive Bayes on Dask collections: :class:`tanlearn.NaiveBayesClassifier` with the same parameters.
 
-    Parameters can be learned by maximum likelihood, ``ConjugateGradient()`` and ``LBFGS()``. For the latter two,
-    workers keep the encoded partitions, and each step sums their losses and gradients.
+    The parameter learner is ``MaximumLikelihood()``, ``HierarchicalSmoothing()``, ``HierarchicalDirichlet()``,
+    ``ConjugateGradient()`` or ``LBFGS()``. For the last two, workers keep the encoded partitions, and each step sums
+    their losses and gradients.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ class StringLook:
     decimal: str = "."  # decimal mark
     order: str = ""  # dates: "day first", "month first", "year first", "month name" or "ambiguous"
     is_ambiguous: bool = False  # whether commas may be thousands separators or decimal marks
-    # Symbols or units around matching numbers; "()" for parentheses. Of times: "a.m." if one is written with periods.
+    # Symbols or units around matching numbers; "()" for parentheses; "a.m." for times with periods.
     signs: tuple[str, ...] = ()
     has_minus: bool = False  # whether matching values contain the minus sign U+2212
     has_spaces: bool = False  # whether matching values contain spaces

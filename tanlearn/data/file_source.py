@@ -138,7 +138,7 @@ def read_table(
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file is malformed, or has no column of a name.
+        If the file is malformed, or a named column is absent.
     ImportError
         If reading it needs a package that is not installed.
 

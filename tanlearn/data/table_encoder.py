@@ -148,7 +148,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            If the discretizer assigns different values of a column to a single interval. Columns in which one value has
+            If the discretizer finds a single interval for columns with different values. Columns in which one value has
             at least nine tenths of the rows are not reported.
         """
         self._validate_params()

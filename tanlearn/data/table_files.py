@@ -242,7 +242,7 @@ def open_table(
     decimal : {".", ","}, default="."
         Decimal mark of numbers in text.
     separator : str, optional
-        The character between fields of text; by default, that of the header.
+        The character between fields of text; by default, that of a first line such as ``sep=;``, or of the header.
     layout : Layout, optional
         Skipped lines, comments and header of text.
     thousands : {"", ",", ".", "'", " "}, default=""

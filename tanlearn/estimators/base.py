@@ -171,9 +171,9 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         object
-            A new classifier whose predictions use this prior. The CPTs in ``tables_`` hold the prior to the power of
-            the calibration temperature, and so do ``sample`` and ``describe``. Only the temperature of ``calibration_``
-            is kept.
+            A new classifier whose predictions use this prior. If the classifier has ``tables_``, the class prior in
+            them, which ``sample`` and ``describe`` use, is the given prior to the power of the calibration temperature,
+            normalized. In this case only the temperature of ``calibration_`` is kept.
 
         Raises
         ------

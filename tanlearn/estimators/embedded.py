@@ -143,9 +143,9 @@ class EmbeddedMixin:
             strings. For columns of other categories, and for encoders other than :class:`~tanlearn.TableEncoder` with
             its own discretizer, a row contains the code of the value.
         test_rows : array-like or frame of shape (n_samples, n_features), optional
-            Raw values for a test program, ``<name of the file>_test.c``, written beside the header. The program returns
-            0 if codes, sums and classes of these rows are equal to those of Python, and otherwise prints the first
-            difference.
+            Raw values for a test program, ``<name of the file>_test.c``, written next to the header. The program
+            returns 0 if codes, sums and classes of these rows are equal to those of Python, and otherwise prints the
+            first difference.
 
         Raises
         ------

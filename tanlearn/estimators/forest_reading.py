@@ -55,10 +55,10 @@ class ForestReadingMixin(ExplanationMixin):
         Notes
         -----
         With fitted weights, a feature adds the weighted gains of its families to the log odds. The forest also limits
-        the certainty of predictions by the estimated share of random labels. This reduces all contributions a little,
-        and large ones most. With ``weights=None``, probabilities are averaged. The difference of each network from the
-        prior is split by logarithmic means (log mean Divisia), and the parts are averaged over the networks. Both are
-        exact, without sampling.
+        the certainty of predictions by the estimated fraction of random labels. This reduces all contributions a
+        little, and large ones most. With ``weights=None``, probabilities are averaged. The difference of each network
+        from the prior is split by logarithmic means (log mean Divisia), and the parts are averaged over the networks.
+        Both are exact, without sampling.
 
         In a column without missing values in training, a missing value contributes 0. In other columns, "missing" is a
         category.

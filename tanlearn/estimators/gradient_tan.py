@@ -92,8 +92,8 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
     structure_learning_rate : float, default=0.01
         Constant Adam learning rate of the structure logits.
     n_epochs : int, optional
-        Passes over the data, by default 100. If ``loss`` is not set either, small data sets without missing values get
-        as many epochs as 2,000 steps need, because structure learning depends on the number of steps.
+        Passes over the data, by default 100. If neither ``loss`` nor ``bits`` is set, small data sets without missing
+        values get as many epochs as 2,000 steps need, because structure learning depends on the number of steps.
     batch_size : int, default=100
         Rows per step. The last partial batch of an epoch is dropped.
     temperature : tuple of (float, float), default=(1.0, 0.1)

@@ -261,7 +261,7 @@ def _to_network(model: Any, class_name: str | None) -> Network:
     definitions = {written[0]: Definition((), tables.log_prior)}
     for i, parents in enumerate(model.structure_.parents.tolist()):
         given = tuple(written[j + 1] for j in parents if j >= 0)
-        # Of a feature with parents p and q: [state][p][q][class] in the tables, [class][p][q][state] in files.
+        # Axes for parents p and q: [state][p][q][class] in the CPTs, [class][p][q][state] in files.
         definitions[written[i + 1]] = Definition((written[0], *given), np.swapaxes(tables[i], 0, -1))
     return Network(variables, definitions)
 

@@ -150,7 +150,7 @@ def read_archive(
 
 def kind_of_file(path: str | os.PathLike[str], *kinds: Kind) -> Kind | None:
     """Return which of the kinds a file is, from its first bytes, or None; the rest of the file is not validated."""
-    # The manifest is the first member and begins with the format.
+    # The manifest is the first entry and begins with the format.
     begins = {json.dumps({"format": kind.format})[:-1].encode(): kind for kind in kinds}
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):

@@ -12,7 +12,7 @@
   - 1));
 - ``classes``: the sorted classes, and ``class_probabilities``, in the same order;
 - ``n_parameters``: the number of free parameters;
-- ``normalized``: whether probabilities sum to one. Those of CPTs with a few bits do not: they are exponentials of
+- ``normalized``: whether probabilities sum to one. In CPTs with a few bits they do not: they are exponentials of
   rounded logarithms, including class_probabilities. In this case ``bits`` is an object with ``integer`` and
   ``fraction``, the numbers of bits before and after the binary point of such a logarithm (either may be negative);
   otherwise ``bits`` is null;

@@ -47,7 +47,7 @@ class Settings:
 class Grown:
     """Grown networks of a forest, not yet weighted."""
 
-    origin: tuple[Any, ...]  # settings, and checksums of the rows: equal if members can be reused
+    origin: tuple[Any, ...]  # settings, and checksums of the rows: equal if networks can be reused
     seeds: list[int]  # one per network
     members: list[Member]
 

@@ -204,7 +204,7 @@ def _find_events(codes: Codes, structure: Structure, n_states: IntArray) -> _Eve
         key, n_keys = np.zeros(len(here), np.int64), 1
         if parent[top] >= 0:
             key, n_keys = codes[parent[top], here].astype(np.int64), int(n_states[parent[top]])
-        # Per visited feature: 0 outside the component, 1 missing and inside it, 2 + code observed beside it.
+        # Per visited feature: 0 outside the component, 1 missing and inside it, 2 + code observed next to it.
         shown = []
         waiting = [(top, np.ones(len(here), bool))]
         while waiting:

@@ -122,7 +122,7 @@ class _Pairs:
         is_sparse = self.is_sparse[rows, np.newaxis] | self.is_sparse[columns]
         features, others = self.order[rows], self.order[columns]
         self._count(features, others, is_single & ~is_sparse, information)
-        # Of two sparse features, visit the later one in the data, so that real weights are summed in one order.
+        # If both features are sparse, visit the later one in the data, so that real weights are summed in one order.
         is_later = features[:, np.newaxis] > others
         is_visited = self.is_sparse[rows, np.newaxis] & (is_later | ~self.is_sparse[columns])
         for r in np.flatnonzero(self.is_sparse[rows]):

@@ -51,7 +51,8 @@ class IntegerBranchAndBound(BaseEstimator):
         loss of a fractional margin would only interpolate between two integers. Tune this parameter: more bits and
         more features need a larger margin.
     max_nodes : int, optional, default=100
-        Maximum number of boxes to evaluate, at least 1. Without ``time_limit`` the result is deterministic.
+        Maximum number of boxes (ranges of all parameters) to evaluate, at least 1; None for no limit. Without
+        ``time_limit`` the result is deterministic.
     time_limit : float, optional
         Seconds after which the search ends, above 0. The result then depends on the machine. The current step is
         completed first.
@@ -173,7 +174,8 @@ class IntegerBranchAndBound(BaseEstimator):
             If ``bits`` is not a pair of integers with a sum from 1 to 16, a value is missing, or there is only one
             class.
         TableMemoryError
-            If the CPTs exceed the memory limit (8 GiB, or 2 GiB if there are too few rows to fill them).
+            If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, or a quarter of that for more
+            than 100 entries per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
         """
         self._validate_params()
         if len(self.bits) != 2:

@@ -109,7 +109,7 @@ class IntegerMargin:
     def bound(self, multipliers: FloatArray, lower: AnyArray, upper: AnyArray) -> tuple[float, FloatArray]:
         """Return the lower bound of the objective in a box, and its gradient (n_cells,), as in the module docstring.
 
-        ``multipliers`` (n_distinct, n_classes) are at least 0, and the sum of a row is at most its weight. Those of
+        ``multipliers`` (n_distinct, n_classes) are at least 0, and the sum of a row is at most its weight. Entries of
         true classes are ignored. The array is overwritten.
         """
         multipliers[self._own] = 0

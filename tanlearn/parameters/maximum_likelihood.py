@@ -87,7 +87,8 @@ class MaximumLikelihood(BaseEstimator):
         Raises
         ------
         TableMemoryError
-            If the CPTs exceed the memory limit (8 GiB, or 2 GiB if there are too few rows to fill them).
+            If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, or a quarter of that for more
+            than 100 entries per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
 
         Warns
         -----

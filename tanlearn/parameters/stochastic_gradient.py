@@ -45,8 +45,8 @@ class StochasticGradient(BaseEstimator):
     parent_dropout : float, default=0.0
         Probability, at most 0.5, that a feature has other parents than its own in a step: none, or one of eight random
         features that precede it. Values of 0.3 to 0.5 reduce overfitting in long training with large margins: on letter
-        the error of the maximum-likelihood tree is 8.7 % instead of 9.7 %. Training needs up to ten times the memory,
-        and a step takes a third longer.
+        the error of the maximum-likelihood tree is 8.7 % instead of 9.7 %. During training, the CPTs need up to ten
+        times the memory, and a step takes a third longer.
     bits : int or tuple of (int, int), optional
         Number of bits per parameter, or integer and fraction bits, of fixed-point CPTs (resource-efficient BNs, III),
         as for :class:`~tanlearn.TANClassifier`.

@@ -28,7 +28,7 @@ __all__ = ["ParetoFront", "not_dominated", "pareto_search"]
 def not_dominated(costs: Any) -> IntArray:
     """Return the ascending indices (n_kept,) of the Pareto front of costs (n_points, n_costs).
 
-    Lower costs are better. Points with nan are excluded. Of equal points the first is kept.
+    Lower costs are better. Points with nan are excluded. Among equal points, the first is kept.
     """
     points: FloatArray = np.asarray(costs, dtype=np.float64)
     at_most = (points[:, np.newaxis] <= points).all(axis=2)

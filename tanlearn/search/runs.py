@@ -82,8 +82,8 @@ def run_population(
     gradient TANs run together on the device, as many as fit in its memory; ``progress`` then receives lines of text,
     since their results come together.
 
-    Closing the generator stops the trainings that run in threads or on loky's workers. Those on a cluster finish, but
-    no other begins. Raises ImportError or RuntimeError if the device is not available, and TypeError if a process
+    Closing the generator stops the trainings that run in threads or on loky's workers. Trainings on a cluster finish,
+    but no other begins. Raises ImportError or RuntimeError if the device is not available, and TypeError if a process
     backend cannot serialize the estimator or a value.
     """
     device = getattr(estimator, "device", "cpu")

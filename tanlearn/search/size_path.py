@@ -41,8 +41,8 @@ def size_path(
         Classes.
     size_weights : sequence of float
         Penalties in nats per parameter and row, relative to the mean loss per row (see
-        :class:`~tanlearn.TANClassifier`), in the order of the path. With increasing penalties, the edges with the
-        largest CPTs disappear first.
+        :class:`~tanlearn.TANClassifier`), in the order of the path. With increasing penalties, the edges that
+        reduce the loss least per additional CPT entry disappear first.
     n_epochs : int, optional
         Passes over the data of all trainings except the first; by default a quarter of the estimator's.
     random_states : sequence of int, default=(0,)

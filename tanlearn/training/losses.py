@@ -56,7 +56,7 @@ class Loss(Protocol):
     """Protocol of a loss: any object with this method is a loss and needs no compiler.
 
     Rows are independent: the caller applies sample weights and takes the mean. A training is reproducible bit for bit
-    only if its loss is, regardless of the memory addresses of its arrays. Functions of NumPy and SciPy are. BLAS
+    if its loss does not depend on the memory addresses of its arrays. This holds for functions of NumPy and SciPy. BLAS
     products of vectors with more than 10,000 elements are reproducible only with the same number of threads.
 
     Examples
