@@ -340,13 +340,13 @@ LEARNERS: dict[str, Learner] = {
         Learner("AODE", "average of all trees with one common parent, smoothed frequencies", _WEBB, _aode),
         Learner(
             "A2DE",
-            "average over all pairs of common parents, counted when asked",
+            "average over all pairs of super-parents, counted in prediction",
             _WEBB_2012,
             partial(_ande, 2),
         ),
         Learner(
             "A3DE",
-            "average over all triples of common parents, counted when asked",
+            "average over all triples of super-parents, counted in prediction",
             _WEBB_2012,
             partial(_ande, 3),
             1,

@@ -367,7 +367,7 @@ def check_folds(y: AnyArray, n_folds: int | None) -> None:
         if sizes[least] < 2:
             raise ValueError(f"{rare}: no row is left to hold out. Remove the class, collect more rows, or use folds.")
     elif most < n_folds:
-        raise ValueError(f"no class has a row for each of {n_folds} folds. Ask for at most {most} folds.")
+        raise ValueError(f"no class has a row for each of {n_folds} folds. Use at most {most} folds.")
     elif sizes[least] < n_folds:
         warn(f"{rare}, so not every one of {n_folds} folds tests it.", UserWarning)
 

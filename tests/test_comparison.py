@@ -99,7 +99,7 @@ def test_classes_that_are_rarer_than_folds_are_named(weather):
     assert [str(one.message) for one in caught if "class" in str(one.message)] == [
         "the least populated class, 'rain', has 2 row(s), so not every one of 5 folds tests it."
     ]
-    with pytest.raises(ValueError, match=r"no class has a row for each of 89 folds\. Ask for at most 88"):
+    with pytest.raises(ValueError, match=r"no class has a row for each of 89 folds\. Use at most 88"):
         compare(replace(weather, y=labels), ["NB ML"], n_folds=89)
 
 

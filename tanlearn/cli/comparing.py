@@ -51,7 +51,9 @@ def compare(
     epochs: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Epochs of HYB learners, with a fixed loss; by default, both are chosen on held-out rows."
+            min=1,
+            help="Epochs of HYB learners and k-trees, with a fixed loss; by default, the loss is chosen on held-out "
+            "rows.",
         ),
     ] = None,
     time_limit: Annotated[

@@ -278,7 +278,7 @@ def export_c(
         ),
     ] = None,
     rows: Annotated[
-        str | None, typer.Option(help="Table for a test program beside the header, which compares C with Python.")
+        str | None, typer.Option(help="Table for a test program next to the header, which compares C with Python.")
     ] = None,
     target: Annotated[
         str | None,

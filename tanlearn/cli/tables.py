@@ -107,7 +107,7 @@ def _hint(table: TableFile) -> str:
     if is_text and any(re.fullmatch(r"[-+]?\d+(?:[.,]\d+)?", name) for name in table.columns):
         return " If the first row has no names: --no-header calls the columns column_1, column_2 and so on."
     if is_text and len(table.columns) == 1:
-        return " If that is no header: --separator, --skip-rows and --comment describe the layout of the table."
+        return " If that is not a header: --separator, --skip-rows and --comment describe the layout of the table."
     return ""
 
 

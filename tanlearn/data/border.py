@@ -115,7 +115,7 @@ def _refuse_supervised_cut_points(estimator: Any, columns: Table, label: Any) ->
         shown = ", ".join(found[:3]) + (f" and {len(found) - 3:,} more" if len(found) > 3 else "")
         raise ValueError(
             f"the first chunk has {columns.n_samples:,} row(s) of one class only, {label!r}, but the cut points of "
-            f"numeric columns depend on the classes: {shown}. Begin with a larger chunk of several classes; "
+            f"numeric columns depend on the classes: {shown}. Start with a larger chunk of several classes; "
             f"discretize without classes, encoder=TableEncoder(discretizer=QuantileDiscretizer()), also with a larger "
             f"chunk; declare the columns categorical, TableEncoder(discrete_features=...); or count earlier rows "
             f"first, from_counts(TableCounts.of_source(...))."

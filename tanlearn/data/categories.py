@@ -285,7 +285,7 @@ def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyAr
         # The values are left out: identical text for every chunk, so that Python shows the warning once.
         warn(
             f"{len(found):,} column(s) contain categories that were not seen when the encoder was fitted, which count "
-            f"as missing: {', '.join(found[:_N_SHOWN])}{more}. Begin with more rows (a larger first chunk), or declare "
+            f"as missing: {', '.join(found[:_N_SHOWN])}{more}. Start with more rows (a larger first chunk), or declare "
             f"the categories (pandas category, polars Enum). check_rows(X) counts such rows.",
             UserWarning,
         )

@@ -249,7 +249,7 @@ def _ragged(n_found: int, n_fields: int, first: int, last: int) -> ValueError:
         place, hint = f"lines {first} to {last}", ", or a quote left open in it"
     return ValueError(
         f"{place}: the row has {n_found} field(s), but the header has {n_fields}. Correct the row{hint}. If lines "
-        f"before the header or comments are no part of the table, skip them: --skip-rows N, --comment CHARACTER."
+        f"before the header or comments are not part of the table, skip them: --skip-rows N, --comment CHARACTER."
         if n_fields == 1
         else f"{place}: the row has {n_found} field(s), but the header has {n_fields}. Correct the row{hint}."
     )

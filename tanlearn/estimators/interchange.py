@@ -301,8 +301,8 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
     n_cells = sum(table.size * (1 if target in given else len(order)) for given, table in definitions)
     if n_cells > LARGEST_MODEL:
         raise ValueError(
-            f"the tables, repeated for each of the {len(order)} classes where {target!r} is no parent, have {n_cells} "
-            f"numbers, more than {LARGEST_MODEL}. Pass a class_name with fewer states, or remove parents."
+            f"the tables, repeated for each of the {len(order)} classes where {target!r} is not a parent, have "
+            f"{n_cells} numbers, more than {LARGEST_MODEL}. Pass a class_name with fewer states, or remove parents."
         )
     for i, name in enumerate(features):
         parents = [features[j] for j in structure.parents[i] if j >= 0]

@@ -31,7 +31,8 @@ __all__ = ["KTreeClassifier"]
 #: Losses to select from on held-out rows. The first has two points less error on letter, the second one point less on
 #: usps and satimage.
 LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin(scale=0.03, kappa=1, eta=10))
-#: Losses of differences between class scores. Sums of terms are not normalized, so likelihood losses are excluded.
+#: Losses of differences between class scores. Sums of terms are not normalized, so losses with the joint likelihood
+#: are excluded.
 DISCRIMINATIVE = ConditionalNLL, Margin, HingeMargin
 #: Minimum number of steps on small data sets.
 N_STEPS = 2_000

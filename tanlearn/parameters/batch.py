@@ -99,8 +99,8 @@ class BatchLearner(BaseEstimator):
         Raises
         ------
         ValueError
-            If missing values cannot be marginalized, because the parents form a cycle or connect too many features. On
-            CUDA, if a value is missing or the loss is custom.
+            If missing values cannot be marginalized, because the parents form a cycle or a row would take more than 1e9
+            operations (or ``TANLEARN_MAX_ROW_OPERATIONS``). On CUDA, if a value is missing or the loss is custom.
         """
         self._validate_params()
         n_iter = self._choose_on_held_out_rows(structure, lambda: data)
@@ -213,8 +213,8 @@ class BatchLearner(BaseEstimator):
         Raises
         ------
         ValueError
-            If missing values cannot be marginalized, because the parents form a cycle or connect too many features. On
-            CUDA, if a value is missing or the loss is custom.
+            If missing values cannot be marginalized, because the parents form a cycle or a row would take more than 1e9
+            operations (or ``TANLEARN_MAX_ROW_OPERATIONS``). On CUDA, if a value is missing or the loss is custom.
         """
         self._validate_params()
         total = float(data.in_whole_rows().weights.sum())

@@ -119,7 +119,8 @@ class ExpectationMaximization(BaseEstimator):
         Raises
         ------
         ValueError
-            If missing values cannot be marginalized, because the parents form a cycle or connect too many features.
+            If missing values cannot be marginalized, because the parents form a cycle or a row would take more than 1e9
+            operations (or ``TANLEARN_MAX_ROW_OPERATIONS``).
         TableMemoryError
             If the CPTs exceed the memory limit.
         """

@@ -38,9 +38,10 @@ class HierarchicalSmoothing(BaseEstimator):
         selects the weights level by level with leave-one-out.
     sparse : "auto" or bool, default="auto"
         Whether to store only the counts of observed contexts (:class:`~tanlearn.network.back_off.BackOffTables`)
-        instead of all CPT entries. "auto" stores all entries if there are at most a million. The probabilities are the
-        same, except for rows with many missing values: sparse CPTs back off if marginalization needs more than 262,144
-        values, and dense ones raise an error from 4 million on.
+        instead of all CPT entries. "auto" stores all entries if there are at most 1,048,576. The probabilities are the
+        same, except for rows whose missing values cannot be marginalized exactly within 1e9 operations (or
+        ``TANLEARN_MAX_ROW_OPERATIONS``). The two kinds of CPTs approximate the scores of such rows differently, with an
+        :class:`~tanlearn.InexactMarginalizationWarning`.
     n_jobs : int, optional
         Number of threads, as in joblib. The result does not depend on it.
 

@@ -22,7 +22,7 @@ from tanlearn.parameters.hierarchical import dense_if_small, log_class_prior
 
 __all__ = ["HierarchicalDirichlet"]
 
-#: Limits of concentrations: below, smoothing has no effect; above, only the next higher level counts.
+#: Limits of concentrations: below, smoothing has no effect; above, only the estimate with one parent less counts.
 _SMALLEST, _LARGEST = 1e-3, 1e4
 
 

@@ -140,8 +140,9 @@ class StochasticGradient(BaseEstimator):
         Raises
         ------
         ValueError
-            If missing values cannot be marginalized, because the parents form a cycle or connect too many features; or
-            if the parents form a cycle and ``parent_dropout`` is not 0.
+            If missing values cannot be marginalized, because the parents form a cycle or a row would take more than 1e9
+            operations (or ``TANLEARN_MAX_ROW_OPERATIONS``). Also if the parents form a cycle and ``parent_dropout`` is
+            not 0.
         FloatingPointError
             If training diverges.
         """

@@ -167,11 +167,11 @@ def test_new_categories_of_later_chunks_are_named_with_their_columns():
     assert messages_of_new({"x": ["a", "b", None], "y": [None, "b", "b"]}) == []
     (message,) = messages_of_new({"x": ["a", "c", None], "y": ["a", "b", None], "z": ["d", None, "a"]})
     assert message.startswith("2 column(s) contain categories that were not seen when the encoder was fitted")
-    assert "missing: X column 'x', X column 'z'. Begin with more rows" in message
+    assert "missing: X column 'x', X column 'z'. Start with more rows" in message
     for n, more in ((10, ""), (12, ", and 2 more")):
         (message,) = messages_of_new({f"x{j}": ["a", "c"] for j in range(n)})
         assert message.startswith(f"{n} column(s)")
-        assert f"X column 'x9'{more}. Begin" in message
+        assert f"X column 'x9'{more}. Start" in message
 
 
 @pytest.mark.parametrize("n_rows", [9, 10, 30])

@@ -112,7 +112,7 @@ def test_training_rows_with_categories_that_the_first_chunk_lacks_are_reported(l
             learn()
         texts = [str(warning.message) for warning in caught]
         assert len(texts) == (named is not None)
-        assert named is None or f"count as missing: {named}. Begin with more rows" in texts[0]
+        assert named is None or f"count as missing: {named}. Start with more rows" in texts[0]
     # The words are those of every chunk, so that Python shows them once. A row of weight 0 is no row.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
