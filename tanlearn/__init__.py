@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if not (name.startswith("__") and name != "__all__"):  # Python looks up other dunder names in any module
         public = import_module("tanlearn._public")
-        if hasattr(public, name):
+        if name in ("__all__", *public.__all__):
             return globals().setdefault(name, getattr(public, name))
-        if find_spec(f"tanlearn.{name}") is not None:
+        if name.isidentifier() and find_spec(f"tanlearn.{name}") is not None:
             return import_module(f"tanlearn.{name}")
     raise AttributeError(f"module 'tanlearn' has no attribute {name!r}")
 

@@ -103,8 +103,9 @@ class Batches:
         self._columns = None if columns is None else list(columns)
         self._batch_rows = batch_rows
         self._part = part
-        self._texts = texts
-        self._files: dict[Path, FileSource] = {}  # files of text among the source, once they were opened
+        self._texts = set(texts)
+        self._kinds: dict[str, str] = {}  # of the columns of all files of text
+        self._files: dict[Any, FileSource] = {}  # files of text among the source, once they were opened
         self._is_begun = False
         # Set by the first pass; later passes must match.
         self.same = SameColumns()  # consistency checks across batches
@@ -117,9 +118,9 @@ class Batches:
 
     @property
     def notation(self) -> Notation | None:
-        """The notation that the source states, if it is a file whose notation is not the default."""
-        stated = self._source.notation if isinstance(self._source, TableFile) else Notation()
-        return None if stated == Notation() else stated
+        """The notation of the files, after a pass; None if it is the default, or not the same in all files."""
+        stated = {file.table.notation for file in self._files.values()}
+        return stated.pop() if len(stated) == 1 and stated != {Notation()} else None
 
     def read(self, work: Callable[[Batches], T]) -> T:
         """Return the result of a function of the batches.
@@ -132,6 +133,10 @@ class Batches:
                 return work(self)
             except MixedColumnsError as error:
                 warn(f"{error}: all values count as text.")
+                if self._texts.issuperset(error.names):
+                    raise
+                self._texts.update(error.names)
+                self._files.clear()
                 self.same = SameColumns()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -142,6 +147,7 @@ class Batches:
 
     def _read(self) -> Iterator[Batch]:
         """Yield the batches of one pass over the source."""
+        self._kinds.clear()
         first, total, is_weighted = 0, 0, False
         for number, piece in enumerate(self._pieces()):
             name, place = f"batch {number}", f"batch {number}, whose row 0 is row {first:,} of the source"
@@ -222,14 +228,17 @@ class Batches:
             source = open_table(source)
         if not isinstance(source, TableFile):
             return None
-        if source.path not in self._files:
+        key = source.path, source.format, source.separator, source.encoding, source.layout, source.notation
+        if key not in self._files:
             chosen = self._choose(list(source.columns))
             n_others = 0 if self._weight is None else 1
             features, others = chosen[: -1 - n_others], chosen[len(chosen) - n_others :]
             size = rows_per_piece(chosen, self._batch_rows)
-            texts = [name for name in self._texts if name in features]
-            self._files[source.path] = FileSource(source, features, self._target, size, others=others, texts=texts)
-        return self._files[source.path]
+            texts = [name for name in self._texts if name in chosen]
+            self._files[key] = FileSource(
+                source, features, self._target, size, others=others, texts=texts, kinds=self._kinds
+            )
+        return self._files[key]
 
     def _choose(self, names: list[Any]) -> list[Any]:
         """Return the columns to read: features, then target, then weight."""

@@ -54,6 +54,7 @@ class FileSource:
         others: Sequence[str] = (),
         texts: Collection[str] = (),
         prepare: Callable[[Any, Any], Any] | None = None,
+        kinds: dict[str, str] | None = None,
     ) -> None:
         self.table = table
         self.columns, self.target, self.others = list(columns), target, list(others)
@@ -65,11 +66,14 @@ class FileSource:
         # Converts the features of a batch, with the number of its first row (from 1) or of each row, to the kinds of a
         # fitted encoder. By default, kinds are determined from the file.
         self._prepare = prepare
+        self._kinds = kinds  # kinds of the columns in the files read before, if this is one of several files
 
     def __iter__(self) -> Iterator[Any]:
         wanted = [*self.columns, self.target, *self.others]
-        kinds: dict[str, str] = {}
+        kinds = {} if self._kinds is None else self._kinds
         mixed: set[str] = set()
+        large: set[str] = set()  # columns with integers that would be rounded if values are missing ...
+        incomplete: set[str] = set()  # ... and columns with missing values
         dropped: list[int] = []
         n_samples = n_without = 0
         for frame in self.table.chunks(self._n_rows, wanted, texts=self.texts, target=self.target, dropped=dropped):
@@ -82,12 +86,16 @@ class FileSource:
             if self._prepare is None:
                 frame, dates = dates_as_days(frame, [name for name in self.columns if name not in self.texts])
                 found |= {name: "date" if name in dates else _kind(frame[name].dropna()) for name in self.columns}
+                if self.table.is_text:
+                    large.update(name for name in self.columns if _has_large_integers(frame[name]))
+                    incomplete.update(name for name in self.columns if frame[name].hasnans)
             for name, kind in found.items():
                 if kind is not None and kinds.setdefault(name, kind) != kind:
                     mixed.add(name)
             n_samples, n_without = n_samples + len(frame), n_without + n_missing
             if not mixed:
                 yield frame
+        mixed |= (large & incomplete) - self.texts  # numbers of other digits would become equal
         if mixed:  # all mixed columns are reported together, so that the file is read again only once
             is_new = mixed - self.texts
             self.texts |= mixed
@@ -105,6 +113,8 @@ def read_classified(table: TableFile, columns: Sequence[str], target: str) -> tu
     """
     dropped: list[int] = []
     frame = table.read([*columns, target], target=target, dropped=dropped)
+    if rounded := _rounded(table, frame[list(columns)]):
+        frame = table.read([*columns, target], target=target, dropped=[], texts=rounded)
     frame, n_missing = with_class(frame, target, table.name)
     X, dates = dates_as_days(frame.drop(columns=target))
     return X, frame[target].to_numpy(), n_missing + len(dropped), dates
@@ -115,7 +125,8 @@ def read_table(
 ) -> Any:
     r"""Read a table in a file as ``fit_batches`` and the command line read it.
 
-    Spaces around fields are ignored, digits with leading zeros are strings, and dates are days since 1970.
+    Spaces around fields are ignored, digits with leading zeros are strings, and dates are days since 1970. Of Parquet and
+    Feather files, this holds for the command line only: ``fit_batches`` of a path takes their values as they are.
 
     Parameters
     ----------
@@ -154,14 +165,18 @@ def read_table(
     >>> frame.to_dict("list")
     {'zip': ['08010', '01020'], 'since': [19844.0, 19479.0], 'buys': ['yes', 'no']}
     """
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
     table = open_table(path, **options)
     for name in [*([] if target is None else [target]), *(columns or ())]:
         if name not in table.columns:
             known = ", ".join(map(str, table.columns))
             raise ValueError(f"{table.name}: there is no column {name!r}. The columns are: {known}.")
     if target is None:
-        frame, _ = dates_as_days(table.read(columns))
-        return frame
+        frame = table.read(columns)
+        if rounded := _rounded(table, frame):
+            frame = table.read(columns, texts=rounded)
+        return dates_as_days(frame)[0]
     features = [name for name in (table.columns if columns is None else columns) if name != target]
     X, y, n_missing, _ = read_classified(table, features, target)
     warn_of_rows_without_class(table.name, target, n_missing, len(y))
@@ -196,6 +211,26 @@ def with_class(frame: Any, target: str, name: str) -> tuple[Any, int]:
     elif y.dtype.kind == "O" and any(isinstance(label, bytes) for label in frame[target].unique()):
         raise ValueError(f"{name}: the target {target!r} holds bytes. Decode them to strings.")
     return frame.assign(**{target: y}), n_missing
+
+
+def _has_large_integers(series: Any) -> bool:
+    """Return whether a column holds integers of 64 bits that floats round, as pandas does if values are missing."""
+    if series.dtype.kind not in "iuf" or not len(values := series.dropna()):
+        return False
+    low, high = float(values.min()), float(values.max())
+    is_large = max(-low, high) >= LARGEST_EXACT and max(-low, high) < 2.0**64
+    return is_large and bool((values % 1 == 0).all())
+
+
+def _rounded(table: TableFile, frame: Any) -> list[str]:
+    """Return the columns of a text file whose integers were rounded because of missing values; warn of them."""
+    found = [name for name in frame.columns if frame[name].hasnans and _has_large_integers(frame[name])]
+    found = found if table.is_text else []
+    if found:
+        names = ", ".join(map(repr, found))
+        reason = "large integers would be rounded because values are missing in"
+        warn(f"{table.name}: {reason} {names}: all values count as text.")
+    return found
 
 
 def _kind(present: Any) -> str | None:

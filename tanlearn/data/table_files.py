@@ -19,6 +19,7 @@ from tanlearn._typing import AnyArray
 from tanlearn.data.notation import Notation
 from tanlearn.data.text_files import (
     DAMAGED,
+    MISSING,
     CheckedRows,
     Layout,
     find_separator,
@@ -155,6 +156,7 @@ class TableFile:
             required = None if target is None else self.columns.index(target)
             rows = CheckedRows(file, self.separator, self.notation.missing, self.layout, required)
             rows.dropped = dropped
+            marks = MISSING.union(self.notation.missing)
             try:
                 with pd.read_csv(
                     rows,
@@ -176,7 +178,11 @@ class TableFile:
                         if dropped:  # shift the index by the number of rows left out before each row
                             shifts = np.array(dropped) - np.arange(len(dropped))
                             piece.index += np.searchsorted(shifts, piece.index, side="right")
-                        yield piece.assign(**{name: unmarked(piece[name]) for name in codes})
+                        piece = piece.assign(**{name: unmarked(piece[name]) for name in codes})
+                        # pandas keeps missing marks as text beside integers of more than 64 bits.
+                        strings = [name for name in piece.columns if piece[name].dtype.kind in "OU"]
+                        kept = {name: piece[name].isin(marks) for name in strings}
+                        yield piece.assign(**{name: piece[name].mask(own) for name, own in kept.items() if own.any()})
                         piece = reader.read(n_rows) if n_rows is not None else ()
             except (pd.errors.EmptyDataError, StopIteration):
                 return
@@ -277,6 +283,11 @@ def open_table(
     >>> tanlearn.NaiveBayesClassifier().fit_batches(fruit, "kind").classes_.tolist()
     ['pear', 'plum']
     """
+    for option, strings in (("missing", missing), ("symbols", symbols)):
+        if isinstance(strings, str):
+            raise TypeError(f"{option} must be a list of strings, got {strings!r}. Put it in brackets: [{strings!r}].")
+    if separator is not None and len(separator) != 1:
+        raise ValueError(f"the separator must be one character, got {separator!r}.")
     Notation(decimal, thousands, tuple(symbols), dates, tuple(missing)).check()
     path = Path(path)
     name = str(path) if name is None else name

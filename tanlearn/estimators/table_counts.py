@@ -257,6 +257,8 @@ class TableCounts:
                 )
             columns = None if target is None or own.names is None else own.names.tolist()
         texts = [] if own is None else own._string_columns()
+        if own is not None and target is not None and own.classes.dtype.kind in "OU":
+            texts.append(target)
         batches = open_batches(
             source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows, texts=texts
         )

@@ -18,7 +18,7 @@ from tanlearn.kernels import bits as bit_kernels
 from tanlearn.kernels import counts as kernels
 from tanlearn.kernels._backends import backend_of
 from tanlearn.kernels.mathematics import nats, unit_scale
-from tanlearn.network.counts_base import Counts
+from tanlearn.network.counts_base import Counts, check_differences
 from tanlearn.network.packing import WORDS_A_SAMPLE, are_packed, number_bits, worth_threads
 from tanlearn.network.table_layout import TableLayout
 
@@ -211,13 +211,9 @@ class CountState(Counts):
             unchanged then.
         """
         self._check_schema(other._schema())
-        self._cast(np.result_type(self.dtype, other.dtype))
-        if self.dtype.kind == "i" and ((self._cells < other._cells).any() or (self._pairs < other._pairs).any()):
-            raise ValueError(
-                "subtract would leave negative counts: the other state contains rows that this one does not."
-            )
-        self._cells -= other._cells
-        self._pairs -= other._pairs
+        cells, pairs = self._cells - other._cells, self._pairs - other._pairs
+        check_differences([cells, pairs], float(self.class_counts.sum()))
+        self._cells, self._pairs = np.maximum(cells, 0), np.maximum(pairs, 0)
         return self
 
     def conditional_mutual_information(self, *, n_jobs: int | None = None) -> FloatArray:
@@ -335,7 +331,7 @@ class CountState(Counts):
         cells, pairs = fields(state, "cells", "pairs")
         _check_counts(np.asarray(n_states), np.asarray(n_classes), cells, pairs)
         counts = cls(n_states, int(n_classes))
-        counts._cells, counts._pairs = cells, pairs
+        counts._cells, counts._pairs = cells.copy(), pairs.copy()  # merge and update change them in place
         return counts
 
     def arrays(self) -> dict[str, AnyArray]:

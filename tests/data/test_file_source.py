@@ -99,3 +99,83 @@ def test_notation_of_an_open_file_is_kept_by_the_model(tmp_path):
     np.testing.assert_array_equal(model.predict_proba(frame[["kg"]]), other.predict_proba(frame[["kg"]]))
     assert model._notation == table.notation
     assert not hasattr(model.fit(frame[["kg"]], frame["kind"]), "_notation")
+
+
+def test_a_function_that_opens_another_file_each_time_is_read_again_once(tmp_path):
+    paths = iter(range(100))
+
+    def fresh():
+        path = tmp_path / f"{next(paths)}.csv"
+        path.write_text("a,y\n1,p\n2,q\nx,p\n3,q\n")
+        return path
+
+    with pytest.warns(UserWarning, match="mixed in 'a'"):
+        model = tanlearn.NaiveBayesClassifier().fit_batches(fresh, "y", batch_rows=2)
+    assert model.encoder_.categories_[0].tolist() == ["1", "2", "3", "x"]
+    assert next(paths) == 3
+
+
+def test_files_of_one_source_have_the_kinds_of_all(tmp_path):
+    texts = {
+        "d1": "a,y\n2024-01-01,p\n2024-01-02,q\n",
+        "d2": "a,y\n20240103,p\n20240104,q\n",
+        "c1": "a,y\n01,1\n02,2\n",
+        "c2": "a,y\n10,01\n11,2\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    for names, categories, classes in (
+        (("d1", "d2"), ["2024-01-01", "2024-01-02", "20240103", "20240104"], ["p", "q"]),
+        (("c1", "c2"), ["01", "02", "10", "11"], ["01", "1", "2"]),
+    ):
+        with pytest.warns(UserWarning, match="are mixed in"):
+            model = tanlearn.NaiveBayesClassifier().fit_batches([tmp_path / f"{name}.csv" for name in names], "y")
+        assert model.encoder_.categories_[0].tolist() == categories
+        assert model.classes_.tolist() == classes
+
+
+def test_one_file_may_be_opened_in_several_notations(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n1,p\n2,q\n?,p\n3,q\n")
+    marked, plain = tanlearn.open_table(tmp_path / "t.csv", missing=["?"]), tanlearn.open_table(tmp_path / "t.csv")
+    for source in ([marked, plain], [plain, marked]):
+        with pytest.warns(UserWarning, match="are mixed in 'a'"):
+            model = tanlearn.NaiveBayesClassifier().fit_batches(source, "y")
+        assert model.encoder_.categories_[0].tolist() == ["1", "2", "3", "?"]
+        assert model.counts_.cells[2:].reshape(4, 2).tolist() == [[2, 0], [0, 2], [0, 2], [1, 0]]
+        assert not hasattr(model, "_notation")
+    assert tanlearn.NaiveBayesClassifier().fit_batches([marked], "y")._notation == marked.notation
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_large_integers_beside_missing_values_are_not_rounded(tmp_path, size):
+    (tmp_path / "t.csv").write_text("a,y\n9007199254740993,p\n9007199254740992,q\n,p\n9007199254740993,q\n")
+    with pytest.warns(UserWarning, match="'a'.* all values count as text"):
+        model = tanlearn.NaiveBayesClassifier().fit_batches(tmp_path / "t.csv", "y", batch_rows=size)
+    assert model.encoder_.categories_[0].tolist() == ["9007199254740992", "9007199254740993"]
+    assert model.counts_.cells.tolist() == [2, 2, 0, 1, 1, 1]
+    with pytest.warns(UserWarning, match="rounded because values are missing in 'a': all values count as text"):
+        frame = read_table(tmp_path / "t.csv", target="y")
+    assert frame["a"].tolist()[:2] == ["9007199254740993", "9007199254740992"]
+
+
+def test_missing_marks_beside_integers_of_more_than_64_bits_are_missing(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n12345678901234567890,p\n-1,q\nNA,p\n,q\n12345678901234567891,q\n")
+    frame = read_table(tmp_path / "t.csv")
+    assert frame["a"].isna().tolist() == [False, False, True, True, False]
+
+
+def test_lists_are_not_strings(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,y\n9,u,p\n-9,v,q\n")
+    for options in ({"missing": "-9"}, {"symbols": "kg"}, {"columns": "ab"}):
+        with pytest.raises(TypeError, match=r"must be a list of .*Put it in brackets"):
+            read_table(tmp_path / "t.csv", **options)
+    with pytest.raises(ValueError, match="the separator must be one character"):
+        read_table(tmp_path / "t.csv", separator="||")
+
+
+def test_counts_like_others_read_classes_as_these_do(tmp_path):
+    (tmp_path / "all.csv").write_text("a,y\nu,01\nv,2\n")
+    (tmp_path / "part.csv").write_text("a,y\nu,2\nu,2\n")
+    counts = tanlearn.TableCounts.of_source(tmp_path / "all.csv", "y")
+    part = tanlearn.TableCounts.of_source(tmp_path / "part.csv", "y", like=counts)
+    assert part.counts.class_counts.tolist() == [0, 2]

@@ -329,3 +329,22 @@ def test_states_of_other_values_or_pairs_differ():
     counted, only_pairs = state(random_data(0)), state(random_data(0))
     only_pairs.pair(1, 0)[0, 0, 0] += 1
     assert counted != only_pairs
+
+
+def test_more_weight_than_there_is_cannot_be_subtracted():
+    data = EncodedData.from_codes([[0], [1]], [0, 1], sample_weight=[1.5, 1.0])
+    heavy = EncodedData.from_codes([[0], [1]], [0, 1], sample_weight=[5.5, 1.0])
+    counts, more = (CountState(data.n_states, 2).update(one) for one in (data, heavy))
+    before = counts.cells.copy()
+    with pytest.raises(ValueError, match="subtract would leave negative counts"):
+        counts.subtract(more)
+    assert (counts.cells == before).all()
+
+
+def test_restored_counts_share_nothing_with_what_they_were_restored_from():
+    data = EncodedData.from_codes([[0], [1]], [0, 1])
+    counts = CountState(data.n_states, 2).update(data)
+    restored = CountState.from_state(counts.state(), counts.n_states, counts.n_classes)
+    restored.merge(counts)
+    assert counts.class_counts.tolist() == [1, 1]
+    assert restored.class_counts.tolist() == [2, 2]
