@@ -125,8 +125,8 @@ def read_table(
 ) -> Any:
     r"""Read a table in a file as ``fit_batches`` and the command line read it.
 
-    Spaces around fields are ignored, digits with leading zeros are strings, and dates are days since 1970. Of Parquet and
-    Feather files, this holds for the command line only: ``fit_batches`` of a path takes their values as they are.
+    Spaces around fields are ignored, digits with leading zeros are strings, and dates are days since 1970. For Parquet
+    and Feather files, only the command line does the same: ``fit_batches`` of a path reads their values unchanged.
 
     Parameters
     ----------
