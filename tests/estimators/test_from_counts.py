@@ -5,12 +5,14 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import InvalidParameterError
 
 from tanlearn import (
     BayesForestClassifier,
     BayesNetClassifier,
     ConjugateGradient,
     CountState,
+    EncodedData,
     HierarchicalDirichlet,
     HierarchicalSmoothing,
     MaximumLikelihood,
@@ -29,6 +31,7 @@ from tanlearn.baselines import (
 )
 from tanlearn.baselines.row_counts import RowCounts
 from tanlearn.data.border import encode_training
+from tanlearn.estimators.partial_fit import forest_counts
 from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.table_layout import TableLayout
@@ -280,3 +283,28 @@ def test_classes_without_rows():
 )
 def test_learners_that_need_rows_have_no_from_counts(model):
     assert not hasattr(model, "from_counts")
+
+
+def test_attributes_of_an_earlier_fit_are_gone():
+    X = pd.DataFrame({"town": ["a", "b", "b", "a"]})
+    y = ["no", "yes", "yes", "no"]
+    model = NaiveBayesClassifier().fit(X, y)
+    assert model.feature_names_in_.tolist() == ["town"]
+    model.from_counts(TableCounts.of_source([(X.to_numpy(), y)]))  # of columns without names
+    assert not hasattr(model, "feature_names_in_")
+    assert model.predict([["a"], ["b"]]).tolist() == ["no", "yes"]
+
+
+def test_wrong_parameters_are_refused_before_anything_is_learned():
+    counts = TableCounts.of_source([([["a"], ["b"]], ["no", "yes"])])
+    model = NaiveBayesClassifier(device="tpu")
+    with pytest.raises(InvalidParameterError, match="'device' parameter of NaiveBayesClassifier"):
+        model.from_counts(counts)
+    assert not hasattr(model, "counts_")
+
+
+def test_a_second_parent_that_is_the_first_column_needs_more_than_pairs():
+    data = EncodedData.from_codes([[0, 1, 1], [1, 0, 1], [1, 1, 0]], [0, 1, 1])
+    counts = CountState(data.n_states, 2).update(data)
+    with pytest.raises(ValueError, match="features with several augmenting parents need counts of three values"):
+        forest_counts(counts, Structure([[-1, -1], [0, -1], [1, 0]]))
