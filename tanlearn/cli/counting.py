@@ -80,6 +80,8 @@ def counts(
     with plain_errors(), parallel_config("threading", n_jobs=jobs):
         check_output(output, table, like)
         _check_options(table, like, summary, single, drop, text)
+        if like is not None and kind_of_file(like, MODEL) is MODEL:
+            reading = reading.as_fitted(ModelFile(like).notation)
         with reading.open(table) as file:
             started = time.perf_counter()
             if summary:

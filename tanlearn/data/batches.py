@@ -83,6 +83,7 @@ class Batches:
         batch_rows: int | None,
         part: int | None,
         texts: Collection[Any] = (),
+        notation: Notation | None = None,
     ) -> None:
         if batch_rows is not None and (not isinstance(batch_rows, int | np.integer) or batch_rows < 1):
             raise ValueError(f"batch_rows must be an integer of at least 1, got {batch_rows!r}.")
@@ -104,6 +105,7 @@ class Batches:
         self._batch_rows = batch_rows
         self._part = part
         self._texts = set(texts)
+        self._notation = Notation() if notation is None else notation
         self._kinds: dict[str, str] = {}  # of the columns of all files of text
         self._files: dict[Any, FileSource] = {}  # files of text among the source, once they were opened
         self._is_begun = False
@@ -225,7 +227,7 @@ class Batches:
         if isinstance(source, str | Path):
             if not Path(source).is_file() or format_of(Path(source)) not in ("csv", "tsv"):
                 return None
-            source = open_table(source)
+            source = open_table(source, **self._notation._asdict())
         if not isinstance(source, TableFile):
             return None
         key = source.path, source.format, source.separator, source.encoding, source.layout, source.notation
@@ -317,6 +319,7 @@ def open_batches(
     batch_rows: int | None = None,
     part: int | None = None,
     texts: Collection[Any] = (),
+    notation: Notation | None = None,
 ) -> Batches:
     """Wrap a source of rows as batches of features, classes and weights; nothing is read until iteration.
 
@@ -334,9 +337,10 @@ def open_batches(
     ``target``, ``weight`` and ``columns`` name columns of a table; ``columns=None`` means all others. ``batch_rows`` is
     the largest number of rows per batch; by default, the power of two from 1,024 to 131,072 that gives about four
     million values. ``part`` numbers a source that is one partition of a larger one; a partition may have no rows and no
-    weight. ``texts`` are columns of text files that are read as strings in any case.
+    weight. ``texts`` are columns of text files that are read as strings in any case, ``notation`` is
+    that of files given by their paths.
 
     Values are converted batch by batch as by :func:`tanlearn.data.columns.read_columns`. Arrow dictionaries declare
     categories, like pandas ``category`` and polars ``Enum``.
     """
-    return Batches(source, target, weight, columns, batch_rows, part, texts)
+    return Batches(source, target, weight, columns, batch_rows, part, texts, notation)

@@ -259,8 +259,15 @@ class TableCounts:
         texts = [] if own is None else own._string_columns()
         if own is not None and target is not None and own.classes.dtype.kind in "OU":
             texts.append(target)
+        notation = getattr(like, "_notation", None)  # that in which a classifier was fitted
         batches = open_batches(
-            source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows, texts=texts
+            source,
+            target,
+            weight=sample_weight,
+            columns=columns,
+            batch_rows=batch_rows,
+            texts=texts,
+            notation=notation,
         )
         if own is None:
             own = cls.of_summary(

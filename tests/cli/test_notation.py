@@ -95,3 +95,32 @@ def test_unknown_notations_in_files_are_refused(change, message):
     assert Notation.from_state(state) == Notation(thousands=",")
     with pytest.raises(ValueError, match=message):
         Notation.from_state(state | change)
+
+
+def test_counts_like_a_model_are_read_in_its_notation(run, tmp_path):
+    rows = "".join(f"{i}.500;{'late' if i < 20 else 'early'}\n" for i in range(1, 40))
+    (tmp_path / "t.csv").write_text(f"price;y\n{rows}")
+    done = run(
+        "fit",
+        tmp_path / "t.csv",
+        "-t",
+        "y",
+        "-o",
+        tmp_path / "m.tan",
+        "-l",
+        "nb ml",
+        "--thousands",
+        ".",
+        "--decimal",
+        ",",
+    )
+    assert done.exit_code == 0, done.output
+    model = tanlearn.load(tmp_path / "m.tan")
+    assert model.encoder_.value_ranges_[0] == (1500.0, 39500.0)
+    done = run("counts", tmp_path / "t.csv", "-t", "y", "--like", tmp_path / "m.tan", "-o", tmp_path / "t.counts")
+    assert done.exit_code == 0, done.output
+    assert "read with the options of fit" in done.stderr
+    found = tanlearn.TableCounts.load(tmp_path / "t.counts")
+    assert found.counts.feature(0).sum(axis=0).tolist() == [20, 19]
+    assert found.counts.feature(0).tolist() == [[0, 19], [20, 0]]
+    assert tanlearn.TableCounts.of_source(tmp_path / "t.csv", "y", like=model).counts == found.counts
