@@ -12,6 +12,7 @@ import numpy as np
 from tanlearn._memory import check_memory
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn._warnings import warn
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.stored_values import DAMAGE, fields, read_arrays, read_format
 from tanlearn.kernels import bits as bit_kernels
@@ -333,6 +334,33 @@ class CountState(Counts):
         counts = cls(n_states, int(n_classes))
         counts._cells, counts._pairs = cells.copy(), pairs.copy()  # merge and update change them in place
         return counts
+
+    @classmethod
+    def restore(cls, n_states: Any, n_classes: int, cells: AnyArray, pairs: AnyArray) -> CountState:
+        """Deprecated: use :meth:`from_state`.
+
+        Parameters
+        ----------
+        n_states : array-like of shape (n_features,), int
+            Number of values of each feature.
+        n_classes : int
+            Number of classes.
+        cells : ndarray of shape (n_cells,)
+            Counts as in :attr:`cells`.
+        pairs : ndarray of shape (n_pair_cells,)
+            Counts as in :attr:`pairs`.
+
+        Returns
+        -------
+        CountState
+
+        Warns
+        -----
+        FutureWarning
+            Always: the method goes in version 0.4.
+        """
+        warn("CountState.restore goes in version 0.4: use CountState.from_state.", FutureWarning)
+        return cls.from_state({"cells": cells, "pairs": pairs}, n_states, n_classes)
 
     def arrays(self) -> dict[str, AnyArray]:
         """Return all counts, as arrays by name.

@@ -348,3 +348,10 @@ def test_restored_counts_share_nothing_with_what_they_were_restored_from():
     restored.merge(counts)
     assert counts.class_counts.tolist() == [1, 1]
     assert restored.class_counts.tolist() == [2, 2]
+
+
+def test_restore_is_deprecated():
+    data = EncodedData.from_codes([[0], [1]], [0, 1])
+    counts = CountState(data.n_states, 2).update(data)
+    with pytest.warns(FutureWarning, match=r"goes in version 0\.4: use CountState\.from_state"):
+        assert CountState.restore(counts.n_states, 2, counts.cells, counts.pairs) == counts
