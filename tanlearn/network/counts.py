@@ -337,7 +337,7 @@ class CountState(Counts):
 
     @classmethod
     def restore(cls, n_states: Any, n_classes: int, cells: AnyArray, pairs: AnyArray) -> CountState:
-        """Deprecated: use :meth:`from_state`.
+        """Restore counts from arrays; deprecated, use :meth:`from_state`.
 
         Parameters
         ----------
