@@ -150,6 +150,8 @@ def read_table(
         If the file does not exist.
     ValueError
         If the file is malformed, or a named column is absent.
+    TypeError
+        If ``columns``, ``missing`` or ``symbols`` is a string in place of a list.
     ImportError
         If reading it needs a package that is not installed.
 

@@ -269,6 +269,8 @@ def open_table(
         If the file does not exist.
     ValueError
         If the file is empty, malformed, a spreadsheet, or has duplicate column names.
+    TypeError
+        If ``missing`` or ``symbols`` is a string in place of a list.
     ImportError
         If reading it needs a package that is not installed.
 

@@ -387,10 +387,10 @@ def chunk(estimator, X, y, **options):
 def test_a_first_chunk_of_one_class_is_refused_where_cut_points_need_classes():
     X = pd.DataFrame({f"c{j}": np.linspace(0, 1, 30) + j for j in range(5)}).assign(town="Graz", code=[0, 1] * 15)
     for n, shown in (
-        (1, "'c0'. Begin"),
-        (3, "'c0', X column 'c1', X column 'c2'. Begin"),
-        (4, "'c0', X column 'c1', X column 'c2' and 1 more. Begin"),
-        (5, "'c0', X column 'c1', X column 'c2' and 2 more. Begin"),
+        (1, "'c0'. Start with"),
+        (3, "'c0', X column 'c1', X column 'c2'. Start with"),
+        (4, "'c0', X column 'c1', X column 'c2' and 1 more. Start with"),
+        (5, "'c0', X column 'c1', X column 'c2' and 2 more. Start with"),
     ):
         table = X[[f"c{j}" for j in range(n)] + ["town", "code"]]
         for encoder in (None, TableEncoder(), TableEncoder(discretizer=MDLPDiscretizer())):
@@ -398,7 +398,9 @@ def test_a_first_chunk_of_one_class_is_refused_where_cut_points_need_classes():
             words = (
                 f"first chunk has 30 row(s) of one class only, 'yes', but .* depend on the classes: X column {shown}"
             )
-            with pytest.raises(ValueError, match=words.replace("(s)", r"\(s\)").replace(". Begin", r"\. Begin")):
+            with pytest.raises(
+                ValueError, match=words.replace("(s)", r"\(s\)").replace(". Start with", r"\. Start with")
+            ):
                 chunk(estimator, table, ["yes"] * 30)
             assert not hasattr(estimator, "encoder_")
     quantiles = TableEncoder(discretizer=QuantileDiscretizer())

@@ -263,7 +263,7 @@ def test_few_lines_cannot_stand_for_more_numbers_than_the_limit(parse):
         parse(text + "".join(chain))
     text += "".join(f"probability ({name}) {{ default {row}; }}" for name in names).replace("(v1)", "(v1 | v0)")
     wide = text.replace("variable class { type discrete [2] { 0 1 }; } probability (class) { table 1 0; }", "")
-    with pytest.raises(ValueError, match="repeated for each of the 1600 classes where 'v5' is no parent"):
+    with pytest.raises(ValueError, match="repeated for each of the 1600 classes where 'v5' is not a parent"):
         parse(wide, class_name="v5")
     few = "variable few { type discrete [10] { 0 1 2 3 4 5 6 7 8 9 }; }"
     few += "probability (few) { default 1 0 0 0 0 0 0 0 0 0; }"

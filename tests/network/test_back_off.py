@@ -173,7 +173,9 @@ def test_dense_tables_that_would_be_too_large_are_refused():
     assert isinstance(learnt, BackOffTables)
     assert np.isfinite(log_joint(learnt, structure, data.codes)).all()
     for call in (lambda: learnt.cells, lambda: learnt[5], lambda: learnt.probabilities(5)):
-        with pytest.raises(TableMemoryError, match="feature 5 given 0 and 1 and 2 and 3 and 4"):
+        with pytest.raises(
+            TableMemoryError, match="feature 5 given feature 0 and feature 1 and feature 2 and feature 3 and feature 4"
+        ):
             call()
     with pytest.raises(ValueError, match="device='cuda' has no kernels for CPTs that back off"):
         learnt.check_device("cuda")

@@ -129,7 +129,7 @@ def test_tables_are_dense_if_they_are_small_and_the_same(learner):
     )
     X, structure = np.tile(np.arange(300), (4, 1)).T.astype(str), Structure([[-1] * 3] * 3 + [[0, 1, 2]])
     wide = BayesNetClassifier(structure=structure, parameters=type(learner)(sparse=False))
-    with pytest.raises(TableMemoryError, match="feature 3 given 0 and 1 and 2"):
+    with pytest.raises(TableMemoryError, match="feature 3 given feature 0 and feature 1 and feature 2"):
         wide.fit(X, np.arange(300) % 2)
 
 
