@@ -18,6 +18,7 @@ from tanlearn import (
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
 from tanlearn.estimators.explained import compared
+from tanlearn.network.calibration import EvidenceCalibration
 
 RNG = np.random.default_rng(0)
 
@@ -163,6 +164,17 @@ def test_explained_odds_are_those_of_the_calibrated_probabilities(calibration):
         factor = (log_p[:, c] - log_p[:, 1]) / plain[..., c].sum(axis=1)
         np.testing.assert_allclose(odds[..., c], plain[..., c] * factor[:, np.newaxis], rtol=1e-9)
     np.testing.assert_allclose(model.explain(rows).sum(axis=1), model.predict_joint_log_proba(rows), rtol=1e-12)
+
+
+def test_explained_odds_have_the_shift_of_the_class_prior():
+    rows, y = load_iris(return_X_y=True)
+    model = NaiveBayesClassifier().fit(rows, y)
+    plain = model.explain(rows, against=1)
+    model.calibration_ = EvidenceCalibration(2.0, prior_shift=(0.5, -1.0, 0.25))
+    odds, log_p = model.explain(rows, against=1), model.predict_log_proba(rows)
+    np.testing.assert_allclose(odds.sum(axis=1), log_p - log_p[:, [1]], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(odds[:, :-1], plain[:, :-1] / 2, rtol=1e-12)
+    assert (odds[..., 1] == 0).all()
 
 
 def test_explained_odds_of_what_is_impossible_or_equal_are_no_nan():

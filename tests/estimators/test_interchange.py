@@ -19,6 +19,7 @@ from tanlearn import (
     write_bif,
     write_xmlbif,
 )
+from tanlearn.network.calibration import Calibration, EvidenceCalibration
 
 FORMATS = {"bif": (write_bif, read_bif), "bifxml": (write_xmlbif, read_xmlbif)}
 both_formats = pytest.mark.parametrize(("write", "read"), FORMATS.values(), ids=FORMATS)
@@ -205,3 +206,19 @@ def test_probabilities_that_no_double_holds_come_back(tmp_path, write, read):
     model.tables_ = Tables(model.tables_.layout, cells)
     write(model, tmp_path / "network")
     assert np.array_equal(read(tmp_path / "network").tables_.cells, cells)
+
+
+@both_formats
+@pytest.mark.parametrize(
+    "calibration",
+    [Calibration(3.0, 0.6, 2.0), EvidenceCalibration(2.0, prior_shift=(0.25, -0.5))],
+    ids=["joint", "evidence"],
+)
+def test_calibrations_come_back(tmp_path, write, read, calibration):
+    X, y = [["a", "u"], ["b", "v"], ["a", "v"], ["b", "u"]] * 5, ["n", "y", "y", "n"] * 5
+    model = NaiveBayesClassifier().fit(X, y)
+    model.calibration_ = calibration
+    write(model, tmp_path / "network")
+    found = read(tmp_path / "network")
+    assert found.calibration_ == calibration
+    np.testing.assert_array_equal(found.predict_proba(X), model.predict_proba(X))
