@@ -134,9 +134,9 @@ class Batches:
             try:
                 return work(self)
             except MixedColumnsError as error:
-                warn(f"{error}: all values count as text.")
                 if self._texts.issuperset(error.names):
                     raise
+                warn(f"{error}: all values count as text.")
                 self._texts.update(error.names)
                 self._files.clear()
                 self.same = SameColumns()

@@ -27,15 +27,16 @@ __all__ = [
 ]
 
 
+_MIXED = "text and other values are mixed in"
+_ROUNDED = "large integers would be rounded because values are missing in"
+
+
 class MixedColumnsError(ValueError):
-    """Columns with text in some rows of a file and numbers, dates or booleans in others.
+    """Columns of a file that can only be read as text, for a reason; the file can be read again with them as text."""
 
-    The file can be read again with these columns as text.
-    """
-
-    def __init__(self, file: str, names: Collection[str]) -> None:
+    def __init__(self, file: str, names: Collection[str], reason: str = _MIXED) -> None:
         self.names = sorted(names)
-        super().__init__(f"{file}: text and other values are mixed in {', '.join(map(repr, self.names))}")
+        super().__init__(f"{file}: {reason} {', '.join(map(repr, self.names))}")
 
 
 class FileSource:
@@ -95,13 +96,15 @@ class FileSource:
             n_samples, n_without = n_samples + len(frame), n_without + n_missing
             if not mixed:
                 yield frame
-        mixed |= (large & incomplete) - self.texts  # numbers of other digits would become equal
         if mixed:  # all mixed columns are reported together, so that the file is read again only once
             is_new = mixed - self.texts
             self.texts |= mixed
             if is_new:
                 raise MixedColumnsError(self.table.name, mixed)
             raise ValueError(f"{self.table.name}: {min(mixed)!r} holds values of several types. Convert them.")
+        if rounded := (large & incomplete) - self.texts:  # numbers of different digits would become equal
+            self.texts |= rounded
+            raise MixedColumnsError(self.table.name, rounded, _ROUNDED)
         self.n_samples, self.n_without_class = n_samples, n_without + len(dropped)
         self.dates = [name for name in self.columns if kinds.get(name) == "date"]
 
@@ -229,9 +232,7 @@ def _rounded(table: TableFile, frame: Any) -> list[str]:
     found = [name for name in frame.columns if frame[name].hasnans and _has_large_integers(frame[name])]
     found = found if table.is_text else []
     if found:
-        names = ", ".join(map(repr, found))
-        reason = "large integers would be rounded because values are missing in"
-        warn(f"{table.name}: {reason} {names}: all values count as text.")
+        warn(f"{MixedColumnsError(table.name, found, _ROUNDED)}: all values count as text.")
     return found
 
 
