@@ -51,7 +51,10 @@ class ChunkSource:
         return self._file.n_samples
 
     def read(self, work: Callable[[ChunkSource], T]) -> T:
-        """Return the result of a function of the rows, which starts again if columns turn out to be mixed."""
+        """Return the result of a function of a single pass, which starts again if columns turn out to be mixed.
+
+        Functions that read the rows more often start again by themselves.
+        """
         while True:
             try:
                 return work(self)
@@ -99,7 +102,7 @@ def learn_by_chunks(
 ) -> int:
     """Fit an estimator to a file in chunks, and return the number of rows."""
     source = ChunkSource(table, target, names, n_rows, draw)
-    source.read(estimator.fit_batches)
+    estimator.fit_batches(source)
     note_texts(names, estimator.encoder_)
     return source.n_samples
 

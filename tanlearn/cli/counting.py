@@ -155,7 +155,7 @@ def _summarize(
     names = feature_columns(file, target, drop)
     with progress_bar(f"summarizing {file.name}") as draw:
         source = ChunkSource(file, str(target), names, n_rows, draw, texts=named_columns(text, file), is_part=True)
-        found = source.read(lambda rows: BatchSource(open_batches(rows)).summarize(exact=False))
+        found = BatchSource(open_batches(source)).summarize(exact=False)
     save_summary(found, names, output)
     return source.n_samples, len(names), found.classes_, "values"
 
@@ -171,7 +171,7 @@ def _count(
     if like is None:
         with progress_bar(title) as draw:
             source = ChunkSource(file, str(target), names, n_rows, draw, texts=named_columns(text, file))
-            found = source.read(lambda rows: TableCounts.of_source(rows, pairs=pairs))
+            found = TableCounts.of_source(source, pairs=pairs)
         note_texts(names, found.encoder)
         return source.n_samples, found
     template = _like(like, pairs)

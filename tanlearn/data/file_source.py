@@ -87,7 +87,7 @@ class FileSource:
             if self._prepare is None:
                 frame, dates = dates_as_days(frame, [name for name in self.columns if name not in self.texts])
                 found |= {name: "date" if name in dates else _kind(frame[name].dropna()) for name in self.columns}
-                if self.table.is_text:
+                if self.table.is_text and not self.n_samples:  # later passes read the same values
                     large.update(name for name in self.columns if _has_large_integers(frame[name]))
                     incomplete.update(name for name in self.columns if frame[name].hasnans)
             for name, kind in found.items():
@@ -115,9 +115,7 @@ def read_classified(table: TableFile, columns: Sequence[str], target: str) -> tu
     Rows without a class are left out of the features and the classes, shape (n_samples,).
     """
     dropped: list[int] = []
-    frame = table.read([*columns, target], target=target, dropped=dropped)
-    if rounded := _rounded(table, frame[list(columns)]):
-        frame = table.read([*columns, target], target=target, dropped=[], texts=rounded)
+    frame = _read_exactly(table, columns, target, dropped)
     frame, n_missing = with_class(frame, target, table.name)
     X, dates = dates_as_days(frame.drop(columns=target))
     return X, frame[target].to_numpy(), n_missing + len(dropped), dates
@@ -178,10 +176,7 @@ def read_table(
             known = ", ".join(map(str, table.columns))
             raise ValueError(f"{table.name}: there is no column {name!r}. The columns are: {known}.")
     if target is None:
-        frame = table.read(columns)
-        if rounded := _rounded(table, frame):
-            frame = table.read(columns, texts=rounded)
-        return dates_as_days(frame)[0]
+        return dates_as_days(_read_exactly(table, table.columns if columns is None else columns))[0]
     features = [name for name in (table.columns if columns is None else columns) if name != target]
     X, y, n_missing, _ = read_classified(table, features, target)
     warn_of_rows_without_class(table.name, target, n_missing, len(y))
@@ -227,13 +222,17 @@ def _has_large_integers(series: Any) -> bool:
     return is_large and bool((values % 1 == 0).all())
 
 
-def _rounded(table: TableFile, frame: Any) -> list[str]:
-    """Return the columns of a text file whose integers were rounded because of missing values; warn of them."""
-    found = [name for name in frame.columns if frame[name].hasnans and _has_large_integers(frame[name])]
-    found = found if table.is_text else []
-    if found:
-        warn(f"{MixedColumnsError(table.name, found, _ROUNDED)}: all values count as text.")
-    return found
+def _read_exactly(
+    table: TableFile, columns: Sequence[str], target: str | None = None, dropped: list[int] | None = None
+) -> Any:
+    """Read columns and target; read the file again with columns as text whose integers were rounded, and warn."""
+    wanted = [*columns, *([] if target is None else [target])]
+    frame = table.read(wanted, target=target, dropped=dropped)
+    rounded = [name for name in columns if frame[name].hasnans and _has_large_integers(frame[name])]
+    if not rounded or not table.is_text:
+        return frame
+    warn(f"{MixedColumnsError(table.name, rounded, _ROUNDED)}: all values count as text.")
+    return table.read(wanted, target=target, texts=rounded)
 
 
 def _kind(present: Any) -> str | None:
