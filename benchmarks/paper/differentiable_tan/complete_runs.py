@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from operator import itemgetter
+
+from benchmarks.shared.results import line_key
 
 from .cells import TEST_PART_ONLY
 
-#: What names a training; all else follows from it.
-key = itemgetter("cell", "settings", "seed", "epochs", "run", "fold", "part")
+key = line_key("cell", "settings", "seed", "epochs", "run", "fold", "part")
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.paper.shared.data import split
-from benchmarks.paper.shared.mnist import N_TRAIN, every_other, load_mnist
+from benchmarks.shared.data import split
+from benchmarks.shared.mnist import N_TRAIN, every_other, load_mnist
 from tanlearn import EncodedData, MDLPDiscretizer
 from tanlearn.data.datasets import load_npz
 

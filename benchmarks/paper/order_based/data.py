@@ -13,8 +13,8 @@ from functools import cached_property, partial
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from benchmarks.paper.shared.data import split, stream
-from benchmarks.paper.shared.mnist import N_TRAIN, every_other, load_mnist
+from benchmarks.shared.data import split, stream
+from benchmarks.shared.mnist import N_TRAIN, every_other, load_mnist
 from tanlearn import EncodedData, MDLPDiscretizer
 from tanlearn.data.datasets import load_npz
 from tanlearn.search.runs import Part

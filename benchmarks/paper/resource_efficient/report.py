@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, picture, write_sections
+from benchmarks.shared.reports import markdown_table, picture, write_sections
+from benchmarks.shared.versions import made_with
 from tanlearn.search.pareto import not_dominated
 
 NB, TAN, SUBSET, ORDER_FREE = "NB HYB", "TAN of Subset K=8", "TAN Subset K=8", "TAN Order-free K=8"

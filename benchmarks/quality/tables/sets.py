@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from benchmarks.paper.shared.mnist import N_TRAIN, block_means, load_mnist
+from benchmarks.shared.mnist import N_TRAIN, block_means, load_mnist
 from tanlearn import TableEncoder
 
 from ..defaults import halves
