@@ -12,9 +12,9 @@ from dataclasses import astuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
 
+from benchmarks.shared.data import load_table
 from benchmarks.shared.results import line_key
 from tanlearn import TableEncoder
 from tanlearn.data.datasets import load_npz
@@ -35,17 +35,6 @@ def sizes(folder):
         with np.load(path) as file:
             found[path.stem] = len(file["y"])
     return found
-
-
-def load_table(name, folder):
-    """Return the rows of a raw set, or of the bundled digits, and their classes."""
-    if name == "digits":
-        return load_digits(return_X_y=True)
-    with np.load(folder / "raw" / f"{name}.npz") as file:
-        X, y = file["X"].astype(float), file["y"]
-        if "missing" in file:
-            X[file["missing"]] = np.nan
-    return X, y
 
 
 def stratified_folds(X, y, seed):

@@ -1,4 +1,4 @@
-"""Command lines of long experiments: ``run`` continues where it stopped, ``report`` writes files, ``pack`` compresses."""
+"""Command lines of long experiments: ``run``, which continues where it stopped, ``report`` and ``pack``."""
 
 import argparse
 from contextlib import contextmanager

@@ -64,6 +64,11 @@ def append_all(results, calls, n_jobs, prefer=None):
         yield number, results.append(line)
 
 
+def pooled_error(lines):
+    """Return the wrong rows of several folds over their rows."""
+    return sum(line["error"] * line["rows"] for line in lines) / sum(line["rows"] for line in lines)
+
+
 def packed(path):
     """Return the path of the packed lines of a file of results."""
     return path.with_name(f"{path.name}.xz")

@@ -1,6 +1,5 @@
 """The benchmark of counting over partitions: rows, the model's arithmetic, what is left to do, and the report."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -15,11 +15,11 @@ import time
 from dataclasses import dataclass
 
 from benchmarks.shared.reports import markdown_table
-from benchmarks.shared.results import append_all, line_key
+from benchmarks.shared.results import append_all, line_key, pooled_error
 from tanlearn import IntegerBranchAndBound, Structure
 from tanlearn.search.runs import Part
 
-from .report import FLOAT, N_BITS, NB, ROUNDED, SUBSET, TAN, TRAINED, best_float, error_of_lines, figure_6, mean_error
+from .report import FLOAT, N_BITS, NB, ROUNDED, SUBSET, TAN, TRAINED, best_float, figure_6, mean_error
 from .scoring import errors_of
 
 #: Margins to choose from, over the largest magnitude.
@@ -161,7 +161,7 @@ def section(name, searched, lines):
                 cells = [others.get((learner, way, n_bits)) for n_bits in N_BITS]
                 rows.append([f"{learner}, {way}", *(f"{mean_error(one):.2f}" if one else "" for one in cells)])
             cells = [columns.get((learner, n_bits)) for n_bits in N_BITS]
-            rows.append([f"{learner}, {SEARCHED}", *(f"{error_of_lines(one):.2f}" if one else "" for one in cells)])
+            rows.append([f"{learner}, {SEARCHED}", *(f"{100 * pooled_error(one):.2f}" if one else "" for one in cells)])
             rows.append(["its gap [%]", *(f"{_mean(one, 'gap', 100):.0f}" if one else "" for one in cells)])
             rows.append(["its nodes", *(f"{_mean(one, 'n_nodes'):.0f}" if one else "" for one in cells)])
         if rows:
