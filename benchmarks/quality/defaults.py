@@ -9,9 +9,10 @@ calibrated. Sets have five stratified folds each, seed 0; letter, satimage and u
 To measure anew after a change of the learners, remove results/defaults.jsonl and results/defaults.jsonl.xz.
 """
 
-from benchmarks.paper.shared.command import interruptible, parsers
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, write_sections
-from benchmarks.paper.shared.results import read
+from benchmarks.shared.command import add_choices, execute, parsers
+from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.results import Results, read
+from benchmarks.shared.versions import made_with
 from tanlearn import (
     BayesNetClassifier,
     ConditionalNLL,
@@ -26,7 +27,7 @@ from tanlearn.baselines import LEARNERS as REGISTRY
 from tanlearn.baselines import ChowLiu
 
 from .outcomes import mean, outcomes
-from .runs import PUBLISHED, run_set, sizes
+from .runs import PUBLISHED, key, run_set, sizes
 from .verdicts import COLUMNS, DEFAULTS, FIXED, HALVES, LEARNERS, WORSE, is_clearly_worse, judge, marked, parts, summary
 
 MOST_ROWS = 30_000
@@ -68,14 +69,13 @@ def halves(names):
 
 def run(arguments):
     """Do what is not finished yet, small sets first."""
-    path = arguments.results / "defaults.jsonl"
+    results = Results(arguments.results / "defaults.jsonl", key)
     n_rows = {name: n for name, n in sizes(arguments.data).items() if n <= MOST_ROWS}
     half = halves(n_rows)
     sets = arguments.sets or [*sorted(n_rows, key=n_rows.get), *PUBLISHED_SETS]
     models = {learner: model(learner) for learner in arguments.learners}
-    with interruptible(path):
-        for name in sets:
-            run_set(path, name, models, arguments.data, half=half.get(name))
+    for name in sets:
+        run_set(results, name, models, arguments.data, half=half.get(name))
 
 
 def beside(texts):
@@ -158,9 +158,8 @@ def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
     running.add_argument("--sets", nargs="+", metavar="SET", help="by default all of them")
-    running.add_argument("--learners", nargs="+", choices=LEARNERS, default=LEARNERS, metavar="LEARNER")
-    arguments = parser.parse_args(argv)
-    arguments.do(arguments)
+    add_choices(running, "--learners", LEARNERS)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

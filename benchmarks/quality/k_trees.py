@@ -8,14 +8,15 @@
 To measure anew after a change of the learners, remove results/k_trees.jsonl and results/k_trees.jsonl.xz.
 """
 
-from benchmarks.paper.shared.command import interruptible, parsers
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, write_sections
-from benchmarks.paper.shared.results import read
+from benchmarks.shared.command import add_choices, execute, parsers
+from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.results import Results, read
+from benchmarks.shared.versions import made_with
 from tanlearn import BackOffRidge, BayesNetClassifier, KTreeClassifier, MaximumLikelihood, TANClassifier
 from tanlearn.baselines import KDependence
 
 from .outcomes import outcomes
-from .runs import LOST, PUBLISHED, run_set
+from .runs import LOST, PUBLISHED, key, run_set
 
 #: The four that the trap of dense tables was seen on, and others: noise, numbers, gaps, pixels, many classes; and small
 #: ones with gaps of ours.
@@ -36,10 +37,9 @@ LEARNERS = {
 
 def run(arguments):
     """Do what is not finished yet."""
-    path = arguments.results / "k_trees.jsonl"
-    with interruptible(path):
-        for name in arguments.sets:
-            run_set(path, name, {learner: LEARNERS[learner] for learner in arguments.learners}, arguments.data)
+    results = Results(arguments.results / "k_trees.jsonl", key)
+    for name in arguments.sets:
+        run_set(results, name, {learner: LEARNERS[learner] for learner in arguments.learners}, arguments.data)
 
 
 def table(found, value, digits):
@@ -82,10 +82,9 @@ def report(arguments):
 def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
-    running.add_argument("--sets", nargs="+", choices=SETS, default=SETS, metavar="SET", help="by default all of them")
-    running.add_argument("--learners", nargs="+", choices=LEARNERS, default=[*LEARNERS], metavar="LEARNER")
-    arguments = parser.parse_args(argv)
-    arguments.do(arguments)
+    add_choices(running, "--sets", SETS)
+    add_choices(running, "--learners", LEARNERS)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

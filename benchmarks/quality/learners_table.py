@@ -11,13 +11,14 @@ of the learners, remove results/learners_table.jsonl and results/learners_table.
 import numpy as np
 
 from benchmarks import ROOT
-from benchmarks.paper.shared.command import interruptible, parsers
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph
-from benchmarks.paper.shared.results import read
+from benchmarks.shared.command import add_choices, execute, parsers
+from benchmarks.shared.reports import markdown_table, paragraph
+from benchmarks.shared.results import Results, read
+from benchmarks.shared.versions import made_with
 from tanlearn.baselines import LEARNERS
 
 from .outcomes import outcomes
-from .runs import run_set
+from .runs import key, run_set
 
 GAPS = "crx"
 #: Five sets, and what they stand for.
@@ -84,11 +85,10 @@ def with_table(text, table):
 
 def run(arguments):
     """Do what is not finished yet."""
-    path = arguments.results / "learners_table.jsonl"
-    with interruptible(path):
-        for name in arguments.sets:
-            models = {learner: LEARNERS[learner].make(random_state=0) for learner in learners(name)}
-            run_set(path, name, models, arguments.data)
+    results = Results(arguments.results / "learners_table.jsonl", key)
+    for name in arguments.sets:
+        models = {learner: LEARNERS[learner].make(random_state=0) for learner in learners(name)}
+        run_set(results, name, models, arguments.data)
 
 
 def report(arguments):
@@ -112,9 +112,8 @@ def report(arguments):
 def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report, output=ROOT / "docs" / "learners")
-    running.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET")
-    arguments = parser.parse_args(argv)
-    arguments.do(arguments)
+    add_choices(running, "--sets", SETS)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

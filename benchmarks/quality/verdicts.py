@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from benchmarks.paper.shared.report_parts import markdown_table, paragraph
+from benchmarks.shared.reports import markdown_table, paragraph
 
 from .outcomes import mean, paired
 from .runs import PUBLISHED

@@ -2,7 +2,8 @@
 
 from statistics import median
 
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.versions import made_with
 from tanlearn.dask.tree import FAN_IN
 
 from . import model

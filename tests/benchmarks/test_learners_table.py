@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from benchmarks.paper.shared.results import append
 from benchmarks.quality import learners_table, runs
 from benchmarks.quality.learners_table import BEGIN, CONVEX, END, GAPS, SETS
 from benchmarks.quality.outcomes import outcomes
+from benchmarks.shared.results import append
 from tanlearn.baselines import LEARNERS
 
 

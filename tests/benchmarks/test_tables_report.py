@@ -1,10 +1,9 @@
 """What is said of learners on all tables is counted from results: ranks, verdicts, duels and pictures."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.stats import ttest_rel, wilcoxon
+from support.results_files import write
 
 from benchmarks.quality.tables import diagram, ranks, report, verdicts
 from benchmarks.quality.tables.__main__ import main
@@ -232,7 +231,7 @@ def test_report_shows_verdicts_groups_duels_costs_and_all_sets(tmp_path):
     errors = {FOREST: 5.0, OWN: 9.0, RANDOM_FOREST: 6.0, BOOSTING: 5.5}
     lines = [*rows(errors, [*CHOSEN[:3], *HELD[:3]]), line("usps, published", FOREST, 2.5)]
     lines.append({**line("usps, published", OWN, 0), "failure": "MemoryError: 9 GiB"})
-    (tmp_path / "tables.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    write(tmp_path / "tables.jsonl", lines)
     main(["report", "--results", str(tmp_path), "--output", str(tmp_path)])
     text = (tmp_path / "tables.md").read_text(encoding="utf-8")
     assert f"## Targets for {FOREST}" in text

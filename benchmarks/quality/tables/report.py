@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.versions import made_with
 
 from . import peers
 from .diagram import draw
