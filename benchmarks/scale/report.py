@@ -41,7 +41,7 @@ def span(seconds):
 
 def introduction(cells, lines):
     """Return how figures were made."""
-    said = f"""This page reports the time, transfers and memory of counting with `tanlearn.dask`, and predicts them for
+    said = """This page reports the time, transfers and memory of counting with `tanlearn.dask`, and predicts them for
     larger clusters. The first reading summarizes the columns, and the second counts all pairs of features. A fit does
     both and fits the model; naive Bayes counts single features only."""
     made = f"""The data have {N_FEATURES} features: {len(N_VALUES)} numeric (half of them real), and {len(N_VALUES)} of
@@ -130,10 +130,11 @@ def travel(cells):
                 part = alone["summary_bytes"] if cell[3] == READINGS[0] else whole
                 bound = model.sent_bytes(n_partitions, n_workers, part, max(whole, part))
                 rows[-1] += map(size, (part, whole, found[0], bound, found[1]))
-    said = """Columns of each reading: the size of the result of the first partition (part) and of the merged result
-    (sum); the bytes that workers received from each other and from the scheduler (received); the upper bound of the
-    model for transfers between workers (at most); and the bytes that client and scheduler received. Client and
-    scheduler are one process. A result for the client passes through the scheduler and is counted twice."""
+    said = """Each reading has five columns. *Part* is the size of the result of the first partition, and *sum* that of
+    the merged result. *Received* are the bytes that workers received from each other and from the scheduler. *At most*
+    is the upper bound of the model for transfers between workers. *Client received* are the bytes that client and
+    scheduler received, which are one process. A result for the client passes through the scheduler and is counted
+    twice."""
     parts = ["part", "sum", "received", "at most", "client received"]
     header = ["rows", "partitions", "workers", *(f"{task}: {part}" for task in READINGS for part in parts)]
     return f"{paragraph(said)}\n\n{markdown_table(header, rows, left=())}" if rows else ""
@@ -146,7 +147,7 @@ def memory(cells):
         found = (cells.largest(table, what) for what in ("idle_worker", "peak_worker", "peak_client"))
         rows.append([*(f"{n:,}" for n in table), f"{table[0] // table[1]:,}", *(f"{n:.0f}" for n in found)])
     header = ["rows", "partitions", "workers", "rows per partition", "worker, idle", "worker, peak", "client, peak"]
-    return f"{paragraph('Resident memory in MiB, maximum over workers and tasks.')}\n\n{markdown_table(header, rows, left=())}"
+    return f"Resident memory in MiB, maximum over workers and tasks.\n\n{markdown_table(header, rows, left=())}"
 
 
 def checked(cells):
@@ -274,12 +275,8 @@ def sections(lines, cells, folder):
     yield model.__doc__.split("\n\n", 1)[1].rstrip().replace("::\n", ":\n").replace("``", "`")
     yield checked(cells)
     if cells.alone:
-        yield from (
-            f"## {ROWS:,} rows on {WORKERS} workers",
-            at_scale(cells),
-            "## Limits for many features",
-            wide(cells),
-        )
+        yield from (f"## {ROWS:,} rows on {WORKERS} workers", at_scale(cells))
+        yield from ("## Limits for many features", wide(cells))
 
 
 def write_report(lines, folder):
