@@ -249,12 +249,12 @@ class AnDEClassifier(PartialFitMixin, Classifier):
 
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes that are saved besides parameters, classes and encoder."""
-        learnt, counts = self.ensemble_, self.ensemble_.counts
+        ensemble, counts = self.ensemble_, self.ensemble_.counts
         return {
             **counts.state(),
-            "super_parents": learnt.super_parents.astype(np.int32),
-            "settings": np.array([learnt.n, learnt.m, learnt.min_count, learnt.subsumption], np.float64),
-            "prior": np.empty(0) if learnt.prior is None else learnt.prior,
+            "super_parents": ensemble.super_parents.astype(np.int32),
+            "settings": np.array([ensemble.n, ensemble.m, ensemble.min_count, ensemble.subsumption], np.float64),
+            "prior": np.empty(0) if ensemble.prior is None else ensemble.prior,
         }
 
     def _set_state(self, state: dict[str, Any]) -> None:

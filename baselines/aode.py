@@ -198,9 +198,9 @@ class AODEClassifier(PartialFitMixin, Classifier):
 
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes that are saved besides parameters, classes and encoder."""
-        learnt = self.ensemble_
-        logs = {"log_parent": learnt.log_parent[:-LANES], "log_child": learnt.log_child[:-LANES]}
-        return {"is_parent": learnt.is_parent, **logs}
+        ensemble = self.ensemble_
+        logs = {"log_parent": ensemble.log_parent[:-LANES], "log_child": ensemble.log_child[:-LANES]}
+        return {"is_parent": ensemble.is_parent, **logs}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore the fitted attributes from a file, after classes and encoder; invalid values raise ValueError."""

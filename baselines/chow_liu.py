@@ -129,17 +129,17 @@ class ChowLiu(BaseEstimator):
     def _grow(self, information: Information) -> Structure:
         """Build the maximum spanning forest of the (penalized) mutual information."""
         named = {"aic": 1.0, "bic": log(max(information.weight, 1.0)) / 2}
-        price = named[self.penalty] if isinstance(self.penalty, str) else self.penalty or 0.0
+        penalty = named[self.penalty] if isinstance(self.penalty, str) else self.penalty or 0.0
         free = information.n_states - 1
         order = information.by_name
         free = free[order]
 
         def gains() -> Iterator[tuple[int, FloatArray]]:
             for first, gain in information.of_pairs(order):
-                if price:  # with a weight of 0, every edge is omitted
+                if penalty:  # with a weight of 0, every edge is omitted
                     n_parameters = np.outer(free[first : first + len(gain)], free[: gain.shape[1]])
                     n_parameters *= information.n_classes
-                    gain -= price / max(information.weight, _NOTHING) * n_parameters
+                    gain -= penalty / max(information.weight, _NOTHING) * n_parameters
                 yield first, gain
 
         if self.root is None:

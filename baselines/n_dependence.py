@@ -31,7 +31,7 @@ __all__ = ["NDependenceEnsemble"]
 SUBSUMED_FROM = 100
 #: Number of groups of estimators, each summed separately and then added in order. The result does not depend on the
 #: number of threads; at most this many threads are used.
-_SHARES = 16
+_N_GROUPS = 16
 #: Maximum number of sums per group, 12 bytes each: 200 MB for all groups.
 _SUMS = 2**20
 #: Largest negative power of two of a product of probabilities that float32 represents without underflow.
@@ -113,18 +113,18 @@ class NDependenceEnsemble:
                 break
         return scores
 
-    def _log_sum(self, n: int, asked: kernels.Rows, n_jobs: int | None) -> tuple[FloatArray, IntArray]:
+    def _log_sum(self, n: int, query: kernels.Rows, n_jobs: int | None) -> tuple[FloatArray, IntArray]:
         """Return the log of the sum over the estimators with n super-parents, and how many qualify for each row."""
         sets = itertools.combinations(self.super_parents.tolist(), n)
         number = math.comb(len(self.super_parents), n)
         estimators = np.fromiter(itertools.chain.from_iterable(sets), np.intp, n * number).reshape(number, n)
 
-        def work(share: AnyArray) -> _Sums:
-            own = _Sums.nothing(len(asked.values), self.counts.n_classes)
-            kernels.sum_joint(share, self._learnt, asked, *self._scratch(n, len(asked.values)), *own)
+        def work(group: AnyArray) -> _Sums:
+            own = _Sums.nothing(len(query.values), self.counts.n_classes)
+            kernels.sum_joint(group, self._training, query, *self._scratch(n, len(query.values)), *own)
             return own
 
-        first, *others = in_threads(work, np.array_split(estimators, _SHARES), n_jobs)
+        first, *others = in_threads(work, np.array_split(estimators, _N_GROUPS), n_jobs)
         for other in others:
             kernels.merge_sums(*other, *first)
         return _log(first.total) + _LN2 * first.exponents, first.n_summed
@@ -145,25 +145,25 @@ class NDependenceEnsemble:
         return np.ascontiguousarray(values)
 
     @cached_property
-    def _learnt(self) -> kernels.Learnt:
+    def _training(self) -> kernels.TrainingRows:
         """The training rows, smoothing parameters and patterns of missing values, in the form that the kernels use."""
         counts, missing = self.counts, missing_code(self.counts.codes.dtype)
         weight = counts.weights.astype(np.float64)
-        is_known = counts.codes != missing
-        has_gaps = ~is_known.all(axis=1)
-        first, pattern = distinct_columns((*is_known[has_gaps], np.zeros(len(weight), bool)))
+        is_observed = counts.codes != missing
+        has_missing = ~is_observed.all(axis=1)
+        first, pattern = distinct_columns((*is_observed[has_missing], np.zeros(len(weight), bool)))
         pattern_weight = np.zeros((len(first), counts.n_classes))
         np.add.at(pattern_weight, (pattern, counts.y), weight)
         least = max(self.m / counts.n_states.max() / (weight.sum() + self.m), kernels.LEAST)
-        return kernels.Learnt(
+        return kernels.TrainingRows(
             rows=kernels.Rows(counts.codes, self._values(counts.codes)),
             y=counts.y,
             weight=weight,
             n_states=counts.n_states,
             start=self._start,
             missing=missing,
-            known_row=np.where(has_gaps, np.cumsum(has_gaps), 0),
-            patterns=np.ascontiguousarray(is_known[:, first].T),
+            observed_row=np.where(has_missing, np.cumsum(has_missing), 0),
+            patterns=np.ascontiguousarray(is_observed[:, first].T),
             pattern_weight=pattern_weight,
             prior=np.empty(0) if self.prior is None else self.prior,
             m=float(self.m),
@@ -174,35 +174,35 @@ class NDependenceEnsemble:
     @cached_property
     def _implied(self) -> AnyArray:
         """Value numbers of each feature implied by each value, shape (n_values, n_features); n_values for none."""
-        n_values, values = int(self.counts.n_states.sum()), self._learnt.rows.values
+        n_values, values = int(self.counts.n_states.sum()), self._training.rows.values
         implied = np.full((n_values, len(self.counts.n_states)), n_values, np.int32)
-        kernels.find_implied(values, self._learnt.weight, SUBSUMED_FROM, np.empty(n_values), implied)
+        kernels.find_implied(values, self._training.weight, SUBSUMED_FROM, np.empty(n_values), implied)
         return implied
 
-    def _scratch(self, n: int, n_asked: int) -> tuple[kernels.Parts, kernels.Workspace]:
+    def _scratch(self, n: int, n_query: int) -> tuple[kernels.Parts, kernels.Workspace]:
         """Return the work arrays of one thread, with all rows in one part."""
-        learnt, n_classes, n_features = self._learnt, self.counts.n_classes, len(self.counts.n_states)
-        n_rows, n_values, width = len(learnt.y), int(self.counts.n_states.sum()) + 1, padded(n_classes)
+        training, n_classes, n_features = self._training, self.counts.n_classes, len(self.counts.n_states)
+        n_rows, n_values, width = len(training.y), int(self.counts.n_states.sum()) + 1, padded(n_classes)
         parts = kernels.Parts(
             rows=np.empty((n + 1, n_rows), np.int32),
-            asked=np.empty((n + 1, n_asked), np.int32),
-            first=np.zeros((n + 1, n_asked + 1), np.intp),
-            first_asked=np.zeros((n + 1, n_asked + 1), np.intp),
+            query=np.empty((n + 1, n_query), np.int32),
+            first=np.zeros((n + 1, n_query + 1), np.intp),
+            first_query=np.zeros((n + 1, n_query + 1), np.intp),
             number=np.ones(n + 1, np.intp),
             of_value=np.full(self.counts.n_states.max(), -1, np.intp),
-            value=np.empty(n_asked, np.intp),
-            size=np.empty(n_asked, np.intp),
-            size_asked=np.empty(n_asked, np.intp),
-            weight=np.empty(n_asked),
+            value=np.empty(n_query, np.intp),
+            size=np.empty(n_query, np.intp),
+            query_size=np.empty(n_query, np.intp),
+            weight=np.empty(n_query),
         )
-        for rows, first in ((parts.rows, parts.first), (parts.asked, parts.first_asked)):
+        for rows, first in ((parts.rows, parts.first), (parts.query, parts.first_query)):
             rows[0] = np.arange(rows.shape[1])
             first[0, 1] = rows.shape[1]
         probability = np.zeros(n_values * width, np.float32)
         probability[-width:] = 1
         space = kernels.Workspace(
             counts=np.zeros(n_values * n_classes),
-            known=np.empty((learnt.known_row.max() + 1, n_classes)),
+            observed_weight=np.empty((training.observed_row.max() + 1, n_classes)),
             probability=probability,
             filled=np.zeros(n_values, np.intp),
             children=np.empty(n_features, np.intp),

@@ -121,10 +121,10 @@ class StructureScorer:
 
     def copy(self) -> StructureScorer:
         """Return an independent copy that shares the rows and folds."""
-        twin = copy(self)
-        twin.parents = self.parents.copy()
-        twin._parts = [replace(part, current=part.current.copy()) for part in self._parts]
-        return twin
+        duplicate = copy(self)
+        duplicate.parents = self.parents.copy()
+        duplicate._parts = [replace(part, current=part.current.copy()) for part in self._parts]
+        return duplicate
 
     def score(self, parents: IntArray) -> float:
         """Return the score of any structure, computed from scratch; ``parents``: (n_features, 2), -1 for none, last."""

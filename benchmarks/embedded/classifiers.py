@@ -170,7 +170,7 @@ def floats(title, model, codes):
     parent_states = np.where(parents >= 0, layout.n_states[parents], 0)
     if is_long("float", len(cells), n_classes):
         add_split_array(text, "cells", "float", cells.tolist(), n_classes)
-        start, read = "const tan_place from = tan_place_of(at);", "TAN_READ_PLACE(from, c)"
+        start, read = "const tan_address from = tan_address_of(at);", "TAN_READ_ADDRESS(from, c)"
     else:
         text.array("cells", "float", cells.tolist())
         start, read = "", text.read("cells", "at + c")

@@ -27,7 +27,7 @@ from benchmarks.speed.training import LOSS, SHAPES, load, sets_of
 from tanlearn import Hybrid, JointNLL
 from tanlearn.kernels._cuda import cupy, launch
 from tanlearn.kernels.cuda import train as cuda_train
-from tanlearn.kernels.train import HOPELESS
+from tanlearn.kernels.train import NEGLIGIBLE_LOG_PROBABILITY
 from tanlearn.training.cuda_population import CudaPopulation
 from tanlearn.training.engines import FusedEngine
 from tanlearn.training.settings import TrainingSettings
@@ -73,7 +73,7 @@ def touched(state, temperature, batch_size, rng, n_draws=50):
         drawn = np.zeros(len(sizes), bool)
         drawn[state.draw(perturbed)] = True
         top = np.maximum.reduceat(perturbed, group[:-1])[state.candidates.child]
-        hopeful = has_choice & ((perturbed - top) / temperature > HOPELESS)
+        hopeful = has_choice & ((perturbed - top) / temperature > NEGLIGIBLE_LOG_PROBABILITY)
         others = sizes[hopeful & ~drawn].sum()
         picked = np.minimum(sizes[drawn], batch_size * state.layout.n_classes).sum()
         rows.append((sizes[drawn].sum(), picked, others, others / max(1, sizes[~drawn].sum()), hopeful.sum()))

@@ -48,7 +48,7 @@ _CUTS = {
             const @type@ number = @value@;
             const @kept@ *known = &@array@;
             if (!((number >= -@limit@) && (number <= @limit@))) {
-                code = n; /* not a number, or infinite */
+                code = n; /* NaN or infinite */
             } else {
                 while ((code + 1u < n) && (number > @known@)) {
                     ++code;
@@ -72,7 +72,7 @@ _BLOCKS = {
 }
 
 _FIND = """
-/* Returns the number of a string among n that follow each other; n if it is none of them, or null. */
+/* Return the index of a string among n consecutive strings; n if it is not found, or is null. */
 static inline model_code model_find(const char *string, const uint8_t *known, model_code n)
 {
     for (model_code code = 0; (string != 0) && (code < n); ++code) {
@@ -93,8 +93,8 @@ static inline model_code model_find(const char *string, const uint8_t *known, mo
 }"""
 
 _ENCODE = """
-/* Writes the codes of a row. Returns 0; or its column, counted from 1, if a value was not seen in training, or is
-   missing: @missing@. */
+/* Write the codes of a row. Return 0; or the column, counted from 1, of a value that is missing or did not occur in
+   training. Missing values: @missing@. */
 static inline int16_t model_encode(const model_value *row, model_code *codes)
 {
     for (model_index i = 0; i < MODEL_N_FEATURES; ++i) {
@@ -108,7 +108,7 @@ static inline int16_t model_encode(const model_value *row, model_code *codes)
     return 0;
 }
 
-/* Returns the number of the most probable class of a row; -1 if a value is missing or was not seen in training. */
+/* Return the most probable class of a row; -1 if a value is missing or did not occur in training. */
 static inline int16_t model_predict(const model_value *row)
 {
     model_code codes[MODEL_N_FEATURES];
@@ -220,7 +220,7 @@ def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
     if is_union(kinds):
         fields = "".join(f"    {c_type} {member};\n".replace("* ", "*") for member, c_type in members.items())
         text.add(
-            "\n/* A value of a row: the member that the column has. */\ntypedef union {\n@fields@} model_value;",
+            "\n/* A value of a row, in the member of its column. */\ntypedef union {\n@fields@} model_value;",
             fields=fields,
         )
     else:
@@ -250,9 +250,9 @@ def _missing(used: dict[str, ColumnKind]) -> str:
     ways = {
         "cuts": "NaN (compile without -ffast-math)",
         "numbers": "NaN (compile without -ffast-math)",
-        "integers": "an integer that is no category",
+        "integers": "any integer that is not a category",
         "strings": "null",
-        "codes": "a number that is no code",
+        "codes": "any number that is not a code",
     }
     chosen = {ways[name] for name, kind in used.items() if name != "cuts" or kind.c_type in _LIMITS}
     return ", ".join(sorted(chosen)) or "which values of this type cannot be"

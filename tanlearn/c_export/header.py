@@ -36,20 +36,22 @@ _FILE = Kind("C source", "Name another file", "Export it again")
 #: Largest 16-bit int.
 _MOST = 2**15 - 1
 
-_HEAD = """/* @name@: a Bayesian-network classifier of @bits@-bit integers. Made by tanlearn @version@; do not edit.
+_HEAD = """/* @name@: Bayesian-network classifier with @bits@-bit integers. Written by tanlearn @version@; do not edit.
 
    int16_t @name@_predict(const @name@_value *row)
-       the class of a row of @n_features@ raw values, as a number from 0; -1 if a value is missing or was not seen in
-       training, which takes more than additions: what to do then is for the caller to decide.
+       Return the class of a row of @n_features@ raw values, as a number from 0; -1 if a value is missing or did not
+       occur in training. The caller decides what to do with such a row.
    int16_t @name@_encode(const @name@_value *row, @name@_code *codes)
+       Convert the raw values of a row to codes. Return 0, or the column, counted from 1, without a code.
    int16_t @name@_predict_codes(const @name@_code *codes)
+       Return the class of a row of codes; -1 if a code is invalid.
    int16_t @name@_sums(const @name@_code *codes, @name@_sum *sums)
-       its parts: from raw values to codes, and from codes to the class, or to the sum that every class gets.
+       Write the sum of magnitudes of each class; the smallest sum is that of the most probable class.
 
-   A row holds, in this order:
+   Values of a row, in this order:
 @columns@
-   On AVR, constants lie in flash. Where they have another memory of their own, define before this file is included
-   MODEL_ATTRIBUTE, which stands behind the names of arrays, and what reads where a pointer points to:
+   On AVR, constants are stored in flash memory. For another separate memory, define these macros before you include
+   this file: MODEL_ATTRIBUTE, which follows the names of arrays, and the macros that read from a pointer:
    @macros@.
 */
 #ifndef MODEL_H
@@ -71,7 +73,7 @@ extern "C" {
 
 #define MODEL_N_FEATURES @n_features@u
 #define MODEL_N_CLASSES @n_classes@u
-typedef @index@ model_index; /* counts features and classes */
+typedef @index@ model_index; /* number of a feature or class */
 typedef @code@ model_code;
 typedef @sum@ model_sum;
 """
@@ -86,7 +88,7 @@ _TAIL = """
 """
 
 _CLASSES = """
-/* Names of the classes by their numbers. */
+/* Names of the classes, by number. */
 static const char *const model_class_names[MODEL_N_CLASSES] = {
 @strings@};
 enum {
@@ -107,9 +109,9 @@ _COPY = """static inline @type@ model_@function@(const void *pointer)
     return value;
 }
 """
-_SPLIT = """#define MODEL_SPLIT /* arrays hold at most 32,767 bytes, */
+_SPLIT = """#define MODEL_SPLIT /* an array has at most 32,767 bytes */
 #ifdef __AVR_HAVE_ELPM__
-#define MODEL_FAR /* and pointers reach 64 KB */
+#define MODEL_FAR /* pointers reach only 64 KB */
 #endif
 """
 _READER = """#ifndef MODEL_@reader@
@@ -118,7 +120,7 @@ _READER = """#ifndef MODEL_@reader@
 """
 _DOUBLE = """
 #if DBL_MANT_DIG < 53
-#error "double is of single precision here: export with number_type='float'"
+#error "double has single precision here: export with number_type='float'"
 #endif"""
 
 
@@ -225,6 +227,6 @@ def _avr_reader(head: CText, reader: str) -> str:
 
 def _describe(kind: ColumnKind, name: str, named: bool) -> str:
     """Return a description of the values of a column, for a comment in C."""
-    what = {"cuts": "", "codes": ", the number of its state as encoder_.transform gives it"}
+    what = {"cuts": "", "codes": ", the code that encoder_.transform returns"}
     member, c_type = f".{kind.member} " * named, kind.c_type or f"{name}_code"
     return f"{member}{c_type}{what.get(kind.name, ', one of the categories')}"

@@ -22,7 +22,7 @@ _LARGEST_FLASH = 2**19
 
 _ARRAY = """static const @type@ @array@[] MODEL_PART = {
 @body@};"""
-_BORDER = """#ifdef MODEL_SPLIT
+_NEXT_ARRAY = """#ifdef MODEL_SPLIT
 @overlap@};
 static const @type@ @array@[] MODEL_PART = {
 #endif
@@ -33,31 +33,31 @@ _MEMORY = """
 #else
 #define MODEL_PART MODEL_ATTRIBUTE
 #endif"""
-_PLACES = """
-/* Where to read from a position on, up to the end of a row. */
+_ADDRESSES = """
+/* Address of a position, valid up to the end of a row. */
 #ifdef MODEL_SPLIT
 #ifdef MODEL_FAR
-typedef uint_farptr_t model_place;
-#define MODEL_PLACE(array, at) (pgm_get_far_address(array) + (@size@u * (at)))
-#define MODEL_READ_PLACE(place, index) @far@((place) + (@size@u * (index)))
+typedef uint_farptr_t model_address;
+#define MODEL_ADDRESS(array, at) (pgm_get_far_address(array) + (@size@u * (at)))
+#define MODEL_READ_ADDRESS(address, index) @far@((address) + (@size@u * (index)))
 #else
-typedef const @type@ *model_place;
-#define MODEL_PLACE(array, at) (&(array)[at])
-#define MODEL_READ_PLACE(place, index) @near@
+typedef const @type@ *model_address;
+#define MODEL_ADDRESS(array, at) (&(array)[at])
+#define MODEL_READ_ADDRESS(address, index) @near@
 #endif
-static inline model_place model_place_of(model_position at)
+static inline model_address model_address_of(model_position at)
 {
 @choices@}
 #else
-typedef model_position model_place;
-#define model_place_of(at) (at)
-#define MODEL_READ_PLACE(place, index) @whole@
+typedef model_position model_address;
+#define model_address_of(at) (at)
+#define MODEL_READ_ADDRESS(address, index) @whole@
 #endif"""
 _CHOICE = """    if (at >= @start@u) {
-        return MODEL_PLACE(@array@, at - @start@u);
+        return MODEL_ADDRESS(@array@, at - @start@u);
     }
 """
-_FIRST = """    return MODEL_PLACE(@array@, at);
+_FIRST = """    return MODEL_ADDRESS(@array@, at);
 """
 
 
@@ -71,9 +71,9 @@ def is_long(c_type: str, length: int, n_row: int) -> bool:
 
 
 def add_split_array(text: CText, name: str, c_type: str, values: Sequence[Any], n_row: int) -> None:
-    """Append an array, and ``model_place_of``, which returns the read address of a ``model_position``.
+    """Append an array, and ``model_address_of``, which returns the read address of a ``model_position``.
 
-    ``MODEL_READ_PLACE(place, index)`` reads the element ``index`` after such an address. ``n_row`` is the maximum
+    ``MODEL_READ_ADDRESS(address, index)`` reads the element ``index`` after such an address. ``n_row`` is the maximum
     number of elements read from one position on. The header must define the type ``model_position``.
     """
     size = _SIZES[c_type]
@@ -86,7 +86,7 @@ def add_split_array(text: CText, name: str, c_type: str, values: Sequence[Any], 
     for array, start in zip(arrays, starts, strict=True):
         if start:
             overlap = spell_lines(spelt[start : start + n_row])
-            body += text.rename(_BORDER, overlap=overlap, type=c_type, array=array)
+            body += text.rename(_NEXT_ARRAY, overlap=overlap, type=c_type, array=array)
         body += spell_lines(spelt[start : start + length])
     later = zip(arrays[:0:-1], starts[:0:-1], strict=True)
     choices = [
@@ -97,11 +97,11 @@ def add_split_array(text: CText, name: str, c_type: str, values: Sequence[Any], 
     text.add(_ARRAY, type=c_type, array=arrays[0], body=body)
     text.types[name] = c_type
     text.add(
-        _PLACES,
+        _ADDRESSES,
         size=size,
         type=c_type,
         far=f"pgm_read_{far}_far",
-        near=text.read_at(name, "&(place)[index]"),
-        whole=text.read(name, "(place) + (index)"),
+        near=text.read_at(name, "&(address)[index]"),
+        whole=text.read(name, "(address) + (index)"),
         choices="".join(choices),
     )

@@ -22,7 +22,7 @@ __all__ = ["add_tables", "sum_type"]
 _LARGEST_POSITION = 2**32 - 1
 
 _ADD_WHOLE = """
-/* Adds a row of magnitudes. */
+/* Add a row of magnitudes to the sums. */
 static inline void model_add(model_position at, model_sum *sums)
 {
 @start@    for (model_index c = 0; c < MODEL_N_CLASSES; ++c) {
@@ -31,9 +31,9 @@ static inline void model_add(model_position at, model_sum *sums)
 }"""
 
 # Bytes are read on demand. gcc -Os generates multiplications for positions that increase by the bits of a magnitude
-# (12.2 for Cortex-M0+), and for a loop that reads bytes in place of one or two conditions (5.4 for AVR).
+# (12.2 for Cortex-M0+), and for a loop that reads bytes instead of one or two conditions (5.4 for AVR).
 _ADD_PACKED = """
-/* Adds a row of magnitudes, which begins at a bit. */
+/* Add a row of magnitudes, which starts at a bit position, to the sums. */
 static inline void model_add(model_position at, model_sum *sums)
 {
     @start@
@@ -53,8 +53,8 @@ _REFILL = """
         }"""
 
 _SUMS = """
-/* Writes the sum of magnitudes of every class; a log joint is minus its sum times @step@. Returns 0, or -1 if a code is
-   none; then nothing is written. */
+/* Write the sum of magnitudes of each class; the log joint is minus the sum times @step@. Return 0; or -1, without
+   writing, if a code is invalid. */
 static inline int16_t model_sums(const model_code *codes, model_sum *sums)
 {
     for (model_index i = 0; i < MODEL_N_FEATURES; ++i) {
@@ -74,7 +74,7 @@ static inline int16_t model_sums(const model_code *codes, model_sum *sums)
     return 0;
 }
 
-/* Returns the number of the most probable class, the first of equals; -1 if a code is none. */
+/* Return the most probable class, the first one in case of a tie; -1 if a code is invalid. */
 static inline int16_t model_predict_codes(const model_code *codes)
 {
     model_sum sums[MODEL_N_CLASSES];
@@ -82,7 +82,7 @@ static inline int16_t model_predict_codes(const model_code *codes)
     if (model_sums(codes, sums) != 0) {
         return -1;
     }
-    model_sum least = sums[0]; /* in place of sums[best], whose address AVR's compiler multiplies */
+    model_sum least = sums[0]; /* not sums[best], whose address AVR's compiler computes by a multiplication */
     for (model_index c = 1; c < MODEL_N_CLASSES; ++c) {
         if (sums[c] < least) {
             least = sums[c];
@@ -119,14 +119,14 @@ def add_tables(text: CText, tables: IntegerTables, n_states: str, *, packed: boo
             f"the CPTs have {end} bits, but positions in C have 32 bits. Use fewer bits, or learn CPTs with fewer "
             f"values or parents."
         )
-    text.add("\n/* The magnitudes of the prior, then feature by feature [value][values of parents][class]. */")
+    text.add("\n/* Magnitudes of the prior, then of each feature as [value][values of parents][class]. */")
     text.add(f"typedef {unsigned_type(max(256, end))} model_position;")
     _add_cells(text, tables, packed)
 
     strides = _strides(tables) * unit
     users = np.column_stack([layout.child, layout.parents])
     start, multiples = _multiples(strides, np.where(users >= 0, layout.n_states[users], 0))
-    text.add("\n/* Where tables begin, and multiples of the lengths of their rows. */")
+    text.add("\n/* Start of each CPT, and multiples of the lengths of its rows. */")
     text.array("multiples", unsigned_type(max(multiples)), multiples)
     offset = text.column("offset", (layout.offset[:-1] * unit).tolist())
     child = text.read("multiples", f"{text.column('child_multiples', start[:, 0].tolist())} + codes[i]")
@@ -151,8 +151,8 @@ def _add_cells(text: CText, tables: IntegerTables, packed: bool) -> None:
     n_row = (n_classes * n_bits + 14) // 8 if packed else n_classes
     if is_long(c_type, len(values), n_row):
         add_split_array(text, "cells", c_type, values, n_row)
-        whole = ("    const model_place row = model_place_of(at);\n", "MODEL_READ_PLACE(row, c)")
-        bits = ("model_place next = model_place_of(at >> 3u);", "MODEL_READ_PLACE(next, 0)")
+        whole = ("    const model_address row = model_address_of(at);\n", "MODEL_READ_ADDRESS(row, c)")
+        bits = ("model_address next = model_address_of(at >> 3u);", "MODEL_READ_ADDRESS(next, 0)")
     else:
         text.array("cells", c_type, values)
         whole = ("", text.read("cells", "at + c"))

@@ -105,8 +105,8 @@ def _from_numbers(
 
     n_lines, length = (n_features, n_samples) if by_column else (n_samples, n_features)
     in_blocks(look, n_lines, max(1, _BLOCK // length), n_jobs if values.size > 2 * _BLOCK else 1)
-    infinite, has_gaps = found
-    table = ArrayTable(values, where_any(has_gaps), places)
+    infinite, has_missing = found
+    table = ArrayTable(values, where_any(has_missing), places)
     if infinite.any():
         if _fits(ignored, n_samples):
             return _from_numbers(_without(values, ignored, np.nan), places, n_jobs, None)

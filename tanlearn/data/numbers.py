@@ -81,9 +81,9 @@ class NumberEncoder:
         _in_blocks(tasks, panels, table.n_samples, n_jobs)
         if not isinstance(table, ArrayTable):
             for i in np.flatnonzero(done).tolist():
-                gaps = table.gaps(i)
-                if gaps is not None:
-                    codes[i, gaps] = self._missing
+                missing = table.missing_mask(i)
+                if missing is not None:
+                    codes[i, missing] = self._missing
         return done
 
     def _tables_for(self, dtype: np.dtype[Any]) -> _Pieces:
@@ -135,7 +135,7 @@ def distinct_numbers(table: Table, features: IntArray, n_jobs: int | None = None
     wanted: list[tuple[Panel, int, int]] = []
     for panel in panels:
         for k in np.flatnonzero(is_asked[panel.columns]).tolist():
-            least = _least(panel, k, table.n_samples) if table.gaps(panel.columns[k]) is None else None
+            least = _least(panel, k, table.n_samples) if table.missing_mask(panel.columns[k]) is None else None
             if least is not None:
                 wanted.append((panel, k, least))
     found: dict[int, AnyArray] = {}

@@ -105,6 +105,6 @@ def _table(values: Sequence[AnyArray]) -> Table:
     columns = []
     for i, column in enumerate(values):
         missing = np.isnan(column) if column.dtype.kind == "f" else None
-        has_gaps = missing is not None and missing.any()
-        columns.append(Column(column, missing if has_gaps else None, None, f"column {i}"))
+        has_missing = missing is not None and missing.any()
+        columns.append(Column(column, missing if has_missing else None, None, f"column {i}"))
     return Table(columns)

@@ -98,6 +98,6 @@ def kind_of(column: Column) -> str | None:
 def _kind_in(table: Table, j: int) -> str | None:
     """Return the kind of values in a column; columns that begin with a number are not scanned for missing values."""
     values = table.values_of(j)
-    if values is None or not len(values) or table.gaps(j) is not None or values[0] != values[0]:
+    if values is None or not len(values) or table.missing_mask(j) is not None or values[0] != values[0]:
         return kind_of(table[j])
     return "numbers"

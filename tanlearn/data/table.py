@@ -114,7 +114,7 @@ class Table(Sequence[Column]):
         column = self._columns[number]
         return column.values if column.categories is None and column.values.dtype.kind in "biuf" else None
 
-    def gaps(self, number: int) -> NDArray[np.bool_] | None:
+    def missing_mask(self, number: int) -> NDArray[np.bool_] | None:
         """Return the mask of missing values of an integer or boolean column, shape (n_samples,).
 
         None without missing values, and for floats, whose missing values are NaN.
@@ -135,11 +135,11 @@ class ArrayTable(Table):
     """Columns of a numeric matrix, created on access."""
 
     def __init__(
-        self, values: AnyArray, has_gaps: NDArray[np.bool_] | None, places: Sequence[str] | None = None
+        self, values: AnyArray, has_missing: NDArray[np.bool_] | None, places: Sequence[str] | None = None
     ) -> None:
         # (n_samples, n_features) booleans, integers, or floats of at most 64 bits without infinity
         self.values = values
-        self._has_gaps = has_gaps  # (n_features,) columns that contain NaN; None if no column does
+        self._has_missing = has_missing  # (n_features,) columns that contain NaN; None if no column does
         self._places = places  # names of the columns in messages; by default their numbers
 
     def __len__(self) -> int:
@@ -151,7 +151,7 @@ class ArrayTable(Table):
     def __getitem__(self, number: Any) -> Any:
         number = range(len(self))[operator.index(number)]
         values = self.values[:, number]
-        missing = None if self._has_gaps is None or not self._has_gaps[number] else np.isnan(values)
+        missing = None if self._has_missing is None or not self._has_missing[number] else np.isnan(values)
         return Column(values, missing, None, f"X column {number}" if self._places is None else self._places[number])
 
     @property
@@ -169,14 +169,14 @@ class ArrayTable(Table):
     def take(self, rows: NDArray[np.bool_]) -> Table:
         """Return a copy of the rows selected by a mask."""
         values = self.values[rows]
-        has_gaps = None if self._has_gaps is None else where_any(np.any(np.isnan(values), axis=0))
-        return ArrayTable(values, has_gaps, self._places)
+        has_missing = None if self._has_missing is None else where_any(np.any(np.isnan(values), axis=0))
+        return ArrayTable(values, has_missing, self._places)
 
     def values_of(self, number: int) -> AnyArray:
         """Return one column of the array, shape (n_samples,), without a scan for missing values."""
         return self.values[:, number]
 
-    def gaps(self, number: int) -> NDArray[np.bool_] | None:
+    def missing_mask(self, number: int) -> NDArray[np.bool_] | None:
         """Return None, because only floats can be missing in an array."""
         return None
 

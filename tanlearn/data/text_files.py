@@ -89,7 +89,7 @@ class CheckedRows(io.TextIOBase):
         self._separator, self._missing = separator, missing
         self._layout = Layout() if layout is None else layout
         # Rows without a value in the column number _required are left out and listed in dropped.
-        self._required, self._gaps = required, MISSING.union(missing)
+        self._required, self._missing_marks = required, MISSING.union(missing)
         self._file, self._ahead = file, deque[str]()  # lines of a block that are read one by one
         self._line = self._first = self._n_rows = 0
         self._may_hold_codes = re.compile(rf"{re.escape(separator)}0\d").search
@@ -159,7 +159,7 @@ class CheckedRows(io.TextIOBase):
             # Most rows are passed on unchanged: rewriting all of them takes three times as long.
             fields = list(map(str.strip, record))
             self._n_rows += 1
-            if self._required is not None and fields[self._required] in self._gaps:
+            if self._required is not None and fields[self._required] in self._missing_marks:
                 self.dropped.append(self._n_rows - 1)
                 continue
             is_new = fields != record
@@ -199,7 +199,7 @@ class CheckedRows(io.TextIOBase):
             values = {line.rsplit(separator, 1)[1] for line in lines}
         else:
             values = {line.split(separator, required + 1)[required] for line in lines}
-        return self._gaps.isdisjoint(value.rstrip("\r\n") for value in values)
+        return self._missing_marks.isdisjoint(value.rstrip("\r\n") for value in values)
 
     def _mark_codes(self, fields: list[str]) -> bool:
         """Prefix digits with leading zeros, in place, and return whether there are any."""

@@ -20,7 +20,7 @@ from tanlearn.estimators.gradient import LEARNING_RATE, N_EPOCHS, GradientClassi
 from tanlearn.files.fingerprints import digest
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.tables import Tables
-from tanlearn.parameters.held_out import Trained, choose, held_out_parts
+from tanlearn.parameters.held_out import FittedTables, choose, held_out_parts
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_learners
 from tanlearn.parameters.learned_structure import are_relearned
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
@@ -414,7 +414,7 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
             rng, trained = np.random.default_rng(0), None if is_longer else tables
             of_parts = None if is_longer and validation is None else trained_parts
             if validation is not None and trained is not None:
-                of_parts = [Trained(trained)]
+                of_parts = [FittedTables(trained)]
             structures = None if trained_parts is None else [one.structure or self.structure_ for one in trained_parts]
             tables = chosen.fit_on_parts(
                 self.structure_, data, parts, rng=rng, trained=trained, trained_parts=of_parts, structures=structures
@@ -423,7 +423,7 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         elif parts:
             learner: Any = StochasticGradient(**settings, n_epochs=self._n_epochs, calibrate=False)
             if validation is not None:
-                learner = Trained(tables)
+                learner = FittedTables(tables)
             elif trained_parts is not None:
                 learner = trained_parts
             self.calibration_ = choose([learner], self.structure_, parts, n_jobs=self.n_jobs).calibration
@@ -431,7 +431,7 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
 
     def _train_parts(
         self, data: EncodedData, parts: Sequence[tuple[EncodedData, EncodedData]], bits: Any
-    ) -> list[Trained] | None:
+    ) -> list[FittedTables] | None:
         """Train structure and CPTs on the training rows of each split, or return None if the data are large.
 
         A structure learned with the held-out rows would make their errors optimistic. With structures learned without
@@ -442,10 +442,10 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
             return None
         settings = replace(self._training_settings(data), n_epochs=self._n_epochs, patience=None)
 
-        def train(part: EncodedData) -> Trained:
+        def train(part: EncodedData) -> FittedTables:
             sets = self._candidates_of(part)
             outcome = train_in_bits(bits, part, sets, self.loss_, settings, np.random.default_rng(0))
-            return Trained(outcome.tables, outcome.structure)
+            return FittedTables(outcome.tables, outcome.structure)
 
         return in_threads(train, [part for part, _ in parts], self.n_jobs)
 

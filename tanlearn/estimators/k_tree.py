@@ -21,7 +21,7 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.back_off_ridge import RIDGES, BackOffRidge
 from tanlearn.parameters.cv_results import cv_results
-from tanlearn.parameters.held_out import Choice, Trained, choose, held_out_parts, looks
+from tanlearn.parameters.held_out import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
 from tanlearn.training.few_bits import train_in_bits
 from tanlearn.training.losses import ConditionalNLL, HingeMargin, Loss, Margin, check_loss
 from tanlearn.training.settings import EpochReport, TrainingOutcome, TrainingSettings
@@ -315,17 +315,17 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
 
     def _train_parts(
         self, losses: Sequence[Loss], parts: Sequence[tuple[EncodedData, EncodedData]], seed: int
-    ) -> list[list[Trained]]:
+    ) -> list[list[FittedTables]]:
         """Train with each loss on the training rows of each split; one list of models per loss."""
         tasks = [(loss, data) for loss in losses for data, _ in parts]
         outcomes = in_threads(lambda task: self._train(task[0], task[1], None, seed), tasks, self.n_jobs)
-        trained = [Trained(outcome.tables, outcome.structure) for outcome in outcomes]
+        trained = [FittedTables(outcome.tables, outcome.structure) for outcome in outcomes]
         return [trained[first : first + len(parts)] for first in range(0, len(trained), len(parts))]
 
     def _choose(
         self,
         losses: Sequence[Loss],
-        trained: list[list[Trained]],
+        trained: list[list[FittedTables]],
         parts: Sequence[tuple[EncodedData, EncodedData]],
     ) -> tuple[BackOffRidge | None, Choice, Choice]:
         """Choose learner and calibration on held-out rows.
@@ -342,7 +342,9 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
         if len(losses) > 1 and is_small and all(map(_part_sums_out, structures, parts)):
             ways = itertools.product((ConditionalNLL(), Margin()), RIDGES)
             refits = [BackOffRidge(ridge=ridge, loss=loss, calibrate=False) for loss, ridge in ways]
-            choice = choose([*trained, *refits], structures, parts, iterations=looks(MAX_ITER), n_jobs=self.n_jobs)
+            choice = choose(
+                [*trained, *refits], structures, parts, iterations=evaluation_iterations(MAX_ITER), n_jobs=self.n_jobs
+            )
         refit = None
         if choice.index < len(losses):
             self.loss_ = losses[choice.index]
@@ -354,12 +356,12 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
 
     def _keep(self, choice: Choice, learners: Sequence[Any]) -> None:
         """Set ``cv_results_``, and print the chosen learner if ``verbose``."""
-        every, look = np.arange(len(learners)), choice.best_looks
-        errors = choice.errors[every, look]
+        every, best = np.arange(len(learners)), choice.best_evaluations
+        errors = choice.errors[every, best]
         settings = [{"learner": learner} for learner in learners]
         self.cv_results_ = {
-            **cv_results(settings, 1 - choice.split_errors[:, every, look], 1 - errors),
-            "mean_log_loss": choice.log_losses[every, look],
+            **cv_results(settings, 1 - choice.split_errors[:, every, best], 1 - errors),
+            "mean_log_loss": choice.log_losses[every, best],
         }
         if self.verbose:
             print(  # noqa: T201

@@ -61,10 +61,10 @@ class Cuts:
         return out
 
 
-def draw_cuts(data: EncodedData, is_ordered: AnyArray, has_gaps: AnyArray, grain: Grain, rng: Any) -> Cuts:
+def draw_cuts(data: EncodedData, is_ordered: AnyArray, has_missing: AnyArray, grain: Grain, rng: Any) -> Cuts:
     """Draw the discretization of the ordered features for one network.
 
-    Features without order keep their codes. ``has_gaps`` (n_features,) marks those for which a missing code is a value.
+    Features without order keep their codes. ``has_missing`` (n_features,) marks features with a missing category.
     The random numbers of a feature do not depend on the rows, so that a seed gives similar networks for other rows.
     """
     n, d, n_classes = data.n_samples, data.n_features, data.n_classes
@@ -89,10 +89,10 @@ def draw_cuts(data: EncodedData, is_ordered: AnyArray, has_gaps: AnyArray, grain
     rows = data.codes, data.n_states, data.y, data.base_weights, drawn
     cut_features(*rows, is_ordered, is_supervised, n_cuts, quantiles, scale, units, scratch, start, merged)
     last = start[1:] - 1
-    n_states = merged[last - 1].astype(np.intp) + 1 + has_gaps
+    n_states = merged[last - 1].astype(np.intp) + 1 + has_missing
     dtype = codes_dtype(int(n_states.max()))
     merged = merged.astype(dtype)
-    merged[last] = np.where(has_gaps, n_states - 1, missing_code(dtype))
+    merged[last] = np.where(has_missing, n_states - 1, missing_code(dtype))
     return Cuts(merged, start, n_states)
 
 

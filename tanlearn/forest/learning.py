@@ -189,11 +189,11 @@ def _average(forest: Forest, views: Views, rows: IntArray, say: Callable[[str], 
 
 def _grower(data: EncodedData, is_ordered: AnyArray, settings: Settings) -> Grow:
     """Return a function that grows a network from some of the rows and a seed."""
-    has_gaps = (data.codes == missing_code(data.codes.dtype)).any(axis=1)
+    has_missing = (data.codes == missing_code(data.codes.dtype)).any(axis=1)
 
     def grow(part: EncodedData, seed: int) -> Member:
         smoothing, least = settings.smoothing, settings.min_samples
-        return grow_member(part, is_ordered, has_gaps, settings.grain, seed, smoothing=smoothing, min_samples=least)
+        return grow_member(part, is_ordered, has_missing, settings.grain, seed, smoothing=smoothing, min_samples=least)
 
     return grow
 

@@ -32,7 +32,7 @@ class Member:
 def grow_member(
     data: EncodedData,
     is_ordered: AnyArray,
-    has_gaps: AnyArray,
+    has_missing: AnyArray,
     grain: Grain,
     seed: int,
     *,
@@ -41,11 +41,11 @@ def grow_member(
 ) -> Member:
     """Draw the discretization and the parents of a network, and build its context tries.
 
-    ``is_ordered`` and ``has_gaps`` (n_features,) mark features with ordered codes and those with a value for missing
+    ``is_ordered`` and ``has_missing`` (n_features,) mark features with ordered codes and those with a value for missing
     codes. The same seed gives the same order, candidates and quantiles for other rows.
     """
     of_cuts, of_parents = (np.random.default_rng([seed, part]) for part in range(2))
-    cuts = draw_cuts(data, is_ordered, has_gaps, grain, of_cuts)
+    cuts = draw_cuts(data, is_ordered, has_missing, grain, of_cuts)
     codes = cuts.encode(data.codes)
     parents = draw_parents(codes, cuts.n_states, data, grain, of_parents)
     rows = data.y, data.weights, data.n_classes

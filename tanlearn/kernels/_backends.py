@@ -10,7 +10,7 @@ import numpy as np
 
 from tanlearn.kernels import cpu
 from tanlearn.kernels._cuda import cupy, to_device
-from tanlearn.kernels.cuda import twins
+from tanlearn.kernels.cuda import cuda_kernels
 
 
 class Backend(NamedTuple):
@@ -31,7 +31,7 @@ CPU = Backend(
     empty=np.empty,
 )
 CUDA = Backend(
-    kernels=twins,
+    kernels=cuda_kernels,
     put=to_device,
     get=lambda array: array.get(),
     assign=lambda array, values: array.set(values),

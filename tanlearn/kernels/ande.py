@@ -5,7 +5,7 @@ Training rows and query rows are partitioned together by one super-parent after 
 are dropped at once. Each remaining part is counted, used and discarded. CPTs over all sets of four features of letter
 would have 298 million entries, whereas one part needs 3,600.
 """
-# Shapes: N training rows, T query rows ("asked"), d features, C classes, P = padded(C), V values of all features,
+# Shapes: N training rows, T query rows, d features, C classes, P = padded(C), V values of all features,
 # numbered consecutively, where number V is "missing"; n super-parents, E estimators, K - 1 features with missing values
 # estimators (E, n): features in increasing order; total, exponents (T, C): the joint is total * 2^exponent
 # n_summed (T,); implied (V, d): the only value of a feature in training rows with value v, V if there are several or
@@ -31,16 +31,16 @@ class Rows(NamedTuple):
     values: Any  # int32 (N, d) value numbers of each row
 
 
-class Learnt(NamedTuple):
+class TrainingRows(NamedTuple):
     """Training rows and smoothing parameters."""
 
-    rows: Any  # Rows
+    rows: Rows  # of N training rows
     y: Any  # intp (N,) classes
     weight: Any  # float64 (N,)
     n_states: Any  # intp (d,)
     start: Any  # intp (d,) value number of each feature's first value
     missing: Any  # int, code of a missing value
-    known_row: Any  # intp (d,) row of `known` for a feature, 0 for features without missing values
+    observed_row: Any  # intp (d,) row of `observed_weight` for a feature, 0 for features without missing values
     patterns: Any  # bool (Q, d) distinct patterns of observed features
     pattern_weight: Any  # float64 (Q, C) weight of the rows of each pattern
     prior: Any  # float64 (C,) class probabilities, or (0,) for those of the rows
@@ -53,14 +53,14 @@ class Parts(NamedTuple):
     """Partitions of the rows by 0, 1, ..., n super-parents; the rows of a part are contiguous in its level."""
 
     rows: Any  # int32 (n + 1, N) numbers of the training rows, part by part
-    asked: Any  # int32 (n + 1, T) numbers of the query rows, part by part
+    query: Any  # int32 (n + 1, T) numbers of the query rows, part by part
     first: Any  # intp (n + 1, T + 1) start of each part in rows
-    first_asked: Any  # intp (n + 1, T + 1) start of each part in asked
+    first_query: Any  # intp (n + 1, T + 1) start of each part in query
     number: Any  # intp (n + 1,) number of parts of each level
     of_value: Any  # intp (max n_states,) new part of each value; -1 between calls
     value: Any  # intp (T,) value of each new part
     size: Any  # intp (T,) number of training rows of each new part, later the write position
-    size_asked: Any  # intp (T,) the same for query rows
+    query_size: Any  # intp (T,) the same for query rows
     weight: Any  # float64 (T,) weight of the training rows of each new part
 
 
@@ -68,7 +68,9 @@ class Workspace(NamedTuple):
     """Counts and probabilities of the current part."""
 
     counts: Any  # float64 ((V + 1) * C,) weighted counts [value][class]; 0 between calls
-    known: Any  # float64 (K, C) weight per class of all rows, then of the rows that have a feature with missing values
+    observed_weight: (
+        Any  # float64 (K, C) weight per class of all rows, then of the rows that have a feature with missing values
+    )
     probability: Any  # float32 ((V + 1) * P,) p(x_j | y, x_s) as [value][class]; 1 for "missing"
     filled: Any  # intp (V + 1,) number of the part for which the probabilities of a value were computed
     children: Any  # intp (d,) features that are not super-parents
@@ -80,47 +82,47 @@ class Workspace(NamedTuple):
 
 
 @kernel
-def part_rows(feature, asked_feature, missing, weight, min_count, level, parts):  # type: ignore[no-untyped-def]
+def part_rows(feature, query_feature, missing, weight, min_count, level, parts):  # type: ignore[no-untyped-def]
     """Split the parts of a level by the values of one more feature, and write the parts of the next level.
 
     A part is kept if it has query rows and training weight of at least ``min_count``. Rows keep their order, so sums of
     real weights do not depend on the other query rows.
     """
-    rows, asked, below = parts.rows[level], parts.asked[level], level + 1
-    first, first_asked = parts.first[below], parts.first_asked[below]
-    n_parts, first[0], first_asked[0] = 0, 0, 0
+    rows, query, below = parts.rows[level], parts.query[level], level + 1
+    first, first_query = parts.first[below], parts.first_query[below]
+    n_parts, first[0], first_query[0] = 0, 0, 0
     for k in range(parts.number[level]):
         own = rows[parts.first[level, k] : parts.first[level, k + 1]]
-        own_asked = asked[parts.first_asked[level, k] : parts.first_asked[level, k + 1]]
-        n_values = _measure(feature, asked_feature, missing, weight, own, own_asked, parts)
+        own_query = query[parts.first_query[level, k] : parts.first_query[level, k + 1]]
+        n_values = _measure(feature, query_feature, missing, weight, own, own_query, parts)
         for u in range(n_values):
-            size, size_asked = parts.size[u], parts.size_asked[u]
+            size, query_size = parts.size[u], parts.query_size[u]
             if parts.weight[u] >= min_count:
-                parts.size[u], parts.size_asked[u] = first[n_parts], first_asked[n_parts]
+                parts.size[u], parts.query_size[u] = first[n_parts], first_query[n_parts]
                 first[n_parts + 1] = first[n_parts] + size
-                first_asked[n_parts + 1] = first_asked[n_parts] + size_asked
+                first_query[n_parts + 1] = first_query[n_parts] + query_size
                 n_parts += 1
             else:
                 parts.of_value[parts.value[u]] = -1
         _distribute(feature, missing, own, parts.of_value, parts.size, parts.rows[below])
-        _distribute(asked_feature, missing, own_asked, parts.of_value, parts.size_asked, parts.asked[below])
+        _distribute(query_feature, missing, own_query, parts.of_value, parts.query_size, parts.query[below])
         for u in range(n_values):
             parts.of_value[parts.value[u]] = -1
     parts.number[below] = n_parts
 
 
 @kernel
-def _measure(feature, asked_feature, missing, weight, rows, asked, parts):  # type: ignore[no-untyped-def]
+def _measure(feature, query_feature, missing, weight, rows, query, parts):  # type: ignore[no-untyped-def]
     """Write sizes and weights of the values that occur in query rows, and return their number."""
     n_values = 0
-    for t in asked:
-        v = asked_feature[t]
+    for t in query:
+        v = query_feature[t]
         if v != missing:
             if parts.of_value[v] < 0:
                 parts.of_value[v], parts.value[n_values] = n_values, v
-                parts.size[n_values], parts.size_asked[n_values], parts.weight[n_values] = 0, 0, 0.0
+                parts.size[n_values], parts.query_size[n_values], parts.weight[n_values] = 0, 0, 0.0
                 n_values += 1
-            parts.size_asked[parts.of_value[v]] += 1
+            parts.query_size[parts.of_value[v]] += 1
     for r in rows:
         v = feature[r]
         if v != missing and parts.of_value[v] >= 0:
@@ -130,77 +132,77 @@ def _measure(feature, asked_feature, missing, weight, rows, asked, parts):  # ty
 
 
 @kernel
-def _distribute(feature, missing, rows, of_value, place, out):  # type: ignore[no-untyped-def]
+def _distribute(feature, missing, rows, of_value, position, out):  # type: ignore[no-untyped-def]
     """Write the rows of each part from its write position on, and advance the positions in place."""
     for r in rows:
         v = feature[r]
         if v != missing:
             u = of_value[v]
             if u >= 0:
-                out[place[u]] = r
-                place[u] += 1
+                out[position[u]] = r
+                position[u] += 1
 
 
 @kernel
-def count_part(rows, learnt, counts, known):  # type: ignore[no-untyped-def]
-    """Add the rows of a part to the counts, and write the weights of the rows with each feature to ``known``."""
-    n_classes = known.shape[1]
-    for q in range(known.shape[0]):
+def count_part(rows, training, counts, observed_weight):  # type: ignore[no-untyped-def]
+    """Add the rows of a part to the counts, and write the weights of the rows with each feature."""
+    n_classes = observed_weight.shape[1]
+    for q in range(observed_weight.shape[0]):
         for c in range(n_classes):
-            known[q, c] = 0.0
+            observed_weight[q, c] = 0.0
     for r in rows:
-        values, y, weight = learnt.rows.values[r], learnt.y[r], learnt.weight[r]
-        known[0, y] += weight
+        values, y, weight = training.rows.values[r], training.y[r], training.weight[r]
+        observed_weight[0, y] += weight
         for j in range(values.shape[0]):
             counts[values[j] * n_classes + y] += weight
-    if known.shape[0] > 1:
+    if observed_weight.shape[0] > 1:
         missing = counts.shape[0] // n_classes - 1
         for r in rows:
-            values = learnt.rows.values[r]
+            values = training.rows.values[r]
             for j in range(values.shape[0]):
-                if learnt.known_row[j] > 0 and values[j] != missing:
-                    known[learnt.known_row[j], learnt.y[r]] += learnt.weight[r]
+                if training.observed_row[j] > 0 and values[j] != missing:
+                    observed_weight[training.observed_row[j], training.y[r]] += training.weight[r]
 
 
 @kernel
-def clear_part(rows, learnt, n_classes, counts):  # type: ignore[no-untyped-def]
+def clear_part(rows, training, n_classes, counts):  # type: ignore[no-untyped-def]
     """Reset the counts of a part to 0: entry by entry, or the whole array if that is less work."""
-    if rows.shape[0] * learnt.n_states.shape[0] > counts.shape[0]:
+    if rows.shape[0] * training.n_states.shape[0] > counts.shape[0]:
         for cell in range(counts.shape[0]):
             counts[cell] = 0.0
     else:
         for r in rows:
-            values, y = learnt.rows.values[r], learnt.y[r]
+            values, y = training.rows.values[r], training.y[r]
             for j in range(values.shape[0]):
                 counts[values[j] * n_classes + y] = 0.0
 
 
 @kernel
-def _fill_probabilities(asked, asked_values, children, tag, learnt, space):  # type: ignore[no-untyped-def]
+def _fill_probabilities(query, query_values, children, tag, training, space):  # type: ignore[no-untyped-def]
     """Write the probabilities of the values that the query rows of a part need, or of all values if these are fewer."""
     missing = space.filled.shape[0] - 1
-    if asked.shape[0] * children.shape[0] > missing:
+    if query.shape[0] * children.shape[0] > missing:
         for j in children:
-            for v in range(learnt.start[j], learnt.start[j] + learnt.n_states[j]):
-                _fill(v, j, learnt, space)
+            for v in range(training.start[j], training.start[j] + training.n_states[j]):
+                _fill(v, j, training, space)
     else:
-        for t in asked:
-            values = asked_values[t]
+        for t in query:
+            values = query_values[t]
             for j in children:
                 if values[j] != missing and space.filled[values[j]] != tag:
                     space.filled[values[j]] = tag
-                    _fill(values[j], j, learnt, space)
+                    _fill(values[j], j, training, space)
 
 
 @kernel
-def _fill(v, j, learnt, space):  # type: ignore[no-untyped-def]
-    """Write p(x_j | y, x_s) = (count + m / n_states) / (known + m) of one value for all classes."""
-    n_classes, width = space.known.shape[1], space.mantissas.shape[0]
+def _fill(v, j, training, space):  # type: ignore[no-untyped-def]
+    """Write p(x_j | y, x_s) = (count + m / n_states) / (observed_weight + m) of one value for all classes."""
+    n_classes, width = space.observed_weight.shape[1], space.mantissas.shape[0]
     out = space.probability[v * width : v * width + n_classes]
     count = space.counts[v * n_classes : (v + 1) * n_classes]
-    known, share = space.known[learnt.known_row[j]], learnt.m / learnt.n_states[j]
+    total, pseudo_count = space.observed_weight[training.observed_row[j]], training.m / training.n_states[j]
     for c in range(n_classes):
-        out[c] = max((count[c] + share) / (known[c] + learnt.m), LEAST)
+        out[c] = max((count[c] + pseudo_count) / (total[c] + training.m), LEAST)
 
 
 @kernel
@@ -243,28 +245,28 @@ def merge_sums(others, other_exponents, other_summed, total, exponents, n_summed
 
 
 @kernel
-def _scale_classes(parents, learnt, scale):  # type: ignore[no-untyped-def]
+def _scale_classes(parents, training, scale):  # type: ignore[no-untyped-def]
     """Write 1 / (N + m), N the weight of rows with all super-parents; with a prior, p(y) / (N_y + m / C)."""
-    n_classes, everything = scale.shape[0], learnt.m
+    n_classes, everything = scale.shape[0], training.m
     for c in range(n_classes):
         scale[c] = 0.0
-    for q in range(learnt.patterns.shape[0]):
-        is_known = True
+    for q in range(training.patterns.shape[0]):
+        is_observed = True
         for i in parents:
-            is_known &= learnt.patterns[q, i]
-        if is_known:
+            is_observed &= training.patterns[q, i]
+        if is_observed:
             for c in range(n_classes):
-                scale[c] += learnt.pattern_weight[q, c]
-                everything += learnt.pattern_weight[q, c]
+                scale[c] += training.pattern_weight[q, c]
+                everything += training.pattern_weight[q, c]
     for c in range(n_classes):
-        if learnt.prior.shape[0] > 0:
-            scale[c] = learnt.prior[c] / (scale[c] + learnt.m / n_classes)
+        if training.prior.shape[0] > 0:
+            scale[c] = training.prior[c] / (scale[c] + training.m / n_classes)
         else:
             scale[c] = 1.0 / everything
 
 
 @kernel
-def sum_joint(estimators, learnt, asked, parts, space, total, exponents, n_summed):  # type: ignore[no-untyped-def]
+def sum_joint(estimators, training, query, parts, space, total, exponents, n_summed):  # type: ignore[no-untyped-def]
     """Add p(y, x) of each estimator to the query rows for which it qualifies, and count the estimators of each row."""
     n, tag = estimators.shape[1], 0
     for e in range(estimators.shape[0]):
@@ -274,14 +276,14 @@ def sum_joint(estimators, learnt, asked, parts, space, total, exponents, n_summe
             kept += 1
         for level in range(kept, n):
             i = parents[level]
-            codes, asked_codes = learnt.rows.codes[i], asked.codes[i]
-            part_rows(codes, asked_codes, learnt.missing, learnt.weight, learnt.min_count, level, parts)
-        _scale_classes(parents, learnt, space.scale)
-        share = learnt.m / space.scale.shape[0]
+            codes, query_codes = training.rows.codes[i], query.codes[i]
+            part_rows(codes, query_codes, training.missing, training.weight, training.min_count, level, parts)
+        _scale_classes(parents, training, space.scale)
+        pseudo_count = training.m / space.scale.shape[0]
         for i in parents:
-            share /= learnt.n_states[i]
+            pseudo_count /= training.n_states[i]
         n_children = 0
-        for j in range(learnt.n_states.shape[0]):
+        for j in range(training.n_states.shape[0]):
             is_child = True
             for i in parents:
                 is_child &= i != j
@@ -291,22 +293,33 @@ def sum_joint(estimators, learnt, asked, parts, space, total, exponents, n_summe
         for k in range(parts.number[n]):
             tag += 1
             rows = parts.rows[n, parts.first[n, k] : parts.first[n, k + 1]]
-            those = parts.asked[n, parts.first_asked[n, k] : parts.first_asked[n, k + 1]]
-            _add_part(rows, those, space.children[:n_children], share, tag, learnt, asked, space, total, exponents)
-            for t in those:
+            query_rows = parts.query[n, parts.first_query[n, k] : parts.first_query[n, k + 1]]
+            _add_part(
+                rows,
+                query_rows,
+                space.children[:n_children],
+                pseudo_count,
+                tag,
+                training,
+                query,
+                space,
+                total,
+                exponents,
+            )
+            for t in query_rows:
                 n_summed[t] += 1
 
 
 @kernel
-def _add_part(rows, those, children, share, tag, learnt, asked, space, total, exponents):  # type: ignore[no-untyped-def]
+def _add_part(rows, query_rows, children, pseudo_count, tag, training, query, space, total, exponents):  # type: ignore[no-untyped-def]
     """Count a part, and add the joint probabilities of its estimator to its query rows."""
-    count_part(rows, learnt, space.counts, space.known)
-    _fill_probabilities(those, asked.values, children, tag, learnt, space)
-    clear_part(rows, learnt, space.scale.shape[0], space.counts)
+    count_part(rows, training, space.counts, space.observed_weight)
+    _fill_probabilities(query_rows, query.values, children, tag, training, space)
+    clear_part(rows, training, space.scale.shape[0], space.counts)
     for c in range(space.scale.shape[0]):
-        space.base[c] = (space.known[0, c] + share) * space.scale[c]
-    for t in those:
-        multiply(asked.values[t], children, learnt.chunk, space.probability, space.mantissas, space.exponents)
+        space.base[c] = (space.observed_weight[0, c] + pseudo_count) * space.scale[c]
+    for t in query_rows:
+        multiply(query.values[t], children, training.chunk, space.probability, space.mantissas, space.exponents)
         for c in range(space.base.shape[0]):
             space.terms[c] = space.base[c] * space.mantissas[c]
         add_scaled(space.terms, space.exponents, total[t], exponents[t])

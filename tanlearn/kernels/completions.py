@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn.kernels._jit import kernel
-from tanlearn.kernels.elimination import ELIMINATED, cell_of, join, new_workspace, open_sample, sum_out, unite
+from tanlearn.kernels.elimination import ELIMINATED, cell_of, eliminate_missing, join, new_workspace, open_sample, unite
 from tanlearn.kernels.mathematics import exp
 
 
@@ -30,7 +30,7 @@ def most_probable(  # type: ignore[no-untyped-def]
     for k in range(samples.shape[0]):
         n = samples[k]
         n_factors = open_sample(codes, n, cells, network, False, missing, work, row)
-        if sum_out(cells, network, True, 0, n_factors, work, row) < 0:
+        if eliminate_missing(cells, network, True, 0, n_factors, work, row) < 0:
             return k
         if y[n] < 0:
             y[n] = np.argmax(row)
@@ -51,7 +51,7 @@ def sample_completions(  # type: ignore[no-untyped-def]
     row = np.empty(n_classes)
     for k in range(samples.shape[0]):
         n_factors = open_sample(codes, samples[k], cells, network, False, missing, work, row)
-        if sum_out(cells, network, False, 0, n_factors, work, row) < 0:
+        if eliminate_missing(cells, network, False, 0, n_factors, work, row) < 0:
             return k
         for i in range(drawn.shape[0]):
             drawn[i, k] = codes[i, samples[k]]

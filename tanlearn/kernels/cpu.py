@@ -1,4 +1,4 @@
-"""CPU kernels that also have a CUDA version of the same name in ``cuda/twins.py``."""
+"""CPU kernels that also have a CUDA version of the same name in ``cuda/cuda_kernels.py``."""
 
 from tanlearn.kernels.adam import adam_step as adam_step
 from tanlearn.kernels.aode import log_sum_joint as log_sum_joint
@@ -17,5 +17,5 @@ from tanlearn.kernels.trees import draw_arborescence as draw_arborescence
 from tanlearn.kernels.trees import draw_independent as draw_independent
 from tanlearn.kernels.trees import gumbel as gumbel
 from tanlearn.kernels.trees import perturb as perturb
-from tanlearn.kernels.trees import price_gradient as price_gradient
+from tanlearn.kernels.trees import size_penalty_gradient as size_penalty_gradient
 from tanlearn.kernels.trees import structure_gradient as structure_gradient

@@ -47,19 +47,19 @@ def sort_keys(keys, spare, count):  # type: ignore[no-untyped-def]
             count[d * _RADIX + np.int64((key >> np.uint64(d * DIGIT_BITS)) & _DIGIT)] += 1
     swapped = False
     for d in range(N_DIGITS):
-        place = count[d * _RADIX : (d + 1) * _RADIX]
-        if place.max() == n:
+        histogram = count[d * _RADIX : (d + 1) * _RADIX]
+        if histogram.max() == n:
             continue
         total = 0
         for b in range(_RADIX):
-            total += place[b]
-            place[b] = total - place[b]
+            total += histogram[b]
+            histogram[b] = total - histogram[b]
         source, target = (spare, keys) if swapped else (keys, spare)
         shift = np.uint64(d * DIGIT_BITS)
         for k in range(n):
             digit = np.int64((source[k] >> shift) & _DIGIT)
-            target[place[digit]] = source[k]
-            place[digit] += 1
+            target[histogram[digit]] = source[k]
+            histogram[digit] += 1
         swapped = not swapped
     return swapped
 

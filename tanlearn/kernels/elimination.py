@@ -106,7 +106,7 @@ def eliminate(  # type: ignore[no-untyped-def]
     work = new_workspace(network, scores.shape[1], max_width, capacity + reserve)
     for k in range(samples.shape[0]):
         n_factors = open_sample(codes, samples[k], cells, network, is_normalized, missing, work, scores[k])
-        if sum_out(cells, network, False, reserve, n_factors, work, scores[k]) < 0:
+        if eliminate_missing(cells, network, False, reserve, n_factors, work, scores[k]) < 0:
             return k
     return samples.shape[0]
 
@@ -125,7 +125,7 @@ def eliminate_adjoint(  # type: ignore[no-untyped-def]
     row = np.empty(n_classes)
     for k in range(samples.shape[0]):
         n_factors = open_sample(codes, samples[k], cells, network, is_normalized, missing, work, row)
-        used = sum_out(cells, network, False, 0, n_factors, work, row)
+        used = eliminate_missing(cells, network, False, 0, n_factors, work, row)
         if used < 0:
             return k
         _spread(cells, network, d_scores[k], used, work, d_cells)
@@ -263,18 +263,18 @@ def _add(source, first, stride, n_values, n_classes, belief):  # type: ignore[no
 
 
 @kernel
-def sum_out(cells, network, is_maximum, reserve, n_factors, work, row):  # type: ignore[no-untyped-def]
+def eliminate_missing(cells, network, is_maximum, reserve, n_factors, work, row):  # type: ignore[no-untyped-def]
     """Eliminate all missing features by sums or maxima; return the used length of the space, or -1 if it is short."""
     n_classes = row.shape[0]
     used = network.belief[network.order.shape[0]]
-    room = work.space.shape[0] - reserve
-    used_apart = room
+    capacity = work.space.shape[0] - reserve
+    used_apart = capacity
     for position in range(network.order.shape[0]):
         v = network.order[position]
         if work.state[v] != ELIMINATED:
             continue
         n_left = unite(v, network, work)
-        n_rows = _count_rows(n_left, n_classes, room - used, network, work)
+        n_rows = _count_rows(n_left, n_classes, capacity - used, network, work)
         if n_rows < 0:
             if reserve == 0:
                 return -1
@@ -298,13 +298,13 @@ def sum_out(cells, network, is_maximum, reserve, n_factors, work, row):  # type:
 
 
 @kernel
-def _count_rows(n_left, n_classes, room, network, work):  # type: ignore[no-untyped-def]
+def _count_rows(n_left, n_classes, capacity, network, work):  # type: ignore[no-untyped-def]
     """Return the number of joint values of the remaining features, or -1 if they exceed the free space."""
     n_rows = 1
     for k in range(n_left):
-        if n_rows * n_classes <= room:  # or the product might overflow
+        if n_rows * n_classes <= capacity:  # or the product might overflow
             n_rows *= network.n_states[work.union[k]]
-    return n_rows if n_left >= 0 and n_rows * n_classes <= room else -1
+    return n_rows if n_left >= 0 and n_rows * n_classes <= capacity else -1
 
 
 @kernel
@@ -485,8 +485,8 @@ def _spread(cells, network, d_row, used, work, d_cells):  # type: ignore[no-unty
             for s in range(network.n_states[v]):
                 join(v, s, cells, network, work)
                 for c in range(n_classes):
-                    share = exp(work.joint[c] - work.log_sum[c]) if work.log_sum[c] > -np.inf else 0.0
-                    work.joint[c] = share * (work.d_space[above + r * n_classes + c] if above >= 0 else 1.0)
+                    posterior = exp(work.joint[c] - work.log_sum[c]) if work.log_sum[c] > -np.inf else 0.0
+                    work.joint[c] = posterior * (work.d_space[above + r * n_classes + c] if above >= 0 else 1.0)
                     work.d_space[belief + s * n_classes + c] += work.joint[c]
                 f = work.head[v]
                 while f >= 0:

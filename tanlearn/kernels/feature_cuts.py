@@ -1,7 +1,7 @@
 """Cut points of features for the networks of a forest: by class entropy, as in a decision tree, or at quantiles."""
 # Shapes: n samples, d features, V the most values of a feature, C classes, B the most intervals
 # codes (d, n), missing from n_states (d,) on; y, weight, drawn (n,); counts (V, C); units: x log x of integers
-# left, right (C,), first, last, place, gain (B,), reached (V,): scratch
+# left, right (C,), first, last, position, gain (B,), reached (V,): scratch
 # is_cut (V,): whether there is a cut point after a value; n_cuts (d,): per feature, at most B - 1; quantiles (d, B - 1)
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def purest_cut(counts, first, last, scale, units, left, right):  # type: ignore[
 
 
 @kernel
-def entropy_cuts(counts, n_cuts, scale, units, left, right, first, last, place, gain, is_cut):  # type: ignore[no-untyped-def]
+def entropy_cuts(counts, n_cuts, scale, units, left, right, first, last, position, gain, is_cut):  # type: ignore[no-untyped-def]
     """Mark up to n_cuts cut points, each where it reduces entropy most, in any of the intervals so far."""
     first[0], last[0] = 0, counts.shape[0]
-    place[0], gain[0] = purest_cut(counts, first[0], last[0], scale, units, left, right)
+    position[0], gain[0] = purest_cut(counts, first[0], last[0], scale, units, left, right)
     for n in range(1, n_cuts + 1):
         most = 0
         for i in range(1, n):
@@ -62,11 +62,11 @@ def entropy_cuts(counts, n_cuts, scale, units, left, right, first, last, place, 
                 most = i
         if gain[most] <= 0:
             break
-        is_cut[place[most]] = True
-        first[n], last[n] = place[most] + 1, last[most]
+        is_cut[position[most]] = True
+        first[n], last[n] = position[most] + 1, last[most]
         last[most] = first[n]
         for i in (most, n):
-            place[i], gain[i] = purest_cut(counts, first[i], last[i], scale, units, left, right)
+            position[i], gain[i] = purest_cut(counts, first[i], last[i], scale, units, left, right)
 
 
 @kernel
@@ -105,7 +105,7 @@ def cut_features(  # type: ignore[no-untyped-def]
 
     Unordered features keep their values. ``drawn`` is the number of times that a sample counts for class entropy.
     """
-    counts, left, right, first, last, place, gain, reached, is_cut = scratch
+    counts, left, right, first, last, position, gain, reached, is_cut = scratch
     for i in range(codes.shape[0]):
         x, n_values = codes[i], n_states[i]
         is_cut[:n_values] = not is_ordered[i]
@@ -115,7 +115,7 @@ def cut_features(  # type: ignore[no-untyped-def]
                 if x[r] < n_values:
                     counts[x[r], y[r]] += drawn[r]
             entropy_cuts(
-                counts[:n_values], n_cuts[i], scale, units, left, right, first, last, place, gain, is_cut[:n_values]
+                counts[:n_values], n_cuts[i], scale, units, left, right, first, last, position, gain, is_cut[:n_values]
             )
         elif is_ordered[i]:
             quantile_cuts(x, n_values, weight, quantiles[i, : n_cuts[i]], reached, is_cut)

@@ -6,7 +6,7 @@ arithmetic is in the dtype of the scores: parameters are passed in this dtype an
 Numba promotes float32 with a Python number to float64.
 """
 # Shapes: n samples, C >= 2 classes
-# scores, d_scores (n, C), in row functions (C,); y, loss, share (n,); parameters (3,)
+# scores, d_scores (n, C), in row functions (C,); y, loss, row_weight (n,); parameters (3,)
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def soft_margin(scores, label, left_out, eta, enough, weights):  # type: ignore[
     top = scores[1] if left_out == 0 else scores[0]
     for c in range(scores.shape[0]):
         top = max(top, scores[c] if c != left_out else top)
-    gap = zero if scores[label] == top else scores[label] - top
-    bound = gap - math.log(scores.dtype.type(scores.shape[0] - 1)) / eta
+    difference = zero if scores[label] == top else scores[label] - top
+    bound = difference - math.log(scores.dtype.type(scores.shape[0] - 1)) / eta
     if bound >= enough:
         for c in range(scores.shape[0]):
             weights[c] = zero
@@ -49,7 +49,7 @@ def soft_margin(scores, label, left_out, eta, enough, weights):  # type: ignore[
         total += weights[c]
     for c in range(scores.shape[0]):
         weights[c] /= total
-    return gap - math.log(total) / eta
+    return difference - math.log(total) / eta
 
 
 @kernel
@@ -159,9 +159,9 @@ def loss_rows(kind, parameters, scores, y, loss, d_scores):  # type: ignore[no-u
 
 
 @kernel
-def weigh_rows(share, d_scores):  # type: ignore[no-untyped-def]
+def weigh_rows(row_weight, d_scores):  # type: ignore[no-untyped-def]
     """Multiply the gradient of each row by the row's weight in the mean, in place."""
     for i in range(d_scores.shape[0]):
-        row, weight = d_scores[i], share[i]
+        row, weight = d_scores[i], row_weight[i]
         for c in range(row.shape[0]):
             row[c] *= weight

@@ -29,7 +29,7 @@ class Tile(NamedTuple):
     n_states: Any  # intp (F,)
     sizes: Any  # int64 (C, V) number of samples of each class in each set
     own_units: Any  # int64 (F,) sum of x log x over values and classes, for features without missing values
-    place: Any  # intp (F,) row or column of each feature in information
+    position: Any  # intp (F,) row or column of each feature in information
 
 
 class Classes(NamedTuple):
@@ -198,7 +198,7 @@ def packed_information(tile, other, is_same, classes, scratch, information):  # 
                 found = tabulated_information(
                     table, n_values, n_parent, n_classes, margins, classes.scales, classes.units
                 )
-            information[tile.place[f], other.place[q]] = found
+            information[tile.position[f], other.position[q]] = found
 
 
 @kernel

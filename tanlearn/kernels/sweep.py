@@ -28,15 +28,15 @@ SLOWEST = 1e-25
 
 
 @kernel
-def sweep_undrawn(direction, theta, width, n_values, way, shares):  # type: ignore[no-untyped-def]
-    """Move theta by ``way`` along the direction, and normalize."""
-    back = splat(-way)
+def sweep_undrawn(direction, theta, width, n_values, distance, probabilities):  # type: ignore[no-untyped-def]
+    """Move theta by ``distance`` along the direction, and normalize."""
+    back = splat(-distance)
     for j in range(0, width * n_values, LANES):  # sequential memory access; the other loops read from cache
-        store(shares, j, exp_lanes(multiply_add(back, load(direction, j), load(theta, j))))
+        store(probabilities, j, exp_lanes(multiply_add(back, load(direction, j), load(theta, j))))
     for j in range(0, width, LANES):
         total = splat(0.0)
         for x in range(n_values):
-            total = total + load(shares, x * width + j)
+            total = total + load(probabilities, x * width + j)
         shift = log_lanes(total)
         for x in range(n_values):
             at = x * width + j

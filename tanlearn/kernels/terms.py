@@ -33,7 +33,7 @@ from tanlearn.kernels.trees import draw_acyclic, draw_independent, gumbel, pertu
 
 _ZERO = np.float32(0.0)
 #: Softmax probabilities below exp(-36) = 2.3e-16 are lost in a sum of probabilities in double precision.
-HOPELESS = -36.0
+NEGLIGIBLE_LOG_PROBABILITY = -36.0
 
 
 class TermProblem(NamedTuple):
@@ -100,13 +100,13 @@ class TermScratch(NamedTuple):
     collected: Any  # int32 (R,) step in which each row was last added to rows
     d_table: Any  # float32 (longest term,)
     d_prior: Any  # float32 (C,)
-    want: Any  # float64 (d,)
-    above: Any  # uint64 (d, ceil(d / 64)) ancestors of each feature as bits
+    highest: Any  # float64 (d,) largest perturbed logit of each feature
+    ancestors: Any  # uint64 (d, ceil(d / 64)) ancestors of each feature as bits
 
 
 @kernel
-def term_starts(codes, child, parents, n_states, n_classes, missing, nowhere, start):  # type: ignore[no-untyped-def]
-    """Write the start of each sample's row in a term; ``nowhere`` if a feature of the term is missing.
+def term_starts(codes, child, parents, n_states, n_classes, missing, start_if_missing, start):  # type: ignore[no-untyped-def]
+    """Write the start of each sample's row in a term; ``start_if_missing`` if a feature of the term is missing.
 
     There is one loop without branches for each number of parents, so that all are vectorized: 52 instead of 332 ns for
     two parents and 100 rows, which was more than half of a step with small CPTs.
@@ -114,19 +114,19 @@ def term_starts(codes, child, parents, n_states, n_classes, missing, nowhere, st
     x, p, q = codes[child], parents[0], parents[1]
     if p < 0:
         for k in range(start.shape[0]):
-            start[k] = np.int64(x[k]) * n_classes if x[k] != missing else nowhere
+            start[k] = np.int64(x[k]) * n_classes if x[k] != missing else start_if_missing
         return
     z = codes[p]
     if q < 0:
         for k in range(start.shape[0]):
             at = np.int64(x[k]) * n_states[p] + z[k]
-            start[k] = at * n_classes if (x[k] != missing) & (z[k] != missing) else nowhere
+            start[k] = at * n_classes if (x[k] != missing) & (z[k] != missing) else start_if_missing
         return
     u = codes[q]
     for k in range(start.shape[0]):
         at = (np.int64(x[k]) * n_states[p] + z[k]) * n_states[q] + u[k]
         is_known = (x[k] != missing) & (z[k] != missing) & (u[k] != missing)
-        start[k] = at * n_classes if is_known else nowhere
+        start[k] = at * n_classes if is_known else start_if_missing
 
 
 @kernel
@@ -164,8 +164,10 @@ def score_terms(problem, theta, scratch):  # type: ignore[no-untyped-def]
                 r = group[i] if q == 0 else t if q == 3 else members[t, q - 1]
                 if r < 0 or (q == 3 and t == group[i]):
                     continue
-                nowhere = offset[-1] - offset[r]
-                term_starts(scratch.batch_codes, i, parents[r], n_states, n_classes, problem.missing, nowhere, start)
+                start_if_missing = offset[-1] - offset[r]
+                term_starts(
+                    scratch.batch_codes, i, parents[r], n_states, n_classes, problem.missing, start_if_missing, start
+                )
                 gather_rows(target, theta[offset[r] :], start)
         if step > 0:
             round_rows(target, n_classes, lanes, step, most, target)
@@ -180,12 +182,12 @@ def step_rows(r, s, start, problem, parameters, steps, scratch):  # type: ignore
     offset, rows, d_table = problem.families.offset, scratch.rows, scratch.d_table
     touched, collected, d_scores = parameters.touched, scratch.collected, scratch.d_scores
     table, v = parameters.theta[offset[r] :], parameters.v[offset[r] :]
-    n_classes, nowhere, first_row = offset[0], offset[-1] - offset[r], problem.first_row[r]
+    n_classes, start_if_missing, first_row = offset[0], offset[-1] - offset[r], problem.first_row[r]
     now = steps.n_done + s + 1
     n_rows = 0
     for k in range(start.shape[0]):
         at = start[k]
-        if at == nowhere:
+        if at == start_if_missing:
             continue
         row = first_row + at // n_classes
         if collected[row] != now:
@@ -199,7 +201,7 @@ def step_rows(r, s, start, problem, parameters, steps, scratch):  # type: ignore
     one = np.float32(1.0)
     take = one - steps.decay
     # Bias correction as in Adam, because means of squares start at 0.
-    share = one - steps.decay ** np.float32(now)
+    correction = one - steps.decay ** np.float32(now)
     for h in range(n_rows):
         at = rows[h]
         row = first_row + at // n_classes
@@ -208,7 +210,7 @@ def step_rows(r, s, start, problem, parameters, steps, scratch):  # type: ignore
         for c in range(at, at + n_classes):
             square = keep * v[c] + take * d_table[c] * d_table[c]
             v[c] = square
-            table[c] -= steps.rate * d_table[c] / (np.sqrt(square / share) + steps.epsilon)
+            table[c] -= steps.rate * d_table[c] / (np.sqrt(square / correction) + steps.epsilon)
 
 
 @kernel
@@ -226,20 +228,20 @@ def begin_term_step(s, problem, parameters, steps, scratch):  # type: ignore[no-
         draw_independent(scratch.perturbed, problem.group, scratch.selected)
     else:
         parents = problem.families.parents
-        draw_acyclic(scratch.perturbed, problem.group, parents, scratch.want, scratch.above, scratch.selected)
+        draw_acyclic(scratch.perturbed, problem.group, parents, scratch.highest, scratch.ancestors, scratch.selected)
     score_terms(problem, parameters.theta, scratch)
     mean_loss = 0.0
     d_prior, loss, parameter = scratch.d_prior, problem.loss, problem.loss_parameters
     for c in range(n_classes):
         d_prior[c] = _ZERO
     for k in range(size):
-        share = problem.weight[batch[k]] / np.float32(size)
+        row_weight = problem.weight[batch[k]] / np.float32(size)
         row, d_row = scratch.scores[k][:n_classes], scratch.d_scores[k][:n_classes]
         value = row_loss(loss, row, problem.y[batch[k]], parameter[0], parameter[1], parameter[2], d_row)
-        mean_loss += share * value
+        mean_loss += row_weight * value
         is_moving, moved = False, scratch.d_scores[n_moving]
         for c in range(n_classes):
-            d_row[c] *= share
+            d_row[c] *= row_weight
             d_prior[c] += d_row[c]
             is_moving = is_moving or d_row[c] != 0
             moved[c] = d_row[c]
@@ -279,7 +281,7 @@ def step_terms(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
             top = max(top, perturbed[r])
             is_used[r] = False
         for r in range(first, last):
-            if (perturbed[r] - top) / steps.temperature > HOPELESS:
+            if (perturbed[r] - top) / steps.temperature > NEGLIGIBLE_LOG_PROBABILITY:
                 is_used[r] = True
                 for q in members[r]:
                     if q >= 0:
@@ -289,8 +291,10 @@ def step_terms(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
             d_choice[r] = 0.0
             if not (is_drawn or is_used[r]):
                 continue
-            nowhere = offset[-1] - offset[r]
-            term_starts(scratch.batch_codes, i, parents[r], n_states, n_classes, problem.missing, nowhere, start)
+            start_if_missing = offset[-1] - offset[r]
+            term_starts(
+                scratch.batch_codes, i, parents[r], n_states, n_classes, problem.missing, start_if_missing, start
+            )
             d_choice[r] = dot_rows(d_scores, theta[offset[r] :], start)
             if is_drawn:
                 step_rows(r, s, start, problem, parameters, steps, scratch)

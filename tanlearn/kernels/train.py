@@ -12,14 +12,18 @@ Each step draws a structure, scores a batch, and updates the drawn CPTs and the 
   is passed straight through ([RE] eq. 8).
 * A CPT that is not drawn keeps moving along a constant direction. The distance is accumulated in ``pending`` and
   applied when the CPT is next read.
-* Rows with missing values come last in a batch. Their missing values are marginalized over the drawn CPTs in double
-  precision (``gaps.py``), and the gradient of each row is distributed right after its score.
+* Rows with missing values come last in a batch. Their missing values are marginalized over the drawn CPTs
+  (``train_missing_values.py``). If all rows are complete, kernels get None instead of MissingValues, and the code for
+  missing values is not compiled; it would double the compilation time.
 
 A step consists of begin_step, step_tables and finish_step. The second can be divided between threads by features. CPTs
-are independent of each other, so the result does not depend on the number of threads.
+are independent of each other, so the result does not depend on the number of threads. "eq." refers to this paper, and
+"[RE] eq." to Roth, Schindler, Froening and Pernkopf, "On resource-efficient Bayesian network classifiers and deep
+neural networks".
 """
 # Shapes: n samples, d features, C classes, P = padded(C), T CPTs (candidate families), M parameters, B samples of a
 # batch, S steps of an epoch, D parameters of the prior and of the largest CPT of each feature, W threads
+# i: feature, t: CPT, c: class, k: position in the batch, s: step; j: parent of i, -1 for none
 
 from __future__ import annotations
 
@@ -29,28 +33,38 @@ import numpy as np
 
 from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.adam import adam_step
-from tanlearn.kernels.gaps import Forest, Work, find_touched, go_down, go_up, observed_starts, order_upward
 from tanlearn.kernels.losses import row_loss
 from tanlearn.kernels.quantization import round_cells
 from tanlearn.kernels.rows import add_rows, dot_observed_rows, dot_rows, gather_rows
 from tanlearn.kernels.scores import Families
 from tanlearn.kernels.sweep import sweep_drawn, sweep_undrawn
+from tanlearn.kernels.train_missing_values import (
+    add_family,
+    complete_rows_first,
+    drawn_choice_gradient,
+    find_missing_features,
+    finish_forest,
+    incomplete_starts,
+    marginal_gradient,
+    marginalize,
+    marginalize_adjoint,
+)
 from tanlearn.kernels.trees import (
     Graph,
     draw_arborescence,
     draw_independent,
     gumbel,
     perturb,
-    price_gradient,
+    size_penalty_gradient,
     structure_gradient,
 )
 
 _ZERO = np.float32(0.0)
 #: A distance below this along an Adam direction (at most 7.3 for decays of 0.9 and 0.999) moves a parameter by less
 #: than 3e-8, half of the resolution of float32 at 1. The distance stays pending and is not lost.
-NEGLIGIBLE = np.float32(4e-9)
+NEGLIGIBLE_DISTANCE = np.float32(4e-9)
 #: Softmax probabilities below exp(-36) = 2.3e-16 are lost in a sum of probabilities in double precision.
-HOPELESS = -36.0
+NEGLIGIBLE_LOG_PROBABILITY = -36.0
 
 
 class Problem(NamedTuple):
@@ -66,7 +80,7 @@ class Problem(NamedTuple):
     loss: Any  # int, number of a built-in loss (losses.py)
     loss_parameters: Any  # float32 (3,)
     rounding: Any  # float32 (2,) step and largest number of steps of fixed-point numbers; zeros for none
-    price: Any  # float64 (T,) penalty on the size of each CPT, or (0,) for none
+    size_penalty: Any  # float64 (T,) penalty on the size of each CPT, or (0,) for none
 
 
 class Parameters(NamedTuple):
@@ -96,31 +110,6 @@ class Steps(NamedTuple):
     temperature: Any  # float, of the softmax of the straight-through gradient
 
 
-class Gaps(NamedTuple):
-    """Work arrays for rows with missing values.
-
-    If all rows are complete, kernels get None instead, and the code for missing values is not compiled; it would double
-    the compilation time.
-    """
-
-    is_incomplete: Any  # bool (n,) rows with missing values
-    is_normalized: Any  # bool, whether the CPTs that give the scores sum to one
-    missing: Any  # int, code of a missing value
-    n_complete: Any  # intp (1,) number of complete rows of the batch
-    is_missed: Any  # bool (d,) whether the feature is missing in a row of the batch
-    is_touched: Any  # bool (d,) whether the feature or its drawn parent is missing in a row of the batch
-    batch: Any  # int64 (B,) samples of the batch, complete rows first
-    forest: Forest  # drawn structure, with offsets in cells
-    work: Work
-    sample: Any  # uint8 or uint16 (d,) codes of the current row
-    cells: Any  # float64 (D,) prior and drawn CPTs, rounded as for the scores
-    d_cells: Any  # float64 (D,) their gradient
-    score: Any  # float64 (C,)
-    d_score: Any  # float64 (C,)
-    drawn_start: Any  # int32 (W, B) start of each sample's row in the drawn CPT, or -1
-    drawn: Any  # float64 (W, B) choice gradient of the drawn CPT per sample
-
-
 class Scratch(NamedTuple):
     """Work arrays of a step; arrays written by several threads have a first axis W, one row per thread."""
 
@@ -135,7 +124,7 @@ class Scratch(NamedTuple):
     graph: Graph
     start: Any  # int32 (W, B) start of each sample's row in a CPT
     d_table: Any  # float32 (W, longest CPT + P)
-    shares: Any  # float32 (W, longest CPT + P)
+    buffer: Any  # float32 (W, longest CPT + P) rounded or normalized numbers of one CPT
 
 
 @kernel
@@ -157,193 +146,185 @@ def family_starts(codes, child, parents, n_states, n_classes, start):  # type: i
 
 
 @kernel
-def catch_up(t, n_values, offset, direction, theta, pending, shares):  # type: ignore[no-untyped-def]
+def apply_pending(t, n_values, offset, direction, theta, pending, buffer):  # type: ignore[no-untyped-def]
     """Apply the deferred Adam updates of a CPT."""
-    if pending[t] > NEGLIGIBLE:
+    if pending[t] > NEGLIGIBLE_DISTANCE:
         begin = offset[t]
         width = (offset[t + 1] - begin) // n_values
-        sweep_undrawn(direction[begin:], theta[begin:], width, n_values, pending[t], shares)
+        sweep_undrawn(direction[begin:], theta[begin:], width, n_values, pending[t], buffer)
         pending[t] = _ZERO
 
 
 @kernel
-def _complete_first(batch, is_incomplete, sorted_batch):  # type: ignore[no-untyped-def]
-    """Write the samples of a batch, complete ones first, and return the number of complete ones."""
-    n_sorted = 0
-    for other in range(2):
-        n_complete = n_sorted
-        for k in range(batch.shape[0]):
-            if is_incomplete[batch[k]] == (other == 1):
-                sorted_batch[n_sorted] = batch[k]
-                n_sorted += 1
-    return n_complete
+def _scoring_table(table, n_cells, rounding, buffer):  # type: ignore[no-untyped-def]
+    """Return the CPT that scores rows: the CPT itself, or its rounded copy in the buffer ([RE] eq. 11)."""
+    if rounding[0] > 0:
+        round_cells(table, n_cells, rounding[0], rounding[1], buffer)
+        return buffer
+    return table
+
+
+# First part of a step: structure, scores and their gradient
 
 
 @kernel
-def _find_missed(codes, gaps):  # type: ignore[no-untyped-def]
-    """Write which features are missing in incomplete samples."""
+def _gather_batch(codes, batch, batch_codes):  # type: ignore[no-untyped-def]
+    """Copy the codes of the samples of a batch."""
     for i in range(codes.shape[0]):
-        x = codes[i][gaps.n_complete[0] :]
-        gaps.is_missed[i] = False
-        for k in range(x.shape[0]):
-            if x[k] == gaps.missing:
-                gaps.is_missed[i] = True
-                break
-
-
-@kernel
-def _keep_drawn(table, n_cells, lanes, shares, cells):  # type: ignore[no-untyped-def]
-    """Write a drawn CPT in single precision, followed by zeros, and in double precision."""
-    for j in range(n_cells):
-        shares[j] = table[j]
-        cells[j] = table[j]
-    for j in range(n_cells, n_cells + lanes):
-        shares[j] = _ZERO
-
-
-@kernel
-def _incomplete_starts(i, j, n_states, n_classes, codes, gaps, nowhere, start):  # type: ignore[no-untyped-def]
-    """Write the row starts of the incomplete samples; ``nowhere`` if the feature or its parent is missing."""
-    observed_starts(codes, gaps.n_complete[0], i, j, n_states, 0, n_classes, gaps.missing, nowhere, start)
-
-
-@kernel
-def _sum_out(k, gaps, codes, row):  # type: ignore[no-untyped-def]
-    """Add the contribution of a sample's missing features to its score; return the number of families involved."""
-    sample, score = gaps.sample, gaps.score
-    for i in range(sample.shape[0]):
-        sample[i] = codes[i, k]
-    n_touched = find_touched(sample, gaps.forest, gaps.is_normalized, gaps.missing, gaps.work)
-    if n_touched > 0:
-        for c in range(score.shape[0]):
-            score[c] = row[c]
-        touched = gaps.work.families[:n_touched]
-        go_up(sample, touched, gaps.forest, gaps.cells, gaps.missing, gaps.work, score)
-        for c in range(score.shape[0]):
-            row[c] = score[c]
-    return n_touched
-
-
-@kernel
-def _spread_out(n_touched, gaps, d_row):  # type: ignore[no-untyped-def]
-    """Add the gradient with respect to the cells for the sample of the last call of :func:`_sum_out`."""
-    d_score, touched = gaps.d_score, gaps.work.families[:n_touched]
-    for c in range(d_score.shape[0]):
-        d_score[c] = d_row[c]
-    go_down(gaps.sample, touched, gaps.forest, gaps.cells, gaps.missing, d_score, gaps.work, gaps.d_cells)
-
-
-@kernel
-def _weigh_drawn(i, n_states, n_classes, width, d_scores, codes, gaps, drawn_start, drawn):  # type: ignore[no-untyped-def]
-    """Write the choice gradient of a feature's drawn CPT for each incomplete sample in which its family is observed."""
-    n_complete, cells, offset = gaps.n_complete[0], gaps.cells, gaps.forest.offset[i]
-    _incomplete_starts(i, gaps.forest.parent[i], n_states, n_classes, codes, gaps, -1, drawn_start)
-    for k in range(drawn_start.shape[0]):
-        drawn[k] = 0.0
-        if drawn_start[k] >= 0:
-            first = (n_complete + k) * width
-            for c in range(n_classes):
-                drawn[k] += d_scores[first + c] * cells[offset + drawn_start[k] + c]
-
-
-@kernel
-def begin_step(s, problem, parameters, steps, scratch, gaps):  # type: ignore[no-untyped-def]
-    """Draw a structure, score the batch, write the loss gradient, and update the prior; return the mean loss."""
-    families, graph = problem.families, scratch.graph
-    offset, n_states, parents = families.offset, families.n_states, families.parents
-    direction, theta, pending = parameters.direction, parameters.theta, parameters.pending
-    scores, start, shares = scratch.scores, scratch.start[0], scratch.shares[0]
-    flat_scores = scores.ravel()
-    step, most = problem.rounding[0], problem.rounding[1]
-    batch = steps.order[s]
-    size, n_classes = batch.shape[0], offset[0]
-    n_complete, n_drawn = size, n_classes
-    if gaps is not None:
-        n_complete = _complete_first(batch, gaps.is_incomplete, gaps.batch)
-        gaps.n_complete[0] = n_complete
-        batch = gaps.batch
-    incomplete = start[n_complete:]
-    for i in range(n_states.shape[0]):
-        x, out = problem.codes[i], scratch.batch_codes[i]
-        for k in range(size):
+        x, out = codes[i], batch_codes[i]
+        for k in range(batch.shape[0]):
             out[k] = x[batch[k]]
-    gumbel(steps.uniform[s], scratch.noise)
-    perturb(parameters.phi, scratch.noise, problem.group, scratch.perturbed)
-    if problem.arborescence:
+
+
+@kernel
+def _draw_structure(  # type: ignore[no-untyped-def]
+    uniform, phi, group, table_parent, arborescence, graph, noise, perturbed, selected
+):
+    """Draw a CPT for each feature: the largest log softmax(phi) + Gumbel noise (eq. 11), or a whole tree of CPTs."""
+    gumbel(uniform, noise)
+    perturb(phi, noise, group, perturbed)
+    if arborescence:
         draw_arborescence(
-            scratch.perturbed,
-            problem.group,
-            problem.table_parent,
-            graph.weight,
-            graph.source,
-            graph.target,
-            graph.work,
-            scratch.selected,
+            perturbed, group, table_parent, graph.weight, graph.source, graph.target, graph.work, selected
         )
     else:
-        draw_independent(scratch.perturbed, problem.group, scratch.selected)
-    prior = theta
-    if step > 0:
-        prior = shares
-        round_cells(theta, n_classes, step, most, prior)
-    for k in range(size):
+        draw_independent(perturbed, group, selected)
+
+
+@kernel
+def _score_observed(  # type: ignore[no-untyped-def]
+    families, group, rounding, theta, direction, pending, codes, selected, start, buffer, scores, missing_values
+):
+    """Write the log joint of the batch: the log prior plus the entries of the drawn CPTs (eq. 4).
+
+    Incomplete rows get the entries of their observed families only; the drawn forest is prepared for the others.
+    """
+    offset, n_states, parents = families.offset, families.n_states, families.parents
+    n_classes, lanes, flat_scores = offset[0], scores.shape[1], scores.ravel()
+    n_complete, n_drawn = scores.shape[0], n_classes
+    prior = _scoring_table(theta, n_classes, rounding, buffer)
+    for k in range(scores.shape[0]):
         row = scores[k]
         for c in range(n_classes):
             row[c] = prior[c]
-    if gaps is not None and n_complete < size:
-        _find_missed(scratch.batch_codes, gaps)
+    if missing_values is not None:
+        n_complete = missing_values.n_complete[0]
+        find_missing_features(codes, missing_values)
         for c in range(n_classes):
-            gaps.cells[c] = prior[c]
+            missing_values.cells[c] = prior[c]
+    incomplete = start[n_complete:]
     for i in range(n_states.shape[0]):
-        t = scratch.selected[i]
-        catch_up(t, n_states[i], offset, direction, theta, pending, shares)
-        family_starts(scratch.batch_codes, i, parents[t], n_states, n_classes, start)
-        table, n_cells = theta[offset[t] :], offset[t + 1] - offset[t]
-        if step > 0:
-            round_cells(table, n_cells, step, most, shares)
-            table = shares
-        if gaps is not None and n_complete < size:
-            j = parents[t, 0]
-            gaps.forest.parent[i], gaps.forest.offset[i] = j, n_drawn
-            gaps.is_touched[i] = gaps.is_missed[i] or (j >= 0 and gaps.is_missed[j])
-            if gaps.is_touched[i] or problem.group[i + 1] - problem.group[i] > 1:
-                _keep_drawn(table, n_cells, scores.shape[1], shares, gaps.cells[n_drawn:])
-                table, n_drawn = shares, n_drawn + n_cells
-            if gaps.is_touched[i]:
-                _incomplete_starts(i, j, n_states, n_classes, scratch.batch_codes, gaps, n_cells, incomplete)
+        t = selected[i]
+        apply_pending(t, n_states[i], offset, direction, theta, pending, buffer)
+        family_starts(codes, i, parents[t], n_states, n_classes, start)
+        n_cells = offset[t + 1] - offset[t]
+        table = _scoring_table(theta[offset[t] :], n_cells, rounding, buffer)
+        if missing_values is not None and n_complete < scores.shape[0]:
+            j, has_choice = parents[t, 0], group[i + 1] - group[i] > 1
+            n_added = add_family(
+                i, j, table, n_cells, n_drawn, has_choice, n_states, codes, lanes, buffer, incomplete, missing_values
+            )
+            if n_added > 0:
+                table, n_drawn = buffer, n_drawn + n_added
         gather_rows(flat_scores, table, start)
-    if gaps is not None and n_complete < size:
-        order_upward(gaps.forest.parent, gaps.forest.upward, gaps.work.state)
-        gaps.work.is_known[:] = False
-        gaps.d_cells[:n_drawn] = 0.0
-    mean_loss = 0.0
-    d_prior = scratch.d_table[0]
+    if missing_values is not None and n_complete < scores.shape[0]:
+        finish_forest(n_drawn, missing_values)
+
+
+@kernel
+def _loss_gradient(  # type: ignore[no-untyped-def]
+    batch, y, weight, loss, loss_parameters, codes, scores, d_scores, d_prior, missing_values
+):
+    """Write the gradient of the mean loss with respect to scores and prior; return the mean loss.
+
+    The missing features of incomplete rows are marginalized, and their gradient is distributed while the beliefs of the
+    row are there.
+    """
+    size, n_classes = batch.shape[0], d_prior.shape[0]
+    p0, p1, p2 = loss_parameters[0], loss_parameters[1], loss_parameters[2]
     for c in range(n_classes):
         d_prior[c] = _ZERO
-    loss, parameter = problem.loss, problem.loss_parameters
-    for k in range(size):
-        n_touched = 0
-        if gaps is not None and k >= n_complete:
-            n_touched = _sum_out(k, gaps, scratch.batch_codes, scores[k])
-        share = problem.weight[batch[k]] / np.float32(size)
-        d_row = scratch.d_scores[k][:n_classes]
-        value = row_loss(
-            loss, scores[k][:n_classes], problem.y[batch[k]], parameter[0], parameter[1], parameter[2], d_row
+    n_complete, mean_loss = size, 0.0
+    if missing_values is not None:  # read outside of the loop, because each access costs atomic increments
+        n_complete, missing, is_normalized = (
+            missing_values.n_complete[0],
+            missing_values.code,
+            missing_values.is_normalized,
         )
-        mean_loss += share * value
+        forest, beliefs, sample = missing_values.forest, missing_values.beliefs, missing_values.sample
+        cells, d_cells = missing_values.cells, missing_values.d_cells
+        score, d_score = missing_values.score, missing_values.d_score
+    for k in range(size):
+        n_families = 0
+        if missing_values is not None and k >= n_complete:
+            n_families = marginalize(k, codes, forest, cells, is_normalized, missing, beliefs, sample, score, scores[k])
+        row_weight = weight[batch[k]] / np.float32(size)
+        d_row = d_scores[k][:n_classes]
+        value = row_loss(loss, scores[k][:n_classes], y[batch[k]], p0, p1, p2, d_row)
+        mean_loss += row_weight * value
         for c in range(n_classes):
-            d_row[c] *= share
+            d_row[c] *= row_weight
             d_prior[c] += d_row[c]
-        if gaps is not None and n_touched > 0:
-            _spread_out(n_touched, gaps, d_row)
+        if missing_values is not None and n_families > 0:
+            marginalize_adjoint(n_families, d_row, forest, cells, missing, beliefs, sample, d_score, d_cells)
+    return mean_loss
+
+
+@kernel
+def begin_step(s, problem, parameters, steps, scratch, missing_values):  # type: ignore[no-untyped-def]
+    """Draw a structure, score the batch, write the loss gradient, and update the prior; return the mean loss."""
+    families, group, batch, codes = problem.families, problem.group, steps.order[s], scratch.batch_codes
+    theta, direction, selected, scores = parameters.theta, parameters.direction, scratch.selected, scratch.scores
+    d_prior, n_classes = scratch.d_table[0], families.offset[0]
+    if missing_values is not None:
+        complete_rows_first(batch, missing_values)
+        batch = missing_values.batch
+    _gather_batch(problem.codes, batch, codes)
+    _draw_structure(
+        steps.uniform[s],
+        parameters.phi,
+        group,
+        problem.table_parent,
+        problem.arborescence,
+        scratch.graph,
+        scratch.noise,
+        scratch.perturbed,
+        selected,
+    )
+    _score_observed(
+        families,
+        group,
+        problem.rounding,
+        theta,
+        direction,
+        parameters.pending,
+        codes,
+        selected,
+        scratch.start[0],
+        scratch.buffer[0],
+        scores,
+        missing_values,
+    )
+    mean_loss = _loss_gradient(
+        batch,
+        problem.y,
+        problem.weight,
+        problem.loss,
+        problem.loss_parameters,
+        codes,
+        scores,
+        scratch.d_scores,
+        d_prior[:n_classes],
+        missing_values,
+    )
     sweep_drawn(
         d_prior,
         direction,
         parameters.v,
         theta,
-        1,
+        np.intp(1),  # with the literals 1 and 0, sweep_drawn is compiled twice, and a first fit takes 4 % longer
         n_classes,
-        0,
+        np.intp(0),
         steps.step_sizes[s],
         steps.beta1,
         steps.beta2,
@@ -352,89 +333,91 @@ def begin_step(s, problem, parameters, steps, scratch, gaps):  # type: ignore[no
     return mean_loss
 
 
+# Second part of a step: choice gradients and CPTs
+
+
 @kernel
-def step_tables(s, first, last, thread, problem, parameters, steps, scratch, gaps):  # type: ignore[no-untyped-def]
-    """Write the choice gradients of the features ``first`` to ``last - 1``, and update their CPTs."""
+def step_tables(s, first, last, thread, problem, parameters, steps, scratch, missing_values):  # type: ignore[no-untyped-def]
+    """Write the choice gradients (eq. 12) of the features ``first`` to ``last - 1``, and update their CPTs."""
     # Each array is read from its tuple once, because each access costs an atomic increment in Numba.
-    families, group = problem.families, problem.group
+    families, group, rounding = problem.families, problem.group, problem.rounding
     parents, n_states, offset = families.parents, families.n_states, families.offset
     theta, direction, v = parameters.theta, parameters.direction, parameters.v
     n_undrawn, pending = parameters.n_undrawn, parameters.pending
     decay, beta1, beta2, epsilon, temperature = steps.decay, steps.beta1, steps.beta2, steps.epsilon, steps.temperature
     codes, perturbed, selected = scratch.batch_codes, scratch.perturbed, scratch.selected
     d_scores, d_choice, start = scratch.d_scores.ravel(), scratch.d_choice, scratch.start[thread]
-    d_table, shares = scratch.d_table[thread], scratch.shares[thread]
+    d_table, buffer = scratch.d_table[thread], scratch.buffer[thread]
     n_classes, step_size = offset[0], steps.step_sizes[s]
-    step, most = problem.rounding[0], problem.rounding[1]
     lanes, n_complete = scratch.d_scores.shape[1], start.shape[0]
-    if gaps is not None:
-        n_complete = gaps.n_complete[0]
-        drawn_start, drawn_choice = gaps.drawn_start[thread][n_complete:], gaps.drawn[thread][n_complete:]
+    if missing_values is not None:
+        n_complete = missing_values.n_complete[0]
+        drawn_start = missing_values.drawn_start[thread][n_complete:]
+        drawn_choice = missing_values.drawn_choice[thread][n_complete:]
     n_incomplete = start.shape[0] - n_complete
     complete, incomplete = start[:n_complete], start[n_complete:]
     d_complete, d_incomplete = d_scores[: n_complete * lanes], d_scores[n_complete * lanes :]
     for i in range(first, last):
-        n_tables = group[i + 1] - group[i]
-        if gaps is not None and n_incomplete > 0 and n_tables > 1:
-            _weigh_drawn(i, n_states, n_classes, lanes, d_scores, codes, gaps, drawn_start, drawn_choice)
-        top = perturbed[group[i]]
+        has_choice = group[i + 1] - group[i] > 1
+        if missing_values is not None and n_incomplete > 0 and has_choice:
+            drawn_choice_gradient(
+                i, n_states, n_classes, lanes, d_scores, codes, missing_values, drawn_start, drawn_choice
+            )
+        highest = perturbed[group[i]]
         for t in range(group[i], group[i + 1]):
-            top = max(top, perturbed[t])
+            highest = max(highest, perturbed[t])
         for t in range(group[i], group[i + 1]):
-            drawn = selected[i] == t
-            hopeful = n_tables > 1 and (perturbed[t] - top) / temperature > HOPELESS
-            begin, width = offset[t], (offset[t + 1] - offset[t]) // n_states[i]
-            if drawn or hopeful:
+            is_drawn = selected[i] == t
+            has_gradient = has_choice and (perturbed[t] - highest) / temperature > NEGLIGIBLE_LOG_PROBABILITY
+            begin, n_cells = offset[t], offset[t + 1] - offset[t]
+            if is_drawn or has_gradient:
                 family_starts(codes, i, parents[t], n_states, n_classes, start)
             d_choice[t] = 0.0
-            if hopeful:
-                catch_up(t, n_states[i], offset, direction, theta, pending, shares)
-                table = theta[begin:]
-                if step > 0:
-                    round_cells(table, offset[t + 1] - begin, step, most, shares)
-                    table = shares
+            if has_gradient:
+                apply_pending(t, n_states[i], offset, direction, theta, pending, buffer)
+                table = _scoring_table(theta[begin:], n_cells, rounding, buffer)
                 if n_complete > 0:
                     d_choice[t] = dot_rows(d_complete, table, complete)
-                if gaps is not None and n_incomplete > 0 and not drawn:
-                    _incomplete_starts(i, parents[t, 0], n_states, n_classes, codes, gaps, -1, incomplete)
+                if missing_values is not None and n_incomplete > 0 and not is_drawn:
+                    incomplete_starts(i, parents[t, 0], n_states, n_classes, codes, missing_values, -1, incomplete)
                     d_choice[t] += dot_observed_rows(d_incomplete, table, incomplete, drawn_choice, drawn_start)
-            if drawn:
-                n_cells = width * n_states[i]
-                for j in range(n_cells):
-                    d_table[j] = _ZERO
-                if gaps is not None and n_incomplete > 0 and gaps.is_touched[i]:
-                    kept = gaps.d_cells[gaps.forest.offset[i] :]
-                    for j in range(n_cells):
-                        d_table[j] = kept[j]
-                    _incomplete_starts(i, parents[t, 0], n_states, n_classes, codes, gaps, n_cells, incomplete)
-                add_rows(d_scores, d_table, start)
-                sweep_drawn(
-                    d_table,
-                    direction[begin:],
-                    v[begin:],
-                    theta[begin:],
-                    width,
-                    n_states[i],
-                    n_undrawn[t],
-                    step_size,
-                    beta1,
-                    beta2,
-                    epsilon,
-                )
-                n_undrawn[t] = 0
-            else:
+            if not is_drawn:
                 n_undrawn[t] += 1
                 if n_undrawn[t] < decay.shape[0]:
                     pending[t] += step_size * decay[n_undrawn[t]]
+                continue
+            for a in range(n_cells):
+                d_table[a] = _ZERO
+            if missing_values is not None and n_incomplete > 0 and missing_values.is_incomplete_family[i]:
+                marginal_gradient(i, n_cells, missing_values, d_table)
+                incomplete_starts(i, parents[t, 0], n_states, n_classes, codes, missing_values, n_cells, incomplete)
+            add_rows(d_scores, d_table, start)
+            sweep_drawn(
+                d_table,
+                direction[begin:],
+                v[begin:],
+                theta[begin:],
+                n_cells // n_states[i],
+                n_states[i],
+                n_undrawn[t],
+                step_size,
+                beta1,
+                beta2,
+                epsilon,
+            )
+            n_undrawn[t] = 0
+
+
+# Third part of a step: structure logits
 
 
 @kernel
 def finish_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Update the structure logits."""
+    """Update the structure logits by the straight-through gradient (eq. 12 and 13) and that of the size penalty."""
     if problem.table_parent.shape[0] > problem.group.shape[0] - 1:
         structure_gradient(scratch.perturbed, problem.group, steps.temperature, scratch.d_choice, scratch.d_phi)
-        if problem.price.shape[0] > 0:
-            price_gradient(scratch.perturbed, scratch.noise, problem.group, problem.price, scratch.d_phi)
+        if problem.size_penalty.shape[0] > 0:
+            size_penalty_gradient(scratch.perturbed, scratch.noise, problem.group, problem.size_penalty, scratch.d_phi)
         adam_step(
             parameters.phi,
             scratch.d_phi,
@@ -447,23 +430,26 @@ def finish_step(s, problem, parameters, steps, scratch):  # type: ignore[no-unty
         )
 
 
+# Epochs
+
+
 @kernel
-def settle(problem, parameters, scratch):  # type: ignore[no-untyped-def]
-    """Apply all deferred Adam updates."""
-    families, shares = problem.families, scratch.shares[0]
+def apply_all_pending(problem, parameters, scratch):  # type: ignore[no-untyped-def]
+    """Apply the deferred Adam updates of all CPTs."""
+    families, buffer = problem.families, scratch.buffer[0]
     child, offset, n_states = families.child, families.offset, families.n_states
     direction, theta, pending = parameters.direction, parameters.theta, parameters.pending
     for t in range(child.shape[0]):
-        catch_up(t, n_states[child[t]], offset, direction, theta, pending, shares)
+        apply_pending(t, n_states[child[t]], offset, direction, theta, pending, buffer)
 
 
 @kernel
-def train_epoch(problem, parameters, steps, scratch, gaps):  # type: ignore[no-untyped-def]
+def train_epoch(problem, parameters, steps, scratch, missing_values):  # type: ignore[no-untyped-def]
     """Train one epoch in place, and return the sum of the mean losses of the batches."""
     total = 0.0
     for s in range(steps.order.shape[0]):
-        total += begin_step(s, problem, parameters, steps, scratch, gaps)
-        step_tables(s, 0, problem.group.shape[0] - 1, 0, problem, parameters, steps, scratch, gaps)
+        total += begin_step(s, problem, parameters, steps, scratch, missing_values)
+        step_tables(s, 0, problem.group.shape[0] - 1, 0, problem, parameters, steps, scratch, missing_values)
         finish_step(s, problem, parameters, steps, scratch)
-    settle(problem, parameters, scratch)
+    apply_all_pending(problem, parameters, scratch)
     return total

@@ -69,26 +69,26 @@ def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def
 
 
 @kernel
-def draw_acyclic(perturbed, group, parents, want, above, selected):  # type: ignore[no-untyped-def]
+def draw_acyclic(perturbed, group, parents, highest, ancestors, selected):  # type: ignore[no-untyped-def]
     """Choose tables with any number of parents that form no cycle, by a greedy algorithm.
 
     Features choose in decreasing order of their best entries. Each takes the best table that closes no cycle with the
     tables chosen before; the table without parents closes none. (With one parent per feature, the result is not the
-    tree of maximum weight.) ``above`` has a bit for each ancestor of each feature, including the feature itself.
+    tree of maximum weight.) ``ancestors`` has a bit for each ancestor of each feature, including the feature itself.
     """
     d = group.shape[0] - 1
     for i in range(d):
         selected[i] = -1
-        want[i] = perturbed[group[i]]
+        highest[i] = perturbed[group[i]]
         for t in range(group[i] + 1, group[i + 1]):
-            want[i] = max(want[i], perturbed[t])
-        for w in range(above.shape[1]):
-            above[i, w] = 0
-        above[i, i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+            highest[i] = max(highest[i], perturbed[t])
+        for w in range(ancestors.shape[1]):
+            ancestors[i, w] = 0
+        ancestors[i, i >> 6] |= np.uint64(1) << np.uint64(i & 63)
     for _ in range(d):
         i = -1
         for j in range(d):
-            if selected[j] < 0 and (i < 0 or want[j] > want[i]):
+            if selected[j] < 0 and (i < 0 or highest[j] > highest[i]):
                 i = j
         bit = np.uint64(1) << np.uint64(i & 63)
         best = -1
@@ -97,7 +97,7 @@ def draw_acyclic(perturbed, group, parents, want, above, selected):  # type: ign
                 continue
             is_free = True
             for p in parents[t]:
-                if p >= 0 and above[p, i >> 6] & bit:
+                if p >= 0 and ancestors[p, i >> 6] & bit:
                     is_free = False
             if is_free:
                 best = t
@@ -105,9 +105,9 @@ def draw_acyclic(perturbed, group, parents, want, above, selected):  # type: ign
         for p in parents[best]:
             if p >= 0:
                 for j in range(d):
-                    if above[j, i >> 6] & bit:
-                        for w in range(above.shape[1]):
-                            above[j, w] |= above[p, w]
+                    if ancestors[j, i >> 6] & bit:
+                        for w in range(ancestors.shape[1]):
+                            ancestors[j, w] |= ancestors[p, w]
 
 
 @kernel
@@ -217,8 +217,8 @@ def _contract(member, new, weight, source, target, work):  # type: ignore[no-unt
 
 
 @kernel
-def price_gradient(perturbed, noise, group, price, d_phi):  # type: ignore[no-untyped-def]
-    """Add the gradient of the expected penalty, the sum of softmax(phi) times ``price`` ([RE] eq. 18).
+def size_penalty_gradient(perturbed, noise, group, size_penalty, d_phi):  # type: ignore[no-untyped-def]
+    """Add the gradient of the expected penalty, the sum of softmax(phi) times ``size_penalty`` ([RE] eq. 18).
 
     The softmax of each child is treated independently. This is the exact expectation if children are drawn
     independently. For arborescences, which no paper covers, it is an approximation: cycles are excluded, so edges are
@@ -227,9 +227,9 @@ def price_gradient(perturbed, noise, group, price, d_phi):  # type: ignore[no-un
     for i in range(group.shape[0] - 1):
         mean = 0.0
         for t in range(group[i], group[i + 1]):
-            mean += np.exp(perturbed[t] - noise[t]) * price[t]
+            mean += np.exp(perturbed[t] - noise[t]) * size_penalty[t]
         for t in range(group[i], group[i + 1]):
-            d_phi[t] += np.exp(perturbed[t] - noise[t]) * (price[t] - mean)
+            d_phi[t] += np.exp(perturbed[t] - noise[t]) * (size_penalty[t] - mean)
 
 
 @kernel

@@ -42,21 +42,21 @@ def sort_rows(keys, spare_keys, order, spare, digits):  # type: ignore[no-untype
             digits[d, (keys[k] >> np.uint64(8 * d)) & _BYTE] += 1
     is_spare = False
     for d in range(8):
-        shift, place = np.uint64(8 * d), digits[d]
-        if place.max() == n:
+        shift, histogram = np.uint64(8 * d), digits[d]
+        if histogram.max() == n:
             continue
         before = 0
         for b in range(256):
-            count = place[b]
-            place[b] = before
+            count = histogram[b]
+            histogram[b] = before
             before += count
         source, target = (spare_keys, keys) if is_spare else (keys, spare_keys)
         row, moved = (spare, order) if is_spare else (order, spare)
         for k in range(n):
             b = (source[k] >> shift) & _BYTE
-            target[place[b]] = source[k]
-            moved[place[b]] = row[k]
-            place[b] += 1
+            target[histogram[b]] = source[k]
+            moved[histogram[b]] = row[k]
+            histogram[b] += 1
         is_spare = not is_spare
     return is_spare
 

@@ -11,7 +11,7 @@ from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import upward as forests
 from tanlearn.kernels._cuda import check_device, cupy, to_device
-from tanlearn.kernels.cuda import twins
+from tanlearn.kernels.cuda import cuda_kernels
 from tanlearn.kernels.mathematics import exp_all, log
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.elimination import Eliminator
@@ -106,7 +106,7 @@ def _complete(tables: Tables, codes: Codes, n_jobs: int | None, device: str) -> 
         _share(lambda first, last: score(codes, first, scores[first:last]), len(scores), n_jobs)
     else:
         arrays = tables.scoring_cells, *tables.layout.arrays(), np.arange(len(tables))
-        _hand_over(twins.log_joint, (0, *to_device(*arrays), missing, None), codes, scores)
+        _hand_over(cuda_kernels.log_joint, (0, *to_device(*arrays), missing, None), codes, scores)
     return tables.decode(scores)
 
 
@@ -140,7 +140,7 @@ def _incomplete(tables: Tables, structure: Structure, codes: Codes, n_jobs: int 
         types = np.int64, np.float64, np.float64
         count, belief, product = (cupy().empty((n_workers, n), dtype) for n, dtype in zip(sizes, types, strict=True))
         arguments = *to_device(*arrays), *rules, count, belief, None, product
-        _hand_over(twins.log_joint_upward, arguments, codes, scores)
+        _hand_over(cuda_kernels.log_joint_upward, arguments, codes, scores)
     return scores
 
 

@@ -79,8 +79,8 @@ class _Pairs:
         self.data, self.order, self.is_sparse = data, order, is_sparse[order]
         self.weights, self.missing = data.weights, missing_code(data.codes.dtype)
         self.is_packed = are_packed(data)[order] & ~self.is_sparse
-        has_gaps = data.codes.max(axis=1)[order] == self.missing
-        self.n_sets = np.where(self.is_packed, data.n_states[order] - 1 + has_gaps, 0)
+        has_missing = data.codes.max(axis=1)[order] == self.missing
+        self.n_sets = np.where(self.is_packed, data.n_states[order] - 1 + has_missing, 0)
         class_word, self.bit = number_bits(data.y, data.n_classes)
         size = np.bincount(data.y, minlength=data.n_classes)
         self.classes = kernels.Classes(class_word, size, *_tabulate(data.n_samples))
@@ -135,7 +135,7 @@ class _Pairs:
     def _count_tiles(self, tile: kernels.Tile, other: kernels.Tile, is_same: bool, information: FloatArray) -> None:
         """Write the information of pairs of packed features."""
         most = int(max(tile.n_states.max(initial=0), other.n_states.max(initial=0)))
-        n_classes, n_sets, n_others = self.data.n_classes, other.bits.shape[1], len(other.place)
+        n_classes, n_sets, n_others = self.data.n_classes, other.bits.shape[1], len(other.position)
         sizes = n_sets, n_sets, n_others, n_others, most**2 * n_classes, (2 * most + 1) * n_classes
         shared = np.empty((n_classes, most, n_sets), np.int64)
         scratch = kernels.Scratch(shared, *(np.empty(size, np.int64) for size in sizes))

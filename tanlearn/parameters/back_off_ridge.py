@@ -17,7 +17,7 @@ from tanlearn.network.table_layout import TableLayout
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.batch import BatchLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
-from tanlearn.training.levels import Levels
+from tanlearn.training.cpt_terms import CPTTerms
 from tanlearn.training.losses import ConditionalNLL, Loss, Margin
 from tanlearn.training.optimizers import OptimizeOutcome, minimize_lbfgs
 
@@ -129,8 +129,8 @@ class BackOffRidge(BatchLearner):
 
     def _start_of_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
         """Return naive Bayes as CPTs of the structure, from the counts of its families."""
-        levels, plain = Levels(layout), TableLayout.of_features(layout.n_states, layout.n_classes)
-        sums = levels.pull_back(counts)[levels.depth == 0]
+        terms, plain = CPTTerms(layout), TableLayout.of_features(layout.n_states, layout.n_classes)
+        sums = terms.pull_back(counts)[terms.n_parents == 0]
         return _spread(MaximumLikelihood(alpha=self.alpha).from_counts(plain, sums), layout)
 
     def _rivals(self) -> Sequence[BackOffRidge]:
@@ -152,9 +152,9 @@ class BackOffRidge(BatchLearner):
 
     def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return a function that minimizes an objective of the CPT entries plus the ridge penalty, over the terms."""
-        levels = Levels(layout)
+        terms = CPTTerms(layout)
         ridge = getattr(self, "ridge_", RIDGES[1]) if self.ridge is None else self.ridge
-        price = np.where(levels.depth > 0, ridge * DEEPER ** (levels.depth - 1.0), 0.0)
+        ridges = np.where(terms.n_parents > 0, ridge * DEEPER ** (terms.n_parents - 1.0), 0.0)
 
         def minimize(
             function: Callable[[FloatArray], tuple[float, FloatArray]],
@@ -164,26 +164,26 @@ class BackOffRidge(BatchLearner):
             tol: float,
             callback: Callable[[FloatArray], Any],
         ) -> OptimizeOutcome:
-            def of_numbers(numbers: FloatArray) -> tuple[float, FloatArray]:
-                value, d_cells = function(levels.cells(numbers))
-                pull = price * numbers
-                return value + float((pull * numbers).sum()) / 2, levels.pull_back(d_cells) + pull
+            def of_parameters(parameters: FloatArray) -> tuple[float, FloatArray]:
+                value, d_cells = function(terms.cells(parameters))
+                pull = ridges * parameters
+                return value + float((pull * parameters).sum()) / 2, terms.pull_back(d_cells) + pull
 
             outcome = minimize_lbfgs(
-                of_numbers,
-                levels.of_cells(cells),
+                of_parameters,
+                terms.from_cells(cells),
                 max_iter=max_iter,
                 tol=tol,
-                callback=lambda numbers: callback(levels.cells(numbers)),
+                callback=lambda parameters: callback(terms.cells(parameters)),
             )
-            return outcome._replace(x=levels.cells(outcome.x))
+            return outcome._replace(x=terms.cells(outcome.x))
 
         return minimize
 
 
 def _spread(plain: Tables, layout: TableLayout) -> Tables:
     """Return CPTs with these parents whose values are those of ``plain``, the CPTs without parents."""
-    levels = Levels(layout)
-    numbers = np.zeros(len(levels.depth))
-    numbers[levels.depth == 0] = plain.cells
-    return Tables(layout, levels.cells(numbers))
+    terms = CPTTerms(layout)
+    parameters = np.zeros(len(terms.n_parents))
+    parameters[terms.n_parents == 0] = plain.cells
+    return Tables(layout, terms.cells(parameters))

@@ -16,7 +16,7 @@ from tanlearn.network.calibration import Calibration
 from tanlearn.network.structures import Structure
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.network.tables import Tables
-from tanlearn.parameters.held_out import choose, held_out_parts, looks
+from tanlearn.parameters.held_out import choose, evaluation_iterations, held_out_parts
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.training.losses import Loss, Margin, check_loss
 from tanlearn.training.objectives import Objective
@@ -158,7 +158,7 @@ class BatchLearner(BaseEstimator):
         self._take(rivals[0])
         parts = held_out_parts(rows()) if n_iter is None or self.calibrate or len(rivals) > 1 else []
         if parts:
-            iterations = looks(MOST_ITERATIONS) if n_iter is None else [n_iter]
+            iterations = evaluation_iterations(MOST_ITERATIONS) if n_iter is None else [n_iter]
             choice = choose(rivals, structure, parts, iterations=iterations)
             self._take(rivals[choice.index])
             n_iter = choice.n_iter

@@ -226,7 +226,7 @@ class IntegerBranchAndBound(BaseEstimator):
                 )
                 is_enough = True
             else:
-                search.look(is_late)
+                search.split_box(is_late)
             self.history_.append(search.value * share)
             self.n_nodes_, (self.objective_, self.bound_, self.gap_) = search.n_nodes, search.state(share)
             if self.verbose > (search.value == before):
@@ -281,7 +281,7 @@ class _Search:
         least = 0.999999 * self._problem.unit or 1e-6 * self.value
         return bound > self.value - least or self.value == 0
 
-    def look(self, is_late: Callable[[], bool]) -> None:
+    def split_box(self, is_late: Callable[[], bool]) -> None:
         """Evaluate the box with the lowest bound, and put the halves of its remainder on the heap."""
         bound, _, lower, upper, point = self._heap[0]
         sharpness = SHARPNESS[-1:] if self.n_nodes else SHARPNESS

@@ -145,7 +145,7 @@ class ConvexRelaxation(BaseEstimator):
 
         cvxpy = _cvxpy()
         # Equal rows have equal slack, so one variable each suffices.
-        distinct, price = distinct_rows(data)
+        distinct, weight = distinct_rows(data)
         n_samples = distinct.n_samples
         delta, sample = margin_rows(layout, distinct)
         slack_of = csr_array((np.ones(len(sample)), (np.arange(len(sample)), sample)), shape=(len(sample), n_samples))
@@ -153,8 +153,8 @@ class ConvexRelaxation(BaseEstimator):
 
         w, gamma, eps = cvxpy.Variable(layout.n_cells), cvxpy.Variable(), cvxpy.Variable(n_samples, nonneg=True)
         # In units of the total slack cost: Clarabel failed or was inaccurate in 1 of 18 trials, and in 9 without.
-        unit = self.slack * price.sum()
-        value = cvxpy.power(gamma, -2) / (2 * unit) + (price / price.sum()) @ eps
+        unit = self.slack * weight.sum()
+        value = cvxpy.power(gamma, -2) / (2 * unit) + (weight / weight.sum()) @ eps
         constraints = [delta @ w + slack_of @ eps >= gamma, sums @ cvxpy.exp(w) <= 1]
         if self.epsilon is not None:
             constraints.append(w >= np.log(self.epsilon))

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.gaps import IncompleteRows
+from tanlearn.network.incomplete_rows import IncompleteRows
 from tanlearn.network.structures import Structure
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.network.tables import Tables

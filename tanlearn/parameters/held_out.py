@@ -29,7 +29,7 @@ from tanlearn.network.tables import Tables
 from tanlearn.parameters.calibration import calibrate, temper_evidence
 from tanlearn.parameters.learned_structure import structures_of_parts
 
-__all__ = ["Choice", "Trained", "choose", "held_out_parts", "looks"]
+__all__ = ["Choice", "FittedTables", "choose", "evaluation_iterations", "held_out_parts"]
 
 #: Temperatures at which log losses are measured: 1/4 to 128, in steps of a factor sqrt(2).
 TEMPERATURES = 2.0 ** np.arange(-2, 7.25, 0.5)
@@ -46,16 +46,16 @@ class Choice:
     index: int  # of the selected learner
     n_iter: int  # selected number of iterations; 0 for learners that do not iterate
     calibration: Calibration  # of the selected learner's scores
-    iterations: IntArray  # (n_looks,) numbers of iterations at which learners were evaluated
-    errors: FloatArray  # (n_learners, n_looks) misclassified fraction of the held-out weight
-    # (n_learners, n_looks) mean negative log-probability of the true class, at the best temperature
+    iterations: IntArray  # (n_evaluations,) numbers of iterations at which learners were evaluated
+    errors: FloatArray  # (n_learners, n_evaluations) misclassified fraction of the held-out weight
+    # (n_learners, n_evaluations) mean negative log-probability of the true class, at the best temperature
     log_losses: FloatArray
-    split_errors: FloatArray  # (n_parts, n_learners, n_looks) errors of each split
+    split_errors: FloatArray  # (n_parts, n_learners, n_evaluations) errors of each split
     # (n_learners,) best evaluation of each learner; for learners not selected, as if each were the only one
-    best_looks: IntArray
+    best_evaluations: IntArray
 
 
-class Trained:
+class FittedTables:
     """Learner that returns given CPTs, which were fitted without the held-out rows."""
 
     def __init__(self, tables: Tables, structure: Structure | None = None) -> None:
@@ -89,7 +89,7 @@ def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[Enc
     return [present.split(held_out) for held_out in masks]
 
 
-def looks(max_iter: int) -> list[int]:
+def evaluation_iterations(max_iter: int) -> list[int]:
     """Return the numbers of iterations at which a run is evaluated: 0, then increasing by half up to ``max_iter``."""
     numbers = np.unique(np.round(1.5 ** np.arange(0, 64)).clip(0, max_iter).astype(int)).tolist()
     return [0, *numbers]
@@ -106,65 +106,67 @@ def choose(
 ) -> Choice:
     """Select a learner and its number of iterations on held-out rows.
 
-    A copy of each learner is fitted to each pair of ``parts`` (training rows, held-out rows); a list of Trained has one
-    entry per split. Learners that iterate are evaluated at ``iterations``, which are increasing, and 0 is the start.
-    Other learners are evaluated once, when they are fitted, and so are all learners if ``iterations`` is None. A run
-    ends early after ``patience`` iterations without a lower held-out error or log loss. A learned structure is learned
-    again for each split (:func:`~tanlearn.parameters.learned_structure.structures_of_parts`). The result does not
-    depend on ``n_jobs``.
+    A copy of each learner is fitted to each pair of ``parts`` (training rows, held-out rows); a list of FittedTables
+    has one entry per split. Learners that iterate are evaluated at ``iterations``, which are increasing, and 0 is the
+    start. Other learners are evaluated once, when they are fitted, and so are all learners if ``iterations`` is None. A
+    run ends early after ``patience`` iterations without a lower held-out error or log loss. A learned structure is
+    learned again for each split (:func:`~tanlearn.parameters.learned_structure.structures_of_parts`). The result does
+    not depend on ``n_jobs``.
     """
     n_rows = sum(held_out.in_whole_rows().weights.sum() for _, held_out in parts)
     structures = structures_of_parts(structure, parts, n_jobs) if isinstance(structure, Structure) else structure
 
-    def run(task: tuple[int, int]) -> _Path:
+    def run_one(task: tuple[int, int]) -> _HeldOutRun:
         i, k = task
         learner = learners[i][k] if isinstance(learners[i], list) else learners[i]
-        own = learner.structure if isinstance(learner, Trained) else None
-        path = _Path(structures[k] if own is None else own, parts[k][1], 1 / n_rows, iterations, patience)
+        own = learner.structure if isinstance(learner, FittedTables) else None
+        run = _HeldOutRun(structures[k] if own is None else own, parts[k][1], 1 / n_rows, iterations, patience)
         # A shallow copy receives the fitted attributes; settings and losses are shared, since fitting does not
         # change them.
-        return path.follow(copy(learner), parts[k][0], np.random.default_rng(k))
+        return run.fit(copy(learner), parts[k][0], np.random.default_rng(k))
 
     tasks = [(i, k) for i in range(len(learners)) for k in range(len(parts))]
     with warnings.catch_warnings():
         # SciPy suppresses the warnings of failed line searches one by one, which is not thread-safe: 3 of 30 fits in
         # four threads warned. They are therefore suppressed throughout.
         warnings.filterwarnings("ignore", message="The line search algorithm")
-        paths = in_threads(run, tasks, n_jobs)
-    n_looks = max(len(path.wrong) for path in paths)
-    shape = (len(learners), len(parts), n_looks)
+        runs = in_threads(run_one, tasks, n_jobs)
+    n_evaluations = max(len(run.wrong) for run in runs)
+    shape = (len(learners), len(parts), n_evaluations)
     # A run that has ended keeps its last values.
-    wrong = np.array([path.wrong + path.wrong[-1:] * (n_looks - len(path.wrong)) for path in paths]).reshape(shape)
-    losses = np.array([path.losses + path.losses[-1:] * (n_looks - len(path.losses)) for path in paths])
+    wrong = np.array([run.wrong + run.wrong[-1:] * (n_evaluations - len(run.wrong)) for run in runs]).reshape(shape)
+    losses = np.array([run.losses + run.losses[-1:] * (n_evaluations - len(run.losses)) for run in runs])
     losses = losses.reshape(*shape, len(TEMPERATURES)).sum(axis=1)
     weights = np.array([held_out.weights.sum() for _, held_out in parts], dtype=np.float64)
     errors, log_losses = wrong.sum(axis=1) / weights.sum(), losses.min(axis=-1) / weights.sum()
-    index, look = _best(errors, log_losses, n_rows)
-    chosen = paths[index * len(parts) : (index + 1) * len(parts)]
-    distances, y, row_weights = map(np.concatenate, zip(*(path.watched(look) for path in chosen), strict=True))
+    index, evaluation = _best(errors, log_losses, n_rows)
+    chosen = runs[index * len(parts) : (index + 1) * len(parts)]
+    distances, y, row_weights = map(
+        np.concatenate, zip(*(run.calibration_rows(evaluation) for run in chosen), strict=True)
+    )
     row_weights = row_weights / min(1, row_weights.mean())
-    calibration = calibrate(distances, y, row_weights, _lowest(losses[index, look]))
+    calibration = calibrate(distances, y, row_weights, _lowest(losses[index, evaluation]))
     log_frequency = np.concatenate(
-        [np.tile(_log_frequency(part[0]), (len(path.some), 1)) for path, part in zip(chosen, parts, strict=True)]
+        [np.tile(_log_frequency(part[0]), (len(run.stored_rows), 1)) for run, part in zip(chosen, parts, strict=True)]
     )
     evidence = temper_evidence(distances, y, row_weights, log_frequency, calibration)
-    if evidence.is_better and not any(path.is_rounded for path in chosen):
+    if evidence.is_better and not any(run.is_rounded for run in chosen):
         calibration = EvidenceCalibration.of_frequencies(evidence.temperature, _log_frequency(*parts[0]))
     alone = [_best(errors[[i]], log_losses[[i]], n_rows)[1] for i in range(len(learners))]
-    alone[index] = look
+    alone[index] = evaluation
     return Choice(
         index=index,
-        n_iter=0 if iterations is None else iterations[look],
+        n_iter=0 if iterations is None else iterations[evaluation],
         calibration=calibration,
-        iterations=np.array([0] if iterations is None else iterations[:n_looks]),
+        iterations=np.array([0] if iterations is None else iterations[:n_evaluations]),
         errors=errors,
         log_losses=log_losses,
         split_errors=np.moveaxis(wrong, 1, 0) / weights[:, np.newaxis, np.newaxis],
-        best_looks=np.array(alone),
+        best_evaluations=np.array(alone),
     )
 
 
-class _Path:
+class _HeldOutRun:
     """Held-out evaluations of one learner on one split."""
 
     def __init__(
@@ -181,45 +183,45 @@ class _Path:
         self.losses: list[FloatArray] = []
         rows = np.flatnonzero(held_out.weights)
         most = min(MOST_ROWS, max(1, MOST_SCORES // held_out.n_classes))
-        self.some = rows if len(rows) <= most else np.random.default_rng(0).choice(rows, most, replace=False)
+        self.stored_rows = rows if len(rows) <= most else np.random.default_rng(0).choice(rows, most, replace=False)
         self.distances: list[AnyArray] = []
         #: Whether CPTs have few bits: exported C code adds them up and has no calibration.
         self.is_rounded = False
 
-    def follow(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _Path:
+    def fit(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _HeldOutRun:
         """Fit a learner and evaluate it along the way, until its end or the end of patience."""
         iterations = self.iterations
         if iterations is None or not hasattr(learner, "improve"):
-            self.look(learner.fit(self.structure, data, rng))
+            self.evaluate(learner.fit(self.structure, data, rng))
             return self
         tables = learner.start(self.structure, data, rng)
         n_done = 0
         if iterations[0] == 0:
-            self.look(tables)
+            self.evaluate(tables)
 
         def callback(tables: Tables) -> bool:
             nonlocal n_done
             n_done += 1
-            return n_done == iterations[len(self.wrong)] and self.look(tables)
+            return n_done == iterations[len(self.wrong)] and self.evaluate(tables)
 
         tables = learner.improve(tables, data, callback, n_iter=iterations[-1])
         if not self.wrong or n_done > iterations[len(self.wrong) - 1]:  # the fit ended between two evaluations
-            self.look(tables)
+            self.evaluate(tables)
         return self
 
-    def watched(self, look: int) -> tuple[AnyArray, IntArray, AnyArray]:
+    def calibration_rows(self, evaluation: int) -> tuple[AnyArray, IntArray, AnyArray]:
         """Return the calibration data of an evaluation: distances of scores, true classes and weights."""
-        distances = self.distances[min(look, len(self.distances) - 1)]
-        return distances, self.held_out.y[self.some], self.held_out.weights[self.some]
+        distances = self.distances[min(evaluation, len(self.distances) - 1)]
+        return distances, self.held_out.y[self.stored_rows], self.held_out.weights[self.stored_rows]
 
-    def look(self, tables: Tables) -> bool:
+    def evaluate(self, tables: Tables) -> bool:
         """Evaluate CPTs on the held-out rows, and return whether the patience is exhausted."""
         held_out, self.is_rounded = self.held_out, tables.bits is not None
         scores = log_joint(tables, self.structure, held_out.codes, device=held_out.device)
         self.wrong.append(float(held_out.weights[scores.argmax(axis=1) != held_out.y].sum()))
         self.losses.append(log_loss_by_temperature(scores, held_out.y, held_out.weights, self.smoothing))
-        some = scores[self.some]
-        self.distances.append((some.max(axis=1, keepdims=True) - some).astype(np.float32))
+        stored = scores[self.stored_rows]
+        self.distances.append((stored.max(axis=1, keepdims=True) - stored).astype(np.float32))
         if self.patience is None or self.iterations is None:
             return False
         best = max(int(np.argmin(self.wrong)), int(np.argmin(np.min(self.losses, axis=1))))
@@ -252,8 +254,8 @@ def _best(errors: FloatArray, log_losses: FloatArray, n_rows: float) -> tuple[in
     least = errors.min()
     standard_error = np.sqrt(max(least * (1 - least), 1 / n_rows) / n_rows)  # without errors, that of one error
     eligible = np.where(errors <= least + TOLERANCE * standard_error, log_losses, np.inf)
-    index, look = np.unravel_index(int(eligible.argmin()), errors.shape)
-    return int(index), int(look)
+    index, evaluation = np.unravel_index(int(eligible.argmin()), errors.shape)
+    return int(index), int(evaluation)
 
 
 def _lowest(losses: FloatArray) -> float:

@@ -16,7 +16,7 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.batch import LBFGS, BatchLearner
 from tanlearn.parameters.cv_results import cv_results
-from tanlearn.parameters.held_out import Choice, Trained, choose, held_out_parts, looks
+from tanlearn.parameters.held_out import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.training.losses import Loss, SoftHybrid
 
@@ -174,7 +174,7 @@ class HybridCV(BaseEstimator):
         *,
         rng: np.random.Generator,
         trained: Tables | None = None,
-        trained_parts: list[Trained] | None = None,
+        trained_parts: list[FittedTables] | None = None,
         structures: Sequence[Structure] | None = None,
     ) -> Tables:
         """Fit the CPTs of a structure, with given splits into training and held-out rows.
@@ -191,7 +191,7 @@ class HybridCV(BaseEstimator):
             Random generator of the mini-batches.
         trained : Tables, optional
             CPTs that the last learner has already fitted to all rows; it is then not fitted again.
-        trained_parts : list of Trained, optional
+        trained_parts : list of FittedTables, optional
             CPTs that the last learner has already fitted to each split; it is then not fitted to the splits.
         structures : sequence of Structure, optional
             The structure of each split, learned without its held-out rows; by default ``structure``.
@@ -224,7 +224,9 @@ class HybridCV(BaseEstimator):
             learner.set_params(calibrate=False)  # calibration takes place once, below
         competitors = learners if trained_parts is None else [*learners[:-1], trained_parts]
         of_parts = structure if structures is None else structures
-        choice = choose(competitors, of_parts, parts, iterations=looks(self.max_iter), n_jobs=self.n_jobs)
+        choice = choose(
+            competitors, of_parts, parts, iterations=evaluation_iterations(self.max_iter), n_jobs=self.n_jobs
+        )
         learner = self.learner_ = learners[choice.index]
         if isinstance(learner, BatchLearner):
             tables = learner.improve(learner.start(structure, data, rng), data, n_iter=choice.n_iter)
@@ -250,13 +252,13 @@ class HybridCV(BaseEstimator):
     def _keep(self, choice: Choice, learners: Sequence[Any]) -> None:
         """Set the attributes of the selection and the results of all learners, each at its best evaluation."""
         self.calibration_ = choice.calibration if self.calibrate else Calibration()
-        every, look = np.arange(len(learners)), choice.best_looks
-        errors, settings = choice.errors[every, look], [{"learner": clone(one, safe=False)} for one in learners]
+        every, best = np.arange(len(learners)), choice.best_evaluations
+        errors, settings = choice.errors[every, best], [{"learner": clone(one, safe=False)} for one in learners]
         epochs = [getattr(one, "n_epochs", 0) for one in learners]
         self.cv_results_ = {
-            **cv_results(settings, 1 - choice.split_errors[:, every, look], 1 - errors),
-            "best_n_iter": np.where(epochs, epochs, choice.iterations[look]),
-            "mean_log_loss": choice.log_losses[every, look],
+            **cv_results(settings, 1 - choice.split_errors[:, every, best], 1 - errors),
+            "best_n_iter": np.where(epochs, epochs, choice.iterations[best]),
+            "mean_log_loss": choice.log_losses[every, best],
         }
         self.best_index_, self.best_params_ = choice.index, settings[choice.index]
         self.best_score_ = float(1 - errors[choice.index])

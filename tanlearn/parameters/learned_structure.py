@@ -73,6 +73,6 @@ def copy_generator(rng: np.random.Generator) -> np.random.Generator:
     """Return a generator in the same state, which also spawns the same child generators."""
     own = rng.bit_generator
     seed: Any = deepcopy(own.seed_seq)  # some supported versions of NumPy drop it when they copy generators
-    twin = type(own)(seed)
-    twin.state = own.state
-    return np.random.Generator(twin)
+    duplicate = type(own)(seed)
+    duplicate.state = own.state
+    return np.random.Generator(duplicate)

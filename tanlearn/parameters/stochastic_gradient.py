@@ -19,7 +19,7 @@ from tanlearn.network.tables import Tables
 from tanlearn.parameters.held_out import choose, held_out_parts
 from tanlearn.training.few_bits import train_in_bits
 from tanlearn.training.losses import Hybrid, Loss, check_loss
-from tanlearn.training.parent_dropout import cold, with_alternatives
+from tanlearn.training.parent_dropout import with_alternatives, with_fixed_logits
 from tanlearn.training.settings import EpochReport, TrainingSettings
 
 __all__ = ["StochasticGradient"]
@@ -158,7 +158,7 @@ class StochasticGradient(BaseEstimator):
         sets, start = CandidateSets.of_structure(structure), None
         if self.parent_dropout:
             sets, phi = with_alternatives(structure, self.parent_dropout, rng)
-            settings, start = cold(settings), (None, phi)
+            settings, start = with_fixed_logits(settings), (None, phi)
         outcome = train_in_bits(self.bits, data, sets, loss, settings, rng, start=start, verbose=self.verbose)
         self.history_, self.n_iter_, self.calibration_ = outcome.history, len(outcome.history), Calibration()
         parts = held_out_parts(data) if self.calibrate else []

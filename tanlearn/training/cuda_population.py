@@ -195,8 +195,10 @@ def _make_problem(
         loss=_there([loss.kind for loss in losses], np.int32),
         loss_parameters=_there([loss.kernel_parameters() for loss in losses], real),
         rounding=_there([(0, 0) if form is None else (form.step, 2**form.n_bits - 1) for form in forms], real),
-        has_price=_there([state.price.size > 0 for state in states], np.int32),
-        price=_there(np.concatenate([state.price if state.price.size else 0 * state.phi for state in states])),
+        has_size_penalty=_there([state.size_penalty.size > 0 for state in states], np.int32),
+        size_penalty=_there(
+            np.concatenate([state.size_penalty if state.size_penalty.size else 0 * state.phi for state in states])
+        ),
         drawn_offset=_there(np.append(0, np.cumsum(longest)), np.int64),
     )
 

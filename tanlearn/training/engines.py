@@ -22,8 +22,8 @@ from tanlearn.kernels._backends import CPU, Backend, backend_of
 from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.scores import add_choice_gradient
 from tanlearn.network.elimination import Eliminator
-from tanlearn.training.gaps import make_gaps
 from tanlearn.training.losses import CompiledLoss, Loss, evaluate, is_built_in
+from tanlearn.training.missing_values import allocate_missing_values
 from tanlearn.training.optimizers import Adam
 from tanlearn.training.parametrizations import Normalized
 from tanlearn.training.state import Plan, State
@@ -126,10 +126,10 @@ class UnfusedEngine(Engine):
         self.parameters = _Parameters(theta=theta, rho=rho, phi=phi, m=m, v=v, phi_m=phi_m, phi_v=phi_v)
         self._parametrization = Normalized(state.layout, state.cells.dtype, backend)
         self._is_incomplete = data.is_incomplete
-        self._gaps = _Gaps(state, data.codes)
+        self._incomplete_rows = _IncompleteRows(state, data.codes)
         self._families = backend.put(*state.layout.arrays())
-        candidates = state.candidates.group, state.table_parent, state.price
-        self._group, self._table_parent, self._price = backend.put(*candidates)
+        candidates = state.candidates.group, state.table_parent, state.size_penalty
+        self._group, self._table_parent, self._size_penalty = backend.put(*candidates)
         self._graph = backend.put(*state.graph)
         (self._selected,) = backend.put(state.selected)
         n_tables = len(state.phi)
@@ -157,7 +157,7 @@ class UnfusedEngine(Engine):
             (codes,), cells = put(np.take(data.codes, complete, axis=1)), self._scoring_cells()
             kernels.log_joint(codes, 0, cells, *families, self._selected, missing, rows, scores[:n_complete])
             if incomplete.size:
-                scores[n_complete:] = self._gaps.log_joint(incomplete, cells)
+                scores[n_complete:] = self._incomplete_rows.log_joint(incomplete, cells)
             losses, d_scores = evaluate(self.loss, get(scores), data.y[batch])
             share = self.weights[batch] / np.float32(len(batch))
             total += float((losses * share).sum(dtype=np.float64))
@@ -166,13 +166,13 @@ class UnfusedEngine(Engine):
             d_cells.fill(0)
             kernels.log_joint_adjoint(codes, 0, d_complete, *families, self._selected, missing, rows, d_cells)
             if incomplete.size:
-                self._gaps.add_gradient(incomplete, d_incomplete, d_cells)
+                self._incomplete_rows.add_gradient(incomplete, d_incomplete, d_cells)
             self._parametrization.pull_back(parameters.theta, d_cells, out=d_cells, tables=state.selected)
             self.adam.step(parameters.rho, d_cells, rates[0])
             if state.candidates.has_choice:
                 kernels.choice_gradient(codes, 0, d_complete, cells, *families, missing, rows, self._d_choice)
                 if incomplete.size:
-                    self._gaps.add_choice_gradient(incomplete, d_incomplete, cells, self._d_choice)
+                    self._incomplete_rows.add_choice_gradient(incomplete, d_incomplete, cells, self._d_choice)
                 self._step_structure(rates[1], temperature)
             self._parametrization.forward(parameters.rho, out=parameters.theta)
         state.phi[:] = get(parameters.phi)
@@ -204,12 +204,12 @@ class UnfusedEngine(Engine):
         """Take one Adam step of the structure logits."""
         kernels, parameters, d_phi = self.backend.kernels, self.parameters, self._d_phi
         kernels.structure_gradient(self._perturbed, self._group, temperature, self._d_choice, d_phi)
-        if self.state.price.size:
-            kernels.price_gradient(self._perturbed, self._noise, self._group, self._price, d_phi)
+        if self.state.size_penalty.size:
+            kernels.size_penalty_gradient(self._perturbed, self._noise, self._group, self._size_penalty, d_phi)
         self.structure_adam.step(parameters.phi, d_phi, rate)
 
 
-class _Gaps:
+class _IncompleteRows:
     """Scores and gradients of incomplete rows under the drawn structure."""
 
     def __init__(self, state: State, codes: Codes) -> None:
@@ -287,7 +287,7 @@ class FusedEngine(Engine):
             loss=loss.kind,
             loss_parameters=np.array(loss.kernel_parameters(), real),
             rounding=np.zeros(2, real) if form is None else np.array([form.step, 2**form.n_bits - 1], real),
-            price=state.price,
+            size_penalty=state.size_penalty,
         )
         self.parameters = train.Parameters(
             theta=state.cells,
@@ -312,9 +312,9 @@ class FusedEngine(Engine):
             graph=state.graph,
             start=np.empty((n_threads, size), np.int32),
             d_table=np.zeros((n_threads, longest), real),
-            shares=np.zeros((n_threads, longest), real),
+            buffer=np.zeros((n_threads, longest), real),
         )
-        self._gaps = make_gaps(
+        self._missing_values = allocate_missing_values(
             data.codes,
             data.n_states,
             data.n_classes,
@@ -337,25 +337,25 @@ class FusedEngine(Engine):
             temperature=temperature,
         )
         if self.n_threads == 1:
-            return float(train.train_epoch(self.problem, self.parameters, steps, self._scratch, self._gaps))
+            return float(train.train_epoch(self.problem, self.parameters, steps, self._scratch, self._missing_values))
         with ThreadPoolExecutor(self.n_threads - 1) as helpers:
             return self._shared_epoch(steps, helpers)
 
     def _shared_epoch(self, steps: train.Steps, helpers: Executor) -> float:
         """Train one epoch like the kernel ``train_epoch``, with the CPTs of each step divided between threads."""
         arrays = (self.problem, self.parameters, steps, self._scratch)
-        gaps = self._gaps
+        missing_values = self._missing_values
         bounds = self._bounds
         total = 0.0
         for s in range(len(steps.order)):
-            total += train.begin_step(s, *arrays, gaps)
+            total += train.begin_step(s, *arrays, missing_values)
             parts = [
-                helpers.submit(train.step_tables, s, bounds[part], bounds[part + 1], part, *arrays, gaps)
+                helpers.submit(train.step_tables, s, bounds[part], bounds[part + 1], part, *arrays, missing_values)
                 for part in range(1, len(bounds) - 1)
             ]
-            train.step_tables(s, bounds[0], bounds[1], 0, *arrays, gaps)
+            train.step_tables(s, bounds[0], bounds[1], 0, *arrays, missing_values)
             for part in parts:
                 part.result()
             train.finish_step(s, *arrays)
-        train.settle(*arrays[:2], self._scratch)
+        train.apply_all_pending(*arrays[:2], self._scratch)
         return total

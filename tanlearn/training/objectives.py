@@ -9,7 +9,7 @@ import numpy as np
 from tanlearn._typing import FloatArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels._backends import backend_of
-from tanlearn.network.gaps import IncompleteRows
+from tanlearn.network.incomplete_rows import IncompleteRows
 from tanlearn.network.structures import Structure
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.training.losses import Loss, evaluate, is_built_in

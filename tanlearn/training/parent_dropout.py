@@ -20,12 +20,12 @@ from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.structures import Structure
 from tanlearn.training.settings import TrainingSettings
 
-__all__ = ["cold", "with_alternatives"]
+__all__ = ["with_alternatives", "with_fixed_logits"]
 
 #: Maximum number of alternative single parents per feature, drawn from the features that precede it.
 N_ALTERNATIVES = 8
 #: At this temperature only the drawn candidate has a gradient, so the logits need no update.
-_COLD = 1e-3
+_LOWEST_TEMPERATURE = 1e-3
 
 
 def with_alternatives(
@@ -43,10 +43,10 @@ def with_alternatives(
         )
     width = structure.parents.shape[1]
     families, phi, group = [], [], [0]
-    place = np.argsort(structure.order)
+    position = np.argsort(structure.order)
     for i, own in enumerate(structure.parents):
         none = np.full(width, -1)
-        before = np.setdiff1d(structure.order[: place[i]], own if (own >= 0).sum() == 1 else none)
+        before = np.setdiff1d(structure.order[: position[i]], own if (own >= 0).sum() == 1 else none)
         drawn = rng.permutation(before)[:N_ALTERNATIVES]
         singles = np.full((len(drawn), width), -1)
         singles[:, 0] = drawn
@@ -58,6 +58,6 @@ def with_alternatives(
     return CandidateSets(np.array(families, dtype=np.intp), np.array(group, dtype=np.intp)), np.array(phi)
 
 
-def cold(settings: TrainingSettings) -> TrainingSettings:
+def with_fixed_logits(settings: TrainingSettings) -> TrainingSettings:
     """Return settings that keep the structure logits fixed."""
-    return replace(settings, structure_learning_rate=0.0, temperature=(_COLD, _COLD))
+    return replace(settings, structure_learning_rate=0.0, temperature=(_LOWEST_TEMPERATURE, _LOWEST_TEMPERATURE))

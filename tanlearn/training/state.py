@@ -72,7 +72,9 @@ class State(StructureState):
             rho = rng.uniform(-0.1, 0.1, self.layout.n_cells)
         Normalized(self.layout, dtype).forward(rho.astype(dtype), out=self.theta)
         # (n_tables,) penalty of each CPT in nats per row; empty without penalties
-        self.price: FloatArray = float(size_weight) * np.diff(self.layout.offset) if size_weight > 0 else np.empty(0)
+        self.size_penalty: FloatArray = np.empty(0)
+        if size_weight > 0:
+            self.size_penalty = float(size_weight) * np.diff(self.layout.offset)
 
     def scoring_cells(self) -> FloatArray:
         """Return the log-probabilities (n_cells,) that score rows: theta itself, or a rounded copy ([RE] eq. 11)."""

@@ -82,8 +82,8 @@ class TermEngine(Engine):
             collected=np.zeros(n_rows, np.int32),
             d_table=np.zeros(int(np.diff(layout.offset).max()), real),
             d_prior=np.empty(data.n_classes, real),
-            want=np.empty(n_features),
-            above=np.empty((n_features, -(-n_features // 64)), np.uint64),
+            highest=np.empty(n_features),
+            ancestors=np.empty((n_features, -(-n_features // 64)), np.uint64),
         )
 
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:

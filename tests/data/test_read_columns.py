@@ -41,13 +41,13 @@ def test_what_is_masked_is_missing(container):
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32, float, str, object])
-@pytest.mark.parametrize("has_gaps", [False, True])
-def test_masks_mean_missing_in_arrays_of_every_type_and_in_lists_of_their_rows(dtype, has_gaps):
+@pytest.mark.parametrize("has_missing", [False, True])
+def test_masks_mean_missing_in_arrays_of_every_type_and_in_lists_of_their_rows(dtype, has_missing):
     values = np.array([[1, 0], [1, 1], [0, 1]]).astype(dtype)
-    masked = np.ma.array(values, mask=[[0, has_gaps], [0, has_gaps], [0, 0]])
+    masked = np.ma.array(values, mask=[[0, has_missing], [0, has_missing], [0, 0]])
     rows = [[None if value is np.ma.masked else value for value in row] for row in masked]
     expected = TableEncoder(discrete_features=True).fit(rows, [0, 1, 1])
-    assert expected.encode(rows)[1].tolist() == ([255, 255, 0] if has_gaps else [0, 1, 1])
+    assert expected.encode(rows)[1].tolist() == ([255, 255, 0] if has_missing else [0, 1, 1])
     for X in (masked, list(masked), tuple(map(list, masked))):
         encoder = TableEncoder(discrete_features=True).fit(X, [0, 1, 1])
         np.testing.assert_array_equal(encoder.encode(X), expected.encode(rows))

@@ -70,14 +70,14 @@ TABLES = {
 
 
 @pytest.mark.filterwarnings("ignore:discretization left")
-@pytest.mark.parametrize("has_gaps", [False, True])
+@pytest.mark.parametrize("has_missing", [False, True])
 @pytest.mark.parametrize("kind", TABLES)
-def test_every_carrier_of_a_table_gives_the_same_model(kind, has_gaps):
+def test_every_carrier_of_a_table_gives_the_same_model(kind, has_missing):
     make, n = TABLES[kind]
     rng = np.random.default_rng(1)
     X, y = make(rng, n)
-    X = np.where(rng.random(X.shape) < 0.05 * has_gaps, np.nan, X)
-    carriers = SIGNED | ({} if has_gaps else WHOLE) | ({} if has_gaps or X.min() < 0 else UNSIGNED)
+    X = np.where(rng.random(X.shape) < 0.05 * has_missing, np.nan, X)
+    carriers = SIGNED | ({} if has_missing else WHOLE) | ({} if has_missing or X.min() < 0 else UNSIGNED)
     expected = BayesNetClassifier(structure=ChowLiu()).fit(X, y)
     for name, carry in carriers.items():
         model = BayesNetClassifier(structure=ChowLiu()).fit(carry(X), y)

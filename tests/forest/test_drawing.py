@@ -17,9 +17,9 @@ ALL = replace(GRAIN, max_features=1.0)
 
 def cut(data, seed=0, gaps=(), **grain):
     """Return cuts of features that all have an order."""
-    has_gaps = np.isin(np.arange(data.n_features), gaps)
+    has_missing = np.isin(np.arange(data.n_features), gaps)
     ordered = np.ones(data.n_features, bool)
-    return draw_cuts(data, ordered, has_gaps, replace(GRAIN, **grain), np.random.default_rng(seed))
+    return draw_cuts(data, ordered, has_missing, replace(GRAIN, **grain), np.random.default_rng(seed))
 
 
 def places(cuts, i):
@@ -29,8 +29,8 @@ def places(cuts, i):
 
 def test_cuts_keep_the_order_and_leave_categories_alone():
     data = make(300, gaps=0.05)
-    has_gaps = np.array([True, True, True, True, False])
-    cuts = draw_cuts(data, np.array([True, True, False, True, True]), has_gaps, GRAIN, np.random.default_rng(0))
+    has_missing = np.array([True, True, True, True, False])
+    cuts = draw_cuts(data, np.array([True, True, False, True, True]), has_missing, GRAIN, np.random.default_rng(0))
     codes = cuts.encode(data.codes)
     assert cuts.n_states[2] == 13  # and the gap
     for i in (0, 1, 3, 4):
@@ -38,9 +38,9 @@ def test_cuts_keep_the_order_and_leave_categories_alone():
         assert set(np.diff(merged)) <= {0, 1}
         assert 2 <= merged[-1] <= 4
         missing = data.codes[i] == 255
-        assert (codes[i][missing] == (merged[-1] + 1 if has_gaps[i] else 255)).all()
+        assert (codes[i][missing] == (merged[-1] + 1 if has_missing[i] else 255)).all()
         np.testing.assert_array_equal(codes[i][~missing], merged[data.codes[i][~missing]])
-        assert cuts.n_states[i] == merged[-1] + 1 + has_gaps[i]
+        assert cuts.n_states[i] == merged[-1] + 1 + has_missing[i]
 
 
 def test_many_codes_become_few_and_few_stay_in_small_types():

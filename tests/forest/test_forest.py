@@ -100,9 +100,9 @@ def test_gaps_of_any_row_are_a_value_in_all_twins(monkeypatch, weights):
     codes[1, 7] = codes[4, 8] = 255
     grow_member = learning.grow_member
 
-    def grow(part, is_ordered, has_gaps, *how, **more):
-        grown.append((part.n_samples, has_gaps.tolist()))
-        return grow_member(part, is_ordered, has_gaps, *how, **more)
+    def grow(part, is_ordered, has_missing, *how, **more):
+        grown.append((part.n_samples, has_missing.tolist()))
+        return grow_member(part, is_ordered, has_missing, *how, **more)
 
     monkeypatch.setattr(learning, "grow_member", grow)
     forest = learn(replace(data, codes=codes), n_members=2, weights=weights)

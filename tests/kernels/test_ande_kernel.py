@@ -35,7 +35,7 @@ def codes_of(X):
     return np.where(X == -1, 255, X).astype(np.uint8).T.copy()
 
 
-def learnt_rows(model):
+def training_rows(model):
     """Return the distinct rows with -1 for missing, the class last, and their weights."""
     counts = model.counts
     X = np.where(counts.codes == 255, -1, counts.codes.astype(int)).T
@@ -44,14 +44,14 @@ def learnt_rows(model):
 
 @pytest.mark.parametrize("min_count", [0, 7])
 def test_rows_are_parted_by_feature_after_feature(min_count):
-    model, asked = ensemble(random_rows(0, 60, 0.2)), random_rows(1, 8, 0.2)[:, :-1]
-    learnt, codes = model._learnt, codes_of(asked)
-    parts, _ = model._scratch(2, len(asked))
-    XY, weight = learnt_rows(model)
+    model, query = ensemble(random_rows(0, 60, 0.2)), random_rows(1, 8, 0.2)[:, :-1]
+    training, codes = model._training, codes_of(query)
+    parts, _ = model._scratch(2, len(query))
+    XY, weight = training_rows(model)
     for level, i in enumerate((1, 3)):
-        ande.part_rows(learnt.rows.codes[i], codes[i], 255, learnt.weight, min_count, level, parts)
+        ande.part_rows(training.rows.codes[i], codes[i], 255, training.weight, min_count, level, parts)
         assert (parts.of_value == -1).all()
-        own, questions = naive.parted(XY, (1, 3)[: level + 1]), naive.parted(asked, (1, 3)[: level + 1])
+        own, questions = naive.parted(XY, (1, 3)[: level + 1]), naive.parted(query, (1, 3)[: level + 1])
         expected = {
             tuple(rows): own.get(values, [])
             for values, rows in questions.items()
@@ -59,7 +59,7 @@ def test_rows_are_parted_by_feature_after_feature(min_count):
         }
         found = {}
         for k in range(parts.number[level + 1]):
-            rows = parts.asked[level + 1, slice(*parts.first_asked[level + 1, k : k + 2])]
+            rows = parts.query[level + 1, slice(*parts.first_query[level + 1, k : k + 2])]
             found[tuple(rows.tolist())] = parts.rows[level + 1, slice(*parts.first[level + 1, k : k + 2])].tolist()
         assert found == expected
     assert min_count == 0 or 0 < len(expected) < len(questions)
@@ -68,19 +68,19 @@ def test_rows_are_parted_by_feature_after_feature(min_count):
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_a_part_is_counted_and_cleared(missing):
     model = ensemble(random_rows(2, 40, missing), np.random.default_rng(3).uniform(0.5, 2, 40))
-    learnt = model._learnt
+    training = model._training
     _, space = model._scratch(0, 1)
-    XY, weight = learnt_rows(model)
+    XY, weight = training_rows(model)
     for rows in (np.arange(0), np.array([0, 2]), np.arange(len(XY))):
-        ande.count_part(rows, learnt, space.counts, space.known)
+        ande.count_part(rows, training, space.counts, space.observed_weight)
         table, own, own_weight = space.counts.reshape(-1, N_CLASSES), XY[rows], weight[rows]
         for i, c in itertools.product(range(4), range(N_CLASSES)):
             for v in range(N_STATES[i]):
                 expected = naive.weight_of(own, own_weight, {i: v, 4: c})
-                assert table[learnt.start[i] + v, c] == pytest.approx(expected, abs=1e-12)
+                assert table[training.start[i] + v, c] == pytest.approx(expected, abs=1e-12)
             known = naive.weight_of(own, own_weight, {i: -1, 4: c})
-            assert space.known[learnt.known_row[i], c] == pytest.approx(known, abs=1e-12)
-        ande.clear_part(rows, learnt, N_CLASSES, space.counts)
+            assert space.observed_weight[training.observed_row[i], c] == pytest.approx(known, abs=1e-12)
+        ande.clear_part(rows, training, N_CLASSES, space.counts)
         assert not space.counts.any()
 
 
@@ -125,16 +125,16 @@ def test_sums_take_terms_of_any_size_in_any_order():
 def test_sum_of_joints_equals_oracle(n, min_count, missing, prior):
     prior = None if prior is None else np.array(prior)
     model = ensemble(random_rows(4, 20, missing), n=n, min_count=min_count, prior=prior)
-    asked = random_rows(5, 5, missing)[:, :-1]
-    XY, weight = learnt_rows(model)
+    query = random_rows(5, 5, missing)[:, :-1]
+    XY, weight = training_rows(model)
     sets = list(itertools.combinations(range(4), n))
-    codes = codes_of(asked)
+    codes = codes_of(query)
     rows = ande.Rows(codes, model._values(codes))
     total, exponents = np.zeros((5, N_CLASSES)), np.full((5, N_CLASSES), -(2**30), np.int32)
     n_summed = np.zeros(5, np.intp)
     estimators = np.array(sets, np.intp).reshape(len(sets), n)
-    ande.sum_joint(estimators, model._learnt, rows, *model._scratch(n, 5), total, exponents, n_summed)
-    for t, sample in enumerate(asked):
+    ande.sum_joint(estimators, model._training, rows, *model._scratch(n, 5), total, exponents, n_summed)
+    for t, sample in enumerate(query):
         own = [
             s
             for s in sets
@@ -151,15 +151,15 @@ def test_many_rows_at_once_fill_all_probabilities():
     """More rows than values, and more classes than a register has lanes."""
     n_classes = LANES + 2
     model = ensemble(random_rows(6, 60, n_classes=n_classes), n_classes=n_classes, n=1)
-    asked = np.repeat(random_rows(7, 3)[:, :-1], 9, axis=0)
-    codes = codes_of(asked)
+    query = np.repeat(random_rows(7, 3)[:, :-1], 9, axis=0)
+    codes = codes_of(query)
     total, exponents = np.zeros((27, n_classes)), np.full((27, n_classes), -(2**30), np.int32)
     rows = ande.Rows(codes, model._values(codes))
     scratch, n_summed = model._scratch(1, 27), np.zeros(27, np.intp)
-    ande.sum_joint(np.arange(4)[:, np.newaxis], model._learnt, rows, *scratch, total, exponents, n_summed)
-    XY, weight = learnt_rows(model)
+    ande.sum_joint(np.arange(4)[:, np.newaxis], model._training, rows, *scratch, total, exponents, n_summed)
+    XY, weight = training_rows(model)
     for t in (0, 9, 18):
-        expected = np.array(naive.ande(XY, weight, N_STATES, n_classes, 1, 0.7, 1, asked[t])) * n_summed[t]
+        expected = np.array(naive.ande(XY, weight, N_STATES, n_classes, 1, 0.7, 1, query[t])) * n_summed[t]
         np.testing.assert_allclose(total[t] * 2.0 ** exponents[t], expected, rtol=2e-6)
 
 
@@ -173,10 +173,10 @@ def test_implied_values_are_found_and_dropped(least):
     values = np.where(X == -1, n_values, X + start).astype(np.int32)
     implied = np.full((n_values, 5), n_values, np.int32)
     ande.find_implied(values, weight, least, np.empty(n_values), implied)
-    asked = np.array(list(itertools.product(*([-1, 0, 1, 2][:k] for k in (4, 3, 3, 3, 3)))))
-    asked_values = np.where(asked == -1, n_values, asked + start).astype(np.int32)
-    is_dropped = np.ones(asked.shape, bool)
-    ande.drop_implied(asked_values, implied, is_dropped)
-    expected = np.array([naive.without_implied(X, weight, sample, least) for sample in asked])
-    np.testing.assert_array_equal(np.where(is_dropped, -1, asked), expected)
-    assert (expected != asked).any(axis=0).tolist() == [False, True, True, least == 1, least == 1]
+    query = np.array(list(itertools.product(*([-1, 0, 1, 2][:k] for k in (4, 3, 3, 3, 3)))))
+    query_values = np.where(query == -1, n_values, query + start).astype(np.int32)
+    is_dropped = np.ones(query.shape, bool)
+    ande.drop_implied(query_values, implied, is_dropped)
+    expected = np.array([naive.without_implied(X, weight, sample, least) for sample in query])
+    np.testing.assert_array_equal(np.where(is_dropped, -1, query), expected)
+    assert (expected != query).any(axis=0).tolist() == [False, True, True, least == 1, least == 1]

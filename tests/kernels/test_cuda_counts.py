@@ -6,7 +6,7 @@ from oracles import networks as naive
 from support import host_cuda
 
 from tanlearn.kernels import _cuda
-from tanlearn.kernels.cuda import twins
+from tanlearn.kernels.cuda import cuda_kernels
 
 N_STATES = np.array([2, 3, 4])
 CHILD, PARENTS = np.array([0, 1, 2]), np.array([[-1, -1], [0, -1], [0, 1]])
@@ -20,7 +20,7 @@ KINDS = [("uint8", "small"), ("uint8", "large"), ("uint8", "real"), ("uint16", "
 def order(request, monkeypatch):
     """Run threads in some order, and let few rows be enough for a block."""
     monkeypatch.setattr(host_cuda.RawKernel, "order", request.param)
-    monkeypatch.setattr(twins, "_COUNTED_ROWS", 16)
+    monkeypatch.setattr(cuda_kernels, "_COUNTED_ROWS", 16)
 
 
 def random_table(seed, code_type, kind, n=40, n_states=N_STATES):
@@ -38,8 +38,8 @@ def test_family_counts_equal_oracle(backend, order, code_type, kind):
     offset = np.array(naive.offsets(CHILD, PARENTS, N_STATES, 2))
     arrays = _cuda.to_device(codes, y, weight, CHILD, PARENTS, N_STATES, offset)
     counts = _cuda.cupy().zeros(offset[-1], weight.dtype)
-    twins.count_classes(*arrays[1:3], counts[:2])
-    twins.count_families(*arrays, missing, None, counts)
+    cuda_kernels.count_classes(*arrays[1:3], counts[:2])
+    cuda_kernels.count_families(*arrays, missing, None, counts)
     expected = naive.count_cells(X, y, weight, CHILD, PARENTS, N_STATES, 2)
     np.testing.assert_array_equal(counts.get(), expected)
 
@@ -51,7 +51,7 @@ def test_pair_counts_equal_oracle(backend, order, code_type, kind):
     others, n_states, pair_offset = _cuda.to_device(np.arange(3), N_STATES, PAIR_OFFSET)
     counts = _cuda.cupy().zeros(52, weight.dtype)
     for i in (1, 2):
-        twins.count_pairs(*samples, i, others[:i], n_states, 2, pair_offset, missing, counts)
+        cuda_kernels.count_pairs(*samples, i, others[:i], n_states, 2, pair_offset, missing, counts)
     for pair, (i, j) in enumerate([(1, 0), (2, 0), (2, 1)]):
         start = naive.offsets([i], [[j]], N_STATES, 2)[0]
         expected = naive.count_cells(X, y, weight, [i], [[j]], N_STATES, 2)[start:]
@@ -63,7 +63,7 @@ def test_pairs_with_other_features_are_left_alone(backend, order):
     samples = _cuda.to_device(codes, y, weight)
     others, n_states, pair_offset = _cuda.to_device(np.array([1]), N_STATES, PAIR_OFFSET)
     counts = _cuda.cupy().zeros(52, np.int64)
-    twins.count_pairs(*samples, 2, others, n_states, 2, pair_offset, missing, counts)
+    cuda_kernels.count_pairs(*samples, 2, others, n_states, 2, pair_offset, missing, counts)
     assert counts.get()[:28].sum() == 0
     assert counts.get()[28:].sum() == weight[(codes[1] != missing) & (codes[2] != missing)].sum()
 
@@ -75,7 +75,7 @@ def test_counts_are_added_to_those_of_a_table_that_shared_memory_does_not_hold(b
     samples = _cuda.to_device(codes, y, weight)
     others, device_states, pair_offset = _cuda.to_device(np.array([0]), n_states, np.array([0, 8400]))
     counts = _cuda.cupy().full(8400, 7, weight.dtype)
-    twins.count_pairs(*samples, 1, others, device_states, 2, pair_offset, missing, counts)
+    cuda_kernels.count_pairs(*samples, 1, others, device_states, 2, pair_offset, missing, counts)
     expected = np.full(8400, 7, weight.dtype)
     for (x0, x1), c, w in zip(X, y, weight, strict=True):
         if x0 >= 0 and x1 >= 0:
@@ -87,5 +87,5 @@ def test_counts_are_added_to_those_of_a_table_that_shared_memory_does_not_hold(b
 def test_no_rows_change_no_counts(backend, dtype):
     y, weight = _cuda.to_device(np.zeros(0, np.int64), np.zeros(0, dtype))
     counts = _cuda.cupy().full(2, 5, dtype)
-    twins.count_classes(y, weight, counts)
+    cuda_kernels.count_classes(y, weight, counts)
     assert counts.get().tolist() == [5, 5]

@@ -6,7 +6,7 @@ from oracles import networks as naive
 from support import host_cuda
 
 from tanlearn.kernels import _cuda
-from tanlearn.kernels.cuda import twins
+from tanlearn.kernels.cuda import cuda_kernels
 
 N_VALUES = np.array([3, 2, 1, 4])
 WIDTH = np.array([1, 3, 6, 2])
@@ -23,14 +23,14 @@ def _order(request, monkeypatch):
 def normalize(rho):
     rho, n_values, offset = _cuda.to_device(rho, N_VALUES, OFFSET)
     theta = _cuda.cupy().empty(rho.shape, rho.dtype)
-    twins.normalize(rho, n_values, offset, None, theta)
+    cuda_kernels.normalize(rho, n_values, offset, None, theta)
     return theta.get()
 
 
 def pull_back(theta, d_theta, groups=ALL, in_place=False):
     arrays = _cuda.to_device(theta, d_theta, groups, N_VALUES, OFFSET)
     d_rho = arrays[1] if in_place else _cuda.cupy().full(theta.shape, 7.0, theta.dtype)
-    twins.normalize_adjoint(*arrays, None, d_rho)
+    cuda_kernels.normalize_adjoint(*arrays, None, d_rho)
     return d_rho.get()
 
 

@@ -10,7 +10,7 @@ from support.small_networks import N_CLASSES, N_STATES, normalized_cells, offset
 
 from tanlearn.kernels import _cuda, aode, upward
 from tanlearn.kernels._lanes import LANES
-from tanlearn.kernels.cuda import twins
+from tanlearn.kernels.cuda import cuda_kernels
 
 EPS = np.finfo(np.float64).eps
 ORDERS = ["forwards", "backwards", 1]
@@ -51,7 +51,7 @@ def on_device(arrays, rules, n_beliefs, n_classes, n_workers):
     n_samples, d = arrays[0].shape[1], arrays[0].shape[0]
     count, belief = cupy.empty((n_workers, d), np.int64), cupy.empty((n_workers, n_beliefs), np.float64)
     product, scores = (cupy.empty((n, n_classes), np.float64) for n in (n_workers, n_samples))
-    twins.log_joint_upward(*_cuda.to_device(*arrays), *rules, count, belief, None, product, scores)
+    cuda_kernels.log_joint_upward(*_cuda.to_device(*arrays), *rules, count, belief, None, product, scores)
     return scores.get()
 
 
@@ -121,7 +121,7 @@ def test_rows_that_samples_pick_equal_the_oracle_and_the_cpu(backend, monkeypatc
 
     def run():
         found = [_cuda.cupy().empty(shape, np.int64) for shape in shapes]
-        twins.pick_rows(*_cuda.to_device(*arrays), *rules, *found)
+        cuda_kernels.pick_rows(*_cuda.to_device(*arrays), *rules, *found)
         return np.concatenate([part.get().ravel() for part in found])
 
     expected = naive_aode.pick_rows(X, n_states, is_parent, n_classes)
@@ -141,7 +141,7 @@ def test_log_sum_joint_equals_oracle(backend, monkeypatch, n_classes):
 
     def run():
         scores = _cuda.cupy().empty((len(children), n_classes), np.float64)
-        twins.log_sum_joint(*_cuda.to_device(*arrays), len(log_parent) * n_classes, None, None, scores)
+        cuda_kernels.log_sum_joint(*_cuda.to_device(*arrays), len(log_parent) * n_classes, None, None, scores)
         return scores.get()
 
     scores = in_every_order(monkeypatch, run)

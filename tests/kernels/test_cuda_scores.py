@@ -9,7 +9,7 @@ from oracles import networks as naive
 from support import host_cuda
 
 from tanlearn.kernels import _cuda
-from tanlearn.kernels.cuda import twins
+from tanlearn.kernels.cuda import cuda_kernels
 
 MISSING = 255
 N_STATES = np.array([2, 3, 1, 2])
@@ -39,14 +39,14 @@ def in_every_order(monkeypatch, run):
 def log_joint(codes, first, cells, selected, scores):
     device_codes, device_cells, device_scores = _cuda.to_device(codes, cells, scores)
     tables = _cuda.to_device(CHILD, PARENTS, N_STATES, OFFSET, np.array(selected))
-    twins.log_joint(device_codes, first, device_cells, *tables, MISSING, None, device_scores)
+    cuda_kernels.log_joint(device_codes, first, device_cells, *tables, MISSING, None, device_scores)
     return device_scores.get()
 
 
 def adjoint(codes, d_scores, selected, d_cells, first=0):
     device_codes, device_d_scores, device_d_cells = _cuda.to_device(codes, d_scores, d_cells)
     tables = _cuda.to_device(CHILD, PARENTS, N_STATES, OFFSET, np.array(selected))
-    twins.log_joint_adjoint(device_codes, first, device_d_scores, *tables, MISSING, None, device_d_cells)
+    cuda_kernels.log_joint_adjoint(device_codes, first, device_d_scores, *tables, MISSING, None, device_d_cells)
     return device_d_cells.get()
 
 
@@ -81,8 +81,8 @@ def test_few_bits_are_added_as_integers(backend, cell_type, sum_type):
 @pytest.mark.parametrize("chunk_rows", [1024, 3, 1])
 def test_adjoint_is_the_transpose(backend, monkeypatch, selected, chunk_rows):
     """<log_joint(cells), G> = <cells, adjoint(G)> for each cell, in one chunk of rows and in more."""
-    monkeypatch.setattr(twins, "_CHUNK_ROWS", chunk_rows)
-    monkeypatch.setattr(twins, "_MOST_CHUNKS", 4)
+    monkeypatch.setattr(cuda_kernels, "_CHUNK_ROWS", chunk_rows)
+    monkeypatch.setattr(cuda_kernels, "_MOST_CHUNKS", 4)
     rng, X, codes = random_problem(3)
     G, before = rng.normal(size=(N, N_CLASSES)), rng.normal(size=OFFSET[-1])
     found = in_every_order(monkeypatch, lambda: adjoint(codes, G, selected, before))
@@ -116,7 +116,7 @@ def test_choice_gradient_is_the_contribution_of_every_table(backend, monkeypatch
     def run():
         device_codes, d_scores, *tables = _cuda.to_device(codes, G, cells, CHILD, PARENTS, N_STATES, OFFSET)
         d_choice = _cuda.cupy().empty(len(CHILD), np.float64)
-        twins.choice_gradient(device_codes, 0, d_scores, *tables, MISSING, None, d_choice)
+        cuda_kernels.choice_gradient(device_codes, 0, d_scores, *tables, MISSING, None, d_choice)
         return d_choice.get()
 
     found = in_every_order(monkeypatch, run)

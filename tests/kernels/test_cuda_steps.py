@@ -11,7 +11,7 @@ from support import host_cuda
 
 from tanlearn.kernels import losses, trees
 from tanlearn.kernels._cuda import cupy, to_device
-from tanlearn.kernels.cuda import twins
+from tanlearn.kernels.cuda import cuda_kernels
 
 GROUP = np.array([0, 1, 3, 7, 7 + 40])
 ORDERS = ["forwards", "backwards", 5]
@@ -39,7 +39,7 @@ def test_losses_equal_the_oracle(backend, name, dtype):
     kind, _, parameters, oracle = CASES[name]
     y = np.arange(len(ROWS)) % 3
     loss, d_scores = fresh(len(ROWS), dtype), fresh(ROWS.shape, dtype)
-    assert twins.loss_rows(kind, there(parameters, dtype), there(ROWS, dtype), there(y), loss, d_scores) == -1
+    assert cuda_kernels.loss_rows(kind, there(parameters, dtype), there(ROWS, dtype), there(y), loss, d_scores) == -1
     tolerance = {"rtol": 64 * np.finfo(dtype).eps, "atol": 64 * np.finfo(dtype).eps}
     for row, label, value, gradient in zip(ROWS.tolist(), y.tolist(), loss.get(), d_scores.get(), strict=True):
         expected, d_expected = oracle(row, label)
@@ -53,7 +53,7 @@ def test_losses_of_any_number_of_classes(order, n_classes):
     rng = np.random.default_rng(n_classes)
     scores, y = rng.normal(0, 3, (9, n_classes)), np.r_[0, n_classes - 1, rng.integers(0, n_classes, 7)]
     loss, d_scores = fresh(9), fresh((9, n_classes))
-    twins.loss_rows(4, there([7.0, 1.0, 2.0]), there(scores), there(y), loss, d_scores)
+    cuda_kernels.loss_rows(4, there([7.0, 1.0, 2.0]), there(scores), there(y), loss, d_scores)
     for row, label, value, gradient in zip(scores.tolist(), y.tolist(), loss.get(), d_scores.get(), strict=True):
         expected, d_expected = naive_losses.hybrid(row, label, 7.0, 1.0, 2.0)
         np.testing.assert_allclose(value, expected, rtol=1e-12)
@@ -63,7 +63,7 @@ def test_losses_of_any_number_of_classes(order, n_classes):
 def test_rows_are_weighed_as_on_the_cpu(backend):
     share, d_scores = np.random.default_rng(0).normal(size=100), np.random.default_rng(1).normal(size=(100, 7))
     found = there(d_scores)
-    twins.weigh_rows(there(share), found)
+    cuda_kernels.weigh_rows(there(share), found)
     losses.weigh_rows(share, d_scores)
     np.testing.assert_array_equal(found.get(), d_scores)
 
@@ -72,7 +72,7 @@ def test_noise_is_that_of_the_cpu(backend):
     """Ends of the interval included; the CPU's logarithm is right to 2e-7."""
     uniform = np.r_[0, 2**-24, 0.5, 1 - 2**-24, np.random.default_rng(0).random(300)].astype(np.float32)
     noise, expected = fresh(len(uniform), np.float32), np.empty_like(uniform)
-    twins.gumbel(there(uniform), noise)
+    cuda_kernels.gumbel(there(uniform), noise)
     trees.gumbel(uniform, expected)
     assert np.isfinite(noise.get()).all()
     np.testing.assert_allclose(noise.get(), expected, rtol=2e-6, atol=2e-6)
@@ -81,25 +81,25 @@ def test_noise_is_that_of_the_cpu(backend):
 def test_choices_and_their_gradients_equal_the_oracles(order):
     """Groups of one table, of several, and of more than a warp has lanes."""
     rng = np.random.default_rng(0)
-    phi, price, d_choice = rng.normal(size=(3, GROUP[-1]))
+    phi, size_penalty, d_choice = rng.normal(size=(3, GROUP[-1]))
     noise = rng.normal(size=GROUP[-1]).astype(np.float32)
     group = there(GROUP)
     perturbed, selected = fresh(GROUP[-1]), fresh(len(GROUP) - 1, np.int64)
-    twins.perturb(there(phi), there(noise), group, perturbed)
+    cuda_kernels.perturb(there(phi), there(noise), group, perturbed)
     shares = np.concatenate([naive.softmax(phi[a:b].tolist()) for a, b in itertools.pairwise(GROUP)])
     np.testing.assert_allclose(perturbed.get(), np.log(shares) + noise, rtol=1e-12)
-    twins.draw_independent(perturbed, group, selected)
+    cuda_kernels.draw_independent(perturbed, group, selected)
     best = [a + int(np.argmax(perturbed.get()[a:b])) for a, b in itertools.pairwise(GROUP)]
     assert selected.get().tolist() == best
     d_phi = fresh(GROUP[-1])
-    twins.structure_gradient(perturbed, group, 0.7, there(d_choice), d_phi)
+    cuda_kernels.structure_gradient(perturbed, group, 0.7, there(d_choice), d_phi)
     expected = np.array(naive.structure_gradient(perturbed.get().tolist(), GROUP.tolist(), 0.7, d_choice.tolist()))
     np.testing.assert_allclose(d_phi.get(), expected, rtol=1e-10, atol=1e-13)
-    twins.price_gradient(perturbed, there(noise), group, there(price), d_phi)
+    cuda_kernels.size_penalty_gradient(perturbed, there(noise), group, there(size_penalty), d_phi)
     added = []
     for t in range(GROUP[-1]):
         ends = [phi + step * (np.arange(GROUP[-1]) == t) for step in (1e-5, -1e-5)]
-        high, low = (naive.expected_price(end.tolist(), GROUP.tolist(), price.tolist()) for end in ends)
+        high, low = (naive.expected_size_penalty(end.tolist(), GROUP.tolist(), size_penalty.tolist()) for end in ends)
         added.append((high - low) / 2e-5)
     np.testing.assert_allclose(d_phi.get() - expected, added, atol=1e-9)
 
@@ -107,7 +107,7 @@ def test_choices_and_their_gradients_equal_the_oracles(order):
 @pytest.mark.parametrize("tied", [[3.0, 3.0, 1.0, 3.0], [-np.inf] * 4])
 def test_of_equal_choices_the_first_wins(order, tied):
     selected = fresh(1, np.int64)
-    twins.draw_independent(there(tied), there([0, 4]), selected)
+    cuda_kernels.draw_independent(there(tied), there([0, 4]), selected)
     assert selected.get().tolist() == [0]
 
 
@@ -125,7 +125,7 @@ def draw(weight):
     scratch = [fresh((nodes, nodes)), *(fresh((nodes, nodes), np.int32) for _ in range(2)), fresh((6, nodes), np.int32)]
     selected = fresh(d, np.int64)
     group = np.searchsorted(child, np.arange(d + 1))
-    twins.draw_arborescence(there(perturbed), there(group), there(parent), *scratch, selected)
+    cuda_kernels.draw_arborescence(there(perturbed), there(group), there(parent), *scratch, selected)
     return parent[selected.get()].tolist(), (perturbed, group, parent)
 
 
@@ -160,7 +160,7 @@ def test_adam_equals_the_oracle(backend, dtype):
     x, m, v = there(start), there(np.zeros(7, dtype)), there(np.zeros(7, dtype))
     for t, gradient in enumerate(gradients, start=1):
         step_size = 0.01 * np.sqrt(1 - 0.999**t) / (1 - 0.9**t)
-        twins.adam_step(x, there(gradient), step_size, 0.9, 0.999, 1e-7, m, v)
+        cuda_kernels.adam_step(x, there(gradient), step_size, 0.9, 0.999, 1e-7, m, v)
     expected, expected_m, _ = naive_losses.adam(start, gradients, 0.01, 0.9, 0.999, 1e-7)
     eps = np.finfo(dtype).eps
     np.testing.assert_allclose(x.get(), expected, rtol=0, atol=16 * eps)
@@ -171,7 +171,7 @@ def test_adam_equals_the_oracle(backend, dtype):
 def test_rounding_equals_the_oracle(backend, dtype):
     theta = np.r_[0, -0.25, -0.75, -1.25, -99, 1e-9, -np.random.default_rng(0).exponential(3, 40)].astype(dtype)
     result = fresh(len(theta), dtype)
-    twins.round_cells(there(theta), len(theta), 0.5, 7, result)
+    cuda_kernels.round_cells(there(theta), len(theta), 0.5, 7, result)
     assert result.get().tolist() == [naive.round_to_bits(value, 2, 1) for value in theta.tolist()]
 
 
@@ -184,7 +184,7 @@ def test_sweeps_are_pull_back_adam_and_normalisation(order, n_values, width, dty
     m, d_theta = 0.1 * rng.normal(size=theta.shape), rng.normal(size=theta.shape)
     v = m**2 + 0.1 * rng.random(theta.shape)
     arrays = [there(array, dtype) for array in (m / (np.sqrt(v) + 1e-7), v, theta)]
-    twins.sweep_drawn(there(d_theta, dtype), *arrays, width, n_values, 2, 0.01, 0.9, 0.999, 1e-7)
+    cuda_kernels.sweep_drawn(there(d_theta, dtype), *arrays, width, n_values, 2, 0.01, 0.9, 0.999, 1e-7)
     gradient = d_theta - np.exp(theta) * d_theta.sum(axis=0)
     # The direction stands for m at the v that it was written with; both decay in the steps between.
     m, v = 0.9**3 * m + 0.1 * gradient, 0.999**3 * v + 0.001 * gradient**2
@@ -193,6 +193,6 @@ def test_sweeps_are_pull_back_adam_and_normalisation(order, n_values, width, dty
     for found, expected in zip(arrays, (direction, v, moved), strict=True):
         np.testing.assert_allclose(found.get(), expected, rtol=500 * np.finfo(dtype).eps, atol=50 * np.finfo(dtype).eps)
     way = 0.01 * sum((0.9 / np.sqrt(0.999)) ** step for step in (1, 2, 3))
-    twins.sweep_undrawn(arrays[0], arrays[2], width, n_values, way, None)
+    cuda_kernels.sweep_undrawn(arrays[0], arrays[2], width, n_values, way, None)
     expected = naive.normalize(moved - way * direction)
     np.testing.assert_allclose(arrays[2].get(), expected, rtol=500 * np.finfo(dtype).eps, atol=50 * np.finfo(dtype).eps)

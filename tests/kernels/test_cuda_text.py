@@ -21,10 +21,10 @@ from support import host_cuda
 import tanlearn.kernels
 from tanlearn.kernels import cpu, train
 from tanlearn.kernels._cuda import program_text, type_macros
+from tanlearn.kernels.cuda import cuda_kernels
 from tanlearn.kernels.cuda import train as cuda_train
-from tanlearn.kernels.cuda import twins
 
-TWINS = (twins, cuda_train)
+TWINS = (cuda_kernels, cuda_train)
 FOLDER = Path(tanlearn.kernels.__file__).parent / "cuda"
 
 
@@ -50,7 +50,7 @@ def cpu_kernels():
 
 
 def device_functions():
-    """Return every launcher of the twins."""
+    """Return every launcher of the cuda_kernels."""
     return [pytest.param(function, id=name) for module in TWINS for name, function in public_functions(module).items()]
 
 
@@ -75,7 +75,7 @@ def test_backends_have_kernels_and_their_twins_by_the_same_names():
     assert len(kernels) >= 12
     for name, function in kernels.items():
         assert getattr(function, "py_func", function) is cpu_kernels()[0][name]
-        assert name in public_functions(twins)
+        assert name in public_functions(cuda_kernels)
 
 
 C_TYPES = {"int": int, "double": float}
@@ -100,9 +100,12 @@ REALS = [type_macros(REAL=real) for real in ("float32", "float64")]
 CODES = [type_macros(CODE=code) for code in ("uint8", "uint16")]
 #: Every program, with types and numbers of classes of all sorts.
 PROGRAMS = {
-    "counts": (twins._COUNTS, [(*type_macros(WEIGHT=weight), *c) for weight in ("int64", "float64") for c in CODES]),
+    "counts": (
+        cuda_kernels._COUNTS,
+        [(*type_macros(WEIGHT=weight), *c) for weight in ("int64", "float64") for c in CODES],
+    ),
     "scores": (
-        twins._SCORES,
+        cuda_kernels._SCORES,
         [
             type_macros(CODE="uint8", CELL="float64", SUM="float64"),
             type_macros(CODE="uint16", CELL="uint8", SUM="int32"),
@@ -111,8 +114,8 @@ PROGRAMS = {
         ],
     ),
     "mathematics": (("mathematics",), REALS),
-    "draws": (twins._DRAWS, [()]),
-    "steps": (twins._STEPS, REALS),
+    "draws": (cuda_kernels._DRAWS, [()]),
+    "steps": (cuda_kernels._STEPS, REALS),
     "objective": (("objective",), [()]),
     "upward": (("upward",), CODES),
     "pick_rows": (("pick_rows",), CODES),

@@ -114,11 +114,11 @@ def test_values_are_counted_without_being_summed(parents, order, is_normalized):
     expected = [naive.n_values(sample, parents, N_STATES.tolist(), order, is_normalized) for sample in X]
     assert n_values.tolist() == expected
     for capacity in range(0, 90, 7):
-        scores, room = np.empty((1, N_CLASSES)), (is_normalized, MISSING, 5, capacity)
+        scores, capacity = np.empty((1, N_CLASSES)), (is_normalized, MISSING, 5, capacity)
         for n in range(32):
             one, cells = np.array([n]), np.zeros(offsets(parents)[-1])
-            done = kernels.eliminate(codes, one, cells, net, *room, 0, scores)
-            assert kernels.count_values(codes, one, net, N_CLASSES, *room, n_values) == done
+            done = kernels.eliminate(codes, one, cells, net, *capacity, 0, scores)
+            assert kernels.count_values(codes, one, net, N_CLASSES, *capacity, n_values) == done
 
 
 @pytest.mark.parametrize(("parents", "order"), CASES)
@@ -129,7 +129,7 @@ def test_on_the_way_back_joins_tell_how_probable_values_are(parents, order):
     codes, row = np.full((5, 1), MISSING, np.uint8), np.empty(N_CLASSES)
     work = kernels.new_workspace(net, N_CLASSES, 5, 300)
     n_factors = kernels.open_sample(codes, 0, cells, net, False, MISSING, work, row)
-    assert kernels.sum_out(cells, net, False, 0, n_factors, work, row) >= net.belief[-1]
+    assert kernels.eliminate_missing(cells, net, False, 0, n_factors, work, row) >= net.belief[-1]
     sample = [-1] * 5
     for v in order[::-1]:
         n_left = kernels.unite(v, net, work)
@@ -177,8 +177,8 @@ def test_taking_apart_takes_no_more_than_the_reserve(parents, order, capacity):
     reserve = int(sum(np.prod(width) // min(width) * N_CLASSES for width in widths))
     _, codes = patterns(rng)
     scores, tables = np.full((32, N_CLASSES), np.nan), (cells, network(parents, order))
-    room = MISSING, 5, capacity, reserve
-    assert kernels.eliminate(codes, np.arange(32), *tables, False, *room, scores) == 32
+    capacity = MISSING, 5, capacity, reserve
+    assert kernels.eliminate(codes, np.arange(32), *tables, False, *capacity, scores) == 32
     assert not np.isnan(scores).any()
     if capacity == 60:  # of a prior and five tables, this many numbers hold what any order leaves
         exact = np.empty((32, N_CLASSES))
@@ -192,8 +192,8 @@ def test_samples_that_would_take_too_much_are_told(max_width, capacity):
     codes = np.array([[0] * 5, [MISSING] * 5], dtype=np.uint8).T.copy()
     tables = cells, network(WIDE_LOOP, [0, 1, 2, 3, 4])
     scores, d_cells = np.empty((2, N_CLASSES)), np.zeros(len(cells))
-    room = max_width, capacity
-    assert kernels.eliminate(codes, np.arange(2), *tables, False, MISSING, *room, 0, scores) == 1
-    assert kernels.eliminate_adjoint(codes, np.arange(2), *tables, False, MISSING, *room, scores, d_cells) == 1
+    capacity = max_width, capacity
+    assert kernels.eliminate(codes, np.arange(2), *tables, False, MISSING, *capacity, 0, scores) == 1
+    assert kernels.eliminate_adjoint(codes, np.arange(2), *tables, False, MISSING, *capacity, scores, d_cells) == 1
     n_values = np.empty(2, np.int64)
-    assert kernels.count_values(codes, np.arange(2), tables[1], N_CLASSES, False, MISSING, *room, n_values) == 1
+    assert kernels.count_values(codes, np.arange(2), tables[1], N_CLASSES, False, MISSING, *capacity, n_values) == 1

@@ -1,4 +1,4 @@
-"""Rounding to fixed-point numbers, and the gradient of a price."""
+"""Rounding to fixed-point numbers, and the gradient of a size_penalty."""
 
 import numpy as np
 import pytest
@@ -25,13 +25,13 @@ def test_cells_are_rounded_to_the_nearest_number_that_the_bits_can_hold(bits, n_
 
 def test_price_gradient_is_that_of_the_expected_price():
     rng = np.random.default_rng(0)
-    group, price = np.array([0, 3, 4, 8]), rng.uniform(1, 9, 8)
+    group, size_penalty = np.array([0, 3, 4, 8]), rng.uniform(1, 9, 8)
     phi, noise = rng.normal(size=8), rng.gumbel(size=8)
     perturbed, d_phi = np.empty(8), np.ones(8)
     trees.perturb(phi, noise, group, perturbed)
-    trees.price_gradient(perturbed, noise, group, price, d_phi)
+    trees.size_penalty_gradient(perturbed, noise, group, size_penalty, d_phi)
     for t in range(8):
         shifted = np.stack([phi, phi])
         shifted[:, t] += [1e-5, -1e-5]
-        ahead, behind = (naive.expected_price(values.tolist(), group, price) for values in shifted)
+        ahead, behind = (naive.expected_size_penalty(values.tolist(), group, size_penalty) for values in shifted)
         assert d_phi[t] - 1 == pytest.approx((ahead - behind) / 2e-5, abs=1e-7)

@@ -258,16 +258,18 @@ def test_scores_and_gradients_are_adjoint(gaps):
 @pytest.mark.parametrize(("dtype", "missing"), [(np.uint8, 255), (np.int16, -1)])
 def test_starts_of_terms_and_of_what_is_missing(parents, dtype, missing):
     rng = np.random.default_rng(0)
-    n_states, n_classes, nowhere = np.array([3, 2, 5]), 7, 9_999
+    n_states, n_classes, start_if_missing = np.array([3, 2, 5]), 7, 9_999
     codes = np.array([rng.integers(0, size, 101) for size in n_states], dtype)
     codes[rng.random(codes.shape) < 0.2] = missing
     start = np.empty(101, np.intp)
-    terms.term_starts(codes, 1, np.array(parents), n_states, n_classes, codes.dtype.type(missing), nowhere, start)
+    terms.term_starts(
+        codes, 1, np.array(parents), n_states, n_classes, codes.dtype.type(missing), start_if_missing, start
+    )
     members = [1, *(j for j in parents if j >= 0)]
     shape = [*(int(n_states[j]) for j in members), n_classes]
     for k in range(101):
         values = [int(codes[j, k]) for j in members]
-        expected = nowhere if missing in values else np.ravel_multi_index([*values, 0], shape)
+        expected = start_if_missing if missing in values else np.ravel_multi_index([*values, 0], shape)
         assert start[k] == expected
 
 

@@ -10,7 +10,7 @@ from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.scores import Families
 from tanlearn.kernels.trees import Graph
 from tanlearn.training.engines import FusedEngine
-from tanlearn.training.gaps import make_gaps
+from tanlearn.training.missing_values import allocate_missing_values
 from tanlearn.training.parametrizations import Normalized
 from tanlearn.training.state import State, plan_epoch
 
@@ -29,7 +29,7 @@ def make(
     batch_size=4,
     cells=None,
     rounding=(0, 0),
-    price=(),
+    size_penalty=(),
 ):
     """Return problem, parameters and scratch of a small training on one thread."""
     n, d, n_tables, n_classes, lanes = len(y), len(codes), len(child), 2, padded(2)
@@ -48,7 +48,7 @@ def make(
         loss=loss,
         loss_parameters=np.array([10, 1, 10], REAL),
         rounding=np.array(rounding, REAL),
-        price=np.array(price, float),
+        size_penalty=np.array(size_penalty, float),
     )
     parameters = train.Parameters(
         theta=theta,
@@ -73,15 +73,17 @@ def make(
         graph=Graph(np.empty((nodes, nodes)), *np.empty((2, nodes, nodes), np.int32), np.empty((6, nodes), np.int32)),
         start=np.empty((1, batch_size), np.int32),
         d_table=np.zeros((1, offset[-1] + lanes), REAL),
-        shares=np.zeros((1, offset[-1] + lanes), REAL),
+        buffer=np.zeros((1, offset[-1] + lanes), REAL),
     )
     return problem, parameters, scratch
 
 
-def gaps_of(problem, batch_size):
-    """Return what gaps take, on one thread."""
+def missing_values_of(problem, batch_size):
+    """Return the work arrays for missing values, on one thread."""
     families = problem.families
-    return make_gaps(problem.codes, families.n_states, 2, families.offset[-1], (1, batch_size), is_normalized=True)
+    return allocate_missing_values(
+        problem.codes, families.n_states, 2, families.offset[-1], (1, batch_size), is_normalized=True
+    )
 
 
 def make_steps(order, uniform, rate=0.1, structure_rate=0.1, temperature=1.0):
@@ -152,8 +154,8 @@ def test_what_an_undrawn_table_moves_is_pending_until_it_is_looked_at():
     assert np.array_equal(parameters.theta[first:last], before[first:last])
     assert scratch.d_choice[1] == scratch.d_choice[3] == 0
     assert scratch.d_choice[2] != 0
-    moving = parameters.direction, parameters.theta, parameters.pending, scratch.shares[0]
-    train.catch_up(3, 2, problem.families.offset, *moving)
+    moving = parameters.direction, parameters.theta, parameters.pending, scratch.buffer[0]
+    train.apply_pending(3, 2, problem.families.offset, *moving)
     assert not parameters.pending.any()
     moved = before[first:last].astype(float) - 0.1 * float(steps.step_sizes[0] * steps.decay[3])
     expected = naive.normalize(moved.reshape(2, 2))
@@ -192,7 +194,7 @@ def test_scores_and_choices_are_of_rounded_tables():
 
 
 def test_a_priced_table_is_chosen_less():
-    problem, parameters, scratch = make([[0, 0]], [0, 1], [0, 0], [-1] * 2, [2], batch_size=2, price=[0.0, 5.0])
+    problem, parameters, scratch = make([[0, 0]], [0, 1], [0, 0], [-1] * 2, [2], batch_size=2, size_penalty=[0.0, 5.0])
     steps = make_steps([[0, 1]], np.full((1, 2), 0.5, REAL))
     scratch.noise[:], scratch.perturbed[:] = 0.0, np.log(0.5)
     train.finish_step(0, problem, parameters, steps, scratch)
@@ -203,7 +205,7 @@ def test_a_priced_table_is_chosen_less():
 def test_settling_and_the_step_of_the_logits():
     problem, parameters, scratch = hopeless_problem()
     parameters.pending[:] = 0.1
-    train.settle(problem, parameters, scratch)
+    train.apply_all_pending(problem, parameters, scratch)
     assert not parameters.pending.any()
     steps = make_steps([[0, 1, 2, 3]], np.full((1, 4), 0.5, REAL))
     scratch.perturbed[:] = 0.0
@@ -236,18 +238,18 @@ def test_incomplete_samples_choose_where_both_families_are_observed():
     codes = np.array([[0, 1, missing, 1], [1, 0, 1, missing]])
     cells = np.log(np.array([0.5, 0.5, *[0.3, 0.6, 0.7, 0.4] * 2, *[0.1, 0.2, 0.3, 0.4, 0.9, 0.8, 0.7, 0.6]]))
     problem, parameters, scratch = make(codes, [0, 1, 1, 0], [0, 1, 1], [-1, -1, 0], [2, 2], cells=cells)
-    gaps = gaps_of(problem, 4)
+    missing_values = missing_values_of(problem, 4)
     parameters.phi[:] = [0, 3, 0]
     steps = make_steps([[2, 0, 3, 1]], np.full((1, 3), 0.5, REAL), structure_rate=0.0)
-    train.begin_step(0, problem, parameters, steps, scratch, gaps)
-    assert gaps.batch.tolist() == [0, 1, 2, 3]
-    assert gaps.n_complete[0] == 2
+    train.begin_step(0, problem, parameters, steps, scratch, missing_values)
+    assert missing_values.batch.tolist() == [0, 1, 2, 3]
+    assert missing_values.n_complete[0] == 2
     assert scratch.selected.tolist() == [0, 1]
     tables = cells[6:10].reshape(2, 2), cells[10:].reshape(2, 2, 2)
     own = cells[2:6].reshape(2, 2)
     scores = np.stack([own[0] + tables[0][1], own[1] + tables[0][0], tables[0][1], own[1]])
     np.testing.assert_allclose(scratch.scores[:, :2], np.log(0.5) + scores, rtol=1e-6)
-    train.step_tables(0, 0, 2, 0, problem, parameters, steps, scratch, gaps)
+    train.step_tables(0, 0, 2, 0, problem, parameters, steps, scratch, missing_values)
     d = scratch.d_scores[:, :2].astype(float)
     expected = [d[0] @ tables[0][1] + d[1] @ tables[0][0], d[0] @ tables[1][1, 0] + d[1] @ tables[1][0, 1]]
     np.testing.assert_allclose(scratch.d_choice[1:], expected, rtol=1e-5)
@@ -261,12 +263,12 @@ def test_an_incomplete_sample_speaks_for_a_candidate_by_the_difference_of_entrie
     problem, parameters, scratch = make(
         codes, [0, 1], [0, 1, 1, 2], [-1, -1, 0, -1], [2, 2, 2], batch_size=2, cells=cells
     )
-    gaps = gaps_of(problem, 2)
+    missing_values = missing_values_of(problem, 2)
     parameters.phi[:] = [0, 3, 0, 0]
     steps = make_steps([[0, 1]], np.full((1, 4), 0.5, REAL), structure_rate=0.0)
-    train.begin_step(0, problem, parameters, steps, scratch, gaps)
+    train.begin_step(0, problem, parameters, steps, scratch, missing_values)
     plain, given = cells[6:10].reshape(2, 2), cells[10:18].reshape(2, 2, 2)
-    train.step_tables(0, 0, 3, 0, problem, parameters, steps, scratch, gaps)
+    train.step_tables(0, 0, 3, 0, problem, parameters, steps, scratch, missing_values)
     d = scratch.d_scores[:, :2].astype(float)  # the complete sample 1 comes first
     expected = [d[0] @ plain[0], d[0] @ given[0, 1] + d[1] @ (given[1, 0] - plain[1])]
     np.testing.assert_allclose(scratch.d_choice[1:3], expected, rtol=1e-5)

@@ -142,13 +142,13 @@ def round_to_bits(theta, integer_bits, fraction_bits):
     return min(numbers, key=lambda pair: (abs(theta - pair[1]), pair[0] % 2))[1]
 
 
-def expected_price(phi, group, price):
+def expected_size_penalty(phi, group, size_penalty):
     """Return the sum over features of the softmax of their logits times the prices of their tables."""
     total = 0.0
     for i in range(len(group) - 1):
         tables = range(group[i], group[i + 1])
         shares = [math.exp(phi[t]) for t in tables]
-        total += sum(share / sum(shares) * price[t] for share, t in zip(shares, tables, strict=True))
+        total += sum(share / sum(shares) * size_penalty[t] for share, t in zip(shares, tables, strict=True))
     return total
 
 

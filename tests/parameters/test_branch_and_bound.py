@@ -26,7 +26,7 @@ from tanlearn.network.inference import log_joint
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.network.tables import Tables
 from tanlearn.parameters import branch_and_bound, integer_margin
-from tanlearn.parameters.held_out import Trained
+from tanlearn.parameters.held_out import FittedTables
 from tanlearn.parameters.integer_margin import Bound, IntegerMargin
 
 RNG = np.random.default_rng(0)
@@ -99,7 +99,7 @@ def test_the_point_that_reduced_costs_leave_of_a_box_is_kept(monkeypatch):
     found = problem.relax(lower, upper, worse)._replace(magnitudes=worse.astype(float))
     monkeypatch.setattr(IntegerMargin, "relax", lambda *_, **__: found)
     monkeypatch.setattr(IntegerMargin, "descend", lambda self, magnitudes, *_, **__: magnitudes)
-    search.look(bool)
+    search.split_box(bool)
     np.testing.assert_array_equal(search.best, best)
     assert search.state(1.0) == (values.min(), values.min(), 0.0)
 
@@ -351,7 +351,7 @@ def test_a_start_may_be_any_object_that_fits_tables():
     structure = Structure([-1, 0, 0, 1, 1, 2])
     layout = TableLayout.of_parents(structure.parents, hard_data().n_states, 3)
     given = Tables(layout, -np.random.default_rng(0).integers(0, 4, layout.n_cells).astype(float))
-    learner = IntegerBranchAndBound(bits=(2, 0), margin=4, start=Trained(given), time_limit=1e-9)
+    learner = IntegerBranchAndBound(bits=(2, 0), margin=4, start=FittedTables(given), time_limit=1e-9)
     np.testing.assert_array_equal(learner.fit(structure, hard_data(), RNG).magnitudes, -given.cells)
 
 

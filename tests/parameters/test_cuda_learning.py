@@ -23,7 +23,7 @@ from tanlearn import (
     Structure,
 )
 from tanlearn.baselines import ChowLiu, GreedySearch, KDependence, RandomTree
-from tanlearn.kernels.cuda import twins
+from tanlearn.kernels.cuda import cuda_kernels
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.learner import check_learner_device
 from tanlearn.training.objectives import Objective
@@ -87,7 +87,7 @@ def test_structures_are_equal(backend, learner, weight):
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("weight", [None, "real"])
 def test_objectives_agree(backend, monkeypatch, loss, structure, weight):
-    monkeypatch.setattr(twins, "_CHUNK_ROWS", 20)  # the gradient is added up in three chunks
+    monkeypatch.setattr(cuda_kernels, "_CHUNK_ROWS", 20)  # the gradient is added up in three chunks
     here, there = both(random_data(4, weight))
     layout = layout_of(structure, here)
     rho = np.random.default_rng(5).normal(size=layout.n_cells)

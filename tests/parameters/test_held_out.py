@@ -41,7 +41,7 @@ from tanlearn import (
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.network.tables import Tables
 from tanlearn.parameters import held_out
-from tanlearn.parameters.held_out import TOLERANCE, choose, held_out_parts, looks
+from tanlearn.parameters.held_out import TOLERANCE, choose, evaluation_iterations, held_out_parts
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS
 
 CHAIN = Structure([-1, 0, 1])
@@ -74,7 +74,7 @@ def test_the_choice_is_that_of_an_exhaustive_search(weighted, monkeypatch):
     data = noisy_data(weight=np.random.default_rng(5).integers(1, 4, 90) if weighted else None)
     parts = held_out_parts(data, 3)
     learners = [LBFGS(loss=loss) for loss in LOSSES]
-    choice = choose(learners, CHAIN, parts, iterations=looks(9), patience=None)
+    choice = choose(learners, CHAIN, parts, iterations=evaluation_iterations(9), patience=None)
     assert choice.iterations.tolist() == [0, 1, 2, 3, 5, 8, 9]
     y, weights = (np.concatenate([getattr(rows, name) for _, rows in parts]) for name in ("y", "weights"))
     n = weights.sum()
@@ -133,8 +133,8 @@ def test_a_run_without_gain_ends_and_stays_where_it_is():
     data = noisy_data(400)
     parts = held_out_parts(data, 4)
     arguments = [LBFGS(loss=ConditionalNLL())], CHAIN, parts
-    full = choose(*arguments, iterations=looks(100), patience=None)
-    short = choose(*arguments, iterations=looks(100), patience=5)
+    full = choose(*arguments, iterations=evaluation_iterations(100), patience=None)
+    short = choose(*arguments, iterations=evaluation_iterations(100), patience=5)
     n = short.errors.shape[1]
     assert n < full.errors.shape[1]
     assert short.iterations.tolist() == full.iterations[:n].tolist()
@@ -161,7 +161,7 @@ class Scripted:
         return tables
 
 
-@pytest.mark.parametrize("iterations", [looks(9), [1, 4, 7], [3], [0, 2, 20]])
+@pytest.mark.parametrize("iterations", [evaluation_iterations(9), [1, 4, 7], [3], [0, 2, 20]])
 @pytest.mark.parametrize("patience", [None, 2])
 def test_paths_are_followed_and_chosen_from_as_by_the_oracle(iterations, patience):
     """Random scores. Some paths end at an evaluation, others between two, before the first, or by patience."""
@@ -192,7 +192,7 @@ def test_paths_are_followed_and_chosen_from_as_by_the_oracle(iterations, patienc
         assert (choice.index, choice.n_iter) == (index, iterations[look])
         assert choice.iterations.tolist() == iterations[: len(errors[0])]
         alone[index] = look
-        assert choice.best_looks.tolist() == alone
+        assert choice.best_evaluations.tolist() == alone
         ends |= {len(own) - 1 in iterations for of_parts in paths for own in of_parts}
     assert ends == {True, False}
 
@@ -264,7 +264,7 @@ def test_iterations_that_nobody_names_are_chosen():
         learner = method(loss=ConditionalNLL())
         tables = learner.fit(CHAIN, data, np.random.default_rng(0))
         parts = held_out_parts(data)
-        choice = choose([learner], CHAIN, parts, iterations=looks(100))
+        choice = choose([learner], CHAIN, parts, iterations=evaluation_iterations(100))
         assert (learner.n_iter_, learner.calibration_) == (choice.n_iter, choice.calibration)
         named = method(loss=ConditionalNLL(), max_iter=choice.n_iter, calibrate=False)
         np.testing.assert_array_equal(tables.cells, named.fit(CHAIN, data, np.random.default_rng(0)).cells)

@@ -22,7 +22,7 @@ from tanlearn.baselines import ChowLiu, GreedySearch, RandomTree, SimulatedAnnea
 from tanlearn.data.splits import validation_masks
 from tanlearn.network.inference import log_joint
 from tanlearn.parameters import learned_structure
-from tanlearn.parameters.held_out import choose, held_out_parts, looks
+from tanlearn.parameters.held_out import choose, evaluation_iterations, held_out_parts
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator, structures_of_parts
 
 N_ROWS = 90
@@ -86,7 +86,7 @@ def test_the_calibration_is_that_of_structures_learned_by_hand(name):
     structures = [ChowLiu().learn(rest, None) for rest, _ in parts]
     whole = ChowLiu().learn(data, None)
     assert any(structure != whole for structure in structures)
-    iterations = looks(100) if learner.max_iter is None else [learner.max_iter]
+    iterations = evaluation_iterations(100) if learner.max_iter is None else [learner.max_iter]
     by_hand = choose([learner], structures, parts, iterations=iterations)
     model = BayesNetClassifier(structure=ChowLiu(), parameters=learner).fit_encoded(data)
     assert model.calibration_ == by_hand.calibration

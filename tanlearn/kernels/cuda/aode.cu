@@ -1,7 +1,7 @@
-// The joint of averaged one-dependence estimators. All that a sample and class need is added up by one thread, in the
-// order of the CPU; neighbours have neighbouring classes, whose numbers lie side by side.
+// Joint probabilities of averaged one-dependence estimators. One thread adds all terms of a sample and class, in the
+// order of the CPU. Neighboring threads have neighboring classes, which are adjacent in memory.
 
-#define TERMS 16  // summed in float before the sum joins the larger ones, as on the CPU
+#define TERMS 16  // number of terms that are summed in float before they are added to the larger sum, as on the CPU
 
 extern "C" __global__ void log_sum_joint(
     long long n_scores, long long n_estimators, long long n_samples, long long n_features, long long n_classes,

@@ -1,7 +1,8 @@
-// What all CUDA files begin with; they are compiled one by one behind this text.
+// Functions shared by all CUDA files. Each program consists of this file and the files named in its launch.
 //
-// Workers are single threads or warps, numbered through the grid; a kernel is told how many there are, and the rest of
-// the last block returns at once. No kernel adds floating numbers in an order that the device chooses.
+// A worker is a thread, a warp or a block, numbered consecutively over the grid. The first argument of a kernel is the
+// number of workers; the other threads of the last block return at once. Floating-point numbers are never added in an
+// order that the device chooses.
 
 #define WARP 32
 #define ALL_LANES 0xffffffffu
@@ -30,9 +31,9 @@ template <class T> __device__ __forceinline__ T warp_max(T value) {
 // Moments below the smallest normal float32 are set to 0; see kernels/adam.py.
 #define SMALLEST_MOMENT 1.1754943508222875e-38
 
-// Update the moments of one number by its gradient, and return what Adam takes off it.
+// Update the Adam moments of one parameter by its gradient, and return the amount that is subtracted from it.
 template <class T>
-__device__ __forceinline__ T adam_way(T gradient, T step_size, T beta1, T beta2, T epsilon, T& m, T& v) {
+__device__ __forceinline__ T adam_change(T gradient, T step_size, T beta1, T beta2, T epsilon, T& m, T& v) {
     const T first = beta1 * m + (1 - beta1) * gradient;
     const T second = beta2 * v + (1 - beta2) * gradient * gradient;
     m = fabs(first) < T(SMALLEST_MOMENT) ? T(0) : first;

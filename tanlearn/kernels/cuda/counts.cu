@@ -1,9 +1,9 @@
-// Counts of class, families and pairs: blocks take a table each, or where weights are integers some rows of one.
+// Counts of classes, families and pairs: one block per table or, for integer weights, per table and run of rows.
 
 #define BLOCK 256
-#define SHARED_CELLS 4096  // 32 kB, so that three blocks and more share a multiprocessor
+#define SHARED_CELLS 4096  // 32 kB, so at least three blocks share a multiprocessor
 
-// Add the weights of some rows to the cells that they fall into, -1 for none. Integers may come in any order.
+// Add the weight of each row to its cell, -1 for none. Integers may be added in any order.
 template <class Cell>
 __device__ __forceinline__ void add_rows(
     long long* __restrict__ table, long long n_cells, const long long* __restrict__ weight, long long first,
@@ -16,7 +16,7 @@ __device__ __forceinline__ void add_rows(
         }
         return;
     }
-    // In halves, because shared memory adds 32 bits at a time; the high one is seldom touched.
+    // Two halves, because shared memory adds 32 bits at a time; the high half is rarely written.
     __shared__ unsigned low[SHARED_CELLS], high[SHARED_CELLS];
     for (long long cell = threadIdx.x; cell < n_cells; cell += BLOCK) low[cell] = high[cell] = 0;
     __syncthreads();
@@ -35,14 +35,14 @@ __device__ __forceinline__ void add_rows(
     }
 }
 
-// Real weights are added in the order of the rows, as on the CPU: a cell has one thread, which looks through all rows.
+// Real weights are added in the order of the rows, as on the CPU: each cell has one thread, which scans all rows.
 template <class T, class Cell>
 __device__ __forceinline__ void add_rows(
     T* __restrict__ table, long long n_cells, const T* __restrict__ weight, long long first, long long last,
     const Cell& cell_of) {
     __shared__ long long cells[BLOCK];
     __shared__ T weights[BLOCK];
-    // Neighbours belong to different warps: cells of frequent values lie side by side, a class each.
+    // Neighboring cells belong to different warps: the classes of a frequent value are neighbors.
     const int n_warps = BLOCK / WARP, own = threadIdx.x % WARP * n_warps + threadIdx.x / WARP;
     for (long long start = first; start < last; start += BLOCK) {
         const long long k = start + threadIdx.x;
@@ -55,7 +55,7 @@ __device__ __forceinline__ void add_rows(
     }
 }
 
-// One block each for `n_rows` rows.
+// One block per `n_rows` rows.
 extern "C" __global__ void count_classes(
     long long n_blocks, const long long* __restrict__ y, const WEIGHT* __restrict__ weight, long long n,
     long long n_classes, long long n_rows, WEIGHT* __restrict__ counts) {
@@ -63,7 +63,7 @@ extern "C" __global__ void count_classes(
     add_rows(counts, n_classes, weight, first, min(first + n_rows, n), [&](long long k) { return y[k]; });
 }
 
-// One block each for a table and `n_rows` rows.
+// One block per table and `n_rows` rows.
 extern "C" __global__ void count_families(
     long long n_blocks, const CODE* __restrict__ codes, const long long* __restrict__ y,
     const WEIGHT* __restrict__ weight, long long n, const long long* __restrict__ child, long long n_tables,
@@ -77,7 +77,7 @@ extern "C" __global__ void count_families(
     add_rows(counts + offset[t], offset[t + 1] - offset[t], weight, first, min(first + n_rows, n), cell_of);
 }
 
-// One block each for another feature and `n_rows` rows.
+// One block per other feature and `n_rows` rows.
 extern "C" __global__ void count_pairs(
     long long n_blocks, const CODE* __restrict__ codes, const long long* __restrict__ y,
     const WEIGHT* __restrict__ weight, long long n, long long i, const long long* __restrict__ others,

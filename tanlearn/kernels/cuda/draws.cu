@@ -1,4 +1,4 @@
-// The pieces of a step's structure, one kernel an equation; train.cu does them in one go. Behind trees.cu.
+// Drawing of a structure with one kernel per equation, as reference for train.cu. Needs trees.cu.
 
 extern "C" __global__ void gumbel(long long n, const float* __restrict__ uniform, float* __restrict__ noise) {
     const long long t = thread_number();
@@ -23,7 +23,7 @@ extern "C" __global__ void draw_independent(
     if (lane_number() == 0) selected[f] = best;
 }
 
-// One warp for one graph.
+// One warp for the graph.
 extern "C" __global__ void draw_arborescence(
     long long n, const double* __restrict__ perturbed, const long long* __restrict__ group,
     const long long* __restrict__ table_parent, int d, double* weight, int* source, int* target, int* work,
@@ -50,17 +50,17 @@ extern "C" __global__ void structure_gradient(
     const double* __restrict__ d_choice, double* __restrict__ d_phi) {
     const long long f = warp_number();
     if (f >= n) return;
-    const Shares shares = shares_of(perturbed, group[f], group[f + 1], temperature, d_choice);
+    const SoftmaxSums sums = softmax_sums(perturbed, group[f], group[f + 1], temperature, d_choice);
     for (long long t = group[f] + lane_number(); t < group[f + 1]; t += WARP)
-        d_phi[t] = structure_gradient_of(shares, perturbed[t], temperature, d_choice[t]);
+        d_phi[t] = structure_gradient_of(sums, perturbed[t], temperature, d_choice[t]);
 }
 
-extern "C" __global__ void price_gradient(
+extern "C" __global__ void size_penalty_gradient(
     long long n, const double* __restrict__ perturbed, const float* __restrict__ noise,
-    const long long* __restrict__ group, const double* __restrict__ price, double* __restrict__ d_phi) {
+    const long long* __restrict__ group, const double* __restrict__ size_penalty, double* __restrict__ d_phi) {
     const long long f = warp_number();
     if (f >= n) return;
-    const double mean = mean_price_of(perturbed, noise, group[f], group[f + 1], price);
+    const double mean = mean_size_penalty_of(perturbed, noise, group[f], group[f + 1], size_penalty);
     for (long long t = group[f] + lane_number(); t < group[f + 1]; t += WARP)
-        d_phi[t] += price_gradient_of(perturbed[t], noise[t], price[t], mean);
+        d_phi[t] += size_penalty_gradient_of(perturbed[t], noise[t], size_penalty[t], mean);
 }

@@ -1,8 +1,8 @@
-// Which row of a table a sample picks.
+// CPT row of a sample.
 
 #define MAX_PARENTS 2
 
-// Return the row that sample k picks, child value, then parent values, or -1 if one is missing; codes are (d, n_all).
+// Return the row of sample k, from child value and then parent values; -1 if one is missing. Codes are (d, n_all).
 __device__ __forceinline__ long long family_row(
     const CODE* __restrict__ codes, long long n_all, long long k, long long child,
     const long long* __restrict__ parents, const long long* __restrict__ n_states, long long missing) {

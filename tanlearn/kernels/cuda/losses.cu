@@ -1,7 +1,7 @@
-// Losses of one row of scores with their gradients, by a warp: lane l holds the classes l, l + 32, and so on.
+// Losses of one row of scores with their gradients, computed by a warp: lane l holds the classes l, l + 32, and so on.
 //
-// The formulas are those of kernels/losses.py. N_CLASSES is known at compile time, so that a lane's classes are
-// registers; what lies beyond the last class is never looked at.
+// The equations are those of kernels/losses.py. N_CLASSES is known at compile time, so a lane's classes are in
+// registers. Registers beyond the last class are never used.
 
 #define PER_LANE ((N_CLASSES + WARP - 1) / WARP)
 
@@ -30,8 +30,8 @@ __device__ __forceinline__ REAL soft_margin(
     }
     top = warp_max(top);
     const REAL own = score_of(score, label);
-    const REAL gap = own == top ? REAL(0) : own - top;
-    const REAL bound = gap - log(REAL(N_CLASSES - 1)) / eta;
+    const REAL difference = own == top ? REAL(0) : own - top;
+    const REAL bound = difference - log(REAL(N_CLASSES - 1)) / eta;
     if (bound >= enough) {
 #pragma unroll
         for (int p = 0; p < PER_LANE; p++) weight[p] = 0;
@@ -51,7 +51,7 @@ __device__ __forceinline__ REAL soft_margin(
     total = warp_sum(total);
 #pragma unroll
     for (int p = 0; p < PER_LANE; p++) weight[p] /= total;
-    return gap - log(total) / eta;
+    return difference - log(total) / eta;
 }
 
 __device__ __forceinline__ void add_to_label(REAL (&d_score)[PER_LANE], int label, REAL value) {
@@ -66,7 +66,7 @@ __device__ __forceinline__ REAL joint_nll(const REAL (&score)[PER_LANE], int lab
     return -score_of(score, label);
 }
 
-// The label's own weight is 0 in the margins, so adding to it is setting it.
+// The label's own weight is 0 in the margins, so adding to it sets it.
 __device__ __forceinline__ REAL hinge_margin(
     const REAL (&score)[PER_LANE], int label, REAL gamma, REAL eta, REAL (&d_score)[PER_LANE]) {
     const REAL value = gamma - soft_margin(score, label, label, eta, gamma, d_score);

@@ -1,4 +1,4 @@
-// Normalisation of tables and its pull-back. A block takes a group, k rows of `width` numbers, and a thread a column.
+// Normalization of CPTs and its adjoint: one block per CPT (k rows of `width` numbers), one thread per column.
 
 extern "C" __global__ void normalize(
     long long n, const REAL* __restrict__ rho, const long long* __restrict__ n_values,
@@ -14,7 +14,7 @@ extern "C" __global__ void normalize(
     }
 }
 
-// d_rho may be d_theta itself, which is why neither is const or restrict.
+// d_rho may be d_theta itself, so neither is const or restrict.
 extern "C" __global__ void normalize_adjoint(
     long long n, const REAL* __restrict__ theta, REAL* d_theta, const long long* __restrict__ groups,
     const long long* __restrict__ n_values, const long long* __restrict__ offset, REAL* d_rho) {

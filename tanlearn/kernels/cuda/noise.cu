@@ -1,7 +1,8 @@
-// Uniform numbers from NumPy's own stream: what Generator.random(dtype=float32) of a PCG64 would draw, a thread each.
+// Uniform numbers of NumPy's Generator.random(dtype=float32) with PCG64, one thread per number.
 //
-// The state is a linear congruence of 128 bits, so it can be taken ahead by any number of steps in a logarithm of them
-// (Brown 1994). A word of 64 bits gives two numbers, the lower half first; the upper half may be held from before.
+// The state is a linear congruential generator of 128 bits, which can be advanced by n steps in log n operations (Brown
+// 1994). A word of 64 bits gives two numbers, the lower half first. The stream may begin with the upper half of an
+// earlier word.
 
 struct Wide {
     unsigned long long high, low;
@@ -16,7 +17,7 @@ __device__ __forceinline__ Wide times(Wide a, Wide b) {
     return {__umul64hi(a.low, b.low) + a.high * b.low + a.low * b.high, a.low * b.low};
 }
 
-// Return the state after so many steps of state * multiplier + increment.
+// Return the state after `n_steps` steps of state * multiplier + increment.
 __device__ __forceinline__ Wide ahead(Wide state, Wide increment, unsigned long long n_steps) {
     Wide factor{0, 1}, term{0, 0}, multiplier{0x2360ed051fc65da4ull, 0x4385df649fccf645ull};
     for (; n_steps > 0; n_steps /= 2) {
@@ -30,7 +31,7 @@ __device__ __forceinline__ Wide ahead(Wide state, Wide increment, unsigned long 
     return plus(times(factor, state), term);
 }
 
-// Return number `position` of a stream: state and increment, whether half a word is held, and that half.
+// Return number `position` of a stream. A stream has the state, the increment, whether half a word is left, and it.
 __device__ __forceinline__ float uniform_of(const unsigned long long* stream, unsigned long long position) {
     unsigned int bits;
     if (stream[4] && position == 0) {

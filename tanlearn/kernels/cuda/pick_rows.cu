@@ -1,4 +1,4 @@
-// Which rows of the tables of averaged one-dependence estimators samples pick: a thread a sample.
+// CPT rows of averaged one-dependence estimators for each sample: one thread per sample.
 
 extern "C" __global__ void pick_rows(
     long long n_samples, long long n_features, const CODE* __restrict__ codes, const long long* __restrict__ start,

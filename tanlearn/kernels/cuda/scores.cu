@@ -1,6 +1,6 @@
-// Scores, their transpose, and the gradient of a choice; CELL is the type of tables, SUM that of scores.
+// Scores, their transpose, and the choice gradient; CELL is the type of CPT entries, SUM that of scores.
 
-// One thread for a sample and class.
+// One thread per sample and class.
 extern "C" __global__ void log_joint(
     long long n, const CODE* __restrict__ codes, long long n_all, long long first, const CELL* __restrict__ cells,
     const long long* __restrict__ child, const long long* __restrict__ parents, const long long* __restrict__ n_states,
@@ -23,13 +23,13 @@ struct Run {
     long long begin, end;
 };
 
-// Return where the cells of a table lie; the prior is table -1, of one row.
+// Return the positions of a CPT's cells; the prior is table -1, with one row.
 __device__ __forceinline__ Run cells_of(const long long* offset, long long t) {
     return t < 0 ? Run{0, offset[0]} : Run{offset[t], offset[t + 1]};
 }
 
-// The transpose of `n_rows` rows by themselves, a chunk of `n_cells` numbers. One warp for a chunk of a selected table
-// or, behind the last one, of the prior; a lane owns every 32nd class, so that it adds in the order of the rows.
+// Write the transpose of each run of `n_rows` rows to a chunk of `n_cells` numbers. One warp per chunk and selected
+// table, the last one for the prior. Each lane has every 32nd class, so it adds in the order of the rows.
 extern "C" __global__ void log_joint_adjoint(
     long long n, const CODE* __restrict__ codes, long long n_all, long long first, const SUM* __restrict__ d_scores,
     long long n_samples, long long n_classes, const long long* __restrict__ child,
@@ -53,7 +53,7 @@ extern "C" __global__ void log_joint_adjoint(
     }
 }
 
-// Add the chunks in their order. One block for a selected table or, behind the last one, the prior.
+// Add the chunks in their order. One block per selected table, and the last block for the prior.
 extern "C" __global__ void add_chunks(
     long long n, const CELL* __restrict__ chunks, long long n_chunks, long long n_cells,
     const long long* __restrict__ offset, const long long* __restrict__ selected, long long n_selected,
@@ -66,7 +66,7 @@ extern "C" __global__ void add_chunks(
     }
 }
 
-// One warp for a table; a lane takes every 32nd sample.
+// One warp per table; each lane processes every 32nd sample.
 extern "C" __global__ void choice_gradient(
     long long n, const CODE* __restrict__ codes, long long n_all, long long first, const SUM* __restrict__ d_scores,
     long long n_samples, long long n_classes, const CELL* __restrict__ cells, const long long* __restrict__ child,

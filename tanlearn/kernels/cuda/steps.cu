@@ -1,11 +1,11 @@
-// Steps and rounding, one kernel an equation; train.cu does them on its way. Behind sweep.cu.
+// Adam steps and rounding with one kernel per equation, as reference for train.cu. Needs sweep.cu.
 
 extern "C" __global__ void adam_step(
     long long n, REAL* __restrict__ x, const REAL* __restrict__ d_x, double step_size, double beta1, double beta2,
     double epsilon, REAL* __restrict__ m, REAL* __restrict__ v) {
     const long long j = thread_number();
     if (j >= n) return;
-    x[j] -= adam_way(d_x[j], (REAL)step_size, (REAL)beta1, (REAL)beta2, (REAL)epsilon, m[j], v[j]);
+    x[j] -= adam_change(d_x[j], (REAL)step_size, (REAL)beta1, (REAL)beta2, (REAL)epsilon, m[j], v[j]);
 }
 
 extern "C" __global__ void round_cells(
@@ -14,10 +14,10 @@ extern "C" __global__ void round_cells(
     if (j < n) result[j] = rounded(theta[j], step, most);
 }
 
-// One warp for one table, as the next.
+// One warp for one CPT, here and in sweep_drawn.
 extern "C" __global__ void sweep_undrawn(
-    long long n, const REAL* __restrict__ direction, REAL* __restrict__ theta, int width, int n_values, REAL way) {
-    if (warp_number() < n) go(direction, theta, width, n_values, way);
+    long long n, const REAL* __restrict__ direction, REAL* __restrict__ theta, int width, int n_values, REAL distance) {
+    if (warp_number() < n) move_along(direction, theta, width, n_values, distance);
 }
 
 extern "C" __global__ void sweep_drawn(

@@ -1,7 +1,8 @@
-// Tables of normalised log-probabilities on their way: rounding, and steps of Adam.
+// Rounding and Adam steps of one CPT of normalized log probabilities.
 //
-// A warp takes a table, k rows of `width` numbers; its lanes take every 32nd column, so that it reads and writes whole
-// lines of memory. The formulas, and why the direction is kept in place of the first moment, are in kernels/sweep.py.
+// A warp processes a CPT of k rows of `width` numbers. Each of its lanes processes every 32nd column, so whole lines of
+// memory are read and written. kernels/sweep.py explains the equations, and why the direction is stored instead of the
+// first moment.
 
 #define SLOWEST REAL(1e-25)
 #define LOWEST REAL(-86.0)
@@ -10,7 +11,7 @@ struct Adam {
     REAL step_size, beta1, beta2, epsilon;
 };
 
-// Round to a multiple of `step`, up to `most` of them below zero; without a step, do not.
+// Round to a multiple of `step`, from -most * step to 0. A step of 0 means no rounding.
 __device__ __forceinline__ REAL rounded(REAL theta, REAL step, REAL most) {
     if (step == 0) return theta;
     const REAL magnitude = rint(theta * (-1 / step));
@@ -19,13 +20,13 @@ __device__ __forceinline__ REAL rounded(REAL theta, REAL step, REAL most) {
 
 __device__ __forceinline__ REAL probability_of(REAL theta) { return exp(theta < LOWEST ? LOWEST : theta); }
 
-// Rows are loaded so many at a time, before any is used; for a step of Adam fewer, or registers are spilled.
+// Number of rows that are loaded before the first of them is used. Adam steps load fewer, to avoid register spilling.
 #define ROWS 4
 #define STEP_ROWS 2
 
-// Go some way along the direction, and normalise.
-__device__ __forceinline__ void go(
-    const REAL* __restrict__ direction, REAL* __restrict__ theta, int width, int n_values, REAL way) {
+// Move a CPT by `distance` along its direction, and normalize it.
+__device__ __forceinline__ void move_along(
+    const REAL* __restrict__ direction, REAL* __restrict__ theta, int width, int n_values, REAL distance) {
     for (int j = lane_number(); j < width; j += WARP) {
         REAL moved[ROWS], total = 0;
         for (int x = 0; x < n_values; x += ROWS) {
@@ -33,7 +34,7 @@ __device__ __forceinline__ void go(
             for (int q = 0; q < ROWS; q++)
                 if (x + q < n_values) {
                     const int at = (x + q) * width + j;
-                    moved[q] = theta[at] - way * direction[at];
+                    moved[q] = theta[at] - distance * direction[at];
                 }
 #pragma unroll
             for (int q = 0; q < ROWS; q++)
@@ -43,9 +44,9 @@ __device__ __forceinline__ void go(
         for (int x = 0; x < n_values; x += ROWS) {
 #pragma unroll
             for (int q = 0; q < ROWS; q++)
-                if (x + q < n_values && n_values > ROWS) {  // of few rows, all are still here
+                if (x + q < n_values && n_values > ROWS) {  // if there are few rows, all of them are still in registers
                     const int at = (x + q) * width + j;
-                    moved[q] = theta[at] - way * direction[at];
+                    moved[q] = theta[at] - distance * direction[at];
                 }
 #pragma unroll
             for (int q = 0; q < ROWS; q++)
@@ -54,8 +55,8 @@ __device__ __forceinline__ void go(
     }
 }
 
-// Move one number along its gradient: direction and second moment are written, the result is not normalised.
-__device__ __forceinline__ REAL move(
+// Return one parameter after an Adam step, not normalized; update its direction and its second moment.
+__device__ __forceinline__ REAL adam_moved(
     REAL theta, REAL d_rho, const Adam& adam, REAL decay1, REAL decay2, REAL& direction, REAL& v) {
     const REAL moment = decay1 * direction * (sqrt(v) + adam.epsilon) + (1 - adam.beta1) * d_rho;
     const REAL square = decay2 * v + (1 - adam.beta2) * d_rho * d_rho;
@@ -65,7 +66,7 @@ __device__ __forceinline__ REAL move(
     return theta - adam.step_size * ahead;
 }
 
-// Return a power by squaring: for whole exponents up to some hundreds, far fewer instructions than pow().
+// Return an integer power by squaring: for exponents up to some hundreds, far fewer instructions than pow().
 __device__ __forceinline__ REAL power(double base, int n) {
     double result = 1;
     for (; n > 0; n /= 2) {
@@ -75,7 +76,7 @@ __device__ __forceinline__ REAL power(double base, int n) {
     return result;
 }
 
-// Pull the gradient back through the normalisation, take a step, and normalise.
+// Apply the adjoint of the normalization to the gradient, take an Adam step, and normalize.
 __device__ __forceinline__ void step_table(
     const REAL* __restrict__ d_theta, REAL* __restrict__ direction, REAL* __restrict__ v, REAL* __restrict__ theta,
     int width, int n_values, int n_undrawn, const Adam& adam) {
@@ -101,7 +102,7 @@ __device__ __forceinline__ void step_table(
                 if (x + q < n_values) {
                     const int at = (x + q) * width + j;
                     d_rho[q] -= probability_of(before[q]) * d_total;
-                    const REAL moved = move(before[q], d_rho[q], adam, decay1, decay2, ahead[q], square[q]);
+                    const REAL moved = adam_moved(before[q], d_rho[q], adam, decay1, decay2, ahead[q], square[q]);
                     total += probability_of(moved);
                     direction[at] = ahead[q];
                     v[at] = square[q];

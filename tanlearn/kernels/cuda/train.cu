@@ -1,22 +1,23 @@
-// Steps of gradient TAN for a population of runs on one table of rows: the twin of kernels/train.py.
+// Training steps of gradient TAN for several runs on the same rows: the CUDA version of kernels/train.py.
 //
-// Runs differ in candidates, losses, rates and noise. What they have of each is written one run behind the other: the
-// tables of all runs are numbered through, and so are their features, run times n_features + feature. A step is three
-// launches, each for all runs: a warp draws a feature's table, a warp scores a sample, and a warp looks after a table.
-// (Whole trees take two more.) Every sum belongs to one warp.
+// Runs differ in candidates, losses, rates and noise. Their arrays are concatenated: CPTs of all runs are numbered
+// consecutively, and so are features (run * n_features + feature). A step is three launches for all runs: one warp per
+// feature draws its CPT, one warp per sample scores it, and one warp per CPT computes its gradients and updates it.
+// Drawing whole trees takes two more launches. Every sum is computed by one warp.
 //
-// R runs, d features, F = R d, T tables of all runs, S steps of an epoch, B samples of a batch, C classes
+// R runs, d features, F = R d, T CPTs of all runs, S steps of an epoch, B samples of a batch, C classes
 
-#define NEGLIGIBLE REAL(4e-9)
-#define HOPELESS (-36.0)
-// Classes that a group of lanes takes at a time, and groups of a warp.
+#define NEGLIGIBLE_DISTANCE REAL(4e-9)
+#define NEGLIGIBLE_LOG_PROBABILITY (-36.0)
+// Number of classes that a group of lanes processes at a time, and number of groups per warp.
 #define SPAN (N_CLASSES < WARP ? N_CLASSES : WARP)
 #define GROUPS (WARP / SPAN)
-// A load takes PACK numbers of a row; packs of a row, and groups of lanes that take one each.
+// A load reads a pack of PACK numbers of a row. Packs per row, lanes per group with one pack each, groups per warp.
 #define PACKS (N_CLASSES / PACK)
 #define PACK_SPAN (PACKS < WARP ? PACKS : WARP)
 #define PACK_GROUPS (WARP / PACK_SPAN)
-// The codes of so many samples lie as groups of lanes take them: four in a load, and at any time neighbours.
+// Samples per chunk. Codes of a chunk are in the order in which groups of lanes read them: four codes per load, and
+// neighboring groups at neighboring addresses.
 #define CHUNK (4 * PACK_GROUPS)
 
 struct alignas(PACK * sizeof(REAL)) Pack {
@@ -27,7 +28,7 @@ struct alignas(4 * sizeof(CODE)) FourCodes {
     CODE value[4];
 };
 
-// What a table is, in one load: its group (its feature among those of all runs), run, feature, and numbers of a row.
+// Description of a CPT, read in one load: feature among those of all runs, run, feature, and numbers per row.
 struct alignas(16) Table {
     int group, run, child, width;
 };
@@ -41,15 +42,15 @@ struct Problem {
     const int* group;  // (F + 1,)
     const Table* tables;  // (T,)
     const int* parents;  // (T, 2): features, or -1
-    const long long* offset;  // (T + 1,): table t begins there
-    const long long* prior;  // (R,): and the prior of run r here
-    const int* arborescence;  // (R,): whether it draws whole trees
+    const long long* offset;  // (T + 1,): start of each CPT in theta
+    const long long* prior;  // (R,): start of each run's prior in theta
+    const int* arborescence;  // (R,): whether to draw whole trees
     const int* loss;  // (R,)
     const REAL* loss_parameters;  // (R, 3)
     const REAL* rounding;  // (R, 2)
-    const int* has_price;  // (R,)
-    const double* price;  // (T,)
-    const long long* drawn_offset;  // (F + 1,): where the gradient of a feature's drawn table is written
+    const int* has_size_penalty;  // (R,)
+    const double* size_penalty;  // (T,)
+    const long long* drawn_offset;  // (F + 1,): start of the gradient of each feature's drawn CPT in d_tables
 };
 
 struct Parameters {
@@ -74,18 +75,18 @@ struct Steps {
 };
 
 struct Scratch {
-    CODE* codes;  // (R, S, d, stride): those of an epoch's batches; the stride is B rounded up to whole chunks, with zeros
+    CODE* codes;  // (R, S, d, batch_stride): codes of an epoch's batches, zero beyond the batch
     float* noise;  // (T,)
     double *perturbed, *d_choice;  // (T,)
-    double* top;  // (F,): the largest of a feature's perturbed logits
+    double* top;  // (F,): largest perturbed logit of each feature
     int* selected;  // (F,)
-    long long* begin;  // (F,): of the drawn tables
-    int* start;  // (F, B): rows of the batch in them
-    REAL* d_scores;  // (R, stride, C)
+    long long* begin;  // (F,): start of the drawn CPT in theta
+    int* start;  // (F, B): start of each sample's row in the drawn CPT
+    REAL* d_scores;  // (R, batch_stride, C), zero beyond the batch
     double* losses;  // (R, B)
-    REAL* d_tables;  // (longest table of every feature of all runs,)
-    double* total;  // (R,): mean losses of an epoch's batches
-    double* edges;  // (R, 2 d + 1, 2 d + 1), or nothing where no trees are drawn
+    REAL* d_tables;  // (sum of each feature's longest CPT,)
+    double* total;  // (R,): sum of the mean losses of an epoch's batches
+    double* edges;  // (R, 2 d + 1, 2 d + 1), or empty if no trees are drawn
     int* ends;  // (R, 2, 2 d + 1, 2 d + 1)
     int* work;  // (R, 6, 2 d + 1)
     int* is_finite;  // (R,)
@@ -104,12 +105,12 @@ __device__ __forceinline__ REAL* d_scores_of(const Problem& problem, const Scrat
     return scratch.d_scores + (long long)run * problem.batch_stride * N_CLASSES;
 }
 
-// Return the codes of one feature, of those of a batch.
+// Return the codes of one feature in a batch.
 __device__ __forceinline__ const CODE* codes_at(const Problem& problem, const CODE* codes, int feature) {
     return codes + (long long)feature * problem.batch_stride;
 }
 
-// Return the cell, of the first class, that sample k picks in a table; `codes` are those of its batch.
+// Return the start of sample k's row in a CPT; `codes` are those of the batch.
 __device__ __forceinline__ int row_of(const Problem& problem, const CODE* codes, int child, const int* parents, int k) {
     const int position = k / CHUNK * CHUNK + k % PACK_GROUPS * 4 + k % CHUNK / PACK_GROUPS;
     int row = codes_at(problem, codes, child)[position];
@@ -122,33 +123,36 @@ __device__ __forceinline__ const CODE* codes_of(const Problem& problem, const Sc
     return scratch.codes + ((long long)run * problem.n_steps + s) * problem.n_features * problem.batch_stride;
 }
 
-// Let a table go what is pending; the caller writes that nothing is.
-__device__ __forceinline__ void catch_up(
+// Apply the deferred Adam updates of a CPT; the caller resets `pending`.
+__device__ __forceinline__ void apply_pending(
     const Problem& problem, const Parameters& parameters, int t, int width, int n_values, REAL pending) {
-    if (pending > NEGLIGIBLE) {
+    if (pending > NEGLIGIBLE_DISTANCE) {
         const long long begin = problem.offset[t];
-        go(parameters.direction + begin, parameters.theta + begin, width, n_values, pending);
+        move_along(parameters.direction + begin, parameters.theta + begin, width, n_values, pending);
     }
 }
 
-// Step the logits of one feature by Adam, along the structure gradient and that of the expected price.
+// Take an Adam step of the logits of one feature, by the structure gradient and that of the expected size penalty.
 __device__ __forceinline__ void step_logits(
     const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run,
     int first, int last, int s) {
     const double temperature = steps.temperature[run];
     const double step_size = steps.structure_step_sizes[(long long)run * problem.n_steps + s];
-    const Shares shares = shares_of(scratch.perturbed, first, last, temperature, scratch.d_choice);
-    const bool has_price = problem.has_price[run];
-    const double mean = has_price ? mean_price_of(scratch.perturbed, scratch.noise, first, last, problem.price) : 0;
+    const SoftmaxSums sums = softmax_sums(scratch.perturbed, first, last, temperature, scratch.d_choice);
+    const bool has_size_penalty = problem.has_size_penalty[run];
+    double mean = 0;
+    if (has_size_penalty)
+        mean = mean_size_penalty_of(scratch.perturbed, scratch.noise, first, last, problem.size_penalty);
     for (int t = first + lane_number(); t < last; t += WARP) {
-        double d_phi = structure_gradient_of(shares, scratch.perturbed[t], temperature, scratch.d_choice[t]);
-        if (has_price) d_phi += price_gradient_of(scratch.perturbed[t], scratch.noise[t], problem.price[t], mean);
-        parameters.phi[t] -= adam_way(
+        double d_phi = structure_gradient_of(sums, scratch.perturbed[t], temperature, scratch.d_choice[t]);
+        if (has_size_penalty)
+            d_phi += size_penalty_gradient_of(scratch.perturbed[t], scratch.noise[t], problem.size_penalty[t], mean);
+        parameters.phi[t] -= adam_change(
             d_phi, step_size, steps.beta1, steps.beta2, steps.epsilon, parameters.phi_m[t], parameters.phi_v[t]);
     }
 }
 
-// Epoch, once: copy the codes of every batch, so that steps read them side by side. One thread a code.
+// Once per epoch: copy the codes of each batch, so steps read adjacent memory. One thread per code.
 extern "C" __global__ void gather_batches(long long n, Problem problem, Steps steps, Scratch scratch) {
     const long long number = thread_number();
     if (number >= n) return;
@@ -161,7 +165,7 @@ extern "C" __global__ void gather_batches(long long n, Problem problem, Steps st
     scratch.codes[number] = problem.codes[(long long)i * problem.n_samples + sample];
 }
 
-// Epoch, once: the uniform numbers of runs that have a stream of their own. One thread a number.
+// Once per epoch: draw the uniform numbers of runs that have their own stream. One thread per number.
 extern "C" __global__ void draw_uniform(long long n, Problem problem, Steps steps) {
     const long long number = thread_number();
     if (number >= n) return;
@@ -172,23 +176,23 @@ extern "C" __global__ void draw_uniform(long long n, Problem problem, Steps step
     steps.uniform[number] = uniform_of(steps.streams + 6 * run, position);
 }
 
-// The drawn table of a feature catches up, and says where the samples' rows begin.
-__device__ __forceinline__ void look_up(
+// Apply the deferred updates of a feature's drawn CPT, and write the start of each sample's row in it.
+__device__ __forceinline__ void prepare_table(
     const Problem& problem, const Parameters& parameters, const Scratch& scratch, int run, int i, int t, int s) {
     const int f = run * problem.n_features + i;
     const REAL pending = parameters.pending[t];
-    catch_up(problem, parameters, t, problem.tables[t].width, problem.n_states[i], pending);
+    apply_pending(problem, parameters, t, problem.tables[t].width, problem.n_states[i], pending);
     const CODE* codes = codes_of(problem, scratch, run, s);
     for (int k = lane_number(); k < problem.batch_size; k += WARP)
         scratch.start[(long long)f * problem.batch_size + k] = row_of(problem, codes, i, problem.parents + 2 * t, k);
-    __syncwarp();  // all have seen what is pending
+    __syncwarp();  // all lanes have read `pending`
     if (lane_number() == 0) {
         scratch.begin[f] = problem.offset[t];
-        if (pending > NEGLIGIBLE) parameters.pending[t] = 0;
+        if (pending > NEGLIGIBLE_DISTANCE) parameters.pending[t] = 0;
     }
 }
 
-// First of a step: finish the step before (s > 0), and draw tables (s < S). One warp a feature.
+// First launch of a step: finish the previous step (if s > 0), and draw CPTs (if s < S). One warp per feature.
 extern "C" __global__ void draw_structures(
     long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
     const long long f = warp_number();
@@ -198,22 +202,22 @@ extern "C" __global__ void draw_structures(
     const int first = problem.group[f], last = problem.group[f + 1];
     if (s > 0) step_logits(problem, parameters, steps, scratch, run, first, last, s - 1);
     if (s >= problem.n_steps) return;
-    const double total = log_total(parameters.phi, first, last);  // a lane reads what it has written
+    const double total = log_total(parameters.phi, first, last);  // each lane reads only what it has written
     for (int t = first + lane_number(); t < last; t += WARP) {
         const float noise = gumbel_of(steps.uniform[(long long)s * problem.n_tables + t]);
         scratch.noise[t] = noise;
         scratch.perturbed[t] = parameters.phi[t] - total + noise;
     }
     const int best = best_of(scratch.perturbed, first, last);
-    __syncwarp();  // the best is another lane's
+    __syncwarp();  // another lane may have written the best
     if (lane_number() == 0) {
         scratch.top[f] = scratch.perturbed[best];
         scratch.selected[f] = best;
     }
-    if (!problem.arborescence[run]) look_up(problem, parameters, scratch, run, i, best, s);
+    if (!problem.arborescence[run]) prepare_table(problem, parameters, scratch, run, i, best, s);
 }
 
-// Where whole trees are drawn: the heaviest one instead of the best tables. One block a run.
+// If whole trees are drawn: select the heaviest tree instead of the best CPT of each feature. One block per run.
 extern "C" __global__ void draw_trees(long long n, Problem problem, Steps steps, Scratch scratch) {
     const int run = blockIdx.x, d = problem.n_features;
     if (run >= n || !steps.is_active[run] || !problem.arborescence[run]) return;
@@ -239,17 +243,17 @@ extern "C" __global__ void draw_trees(long long n, Problem problem, Steps steps,
     }
 }
 
-// And their tables are looked up. One warp a feature.
-extern "C" __global__ void look_up_trees(
+// Prepare the CPTs of drawn trees. One warp per feature.
+extern "C" __global__ void prepare_trees(
     long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
     const long long f = warp_number();
     if (f >= n) return;
     const int run = f / problem.n_features;
     if (!steps.is_active[run] || !problem.arborescence[run]) return;
-    look_up(problem, parameters, scratch, run, f % problem.n_features, scratch.selected[f], s);
+    prepare_table(problem, parameters, scratch, run, f % problem.n_features, scratch.selected[f], s);
 }
 
-// Second: scores, losses and their gradients. One warp a sample; groups of its lanes share the features.
+// Second launch: scores, losses and their gradients. One warp per sample, whose groups of lanes share the features.
 extern "C" __global__ void score_batches(
     long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
     const long long number = warp_number();
@@ -288,19 +292,19 @@ extern "C" __global__ void score_batches(
     const REAL* parameter = problem.loss_parameters + 3 * run;
     const REAL value = row_loss(
         problem.loss[run], score, problem.y[sample], parameter[0], parameter[1], parameter[2], d_score);
-    const REAL share = problem.weight[sample] / problem.batch_size;
-    if (lane == 0) scratch.losses[number] = (double)share * (double)value;
+    const REAL row_weight = problem.weight[sample] / problem.batch_size;
+    if (lane == 0) scratch.losses[number] = (double)row_weight * (double)value;
 #pragma unroll
     for (int p = 0; p < PER_LANE; p++)
         if (class_of(p) < N_CLASSES)
-            d_scores_of(problem, scratch, run)[(long long)k * N_CLASSES + class_of(p)] = share * d_score[p];
+            d_scores_of(problem, scratch, run)[(long long)k * N_CLASSES + class_of(p)] = row_weight * d_score[p];
 }
 
-// Return the derivative of the loss with respect to a table being chosen, in all lanes. Groups of lanes take four
-// samples at a time, and a lane several classes: 50 loads of a warp for 100 samples of 10 classes, where one number a
-// lane would take 136.
+// Return the derivative of the loss with respect to the choice of a CPT, in all lanes. Groups of lanes process four
+// samples at a time, and each lane several classes: 50 loads per warp for 100 samples of 10 classes, instead of 136
+// with one number per lane.
 template <bool is_rounded, bool two_parents>
-__device__ __forceinline__ double choice_of(
+__device__ __forceinline__ double choice_gradient_of(
     const Problem& problem, const REAL* theta, const REAL* d_scores, const CODE* codes, int child, const int* parents,
     REAL step, REAL most) {
     const int group = lane_number() / PACK_SPAN, first = lane_number() % PACK_SPAN;
@@ -336,8 +340,8 @@ __device__ __forceinline__ double choice_of(
     return warp_sum((double)total);
 }
 
-// Add the rows of the samples to those of a table, in order: a lane has its classes for itself. Eight rows are loaded
-// before any is added, because no compiler loads across a store that it cannot see through.
+// Add the rows of the samples to their rows of a table, in order; each lane has its own classes. Eight rows are loaded
+// before the first is added, because a compiler does not move loads across stores that may overlap.
 __device__ __forceinline__ void add_rows(const REAL* rows, const int* start, int n, REAL* table) {
     for (int c = lane_number(); c < N_CLASSES; c += WARP)
         for (int first = 0; first < n; first += 8) {
@@ -355,7 +359,7 @@ __device__ __forceinline__ void add_rows(const REAL* rows, const int* start, int
         }
 }
 
-// Step the prior of a run, and add the step's mean loss.
+// Update the prior of a run, and add the mean loss of the step.
 __device__ __forceinline__ void step_prior(
     const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run, int s) {
     const REAL* d_scores = d_scores_of(problem, scratch, run);
@@ -376,7 +380,8 @@ __device__ __forceinline__ void step_prior(
         if (class_of(p) < N_CLASSES) {
             const long long at = begin + class_of(p);
             const REAL before = parameters.theta[at], d_rho = d_theta[p] - probability_of(before) * d_total;
-            moved[p] = move(before, d_rho, adam, adam.beta1, adam.beta2, parameters.direction[at], parameters.v[at]);
+            REAL &direction = parameters.direction[at], &v = parameters.v[at];
+            moved[p] = adam_moved(before, d_rho, adam, adam.beta1, adam.beta2, direction, v);
             total += probability_of(moved[p]);
         }
     const REAL shift = log(warp_sum(total));
@@ -390,8 +395,8 @@ __device__ __forceinline__ void step_prior(
     if (lane_number() == 0) scratch.total[run] += loss;
 }
 
-// Third: choice gradients of all tables, and steps of those drawn. Before them R warps step the priors, which takes
-// them as long as anything. One warp a prior or table.
+// Third launch: choice gradients of all CPTs, and Adam steps of the drawn ones. One warp per prior or CPT. The priors
+// come first, because their warps take longest.
 extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
     long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
     const long long number = warp_number(), n_runs = n - problem.n_tables;
@@ -404,31 +409,32 @@ extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
     const Table table = problem.tables[t];
     const int f = table.group, run = table.run, i = table.child, width = table.width;
     if (!steps.is_active[run]) return;
-    const bool drawn = scratch.selected[f] == t, choice = problem.group[f + 1] - problem.group[f] > 1;
-    const bool hopeful = choice && scratch.perturbed[t] - scratch.top[f] > HOPELESS * steps.temperature[run];
+    const bool is_drawn = scratch.selected[f] == t, has_choice = problem.group[f + 1] - problem.group[f] > 1;
+    const double negligible = NEGLIGIBLE_LOG_PROBABILITY * steps.temperature[run];
+    const bool has_gradient = has_choice && scratch.perturbed[t] - scratch.top[f] > negligible;
     const int n_values = problem.n_states[i], n_undrawn = parameters.n_undrawn[t];
     const long long begin = problem.offset[t];
     const REAL* d_scores = d_scores_of(problem, scratch, run);
     REAL pending = parameters.pending[t];
-    __syncwarp();  // all have looked
+    __syncwarp();  // all lanes have read `pending` and `n_undrawn`
     double d_choice = 0;
-    if (hopeful) {
-        catch_up(problem, parameters, t, width, n_values, pending);
-        if (pending > NEGLIGIBLE) pending = 0;
+    if (has_gradient) {
+        apply_pending(problem, parameters, t, width, n_values, pending);
+        if (pending > NEGLIGIBLE_DISTANCE) pending = 0;
         __syncwarp();
         const REAL step = problem.rounding[2 * run], most = problem.rounding[2 * run + 1];
         const REAL* theta = parameters.theta + begin;
         const CODE* codes = codes_of(problem, scratch, run, s);
         const int* parents = problem.parents + 2 * t;
         if (parents[1] >= 0)
-            d_choice = choice_of<true, true>(problem, theta, d_scores, codes, i, parents, step, most);
+            d_choice = choice_gradient_of<true, true>(problem, theta, d_scores, codes, i, parents, step, most);
         else if (step == 0)
-            d_choice = choice_of<false, false>(problem, theta, d_scores, codes, i, parents, step, most);
+            d_choice = choice_gradient_of<false, false>(problem, theta, d_scores, codes, i, parents, step, most);
         else
-            d_choice = choice_of<true, false>(problem, theta, d_scores, codes, i, parents, step, most);
+            d_choice = choice_gradient_of<true, false>(problem, theta, d_scores, codes, i, parents, step, most);
     }
     if (lane == 0) scratch.d_choice[t] = d_choice;
-    if (!drawn) {
+    if (!is_drawn) {
         if (lane == 0) {
             parameters.n_undrawn[t] = n_undrawn + 1;
             const REAL decay = n_undrawn + 1 < steps.n_decay ? steps.decay[n_undrawn + 1] : REAL(0);
@@ -447,8 +453,10 @@ extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
     if (lane == 0) parameters.n_undrawn[t] = 0;
 }
 
-// After an epoch: all tables catch up, and runs whose numbers are no longer finite say so. One warp a table or prior.
-extern "C" __global__ void settle(long long n, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
+// After an epoch: apply all deferred updates, and mark runs with parameters that are not finite. One warp per CPT or
+// prior.
+extern "C" __global__ void apply_all_pending(
+    long long n, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
     const long long number = warp_number();
     if (number >= n) return;
     const bool prior = number >= problem.n_tables;
@@ -460,9 +468,9 @@ extern "C" __global__ void settle(long long n, Problem problem, Parameters param
     if (!prior) {
         const REAL pending = parameters.pending[t];
         const int n_values = problem.n_states[problem.tables[t].child];
-        catch_up(problem, parameters, t, problem.tables[t].width, n_values, pending);
+        apply_pending(problem, parameters, t, problem.tables[t].width, n_values, pending);
         __syncwarp();
-        if (lane_number() == 0 && pending > NEGLIGIBLE) parameters.pending[t] = 0;
+        if (lane_number() == 0 && pending > NEGLIGIBLE_DISTANCE) parameters.pending[t] = 0;
         theta = parameters.theta + problem.offset[t];
         size = problem.offset[t + 1] - problem.offset[t];
     }

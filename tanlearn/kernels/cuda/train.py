@@ -42,8 +42,8 @@ class Problem(NamedTuple):
     loss: Any  # int32 (R,) numbers of built-in losses (losses.py)
     loss_parameters: Any  # real (R, 3)
     rounding: Any  # real (R, 2) step and largest number of steps of fixed-point numbers; zeros for none
-    has_price: Any  # int32 (R,) whether the run has a penalty
-    price: Any  # float64 (T,) penalty on the size of each CPT
+    has_size_penalty: Any  # int32 (R,) whether the run has a penalty
+    size_penalty: Any  # float64 (T,) penalty on the size of each CPT
     drawn_offset: Any  # int64 (F + 1,) start of the gradient of each feature's drawn CPT in Scratch.d_tables
 
 
@@ -102,8 +102,8 @@ def train_epoch(problem, parameters, steps, scratch):  # type: ignore[no-untyped
         launch(_FILES, "draw_structures", n_features, step, *packed, width=WARP, macros=macros)
         if scratch.edges.size:
             launch(_FILES, "draw_trees", n_runs, packed[0], packed[2], packed[3], width=BLOCK, macros=macros)
-            launch(_FILES, "look_up_trees", n_features, step, *packed, width=WARP, macros=macros)
+            launch(_FILES, "prepare_trees", n_features, step, *packed, width=WARP, macros=macros)
         launch(_FILES, "score_batches", n_runs * size, step, *packed, width=WARP, macros=macros)
         launch(_FILES, "step_tables", n_tables + n_runs, step, *packed, width=WARP, macros=macros)
     launch(_FILES, "draw_structures", n_features, np.int32(n_steps), *packed, width=WARP, macros=macros)
-    launch(_FILES, "settle", n_tables + n_runs, *packed, width=WARP, macros=macros)
+    launch(_FILES, "apply_all_pending", n_tables + n_runs, *packed, width=WARP, macros=macros)

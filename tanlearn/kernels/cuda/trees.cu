@@ -1,9 +1,9 @@
-// Drawing structures: Gumbel-max choices, maximum-weight arborescences, and the straight-through gradient.
+// Drawing of structures: Gumbel-max choices, maximum-weight arborescences, and the straight-through gradient.
 //
-// A warp takes the tables of one feature, group[f] to group[f + 1] - 1; its lanes take every 32nd of them. The formulas
-// are those of kernels/trees.py.
+// A warp processes the candidate CPTs of one feature, group[f] to group[f + 1] - 1, and each of its lanes every 32nd of
+// them. The equations are those of kernels/trees.py.
 
-// Return Gumbel(0, 1) noise of a uniform number with 24 bits; see kernels/trees.py.
+// Return Gumbel(0, 1) noise from a uniform number with 24 bits; see kernels/trees.py.
 __device__ __forceinline__ float gumbel_of(float uniform) {
     const float u = uniform + 0x1p-25f;
     return -logf(-logf(u < 1.0f - 0x1p-24f ? u : 1.0f - 0x1p-24f));
@@ -18,7 +18,7 @@ __device__ __forceinline__ double log_total(const double* phi, int first, int la
     return top + log(warp_sum(total));
 }
 
-// Return the number of the largest value, of equals the first, in all lanes.
+// Return the index of the largest value, in all lanes; ties go to the first.
 __device__ __forceinline__ int best_of(const double* perturbed, int first, int last) {
     double value = MINUS_INFINITY;
     int best = last;
@@ -35,56 +35,57 @@ __device__ __forceinline__ int best_of(const double* perturbed, int first, int l
             best = rival;
         }
     }
-    return __shfl_sync(ALL_LANES, best, 0);  // lanes differ where logits are nan
+    return __shfl_sync(ALL_LANES, best, 0);  // lanes differ if logits are nan
 }
 
-// What the structure gradient of a group is made of: softmax shares of the perturbed logits, and the mean of d_choice.
-struct Shares {
+// Sums over a group for the structure gradient: largest perturbed logit, softmax normalizer, and mean of d_choice.
+struct SoftmaxSums {
     double top, total, mean;
 };
 
-__device__ __forceinline__ double share_of(const Shares& shares, double perturbed, double temperature) {
-    return exp((perturbed - shares.top) / temperature);
+__device__ __forceinline__ double softmax_weight(const SoftmaxSums& sums, double perturbed, double temperature) {
+    return exp((perturbed - sums.top) / temperature);
 }
 
-__device__ __forceinline__ Shares shares_of(
+__device__ __forceinline__ SoftmaxSums softmax_sums(
     const double* perturbed, int first, int last, double temperature, const double* d_choice) {
-    Shares shares{MINUS_INFINITY, 0, 0};
+    SoftmaxSums sums{MINUS_INFINITY, 0, 0};
     for (int t = first + lane_number(); t < last; t += WARP)
-        shares.top = perturbed[t] > shares.top ? perturbed[t] : shares.top;
-    shares.top = warp_max(shares.top);
+        sums.top = perturbed[t] > sums.top ? perturbed[t] : sums.top;
+    sums.top = warp_max(sums.top);
     for (int t = first + lane_number(); t < last; t += WARP) {
-        const double share = share_of(shares, perturbed[t], temperature);
-        shares.total += share;
-        shares.mean += share * d_choice[t];
+        const double weight = softmax_weight(sums, perturbed[t], temperature);
+        sums.total += weight;
+        sums.mean += weight * d_choice[t];
     }
-    shares.total = warp_sum(shares.total);
-    shares.mean = warp_sum(shares.mean) / shares.total;
-    return shares;
+    sums.total = warp_sum(sums.total);
+    sums.mean = warp_sum(sums.mean) / sums.total;
+    return sums;
 }
 
 __device__ __forceinline__ double structure_gradient_of(
-    const Shares& shares, double perturbed, double temperature, double d_choice) {
-    return share_of(shares, perturbed, temperature) / shares.total * (d_choice - shares.mean) / temperature;
+    const SoftmaxSums& sums, double perturbed, double temperature, double d_choice) {
+    return softmax_weight(sums, perturbed, temperature) / sums.total * (d_choice - sums.mean) / temperature;
 }
 
-// Return the expected price of a group's table, in all lanes.
-__device__ __forceinline__ double mean_price_of(
-    const double* perturbed, const float* noise, int first, int last, const double* price) {
+// Return the expected size penalty of a group, in all lanes.
+__device__ __forceinline__ double mean_size_penalty_of(
+    const double* perturbed, const float* noise, int first, int last, const double* size_penalty) {
     double mean = 0;
-    for (int t = first + lane_number(); t < last; t += WARP) mean += exp(perturbed[t] - noise[t]) * price[t];
+    for (int t = first + lane_number(); t < last; t += WARP) mean += exp(perturbed[t] - noise[t]) * size_penalty[t];
     return warp_sum(mean);
 }
 
-__device__ __forceinline__ double price_gradient_of(double perturbed, float noise, double price, double mean) {
-    return exp(perturbed - noise) * (price - mean);
+__device__ __forceinline__ double size_penalty_gradient_of(
+    double perturbed, float noise, double size_penalty, double mean) {
+    return exp(perturbed - noise) * (size_penalty - mean);
 }
 
-// The rest finds a maximum-weight arborescence as kernels/trees.py does: one warp, whose lanes take the other end of
-// edges; where one of them decides, the others wait.
+// Maximum-weight arborescence by the algorithm of kernels/trees.py, with one warp. Lanes process the other ends of a
+// node's edges in parallel; decisions are made by the first lane, for which the others wait.
 
 struct Graph {
-    int d, nodes;  // root d; 2 d + 1 nodes with the contracted ones
+    int d, nodes;  // root d; 2 d + 1 nodes including the contracted ones
     double* weight;  // (nodes, nodes): [i][j] is the edge j -> i
     int *source, *target;  // (nodes, nodes)
     int *pointer, *state, *around, *edge_source, *edge_target, *best;  // (nodes,)
@@ -95,7 +96,7 @@ __device__ __forceinline__ Graph make_graph(int d, double* weight, int* source, 
     return {d, n, weight, source, target, work, work + n, work + 2 * n, work + 3 * n, work + 4 * n, work + 5 * n};
 }
 
-// Leave no edges between features and root. Rows and columns of contracted nodes are written when these come to be.
+// Remove all edges between features and root. Rows and columns of contracted nodes are written when they are created.
 __device__ __forceinline__ void clear_edges(const Graph& graph, int thread, int n_threads) {
     for (int i = 0; i <= graph.d; i++)
         for (int j = thread; j <= graph.d; j += n_threads) {
@@ -106,8 +107,8 @@ __device__ __forceinline__ void clear_edges(const Graph& graph, int thread, int 
         }
 }
 
-// Write an edge from the root or another feature, and keep the heaviest one of the feature: of equals that from the
-// root, else the lowest. One thread has all edges of a feature.
+// Write an edge from the root or another feature, and store the source of the feature's heaviest edge. Ties go to the
+// root, then to the lowest number. One thread adds all edges of a feature.
 __device__ __forceinline__ void add_edge(const Graph& graph, int i, int j, double weight, bool is_first) {
     graph.weight[(long long)i * graph.nodes + j] = weight;
     if (!is_first) {
@@ -123,9 +124,9 @@ __device__ __forceinline__ int outermost(const Graph& graph, int node) {
     return node;
 }
 
-// Return the source of the heaviest edge into a node: of equals the root, else the lowest.
+// Return the source of the heaviest edge into a node. Ties go to the root, then to the lowest number.
 __device__ __forceinline__ int best_source(const Graph& graph, int node, int size) {
-    // Nearly always the edge that was heaviest at the beginning, which saves a scan of all nodes.
+    // It is nearly always the edge that was heaviest at the beginning, which saves a scan of all nodes.
     if (node < graph.d && graph.state[graph.best[node]] != 3) return graph.best[node];
     const double* weight = graph.weight + (long long)node * graph.nodes;
     double value = weight[graph.d];
@@ -183,12 +184,12 @@ __device__ __forceinline__ void contract(const Graph& graph, int member, int top
     __syncwarp();
 }
 
-// Leave the parent of node i, or the root, in edge_source[i]; edges are there.
+// Write the parent of each node i, or the root, to edge_source[i]. All edges must have been added.
 __device__ __forceinline__ void maximum_arborescence(const Graph& graph) {
     const int d = graph.d, lane = lane_number();
     const long long n = graph.nodes;
     for (int i = lane; i < n; i += WARP) {
-        graph.state[i] = i == d ? 2 : 0;  // 0 unseen, 1 on the path, 2 hangs on the root, 3 inside a contracted node
+        graph.state[i] = i == d ? 2 : 0;  // 0 unvisited, 1 on the path, 2 connected to the root, 3 contracted
         graph.around[i] = -1;
     }
     __syncwarp();
@@ -198,7 +199,7 @@ __device__ __forceinline__ void maximum_arborescence(const Graph& graph) {
         while (graph.state[node] != 2) {
             const int best = best_source(graph, node, size);
             const int seen = graph.state[best];
-            __syncwarp();  // all have looked
+            __syncwarp();  // all lanes have read the state
             if (lane == 0) {
                 graph.state[node] = 1;
                 graph.pointer[node] = best;
@@ -215,14 +216,14 @@ __device__ __forceinline__ void maximum_arborescence(const Graph& graph) {
                 node = outermost(graph, start);
                 __syncwarp();
                 if (lane == 0)
-                    for (int hung = node; graph.state[hung] == 1; hung = graph.pointer[hung]) graph.state[hung] = 2;
+                    for (int end = node; graph.state[end] == 1; end = graph.pointer[end]) graph.state[end] = 2;
                 __syncwarp();
             }
         }
         __syncwarp();
     }
     if (lane == 0)
-        for (int top = size - 1; top > d; top--) {  // break every cycle where its chosen edge enters
+        for (int top = size - 1; top > d; top--) {  // break each cycle at the node that its chosen edge enters
             int member = graph.edge_target[top];
             while (graph.around[member] != top) member = graph.around[member];
             graph.edge_source[member] = graph.edge_source[top];

@@ -1,8 +1,9 @@
-// Missing features of a forest summed out in one upward pass: the twin of upward.py, where the rules are explained.
+// Marginalization of missing features in a forest in one upward pass: the CUDA version of kernels/upward.py, which
+// explains the rules.
 //
-// A warp does one sample after the other, and its lanes share the cells of a row. A lane meets the same cells of beliefs
-// and products every time, so only sums over a feature's values, which read what others wrote, wait for a barrier. What
-// lanes look up of 32 features at once goes round by shuffles: memory is waited for once, not 32 times.
+// A warp processes one sample after another, and its lanes share the cells of a row. Each lane always has the same
+// cells of beliefs and products. Only sums over the values of a feature read cells of other lanes and need a barrier.
+// Lanes read 32 features at once and exchange them by shuffles, so there is one wait for memory instead of 32.
 
 #define IN_LOGS (-1)
 
@@ -11,13 +12,13 @@ __device__ __forceinline__ double as_logarithm(double belief, int count) {
     return count == IN_LOGS ? belief : count > 0 ? log(belief) : 0.0;
 }
 
-// Return a belief with one more factor; `in_logs` says that this one is a logarithm, and the result is to be one.
+// Return a belief with one more factor. With `in_logs`, the factor and the result are logarithms.
 __device__ __forceinline__ double joined(double belief, int count, double factor, bool in_logs) {
     if (in_logs) return as_logarithm(belief, count) + factor;
     return count == 0 ? factor : belief * factor;
 }
 
-// Return the sum over a feature's values of table times belief, for one cell of their rows.
+// Return the sum over a feature's values of CPT entry times belief, for one cell of their rows.
 __device__ double sum_values(const double* probabilities, const double* belief, int count, int n_values, int n_classes,
                              int width, int cell, int c) {
     double total = 0.0;
@@ -26,7 +27,7 @@ __device__ double sum_values(const double* probabilities, const double* belief, 
     return total;
 }
 
-// Do the same with logarithms.
+// Return the logarithm of that sum, computed with logarithms.
 __device__ double log_sum_values(const double* cells, const double* belief, int count, int n_values, int n_classes,
                                  int width, int cell, int c) {
     double top = MINUS_INFINITY, total = 0.0;
@@ -38,7 +39,7 @@ __device__ double log_sum_values(const double* cells, const double* belief, int 
     return top + log(total);
 }
 
-// Add the logarithm of a product to the log joint, and begin it anew.
+// Add the logarithm of a product to the log joint, and reset the product to 1.
 __device__ void take_logarithm(int n_classes, double* product, double* scores) {
     for (int c = lane_number(); c < n_classes; c += WARP) {
         scores[c] += log(product[c]);
@@ -46,7 +47,7 @@ __device__ void take_logarithm(int n_classes, double* product, double* scores) {
     }
 }
 
-// Write the log prior and the cells of the families that a sample has whole, added up in the order of the features.
+// Write the log prior plus the cells of a sample's observed families, added in the order of the features.
 __device__ void add_complete(long long n_samples, int n_features, int n_classes, const CODE* __restrict__ codes,
                              const double* __restrict__ cells, const long long* __restrict__ parent,
                              const long long* __restrict__ n_states, const long long* __restrict__ offset, int missing,
@@ -84,7 +85,7 @@ extern "C" __global__ void log_joint_upward(
     if (worker >= n_workers) return;
     const int lane = lane_number(), d = (int)n_features, n_classes = (int)n_all_classes;
     const int most = (int)most_factors, missing = (int)missing_code;
-    long long* count = all_counts + worker * d;  // touched by the first lane only, once it is all 0
+    long long* count = all_counts + worker * d;  // after initialization, used by the first lane only
     double* belief = all_beliefs + worker * start[d];
     double* product = all_products + worker * n_classes;
     for (int i = lane; i < d; i += WARP) count[i] = 0;
@@ -93,7 +94,7 @@ extern "C" __global__ void log_joint_upward(
         const CODE* codes = all_codes + k;
         double* scores = all_scores + k * n_classes;
         add_complete(n_samples, d, n_classes, codes, cells, parent, n_states, offset, missing, scores);
-        __syncwarp();  // all lanes are done with the sample before
+        __syncwarp();  // all lanes have finished the previous sample
         int n_factors = 0;
         for (int first = 0; first < d; first += WARP) {
             int mine = -1, my_parent = -1, my_x = 0, my_z = 0;
@@ -131,7 +132,7 @@ extern "C" __global__ void log_joint_upward(
                 }
                 const int row = to_parent ? 0 : z * n_classes;
                 const double* own = belief + start[i];
-                __syncwarp();  // the belief is whole
+                __syncwarp();  // the belief is complete
                 for (int a = lane; a < (to_parent ? width : n_classes); a += WARP) {
                     const int c = a % n_classes;
                     double message;

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tanlearn import EncodedData, MaximumLikelihood, Structure
-from tanlearn.network import gaps
+from tanlearn.network import incomplete_rows
 from tanlearn.network.elimination import Eliminator
-from tanlearn.network.gaps import IncompleteRows
+from tanlearn.network.incomplete_rows import IncompleteRows
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.training.parametrizations import Normalized
 
@@ -95,7 +95,7 @@ def test_rows_share_what_they_miss():
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_results_do_not_depend_on_the_threads(n_jobs, monkeypatch):
-    monkeypatch.setattr(gaps, "_BLOCK", 16)
+    monkeypatch.setattr(incomplete_rows, "_BLOCK", 16)
     rng = np.random.default_rng(3)
     structure = random_forest(8, rng)
     layout, codes, cells, d_scores = random_problem(structure, [3] * 8, 500, 0.4, rng)

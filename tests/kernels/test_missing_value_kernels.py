@@ -6,8 +6,8 @@ from oracles import elimination as naive
 from support.small_networks import MISSING, N_CLASSES, N_STATES, normalized_cells, offsets, patterns
 
 from tanlearn.kernels import elimination as slow
-from tanlearn.kernels import gaps as kernels
-from tanlearn.network.gaps import forest_work
+from tanlearn.kernels import missing_values as kernels
+from tanlearn.network.incomplete_rows import make_belief_scratch
 
 
 @pytest.fixture(autouse=True)
@@ -29,27 +29,27 @@ def make(parent, cells, n_states=N_STATES, n_classes=N_CLASSES):
     kernels.order_upward(parent, upward, np.empty(len(parent), np.intp))
     belief = np.append(0, np.cumsum(n_states)) * n_classes
     forest = kernels.Forest(parent, upward, n_states, offset[:-1], belief)
-    return forest, forest_work(forest, n_classes, np.empty(len(cells)), is_known=False)
+    return forest, make_belief_scratch(forest, n_classes, np.empty(len(cells)), is_known=False)
 
 
-def score(sample, forest, cells, work, is_normalized, n_classes=N_CLASSES):
+def score(sample, forest, cells, scratch, is_normalized, n_classes=N_CLASSES):
     """Return the log joint of a sample, and the families that its gaps touch."""
     row = np.empty((1, n_classes))
     with_zeros = np.append(cells, np.zeros(n_classes))
     codes = sample[:, np.newaxis].copy()
     arrays = forest.parent, forest.n_states, forest.offset, MISSING, np.empty(1, np.intp)
     kernels.score_observed(codes, with_zeros, *arrays, row)
-    touched = work.families[: kernels.find_touched(sample, forest, is_normalized, MISSING, work)]
-    kernels.go_up(sample, touched, forest, cells, MISSING, work, row[0])
-    return row[0], touched.copy()
+    families = scratch.families[: kernels.find_incomplete_families(sample, forest, is_normalized, MISSING, scratch)]
+    kernels.upward_pass(sample, families, forest, cells, MISSING, scratch, row[0])
+    return row[0], families.copy()
 
 
-def gradient(sample, touched, forest, cells, work, d_row):
+def gradient(sample, families, forest, cells, scratch, d_row):
     """Return the gradient for the cells, behind a call of :func:`score`."""
     d_cells = np.zeros(len(cells) + len(d_row))
     arrays = forest.parent, forest.n_states, forest.offset, MISSING, np.empty(1, np.intp)
     kernels.score_observed_adjoint(sample[:, np.newaxis].copy(), d_row[np.newaxis], *arrays, d_cells)
-    kernels.go_down(sample, touched, forest, cells, MISSING, d_row, work, d_cells)
+    kernels.downward_pass(sample, families, forest, cells, MISSING, d_row, scratch, d_cells)
     return d_cells[: len(cells)]
 
 
@@ -81,11 +81,11 @@ def test_samples_that_miss_a_feature_or_its_parent_start_nowhere(parent, expecte
 def test_the_score_is_the_sum_over_all_completions(parent, is_normalized):
     rng = np.random.default_rng(0)
     cells = table_cells(parent, is_normalized, rng)
-    forest, work = make(parent, cells)
+    forest, scratch = make(parent, cells)
     parents = [[j, -1] for j in parent]
     X, codes = patterns(rng)
     for sample, x in zip(codes.T.copy(), X, strict=True):
-        found, _ = score(sample, forest, cells, work, is_normalized)
+        found, _ = score(sample, forest, cells, scratch, is_normalized)
         expected = naive.log_joint(x, cells, parents, N_STATES, N_CLASSES)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
@@ -94,13 +94,13 @@ def test_the_score_is_the_sum_over_all_completions(parent, is_normalized):
 def test_the_gradient_is_expected_indicators(parent):
     rng = np.random.default_rng(1)
     cells = table_cells(parent, False, rng)
-    forest, work = make(parent, cells)
+    forest, scratch = make(parent, cells)
     parents = [[j, -1] for j in parent]
     X, codes = patterns(rng)
     for sample, x in zip(codes.T.copy(), X, strict=True):
         d_row = rng.normal(size=N_CLASSES)
-        _, touched = score(sample, forest, cells, work, False)
-        found = gradient(sample, touched, forest, cells, work, d_row)
+        _, families = score(sample, forest, cells, scratch, False)
+        found = gradient(sample, families, forest, cells, scratch, d_row)
         expected = naive.expected_counts(x, d_row, cells, parents, N_STATES, N_CLASSES)
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
@@ -109,17 +109,17 @@ def test_the_gradient_is_expected_indicators(parent):
 def test_the_gradient_is_that_of_differences(parent):
     rng = np.random.default_rng(2)
     cells = table_cells(parent, False, rng)
-    forest, work = make(parent, cells)
+    forest, scratch = make(parent, cells)
     _, codes = patterns(rng)
     for sample in codes.T.copy():
         d_row, direction = rng.normal(size=N_CLASSES), rng.normal(size=len(cells))
         ends = []
         for step in (1e-6, -1e-6):
-            work.is_known[:] = False
-            ends.append(score(sample, forest, cells + step * direction, work, False)[0] @ d_row)
-        work.is_known[:] = False
-        _, touched = score(sample, forest, cells, work, False)
-        found = gradient(sample, touched, forest, cells, work, d_row)
+            scratch.is_known[:] = False
+            ends.append(score(sample, forest, cells + step * direction, scratch, False)[0] @ d_row)
+        scratch.is_known[:] = False
+        _, families = score(sample, forest, cells, scratch, False)
+        found = gradient(sample, families, forest, cells, scratch, d_row)
         assert found @ direction == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6, abs=1e-8)
 
 
@@ -140,21 +140,21 @@ def test_impossible_samples_have_no_expected_completions():
     """They are -inf; what is observed is still there, and nothing is nan."""
     parent = [-1, 0, 1, 1, 0]
     cells = normalized_cells([[j, -1] for j in parent], np.random.default_rng(5))
-    forest, work = make(parent, cells)
+    forest, scratch = make(parent, cells)
     for sample, n_observed in (([0, MISSING, 0, 1, 0], 3), ([MISSING, MISSING, 0, 1, 0], 1)):  # feature 2 is never 0
         codes = np.array(sample, np.uint8)
-        row, touched = score(codes, forest, cells, work, True)
+        row, families = score(codes, forest, cells, scratch, True)
         assert np.isneginf(row).all()
-        found = gradient(codes, touched, forest, cells, work, np.ones(N_CLASSES))
+        found = gradient(codes, families, forest, cells, scratch, np.ones(N_CLASSES))
         assert found.sum() == n_observed * N_CLASSES  # the prior, and features 0 and 4 where they are there
 
 
 def test_barren_families_get_nothing():
     cells = normalized_cells([[j, -1] for j in FORESTS[1]], np.random.default_rng(2))
-    forest, work = make(FORESTS[1], cells)
+    forest, scratch = make(FORESTS[1], cells)
     codes = np.array([0, MISSING, MISSING, 1, MISSING], np.uint8)
-    _, touched = score(codes, forest, cells, work, True)
-    found = gradient(codes, touched, forest, cells, work, np.ones(N_CLASSES))
+    _, families = score(codes, forest, cells, scratch, True)
+    found = gradient(codes, families, forest, cells, scratch, np.ones(N_CLASSES))
     offset = offsets([[j, -1] for j in FORESTS[1]])
     weight = np.add.reduceat(found, np.append(0, offset[:-1]))
     np.testing.assert_allclose(weight, [2, 2, 2, 0, 2, 0])  # features 2 and 4 have nothing observed below
@@ -174,34 +174,34 @@ def test_a_value_that_trails_by_far_may_win(low):
     network = slow.Network(
         parents, n_states, offset, np.arange(6)[::-1].copy(), np.arange(6)[::-1].copy(), np.arange(6), np.arange(7) * 4
     )
-    forest, work = make(parent, cells, n_states, 2)
+    forest, scratch = make(parent, cells, n_states, 2)
     for pattern in range(16):
         codes = np.array([MISSING, MISSING, *(pattern >> k & 1 for k in range(4))], np.uint8)
         column, first = codes[:, np.newaxis].copy(), np.array([0])
         expected, d_row, d_expected = np.empty((1, 2)), rng.normal(size=2), np.zeros(len(cells))
         slow.eliminate(column, first, cells, network, True, MISSING, 2, 4, 0, expected)
         slow.eliminate_adjoint(column, first, cells, network, True, MISSING, 2, 4, d_row[np.newaxis], d_expected)
-        found, touched = score(codes, forest, cells, work, True, 2)
+        found, families = score(codes, forest, cells, scratch, True, 2)
         np.testing.assert_allclose(found, expected[0], rtol=1e-12)
         np.testing.assert_allclose(
-            gradient(codes, touched, forest, cells, work, d_row), d_expected, rtol=1e-9, atol=1e-12
+            gradient(codes, families, forest, cells, scratch, d_row), d_expected, rtol=1e-9, atol=1e-12
         )
 
 
 def test_events_are_scored_once_and_added_to_their_rows():
     rng = np.random.default_rng(6)
     cells = table_cells(FORESTS[1], True, rng)
-    forest, work = make(FORESTS[1], cells)
+    forest, scratch = make(FORESTS[1], cells)
     samples = np.array([[0, 1, 1, 1, 0], [1, MISSING, 1, 0, 2]], np.uint8)
     plan = samples, np.array([1]), np.array([0]), np.array([0, 3]), np.array([3, 2, 1])
     found, scores = np.empty((1, 2)), np.zeros((3, 2))
-    kernels.score_events(forest, cells, *plan, MISSING, work, found)
+    kernels.score_events(forest, cells, *plan, MISSING, scratch, found)
     kernels.add_events(found, np.array([0, 2]), np.array([0, 0]), scores)
     row = np.zeros(2)
-    kernels.go_up(samples[1], plan[-1], forest, cells, MISSING, work, row)
+    kernels.upward_pass(samples[1], plan[-1], forest, cells, MISSING, scratch, row)
     np.testing.assert_array_equal(scores, [row, [0, 0], row])
     d_row, d_cells, expected = np.ones((1, 2)), np.zeros(len(cells)), np.zeros(len(cells))
-    kernels.score_events_adjoint(forest, cells, *plan, MISSING, work, d_row, d_cells)
-    kernels.go_down(samples[1], plan[-1], forest, cells, MISSING, d_row[0], work, expected)
+    kernels.score_events_adjoint(forest, cells, *plan, MISSING, scratch, d_row, d_cells)
+    kernels.downward_pass(samples[1], plan[-1], forest, cells, MISSING, d_row[0], scratch, expected)
     np.testing.assert_array_equal(d_cells, expected)
     assert d_cells.any()

@@ -3,8 +3,8 @@
 The missing features of a row fall into connected components of the forest. The contribution of a component to the log
 joint depends only on the observed values around it: the values of the children of its features, and of the parent of
 its topmost feature. A component together with these values is an *event*. Many rows share an event, so the events are
-found once, and each call marginalizes each event once (sum-product message passing, ``kernels/gaps.py``). Families
-without missing values are scored as in complete rows.
+found once, and each call marginalizes each event once (sum-product message passing, ``kernels/missing_values.py``).
+Families without missing values are scored as in complete rows.
 
 Shapes: E events, P pairs of a row and one of its events. The log joint of a row is the sum of its observed families and
 of the contributions of its events, which are an array (E, n_classes).
@@ -22,13 +22,13 @@ import numpy as np
 
 from tanlearn._threads import in_blocks, in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.kernels import gaps as kernels
+from tanlearn.kernels import missing_values as kernels
 from tanlearn.kernels.mathematics import exp_all
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.structures import Structure
 from tanlearn.network.table_layout import TableLayout
 
-__all__ = ["IncompleteRows", "forest_work"]
+__all__ = ["IncompleteRows", "make_belief_scratch"]
 
 #: Events per task of a thread.
 _BLOCK = 512
@@ -100,8 +100,8 @@ class IncompleteRows:
 
         def score(first: int, last: int) -> None:
             plan = self._samples, events.sample[first:last], events.pattern[first:last], events.first, events.families
-            work = forest_work(self._forest, layout.n_classes, probabilities, is_known=True)
-            kernels.score_events(self._forest, cells, *plan, missing, work, found[first:last])
+            scratch = make_belief_scratch(self._forest, layout.n_classes, probabilities, is_known=True)
+            kernels.score_events(self._forest, cells, *plan, missing, scratch, found[first:last])
 
         in_blocks(score, len(found), _BLOCK, n_jobs)
         kernels.add_events(found, events.row, events.event, scores)
@@ -131,8 +131,8 @@ class IncompleteRows:
         def add(part: int) -> None:
             mine = slice(bounds[part], bounds[part + 1])
             plan = self._samples, events.sample[mine], events.pattern[mine], events.first, events.families
-            work = forest_work(self._forest, layout.n_classes, probabilities, is_known=True)
-            kernels.score_events_adjoint(self._forest, cells, *plan, missing, work, d_events[mine], d_cells[part])
+            scratch = make_belief_scratch(self._forest, layout.n_classes, probabilities, is_known=True)
+            kernels.score_events_adjoint(self._forest, cells, *plan, missing, scratch, d_events[mine], d_cells[part])
 
         in_threads(add, range(n_parts), n_jobs)
         total: FloatArray = d_cells.sum(axis=0)
@@ -148,7 +148,9 @@ class IncompleteRows:
         return probabilities
 
 
-def forest_work(forest: kernels.Forest, n_classes: int, probabilities: FloatArray, *, is_known: bool) -> kernels.Work:
+def make_belief_scratch(
+    forest: kernels.Forest, n_classes: int, probabilities: FloatArray, *, is_known: bool
+) -> kernels.BeliefScratch:
     """Allocate the workspace of one thread.
 
     ``probabilities`` (n_cells,) contains the exponentials of all cells if ``is_known``. Otherwise it is a buffer, and
@@ -156,7 +158,7 @@ def forest_work(forest: kernels.Forest, n_classes: int, probabilities: FloatArra
     """
     d, n_beliefs = len(forest.parent), int(forest.belief[-1])
     most = int(forest.n_states.max()) * n_classes
-    return kernels.Work(
+    return kernels.BeliefScratch(
         state=np.empty(d, np.intp),
         families=np.empty(d, np.intp),
         log_belief=np.empty(n_beliefs),
@@ -165,7 +167,7 @@ def forest_work(forest: kernels.Forest, n_classes: int, probabilities: FloatArra
         message=np.empty((d, most)),
         top=np.empty((d, n_classes)),
         total=np.empty((d, n_classes)),
-        share=np.empty(most),
+        buffer=np.empty(most),
         is_known=np.full(d, is_known),
         probabilities=probabilities,
     )

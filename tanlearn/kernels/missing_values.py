@@ -28,7 +28,7 @@ from tanlearn.kernels.elimination import BARREN, ELIMINATED, OBSERVED
 from tanlearn.kernels.mathematics import exp, exp_all, log, log_normal
 
 #: Smallest sum that is not recomputed with logarithms: terms that underflow at 1e-308 are a fraction of 1e-58 of it.
-_SAFE = 1e-250
+_LEAST_SUM = 1e-250
 
 
 class Forest(NamedTuple):
@@ -38,10 +38,10 @@ class Forest(NamedTuple):
     upward: Any  # intp (d,) features, children before parents
     n_states: Any  # intp (d,)
     offset: Any  # intp (d,) start of each feature's CPT in cells
-    belief: Any  # intp (d + 1,) start of each feature's belief [value][class] in Work
+    belief: Any  # intp (d + 1,) start of each feature's belief [value][class] in BeliefScratch
 
 
-class Work(NamedTuple):
+class BeliefScratch(NamedTuple):
     """Scratch of a thread for the missing features of one sample; B is the number of values of all features times C."""
 
     state: Any  # intp (d,) OBSERVED, ELIMINATED or BARREN
@@ -52,30 +52,30 @@ class Work(NamedTuple):
     message: Any  # float64 (d, W) message to the missing parent [parent value][class], W = max n_states * C
     top: Any  # float64 (d, C) largest log belief of each class
     total: Any  # float64 (d, C) sum of the beliefs of topmost features
-    share: Any  # float64 (W,)
+    buffer: Any  # float64 (W,)
     is_known: Any  # bool (d,) whether the probabilities of a CPT have been computed
     probabilities: Any  # float64 (M,) exponentials of cells
 
 
 @kernel
-def score_events(forest, cells, samples, sample, pattern, first, families, missing, work, scores):  # type: ignore[no-untyped-def]
+def score_events(forest, cells, samples, sample, pattern, first, families, missing, scratch, scores):  # type: ignore[no-untyped-def]
     """Write the contributions of events to the log joint: event e is in row sample[e] of ``samples`` (n, d)."""
     scores[:] = 0.0
     for e in range(scores.shape[0]):
-        touched = families[first[pattern[e]] : first[pattern[e] + 1]]
-        go_up(samples[sample[e]], touched, forest, cells, missing, work, scores[e])
+        event_families = families[first[pattern[e]] : first[pattern[e] + 1]]
+        upward_pass(samples[sample[e]], event_families, forest, cells, missing, scratch, scores[e])
 
 
 @kernel
 def score_events_adjoint(  # type: ignore[no-untyped-def]
-    forest, cells, samples, sample, pattern, first, families, missing, work, d_scores, d_cells
+    forest, cells, samples, sample, pattern, first, families, missing, scratch, d_scores, d_cells
 ):
     """Add the gradient of :func:`score_events` with respect to the cells."""
     row = np.empty(d_scores.shape[1])
     for e in range(d_scores.shape[0]):
-        touched = families[first[pattern[e]] : first[pattern[e] + 1]]
-        go_up(samples[sample[e]], touched, forest, cells, missing, work, row)
-        go_down(samples[sample[e]], touched, forest, cells, missing, d_scores[e], work, d_cells)
+        event_families = families[first[pattern[e]] : first[pattern[e] + 1]]
+        upward_pass(samples[sample[e]], event_families, forest, cells, missing, scratch, row)
+        downward_pass(samples[sample[e]], event_families, forest, cells, missing, d_scores[e], scratch, d_cells)
 
 
 @kernel
@@ -94,11 +94,11 @@ def score_observed(codes, cells, parent, n_states, offset, missing, start, score
     The loops have no branches, which random missing values would make unpredictable: 9 -> 3 ns per family.
     """
     n, n_classes = scores.shape
-    nowhere = cells.shape[0] - n_classes
+    start_if_missing = cells.shape[0] - n_classes
     for k in range(n):
         scores[k] = cells[:n_classes]
     for i in range(parent.shape[0]):
-        observed_starts(codes, 0, i, parent[i], n_states, offset[i], n_classes, missing, nowhere, start)
+        observed_starts(codes, 0, i, parent[i], n_states, offset[i], n_classes, missing, start_if_missing, start)
         for k in range(n):
             values, target = cells[start[k] : start[k] + n_classes], scores[k]
             for c in range(n_classes):
@@ -109,12 +109,12 @@ def score_observed(codes, cells, parent, n_states, offset, missing, start, score
 def score_observed_adjoint(codes, d_scores, parent, n_states, offset, missing, start, d_cells):  # type: ignore[no-untyped-def]
     """Add the transpose of :func:`score_observed` applied to ``d_scores``; the last C of d_cells are undefined."""
     n, n_classes = d_scores.shape
-    nowhere = d_cells.shape[0] - n_classes
+    start_if_missing = d_cells.shape[0] - n_classes
     for k in range(n):
         for c in range(n_classes):
             d_cells[c] += d_scores[k, c]
     for i in range(parent.shape[0]):
-        observed_starts(codes, 0, i, parent[i], n_states, offset[i], n_classes, missing, nowhere, start)
+        observed_starts(codes, 0, i, parent[i], n_states, offset[i], n_classes, missing, start_if_missing, start)
         for k in range(n):
             values, target = d_scores[k], d_cells[start[k] : start[k] + n_classes]
             for c in range(n_classes):
@@ -122,18 +122,18 @@ def score_observed_adjoint(codes, d_scores, parent, n_states, offset, missing, s
 
 
 @kernel
-def observed_starts(codes, first, i, j, n_states, offset, n_classes, missing, nowhere, start):  # type: ignore[no-untyped-def]
-    """Write the start of a family's row of each sample; ``nowhere`` for samples without the feature or its parent."""
+def observed_starts(codes, first, i, j, n_states, offset, n_classes, missing, start_if_missing, start):  # type: ignore[no-untyped-def]
+    """Write the start of a family's row of each sample; ``start_if_missing`` if child or parent is missing."""
     n = start.shape[0]
     x = codes[i][first : first + n]
     if j < 0:
         for k in range(n):
-            start[k] = offset + np.intp(x[k]) * n_classes if x[k] != missing else nowhere
+            start[k] = offset + np.intp(x[k]) * n_classes if x[k] != missing else start_if_missing
     else:
         width, z = n_states[j], codes[j][first : first + n]
         for k in range(n):
             row = np.intp(x[k]) * width + np.intp(z[k])
-            start[k] = offset + row * n_classes if x[k] != missing and z[k] != missing else nowhere
+            start[k] = offset + row * n_classes if x[k] != missing and z[k] != missing else start_if_missing
 
 
 @kernel
@@ -159,12 +159,12 @@ def order_upward(parent, upward, n_waiting):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_touched(sample, forest, is_normalized, missing, work):  # type: ignore[no-untyped-def]
+def find_incomplete_families(sample, forest, is_normalized, missing, scratch):  # type: ignore[no-untyped-def]
     """Write the families that contain missing features of a sample, children before parents; return their number.
 
     If CPTs are normalized, missing features without observed descendants are skipped.
     """
-    parent, upward, state, families = forest.parent, forest.upward, work.state, work.families
+    parent, upward, state, families = forest.parent, forest.upward, scratch.state, scratch.families
     d = parent.shape[0]
     n_missing = 0
     for i in range(d):
@@ -172,9 +172,9 @@ def find_touched(sample, forest, is_normalized, missing, work):  # type: ignore[
         if sample[i] == missing:
             state[i] = BARREN if is_normalized else ELIMINATED
             n_missing += 1
-    n_touched = 0
+    n_families = 0
     if n_missing == 0:
-        return n_touched
+        return n_families
     for position in range(d):
         i = upward[position]
         j = parent[i]
@@ -182,18 +182,18 @@ def find_touched(sample, forest, is_normalized, missing, work):  # type: ignore[
             if j >= 0 and state[j] == BARREN:
                 state[j] = ELIMINATED
             if state[i] == ELIMINATED or (j >= 0 and state[j] == ELIMINATED):
-                families[n_touched] = i
-                n_touched += 1
-    return n_touched
+                families[n_families] = i
+                n_families += 1
+    return n_families
 
 
 @kernel
-def go_up(sample, families, forest, cells, missing, work, row):  # type: ignore[no-untyped-def]
+def upward_pass(sample, families, forest, cells, missing, scratch, row):  # type: ignore[no-untyped-def]
     """Add the contribution of the missing features of some components to the log joint (upward pass)."""
     # Each array is read from its tuple once, because each access costs an atomic increment in Numba.
     parent, n_states, offset, start = forest.parent, forest.n_states, forest.offset, forest.belief
-    log_belief, beliefs, tops, totals = work.log_belief, work.belief, work.top, work.total
-    messages, share, is_known, probabilities = work.message, work.share, work.is_known, work.probabilities
+    log_belief, beliefs, tops, totals = scratch.log_belief, scratch.belief, scratch.top, scratch.total
+    messages, buffer, is_known, probabilities = scratch.message, scratch.buffer, scratch.is_known, scratch.probabilities
     n_classes = row.shape[0]
     for f in range(families.shape[0]):
         i = families[f]
@@ -218,8 +218,8 @@ def go_up(sample, families, forest, cells, missing, work, row):  # type: ignore[
                 exp_all(cells[first:last], probabilities[first:last])
                 is_known[i] = True
             message = messages[i]
-            _send(beliefs, at, n_values, n_classes, probabilities, first, width, message, share)
-            _receive(log_belief, start[j], at, n_values, top, cells, first, width, message, share)
+            _write_message(beliefs, at, n_values, n_classes, probabilities, first, width, message, buffer)
+            _add_log_message(log_belief, start[j], at, n_values, top, cells, first, width, message, buffer)
             continue
         first, width = offset[i], n_classes
         if j >= 0:
@@ -255,7 +255,7 @@ def _scale(log_belief, beliefs, at, n_values, top):  # type: ignore[no-untyped-d
 
 
 @kernel
-def _repeat(beliefs, at, n_classes, out, width):  # type: ignore[no-untyped-def]
+def _repeat_belief(beliefs, at, n_classes, out, width):  # type: ignore[no-untyped-def]
     """Write the numbers of a value once per parent value, because one long loop is faster than many short ones."""
     for v in range(0, width, n_classes):
         for c in range(n_classes):
@@ -263,29 +263,31 @@ def _repeat(beliefs, at, n_classes, out, width):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _send(beliefs, at, n_values, n_classes, probabilities, first, width, message, share):  # type: ignore[no-untyped-def]
+def _write_message(beliefs, at, n_values, n_classes, probabilities, first, width, message, buffer):  # type: ignore[no-untyped-def]
     """Write the message of a missing child to its missing parent: the sum over its values."""
     message[:width] = 0.0
     for x in range(n_values):
-        _repeat(beliefs, at + x * n_classes, n_classes, share, width)
+        _repeat_belief(beliefs, at + x * n_classes, n_classes, buffer, width)
         values = probabilities[first + x * width : first + (x + 1) * width]
         for a in range(width):
-            message[a] += share[a] * values[a]
+            message[a] += buffer[a] * values[a]
 
 
 @kernel
-def _receive(log_belief, above, at, n_values, top, cells, first, width, message, share):  # type: ignore[no-untyped-def]
+def _add_log_message(log_belief, parent_start, at, n_values, top, cells, first, width, message, buffer):  # type: ignore[no-untyped-def]
     """Add the logarithms of a message, including ``top``, to the log belief of the parent."""
     n_classes = top.shape[0]
     for a in range(width):
-        share[a] = log_normal(max(message[a], _SAFE))
+        buffer[a] = log_normal(max(message[a], _LEAST_SUM))
     for v in range(0, width, n_classes):
         for c in range(n_classes):
             a = v + c
-            if message[a] >= _SAFE:
-                log_belief[above + a] += top[c] + share[a]
+            if message[a] >= _LEAST_SUM:
+                log_belief[parent_start + a] += top[c] + buffer[a]
             else:
-                log_belief[above + a] += _log_message(log_belief, at + c, n_values, n_classes, cells, first + a, width)
+                log_belief[parent_start + a] += _log_message(
+                    log_belief, at + c, n_values, n_classes, cells, first + a, width
+                )
 
 
 @kernel
@@ -303,11 +305,11 @@ def _log_message(log_belief, at, n_values, n_classes, cells, first, width):  # t
 
 
 @kernel
-def go_down(sample, families, forest, cells, missing, d_row, work, d_cells):  # type: ignore[no-untyped-def]
-    """Add the gradient of the last call of :func:`go_up` with respect to the cells (downward pass)."""
+def downward_pass(sample, families, forest, cells, missing, d_row, scratch, d_cells):  # type: ignore[no-untyped-def]
+    """Add the gradient of the last call of :func:`upward_pass` with respect to the cells (downward pass)."""
     parent, n_states, offset, start = forest.parent, forest.n_states, forest.offset, forest.belief
-    log_belief, beliefs, d_belief, totals = work.log_belief, work.belief, work.d_belief, work.total
-    messages, share, probabilities = work.message, work.share, work.probabilities
+    log_belief, beliefs, d_belief, totals = scratch.log_belief, scratch.belief, scratch.d_belief, scratch.total
+    messages, buffer, probabilities = scratch.message, scratch.buffer, scratch.probabilities
     n_classes = d_row.shape[0]
     for f in range(families.shape[0] - 1, -1, -1):
         i = families[f]
@@ -324,12 +326,14 @@ def go_down(sample, families, forest, cells, missing, d_row, work, d_cells):  # 
             width *= n_states[j]
             message, d_above = messages[i], d_belief[start[j] : start[j] + width]
             for a in range(width):
-                share[a] = d_above[a] / message[a] if message[a] >= _SAFE else 0.0
-            _spread(beliefs, at, n_values, n_classes, probabilities, first, width, share, d_belief, d_cells)
+                buffer[a] = d_above[a] / message[a] if message[a] >= _LEAST_SUM else 0.0
+            _add_message_gradient(
+                beliefs, at, n_values, n_classes, probabilities, first, width, buffer, d_belief, d_cells
+            )
             for a in range(width):
-                if message[a] < _SAFE and d_above[a] != 0.0:
+                if message[a] < _LEAST_SUM and d_above[a] != 0.0:
                     own, d = at + a % n_classes, d_above[a]
-                    _spread_logarithms(
+                    _add_log_message_gradient(
                         log_belief, own, n_values, n_classes, cells, first + a, width, d, d_belief, d_cells
                     )
             continue
@@ -346,8 +350,8 @@ def go_down(sample, families, forest, cells, missing, d_row, work, d_cells):  # 
 
 
 @kernel
-def _spread(  # type: ignore[no-untyped-def]
-    beliefs, at, n_values, n_classes, probabilities, first, width, share, d_belief, d_cells
+def _add_message_gradient(  # type: ignore[no-untyped-def]
+    beliefs, at, n_values, n_classes, probabilities, first, width, buffer, d_belief, d_cells
 ):
     """Write the gradient with respect to the belief of a missing child of a missing parent, and add that of its CPT."""
     for x in range(n_values):
@@ -356,19 +360,19 @@ def _spread(  # type: ignore[no-untyped-def]
         for c in range(n_classes):
             own, d_own = beliefs[at + x * n_classes + c], 0.0
             for a in range(c, width, n_classes):
-                d_cell = share[a] * values[a] * own
+                d_cell = buffer[a] * values[a] * own
                 d_own += d_cell
                 target[a] += d_cell
             d_belief[at + x * n_classes + c] = d_own
 
 
 @kernel
-def _spread_logarithms(  # type: ignore[no-untyped-def]
+def _add_log_message_gradient(  # type: ignore[no-untyped-def]
     log_belief, at, n_values, n_classes, cells, first, width, d_number, d_belief, d_cells
 ):
     """Add the gradient of one nonzero number of a message, computed with logarithms."""
-    said = _log_message(log_belief, at, n_values, n_classes, cells, first, width)
+    message = _log_message(log_belief, at, n_values, n_classes, cells, first, width)
     for x in range(n_values):
-        d_cell = d_number * exp(log_belief[at + x * n_classes] + cells[first + x * width] - said)
+        d_cell = d_number * exp(log_belief[at + x * n_classes] + cells[first + x * width] - message)
         d_belief[at + x * n_classes] += d_cell
         d_cells[first + x * width] += d_cell

@@ -161,9 +161,9 @@ def loss_rows(kind, parameters, scores, y, loss, d_scores):  # type: ignore[no-u
     return -1
 
 
-def weigh_rows(share, d_scores):  # type: ignore[no-untyped-def]
+def weigh_rows(row_weight, d_scores):  # type: ignore[no-untyped-def]
     """Multiply the gradient of each row by the row's weight in the mean, one thread per sample and class; float64."""
-    launch(("objective",), "weigh_rows", d_scores.size, share, d_scores.shape[1], d_scores)
+    launch(("objective",), "weigh_rows", d_scores.size, row_weight, d_scores.shape[1], d_scores)
 
 
 # Drawing structures, and steps: trees.cu, draws.cu, steps.cu
@@ -198,9 +198,9 @@ def structure_gradient(perturbed, group, temperature, d_choice, d_phi):  # type:
     launch(_DRAWS, "structure_gradient", group.size - 1, *arguments, width=WARP)
 
 
-def price_gradient(perturbed, noise, group, price, d_phi):  # type: ignore[no-untyped-def]
+def size_penalty_gradient(perturbed, noise, group, size_penalty, d_phi):  # type: ignore[no-untyped-def]
     """Add the gradient of the expected penalty, one warp per feature."""
-    launch(_DRAWS, "price_gradient", group.size - 1, perturbed, noise, group, price, d_phi, width=WARP)
+    launch(_DRAWS, "size_penalty_gradient", group.size - 1, perturbed, noise, group, size_penalty, d_phi, width=WARP)
 
 
 def adam_step(x, d_x, step_size, beta1, beta2, epsilon, m, v):  # type: ignore[no-untyped-def]
@@ -215,9 +215,9 @@ def round_cells(theta, n_cells, step, most, rounded):  # type: ignore[no-untyped
     launch(_STEPS, "round_cells", n_cells, theta, real(step), real(most), rounded, macros=type_macros(REAL=theta.dtype))
 
 
-def sweep_undrawn(direction, theta, width, n_values, way, shares):  # type: ignore[no-untyped-def]
-    """Move one CPT along its direction and normalize it, with one warp; ``shares`` is ignored."""
-    arguments = direction, theta, np.int32(width), np.int32(n_values), theta.dtype.type(way)
+def sweep_undrawn(direction, theta, width, n_values, distance, probabilities):  # type: ignore[no-untyped-def]
+    """Move one CPT along its direction and normalize it, with one warp; ``probabilities`` is ignored."""
+    arguments = direction, theta, np.int32(width), np.int32(n_values), theta.dtype.type(distance)
     launch(_STEPS, "sweep_undrawn", 1, *arguments, width=WARP, macros=type_macros(REAL=theta.dtype))
 
 
