@@ -37,11 +37,11 @@ class ChunkSource:
         n_rows: int,
         draw: Callable[[float | None], None],
         *,
-        texts: Collection[str] = (),
+        string_columns: Collection[str] = (),
         prepare: Callable[[Any, Any], Any] | None = None,
         is_part: bool = False,
     ) -> None:
-        self._file = FileSource(table, names, target, n_rows, texts=texts, prepare=prepare)
+        self._file = FileSource(table, names, target, n_rows, string_columns=string_columns, prepare=prepare)
         self._draw = draw  # draws the share of a pass that is done; None in the first pass, before rows are counted
         self._is_part = is_part  # whether other rows are elsewhere, so that one class here is enough
 

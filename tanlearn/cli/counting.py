@@ -11,7 +11,7 @@ import typer
 
 from tanlearn.cli.chunks import ChunkSource, note_texts
 from tanlearn.cli.messages import listed, note, plain_errors
-from tanlearn.cli.models import KnownColumns, ModelFile
+from tanlearn.cli.models import ModelColumns, ModelFile
 from tanlearn.cli.outputs import check_output, classes_told, size_told
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.reading import Reading, check_exists, with_reading_options
@@ -154,7 +154,9 @@ def _summarize(
 
     names = feature_columns(file, target, drop)
     with progress_bar(f"summarizing {file.name}") as draw:
-        source = ChunkSource(file, str(target), names, n_rows, draw, texts=named_columns(text, file), is_part=True)
+        source = ChunkSource(
+            file, str(target), names, n_rows, draw, string_columns=named_columns(text, file), is_part=True
+        )
         found = BatchSource(open_batches(source)).summarize(exact=False)
     save_summary(found, names, output)
     return source.n_samples, len(names), found.classes_, "values"
@@ -170,14 +172,14 @@ def _count(
     title = f"counting {file.name}"
     if like is None:
         with progress_bar(title) as draw:
-            source = ChunkSource(file, str(target), names, n_rows, draw, texts=named_columns(text, file))
+            source = ChunkSource(file, str(target), names, n_rows, draw, string_columns=named_columns(text, file))
             found = TableCounts.of_source(source, pairs=pairs)
         note_texts(names, found.encoder)
         return source.n_samples, found
     template = _like(like, pairs)
-    known = KnownColumns(like, template.encoder.feature_names_in_.tolist(), template.encoder)
+    known = ModelColumns(like, template.encoder.feature_names_in_.tolist(), template.encoder)
     columns = known.columns_of(file, [str(target)])
-    texts = [*known.texts, *([str(target)] if isinstance(template.classes[0], str) else [])]
+    string_columns = [*known.string_columns, *([str(target)] if isinstance(template.classes[0], str) else [])]
     unknown = _Unknown(known, template.encoder)
 
     def prepare(frame: Any, first_row: Any) -> Any:
@@ -187,7 +189,9 @@ def _count(
         # unknown.tell() prints these values with their numbers.
         warnings.filterwarnings("ignore", ".* contain categories that were not seen when", UserWarning)
         warnings.filterwarnings("ignore", "no value in .* was seen in fit", UserWarning)
-        source = ChunkSource(file, str(target), columns, n_rows, draw, texts=texts, prepare=prepare, is_part=True)
+        source = ChunkSource(
+            file, str(target), columns, n_rows, draw, string_columns=string_columns, prepare=prepare, is_part=True
+        )
         found = source.read(lambda rows: TableCounts.of_source(map(unknown.watch, rows), like=template))
     unknown.tell()
     return source.n_samples, found
@@ -215,7 +219,7 @@ def _like(path: str, pairs: bool) -> TableCounts:
 class _Unknown:
     """Numbers and examples of values outside the known categories, per column."""
 
-    def __init__(self, known: KnownColumns, encoder: TableEncoder) -> None:
+    def __init__(self, known: ModelColumns, encoder: TableEncoder) -> None:
         pairs = zip(known.names, encoder.categories_, strict=True)
         self._categories = {name: categories for name, categories in pairs if categories is not None}
         self._numbers: dict[str, int] = {}

@@ -80,7 +80,9 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
     if found and not is_json and not is_pair:
         number, n_before = int(found[2]), 0
         with reading.as_fitted(file.notation).open(found[1]) as table:
-            for frame in table.chunks(100_000, file.columns_of(table, table.columns), texts=file.texts):
+            for frame in table.chunks(
+                100_000, file.columns_of(table, table.columns), string_columns=file.string_columns
+            ):
                 if 1 <= number <= n_before + len(frame):
                     return frame.iloc[[number - n_before - 1]], table.name, number
                 n_before += len(frame)
@@ -96,7 +98,7 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
         if wrong is not None:
             raise ValueError(f"a row is FILE:NUMBER, a JSON object, or name=value; got {wrong!r}.")
         split = [tuple(map(str.strip, word.split("=", 1))) for word in words]
-        pairs = [(name, _typed(value, name in file.texts)) for name, value in split]
+        pairs = [(name, _typed(value, name in file.string_columns)) for name, value in split]
     given = dict(pairs)
     if len(given) < len(pairs):
         twice = next(name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i]))
@@ -112,8 +114,11 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
     if absent:
         how = "marginalized" if hasattr(file.classifier, "tables_") else "treated as missing"
         note(f"not given, so {how}: {listed(absent)}.")
-    texts = {name: str(given[name]) if name in file.texts and given.get(name) is not None else None for name in given}
-    values = {name: texts.get(name) if name in file.texts else given.get(name) for name in file.names}
+    texts = {
+        name: str(given[name]) if name in file.string_columns and given.get(name) is not None else None
+        for name in given
+    }
+    values = {name: texts.get(name) if name in file.string_columns else given.get(name) for name in file.names}
     frame = pd.DataFrame({name: pd.Series([value], dtype=object) for name, value in values.items()}).infer_objects()
     return frame, "the row", 1
 
@@ -319,7 +324,9 @@ def export_c(
                 wanted = file.columns_of(table)
                 if target is not None and target not in table.columns:
                     raise ValueError(f"{table.name}: there is no column {target!r}.{nearest(target, table.columns)}")
-                frame = table.read([*wanted, *([target] if target else [])], texts=file.texts, target=target)
+                frame = table.read(
+                    [*wanted, *([target] if target else [])], string_columns=file.string_columns, target=target
+                )
             if target:
                 frame, _ = with_class(frame, target, rows)
                 y = frame[target].to_numpy()

@@ -14,7 +14,7 @@ from tanlearn.dask.parts import Part
 from tanlearn.dask.tree import Weighed, compute, delayed, merged
 from tanlearn.data.batches import located
 from tanlearn.data.columns import shorten
-from tanlearn.data.same_columns import SameColumns
+from tanlearn.data.source_schema import SourceSchema
 from tanlearn.data.summaries import TableSummary
 from tanlearn.data.validation import check_total, read_labels, row_weights
 from tanlearn.estimators.row_sources import BatchSource, RowEncoder
@@ -88,14 +88,14 @@ class _Found(Weighed):
     """Summary of some consecutive partitions."""
 
     summary: TableSummary
-    same: SameColumns
+    schema: SourceSchema
     names: tuple[str, ...] | None
     n_samples: tuple[int, ...]
     n_rows: int
 
     def merge(self, other: _Found) -> Self:
         """Add the summary of the partitions that follow, in place."""
-        self.same.merge(other.same)
+        self.schema.merge(other.schema)
         self.summary.merge(other.summary)
         self.names = other.names if self.names is None else self.names
         self.n_samples += other.n_samples
@@ -135,7 +135,7 @@ def _summarize(part: Part, exact: bool) -> _Found:
     """Read and summarize a partition."""
     batches = part.open()
     summary = BatchSource(batches).summarize(exact)
-    return _Found(summary, batches.same, batches.names, (summary.n_samples,), batches.n_samples or 0)
+    return _Found(summary, batches.schema, batches.names, (summary.n_samples,), batches.n_samples or 0)
 
 
 def _select(X: Any, named: list[str], columns: Any) -> Any:

@@ -14,21 +14,23 @@ from tanlearn.data.table import Column, Table, where_any
 __all__ = ["read_array", "read_record_batch"]
 
 # Types are compared by name, because older pyarrow releases do not define the view types.
-_TEXTS = frozenset(
+_STRING_TYPES = frozenset(
     ("string", "large_string", "string_view", "binary", "large_binary", "binary_view", "fixed_size_binary")
 )
 
 
-def read_record_batch(batch: Any, texts: Collection[Any] = (), ignored: NDArray[np.bool_] | None = None) -> Table:
+def read_record_batch(
+    batch: Any, string_columns: Collection[Any] = (), ignored: NDArray[np.bool_] | None = None
+) -> Table:
     """Convert a non-empty record batch to a ``Table``, column by column.
 
-    ``texts`` names columns whose dictionaries the reader created from plain strings, so that they declare no
+    ``string_columns`` names columns whose dictionaries the reader created from plain strings, so that they declare no
     categories. ``ignored`` masks rows whose values are not used, shape (n_samples,).
     """
     named = zip(batch.schema.names, batch.columns, strict=True)
     return Table(
         [
-            read_array(array, f"X column {name!r}", is_declared=name not in texts, ignored=ignored)
+            read_array(array, f"X column {name!r}", is_declared=name not in string_columns, ignored=ignored)
             for name, array in named
         ]
     )
@@ -48,7 +50,7 @@ def read_array(array: Any, place: str, *, is_declared: bool = True, ignored: NDA
         return read_array(array.storage, place, is_declared=is_declared, ignored=ignored)
     if types.is_dictionary(dtype):
         return _from_dictionary(array, place, is_declared)
-    if _is_text(dtype):
+    if _is_string(dtype):
         return _from_dictionary(array.dictionary_encode(), place, is_declared=False)
     if types.is_floating(dtype):
         return from_array(array.to_numpy(zero_copy_only=False), place, ignored=ignored)
@@ -68,9 +70,9 @@ def read_array(array: Any, place: str, *, is_declared: bool = True, ignored: NDA
     )
 
 
-def _is_text(dtype: Any) -> bool:
+def _is_string(dtype: Any) -> bool:
     """Return whether an Arrow type stores strings or bytes."""
-    return str(dtype).partition("[")[0] in _TEXTS
+    return str(dtype).partition("[")[0] in _STRING_TYPES
 
 
 def _from_dictionary(array: Any, place: str, is_declared: bool) -> Column:
@@ -86,7 +88,7 @@ def _from_dictionary(array: Any, place: str, is_declared: bool) -> Column:
         encoded = dictionary.dictionary_encode()
         codes = np.append(_filled(encoded.indices), -1)[codes]  # index -1 selects the appended -1
         dictionary = encoded.dictionary
-    if any(is_such(dictionary.type) for is_such in (_is_text, types.is_integer, types.is_floating, types.is_boolean)):
+    if any(is_such(dictionary.type) for is_such in (_is_string, types.is_integer, types.is_floating, types.is_boolean)):
         categories = dictionary.to_numpy(zero_copy_only=False)
     else:
         categories = np.empty(len(dictionary), object)

@@ -256,9 +256,9 @@ class TableCounts:
                     "and pairs out."
                 )
             columns = None if target is None or own.names is None else own.names.tolist()
-        texts = [] if own is None else own._string_columns()
+        string_columns = [] if own is None else own._string_columns()
         if own is not None and target is not None and own.classes.dtype.kind in "OU":
-            texts.append(target)
+            string_columns.append(target)
         notation = getattr(like, "_notation", None)  # that in which a classifier was fitted
         batches = open_batches(
             source,
@@ -266,7 +266,7 @@ class TableCounts:
             weight=sample_weight,
             columns=columns,
             batch_rows=batch_rows,
-            texts=texts,
+            string_columns=string_columns,
             notation=notation,
         )
         if own is None:
