@@ -1,7 +1,7 @@
 """The public names of the package, imported when the first of them is used."""
 
 from tanlearn.data.categories import CategoryEncoder
-from tanlearn.data.column_notes import ColumnKindWarning
+from tanlearn.data.column_warnings import ColumnKindWarning
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.file_source import read_table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tanlearn.cli.chunks import ChunkSource, note_texts
+from tanlearn.cli.chunks import ChunkSource, note_string_columns
 from tanlearn.cli.messages import listed, note, plain_errors
 from tanlearn.cli.models import ModelColumns, ModelFile
 from tanlearn.cli.outputs import check_output, classes_told, size_told
@@ -174,7 +174,7 @@ def _count(
         with progress_bar(title) as draw:
             source = ChunkSource(file, str(target), names, n_rows, draw, string_columns=named_columns(text, file))
             found = TableCounts.of_source(source, pairs=pairs)
-        note_texts(names, found.encoder)
+        note_string_columns(names, found.encoder)
         return source.n_samples, found
     template = _like(like, pairs)
     known = ModelColumns(like, template.encoder.feature_names_in_.tolist(), template.encoder)

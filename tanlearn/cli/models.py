@@ -12,10 +12,10 @@ import tanlearn
 from tanlearn.cli.column_notes import reading_advice
 from tanlearn.cli.messages import listed, note
 from tanlearn.cli.reading import check_exists
-from tanlearn.data.column_looks import notation_of_strings
 from tanlearn.data.notation import Notation
+from tanlearn.data.string_formats import detect_number_or_date
 from tanlearn.data.table_files import TableFile, dates_as_days
-from tanlearn.data.text_files import holds_texts
+from tanlearn.data.text_files import contains_strings
 
 if TYPE_CHECKING:
     from tanlearn.data.table_encoder import TableEncoder
@@ -73,7 +73,7 @@ class ModelColumns:
         frame, _ = dates_as_days(frame, self.number_columns)
         for column in frame.columns:
             values = frame[column]
-            if column not in self.string_columns and holds_texts(values):
+            if column not in self.string_columns and contains_strings(values):
                 is_text = (pd.to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy()
                 if is_text.any():
                     row = int(is_text.argmax())
@@ -81,8 +81,8 @@ class ModelColumns:
                     number = first_row + row if np.ndim(first_row) == 0 else first_row[row]
                     known, hint = ("booleans" if column in self.boolean_columns else "numbers"), ""
                     if name != "the row":
-                        look = notation_of_strings(values.dropna().astype(str).unique().tolist())
-                        advice = "" if look is None or column in self.boolean_columns else reading_advice(look)
+                        found = detect_number_or_date(values.dropna().astype(str).unique().tolist())
+                        advice = "" if found is None or column in self.boolean_columns else reading_advice(found)
                         hint = f" {advice}" if advice else f" If it is a missing value, add --missing {text!r}."
                     raise ValueError(
                         f"{name}: {column!r} holds the text {text!r} in row {number:,}, but the "

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.categories import distinct, find_categories
-from tanlearn.data.column_looks import MAX_NUMERIC_CATEGORIES
-from tanlearn.data.numbers import FIRST_ROWS, distinct_numbers
+from tanlearn.data.number_encoder import FIRST_ROWS, distinct_numbers
+from tanlearn.data.string_formats import MAX_NUMERIC_CATEGORIES
 from tanlearn.data.table import Column, Table
 
 __all__ = ["find_all_categories", "have_order", "named_columns"]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from tanlearn._threads import in_blocks
-from tanlearn.data.other_frames import frame_of, lazy_error
+from tanlearn.data.frames import lazy_error, native_frame
 from tanlearn.data.table import ArrayTable, Column, Table, where_any
 
 __all__ = ["from_array", "from_objects", "plain", "read_columns", "shorten", "temporal_error"]
@@ -54,7 +54,7 @@ def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_
             return Table([reader(values, place, ignored) for values, place in zip(series, places, strict=True)])
     if (error := lazy_error(X)) is not None:
         raise error
-    native = frame_of(X)
+    native = native_frame(X)
     if native is not X:
         return read_columns(native, n_jobs=n_jobs, ignored=ignored)
     # NumPy would convert numbers in a list with strings to strings, and integers in a list with floats to floats.

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.data.columns import read_columns
-from tanlearn.data.numbers import NumberEncoder
+from tanlearn.data.number_encoder import NumberEncoder
 from tanlearn.data.table import Table
 from tanlearn.data.validation import zero_weight_rows
 

@@ -13,15 +13,13 @@ from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.categories import warn_of_new_categories
 from tanlearn.data.class_weights import own_weights, weigh_classes
 from tanlearn.data.column_kinds import find_all_categories, have_order
-from tanlearn.data.column_names import check_names
-from tanlearn.data.column_notes import warn_of_string_columns
+from tanlearn.data.column_warnings import warn_of_string_columns
 from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.novelty import Novelty, find_novelty
-from tanlearn.data.other_frames import frame_of
+from tanlearn.data.frames import check_names, native_frame
 from tanlearn.data.raw_numbers import raw_numbers
-from tanlearn.data.row_checks import RowCheck
+from tanlearn.data.row_checks import Novelty, RowCheck, find_novelty
 from tanlearn.data.splits import hold_out
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
@@ -51,7 +49,7 @@ def encode_training(
     drawn with ``estimator.random_state``, is held out; categories and cut points do not depend on these rows.
     """
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
-    validate_data(estimator, frame_of(X), y, skip_check_array=True)
+    validate_data(estimator, native_frame(X), y, skip_check_array=True)
     columns, codes, classes, weights, numbers = present_rows(columns, y, sample_weight)
     multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
     if weights is not None:
@@ -81,7 +79,7 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     is_first = not hasattr(estimator, "encoder_")
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
     if is_first:
-        validate_data(estimator, frame_of(X), y, skip_check_array=True)
+        validate_data(estimator, native_frame(X), y, skip_check_array=True)
     else:
         check_names(estimator, X)
     columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, classes)

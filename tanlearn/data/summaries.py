@@ -11,10 +11,9 @@ import numpy as np
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.data.column_kinds import have_order
-from tanlearn.data.column_notes import warn_of_string_summaries
 from tanlearn.data.column_summaries import ColumnSummary, Limits, summarize
+from tanlearn.data.column_warnings import warn_of_constant_columns, warn_of_string_summaries
 from tanlearn.data.columns import shorten
-from tanlearn.data.lost_columns import warn_of_lost_columns
 from tanlearn.data.stored_values import DAMAGE, read_arrays, read_format
 from tanlearn.data.summary_encoder import fit_to_summaries
 from tanlearn.data.summary_state import from_state, to_state
@@ -157,7 +156,7 @@ class TableSummary:
         columns = self._columns_to_fit()
         warn_of_string_summaries(columns, encoder.discrete_features)
         fitted, lost = fit_to_summaries(encoder, columns, len(self.classes_), names)
-        warn_of_lost_columns(lost, fitted.discretizer_, self.n_samples, float(self.class_counts.sum()))
+        warn_of_constant_columns(lost, fitted.discretizer_, self.n_samples, float(self.class_counts.sum()))
         return fitted
 
     def have_order(self, encoder: TableEncoder) -> AnyArray:

@@ -11,9 +11,9 @@ from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.data.column_kinds import find_all_categories, named_columns
 from tanlearn.data.column_summaries import ColumnSummary
+from tanlearn.data.column_warnings import LARGEST_SHARE
 from tanlearn.data.cuts import CutDiscretizer
 from tanlearn.data.discretize import MDLPDiscretizer
-from tanlearn.data.lost_columns import LARGEST_SHARE
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
 

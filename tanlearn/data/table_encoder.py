@@ -18,13 +18,16 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype,
 from tanlearn.data.categories import encode_categories, refuse_unseen, warn_of_unseen
 from tanlearn.data.category_index import CategoryIndex
 from tanlearn.data.column_kinds import find_all_categories
-from tanlearn.data.column_names import check_names
-from tanlearn.data.column_notes import warn_of_string_columns
+from tanlearn.data.column_warnings import (
+    LARGEST_SHARE,
+    warn_of_constant_columns,
+    warn_of_rounded_columns,
+    warn_of_string_columns,
+)
 from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
-from tanlearn.data.lost_columns import LARGEST_SHARE, warn_of_lost_columns, warn_of_rounded_columns
-from tanlearn.data.numbers import NumberEncoder
-from tanlearn.data.other_frames import frame_of
+from tanlearn.data.frames import check_names, native_frame
+from tanlearn.data.number_encoder import NumberEncoder
 from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.row_checks import RowCheck, check_columns
 from tanlearn.data.table import ArrayTable, Panel, Table
@@ -153,7 +156,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         self._validate_params()
         columns = read_columns(X, n_jobs=self.n_jobs, ignored=zero_weight_rows(sample_weight))
-        validate_data(self, frame_of(X), y, skip_check_array=True)
+        validate_data(self, native_frame(X), y, skip_check_array=True)
         columns, codes, _, weights, _ = present_rows(columns, y, sample_weight)
         warn_of_string_columns(columns, self.discrete_features)
         self.fit_columns(columns, codes, weights, names=getattr(self, "feature_names_in_", None))
@@ -386,7 +389,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 discretizer.fit(_side_by_side(columns, continuous), y, sample_weight)
         self.restore(categories, [None] * len(columns), discretizer, _value_ranges(columns, continuous))
         total = columns.n_samples if sample_weight is None else float(sample_weight.sum())
-        warn_of_lost_columns(self._lost_columns(columns), discretizer, columns.n_samples, total)
+        warn_of_constant_columns(self._constant_columns(columns), discretizer, columns.n_samples, total)
         codes = self.encode_columns(columns)
         self.typical_values_ = self._typical_values(columns, codes, sample_weight)
         return codes
@@ -571,7 +574,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             values[:, i] = known[np.where(missing[i], -1, codes[i].astype(np.intp))]
         return values
 
-    def _lost_columns(self, columns: Table) -> list[str]:
+    def _constant_columns(self, columns: Table) -> list[str]:
         """Return the names of columns with a single interval although their values differ."""
         lost = []
         for i in np.flatnonzero(~self.is_discrete_ & (self.n_states_ == 1)):

@@ -16,19 +16,18 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.notation import Notation
+from tanlearn.data.notation import Notation, parse_strings
 from tanlearn.data.text_files import (
     DAMAGED,
     MISSING,
     CheckedRows,
     Layout,
+    contains_strings,
     find_separator,
-    holds_texts,
     open_text,
     undecodable,
     unmarked,
 )
-from tanlearn.data.written_values import read_written
 
 __all__ = ["FORMATS", "TableFile", "dates_as_days", "format_of", "open_table", "require_pandas", "require_pyarrow"]
 
@@ -145,7 +144,7 @@ class TableFile:
         written = thousands, self.notation.decimal, symbols, dates
         return chunk.assign(
             **{
-                name: read_written(chunk[name], *written, units=units.setdefault(name, set()))
+                name: parse_strings(chunk[name], *written, units=units.setdefault(name, set()))
                 for name in chunk.columns
                 if name not in unchanged
             }
@@ -436,5 +435,5 @@ def _exact(frame: Any, table: Any) -> Any:
 
 def _stripped(frame: Any) -> Any:
     """Strip spaces around the strings of a frame."""
-    strings = {name: frame[name].str.strip() for name in frame.columns if holds_texts(frame[name])}
+    strings = {name: frame[name].str.strip() for name in frame.columns if contains_strings(frame[name])}
     return frame.assign(**strings) if strings else frame

@@ -23,8 +23,8 @@ __all__ = [
     "MISSING",
     "CheckedRows",
     "Layout",
+    "contains_strings",
     "find_separator",
-    "holds_texts",
     "open_text",
     "undecodable",
     "unmarked",
@@ -231,10 +231,10 @@ def _has_outer_space(text: str, separator: str) -> bool:
 
 def unmarked(series: Any) -> Any:
     """Remove the prefix of digits with leading zeros from a string column."""
-    return series.str.removeprefix(_MARK) if holds_texts(series) else series
+    return series.str.removeprefix(_MARK) if contains_strings(series) else series
 
 
-def holds_texts(series: Any) -> bool:
+def contains_strings(series: Any) -> bool:
     """Return whether a column contains strings and otherwise only missing values; False for an all-missing column."""
     from pandas.api.types import infer_dtype
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from tanlearn.data.categories import distinct
 from tanlearn.data.columns import from_array, from_objects, plain, shorten
-from tanlearn.data.other_frames import lazy_error
+from tanlearn.data.frames import lazy_error
 from tanlearn.data.table import Column, Table
 
 __all__ = [

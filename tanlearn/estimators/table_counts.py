@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from tanlearn._typing import AnyArray
 from tanlearn.data.batches import open_batches
 from tanlearn.data.categories import warn_of_new_categories
-from tanlearn.data.column_names import check_names
 from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.frames import check_names
 from tanlearn.data.stored_values import fields
 from tanlearn.data.summaries import TableSummary
 from tanlearn.data.table import Table
