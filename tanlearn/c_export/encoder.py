@@ -16,7 +16,8 @@ import numpy as np
 
 from tanlearn._typing import AnyArray
 from tanlearn.c_export.text import CText, signed_type
-from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
+from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS
+from tanlearn.data.table_encoder import TableEncoder
 
 __all__ = ["NUMBER_TYPES", "ColumnKind", "add_encoder", "column_kinds", "is_union", "to_c"]
 
@@ -122,7 +123,7 @@ def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> l
     ``names`` are the columns in messages, and ``number_type`` is a key of ``NUMBER_TYPES``. Raises ValueError if a
     column had no value in training, or if C cannot represent a cut point or category.
     """
-    known = type(encoder) is TableEncoder and type(encoder.discretizer_) in (*CUT_DISCRETIZERS, type(None))
+    known = type(encoder) is TableEncoder and type(encoder.discretizer_) in (*CUT_POINT_DISCRETIZERS, type(None))
     cuts = iter(encoder.discretizer_.cut_points_ if known and encoder.discretizer_ is not None else [])
     kinds = []
     for categories, name in zip(encoder.categories_, names, strict=True):

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.categories import warn_of_new_categories
-from tanlearn.data.class_weights import own_weights, weigh_classes
 from tanlearn.data.column_kinds import find_all_categories, have_order
 from tanlearn.data.column_warnings import warn_of_string_columns
 from tanlearn.data.columns import read_columns
@@ -24,7 +23,7 @@ from tanlearn.data.splits import hold_out
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows, zero_weight_rows
-from tanlearn.data.weight_scale import WeightSums, warn_of_weights
+from tanlearn.data.weights import WeightSums, own_weights, warn_of_weights, weigh_classes
 
 __all__ = [
     "check_rows",

@@ -25,19 +25,15 @@ from tanlearn.data.column_warnings import (
     warn_of_string_columns,
 )
 from tanlearn.data.columns import read_columns
-from tanlearn.data.discretize import MDLPDiscretizer
+from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS, MDLPDiscretizer
 from tanlearn.data.frames import check_names, native_frame
 from tanlearn.data.number_encoder import NumberEncoder
-from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.row_checks import RowCheck, check_columns
 from tanlearn.data.table import ArrayTable, Panel, Table
 from tanlearn.data.validation import present_rows, zero_weight_rows
 from tanlearn.kernels.encode import mean_of_states
 
-__all__ = ["CUT_DISCRETIZERS", "TableEncoder"]
-
-#: Discretizers that are fully described by their cut points; subclasses may encode differently.
-CUT_DISCRETIZERS = MDLPDiscretizer, QuantileDiscretizer
+__all__ = ["TableEncoder"]
 
 
 class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -383,7 +379,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             unfitted = MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer
             discretizer = clone(unfitted)
             warn_of_rounded_columns(columns[i] for i in continuous)
-            if type(discretizer) in CUT_DISCRETIZERS:
+            if type(discretizer) in CUT_POINT_DISCRETIZERS:
                 discretizer.fit_columns(columns, continuous, y, sample_weight)
             else:
                 discretizer.fit(_side_by_side(columns, continuous), y, sample_weight)
@@ -486,7 +482,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if complete:
             return codes
         continuous = [i for i, index in enumerate(self._indexes) if index is None and not done[i]]
-        if continuous and type(self.discretizer_) in CUT_DISCRETIZERS:
+        if continuous and type(self.discretizer_) in CUT_POINT_DISCRETIZERS:
             for i in continuous:  # not numeric: raises unless all values are missing
                 columns[i].numbers(were_numbers=True)
                 codes[i] = missing_code(codes.dtype)
@@ -540,7 +536,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         dtype = codes_dtype(int(self.n_states_.max()))
         self._indexes = [None if known is None else CategoryIndex(known, dtype) for known in categories]
         cuts: list[FloatArray | None] = [None] * len(categories)
-        if type(discretizer) in CUT_DISCRETIZERS:
+        if type(discretizer) in CUT_POINT_DISCRETIZERS:
             for i, own in zip(np.flatnonzero(~self.is_discrete_), discretizer.cut_points_, strict=True):
                 cuts[i] = own
         self._numbers = NumberEncoder(self._indexes, cuts, dtype)

@@ -8,10 +8,9 @@ import numpy as np
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.categories import LARGEST_N_STATES
-from tanlearn.data.cuts import CutDiscretizer
-from tanlearn.data.quantiles import QuantileDiscretizer
+from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS, CutPointDiscretizer, QuantileDiscretizer
 from tanlearn.data.stored_values import fields
-from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
+from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.files.archive import ExplainedError
 from tanlearn.files.values import Reader, Writer
 
@@ -71,7 +70,7 @@ def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
     a string nor a number.
     """
     discretizer = encoder.discretizer_
-    for part, known in ((encoder, [TableEncoder]), (discretizer, CUT_DISCRETIZERS)):
+    for part, known in ((encoder, [TableEncoder]), (discretizer, CUT_POINT_DISCRETIZERS)):
         if part is not None and type(part) not in known:
             raise ExplainedError(
                 f"encoder_ uses {type(part).__name__}, but files store only {known[0].__name__}. Fit with that class, "
@@ -88,7 +87,7 @@ def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
 
 def restore_encoder(
     encoder: TableEncoder,
-    discretizer: CutDiscretizer | None,
+    discretizer: CutPointDiscretizer | None,
     columns: list[dict[str, Any]],
     value_ranges: list[tuple[float, float] | None] | None = None,
 ) -> TableEncoder:

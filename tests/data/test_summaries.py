@@ -118,7 +118,7 @@ def test_rows_one_by_one_are_the_table():
 
 @pytest.mark.parametrize("weight", [None, WEIGHT / 4], ids=["rows", "quarters"])
 def test_threads_change_nothing(weight, monkeypatch):
-    monkeypatch.setattr("tanlearn.data.summaries._FEW_CELLS", 0)
+    monkeypatch.setattr("tanlearn.data.summaries._FEW_VALUES", 0)
     one, two = (TableSummary(n_points=16) for _ in range(2))
     for rows in np.array_split(np.arange(N), 3):
         columns, own = read_columns(FRAME.iloc[rows]), None if weight is None else weight[rows]
@@ -241,7 +241,7 @@ def test_encoders_need_rows_classes_and_cuts():
     summary = of([[1.5, "a"], [2.5, "b"]], [0, 1])
     with pytest.raises(TypeError, match="X column 1 holds str, but only numbers can be discretized"):
         summary.fit_encoder(TableEncoder(discrete_features=False))
-    with pytest.raises(TypeError, match="Bins is not a CutDiscretizer"):
+    with pytest.raises(TypeError, match="Bins is not a CutPointDiscretizer"):
         summary.fit_encoder(TableEncoder(discretizer=Bins()))
     with pytest.raises(ValueError, match="discrete_features must be"):
         summary.fit_encoder(TableEncoder(discrete_features=[2]))
