@@ -181,10 +181,10 @@ def _of_categories(categories: AnyArray, name: str, c_type: str) -> ColumnKind:
     return replace(kind, values=known)
 
 
-def to_c(value: Any, c_type: str, place: str) -> Any:
+def to_c(value: Any, c_type: str, position: str) -> Any:
     r"""Return a value as the nearest value of a C type: an int, a rounded float, or bytes without null characters.
 
-    Raises ValueError if the type cannot represent the value. ``place`` is the column in messages.
+    Raises ValueError if the type cannot represent the value. ``position`` is the column in messages.
     """
     if isinstance(value, (str, bytes)) and c_type == "const char *":
         encoded = value if isinstance(value, bytes) else value.encode("utf-8", "replace")
@@ -201,7 +201,8 @@ def to_c(value: Any, c_type: str, place: str) -> Any:
             if math.isfinite(rounded):
                 return rounded
     raise ValueError(
-        f"{place} contains {value!r}, which {c_type} cannot represent. Pass another number_type, or change the value."
+        f"{position} contains {value!r}, which {c_type} cannot represent. Pass another number_type, or change the "
+        f"value."
     )
 
 

@@ -276,7 +276,7 @@ class Batches:
             weights = _weights_of(*item.read([self._weight]))
         ignored = zero_weight_rows(weights)
         table, (y,) = item.read(features, ignored), item.read([self._target], ignored)
-        y = replace(y, place=f"the class (column {self._target!r})")
+        y = replace(y, label=f"the class (column {self._target!r})")
         return Batch(table, read_target(y, ignored=ignored), weights), features
 
 
@@ -296,7 +296,7 @@ def _weights_of(column: Column) -> AnyArray:
     """Return the row weights stored in a column."""
     kind = kind_of(column)
     if kind not in (None, "numbers"):
-        raise TypeError(f"{column.place} holds {kind}, but weights must be numbers. Cast the column to numbers.")
+        raise TypeError(f"{column.label} holds {kind}, but weights must be numbers. Cast the column to numbers.")
     return row_weights(column.numbers(), len(column.values))
 
 

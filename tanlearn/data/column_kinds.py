@@ -91,8 +91,8 @@ def _few_at_first(table: Table, number: int) -> bool:
     values = table.values_of(number)
     if values is None:
         return True
-    first, gaps = values[:FIRST_ROWS], table.gaps(number)
-    first = first[first == first if gaps is None else ~gaps[:FIRST_ROWS]]
+    first, missing = values[:FIRST_ROWS], table.missing_mask(number)
+    first = first[first == first if missing is None else ~missing[:FIRST_ROWS]]
     return len(np.unique(first)) <= MAX_NUMERIC_CATEGORIES and (first.dtype.kind != "f" or (first % 1 == 0).all())
 
 

@@ -71,7 +71,7 @@ def suspect_formats(columns: Iterable[Column]) -> list[tuple[str, StringFormat]]
         if len(values) and isinstance(values[0], str):
             detected = detect_format(values.tolist(), counts)
             if is_suspect(detected):
-                found.append((column.place, detected))
+                found.append((column.label, detected))
     return found
 
 
@@ -113,7 +113,7 @@ def warn_of_string_summaries(columns: Iterable[ColumnSummary], option: Any) -> N
         if column.kind == "strings" and column.names is not None:
             detected = detect_format(column.names.tolist(), np.bincount(column.counts.values, column.counts.weights))
             if is_suspect(detected):
-                found.append((column.place, detected))
+                found.append((column.label, detected))
     _warn(found)
 
 
@@ -121,7 +121,7 @@ def _warn(found: list[tuple[str, StringFormat]]) -> None:
     """Warn about columns; the first ten are named, each with a remedy."""
     if not found:
         return
-    notes = " ".join(_python_note(place, detected) for place, detected in found[:_N_NAMED])
+    notes = " ".join(_python_note(label, detected) for label, detected in found[:_N_NAMED])
     more = f" There are {len(found) - _N_NAMED:,} more." if len(found) > _N_NAMED else ""
     warn(
         f"{len(found):,} column(s) of strings are used as categories, but look like something else. {notes}{more} If a "
@@ -159,11 +159,11 @@ def describe_format(detected: StringFormat) -> str:
     return f"{words}, such as {shown}, but {n_others:,} of {detected.n_values:,} values are not ({others})"
 
 
-def _python_note(place: str, detected: StringFormat) -> str:
+def _python_note(label: str, detected: StringFormat) -> str:
     """Describe a column in one sentence, with the remedy in Python."""
-    name = place.removeprefix("X column ")
+    name = label.removeprefix("X column ")
     column = f"df[{name}]" if not name.isdecimal() else f"pd.Series(X[:, {name}])"
-    return f"{place} looks like {describe_format(detected)}: {remedy(column, detected)}."
+    return f"{label} looks like {describe_format(detected)}: {remedy(column, detected)}."
 
 
 def remedy(column: str, detected: StringFormat) -> str:
@@ -245,7 +245,7 @@ def warn_of_rounded_columns(columns: Iterable[Column]) -> None:
         if column.values.dtype.kind in "iu" and column.values.dtype.itemsize == 8:
             values = column.values if column.missing is None else column.values[~column.missing]
             if not -_LARGEST_EXACT <= values.min(initial=0) <= values.max(initial=0) <= _LARGEST_EXACT:
-                rounded.append(column.place)
+                rounded.append(column.label)
     if rounded:
         warn(
             f"integers beyond 2^53 are discretized as floating numbers, so adjacent ones may become equal: "

@@ -107,7 +107,7 @@ def _refuse_supervised_cut_points(estimator: Any, columns: Table, label: Any) ->
         return
     names = getattr(estimator, "feature_names_in_", None)
     categories = find_all_categories(encoder.discrete_features, columns, names, estimator.n_jobs)
-    found = [columns[i].place for i, known in enumerate(categories) if known is None]
+    found = [columns[i].label for i, known in enumerate(categories) if known is None]
     if found:
         shown = ", ".join(found[:3]) + (f" and {len(found) - 3:,} more" if len(found) > 3 else "")
         raise ValueError(
@@ -148,7 +148,7 @@ def _encoded(
 ) -> EncodedData:
     """Return encoded rows with their weights before and after multiplication by class weights."""
     encoder = estimator.encoder_
-    rows = table, encoder.n_states_, y, len(estimator.classes_), weights, columns.places, numbers
+    rows = table, encoder.n_states_, y, len(estimator.classes_), weights, columns.labels, numbers
     return EncodedData(
         *rows,
         names=getattr(estimator, "feature_names_in_", None),

@@ -37,11 +37,11 @@ class RawNumbers:
     def take_features(self, features: Any) -> RawNumbers | None:
         """Return the values of some features of the encoded data; None if none of them is discretized."""
         chosen = np.asarray(features, np.intp)
-        places = np.flatnonzero(np.isin(chosen, self.features))
-        if not len(places):
+        positions = np.flatnonzero(np.isin(chosen, self.features))
+        if not len(positions):
             return None
-        own = np.searchsorted(self.features, chosen[places])
-        return replace(self, columns=tuple(self.columns[k] for k in own), features=places)
+        own = np.searchsorted(self.features, chosen[positions])
+        return replace(self, columns=tuple(self.columns[k] for k in own), features=positions)
 
     @property
     def values(self) -> list[AnyArray]:
@@ -105,6 +105,6 @@ def _table(values: Sequence[AnyArray]) -> Table:
     columns = []
     for i, column in enumerate(values):
         missing = np.isnan(column) if column.dtype.kind == "f" else None
-        has_gaps = missing is not None and missing.any()
-        columns.append(Column(column, missing if has_gaps else None, None, f"column {i}"))
+        has_missing = missing is not None and missing.any()
+        columns.append(Column(column, missing if has_missing else None, None, f"column {i}"))
     return Table(columns)

@@ -25,8 +25,8 @@ class SourceSchema:
 
     def check(self, part: str, table: Table) -> None:
         """Raise ValueError for other columns, and TypeError for other kinds of values, than in earlier batches."""
-        self._check_labels(part, table.places)
-        for j, label in enumerate(table.places):
+        self._check_labels(part, table.labels)
+        for j, label in enumerate(table.labels):
             self.check_kind(part, label, _kind_in(table, j))
 
     def check_kind(self, part: str, label: str, kind: str | None) -> None:
@@ -98,6 +98,6 @@ def kind_of(column: Column) -> str | None:
 def _kind_in(table: Table, j: int) -> str | None:
     """Return the kind of values in a column; columns that begin with a number are not scanned for missing values."""
     values = table.values_of(j)
-    if values is None or not len(values) or table.gaps(j) is not None or values[0] != values[0]:
+    if values is None or not len(values) or table.missing_mask(j) is not None or values[0] != values[0]:
         return kind_of(table[j])
     return "numbers"

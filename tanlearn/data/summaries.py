@@ -77,13 +77,13 @@ class TableSummary:
         return self._n_samples
 
     @property
-    def places(self) -> tuple[str, ...]:
+    def labels(self) -> tuple[str, ...]:
         """Names of the columns in messages; empty before the first batch."""
-        return tuple(column.place for column in self._columns or ())
+        return tuple(column.label for column in self._columns or ())
 
     def __repr__(self) -> str:
         return (
-            f"TableSummary(n_samples={self.n_samples}, n_columns={len(self.places)}, n_classes={len(self.classes_)}, "
+            f"TableSummary(n_samples={self.n_samples}, n_columns={len(self.labels)}, n_classes={len(self.classes_)}, "
             f"weight={self.class_counts.sum()}, dtype={self.class_counts.dtype})"
         )
 
@@ -121,11 +121,11 @@ class TableSummary:
         if added is None:
             return self
         if own is not None:
-            _check_places(self.places, other.places)
+            _check_labels(self.labels, other.labels)
         _check_total(self.class_counts, other.class_counts)
         classes = self._classes.merge(other._classes, Limits(1, exact=True), 1)
         n_classes = max(len(classes.counts.values), 1)
-        mine, theirs = (_places_of(part, classes) for part in (self._classes, other._classes))
+        mine, theirs = (_positions_of(part, classes) for part in (self._classes, other._classes))
 
         def merge(i: int) -> ColumnSummary:
             more = _renumber(added[i], theirs, n_classes)
@@ -144,7 +144,7 @@ class TableSummary:
     def rank_error(self, i: int) -> float:
         """Return the bound on the rank error of numbers in column ``i``, as a fraction of its weight; 0 if exact."""
         if self._columns is None or not 0 <= i < len(self._columns):
-            raise IndexError(f"there is no column {i}: columns are numbered from 0 to {len(self.places) - 1}.")
+            raise IndexError(f"there is no column {i}: columns are numbered from 0 to {len(self.labels) - 1}.")
         return self._columns[i].rank_error
 
     def fit_encoder(self, encoder: TableEncoder, names: AnyArray | None = None) -> TableEncoder:
@@ -246,7 +246,7 @@ def _count_classes(classes: AnyArray, codes: IntArray, weights: AnyArray) -> Col
     return summarize(Column(classes, None, None, "y"), np.zeros(len(classes), np.intp), sums, 1)
 
 
-def _places_of(part: ColumnSummary, whole: ColumnSummary) -> IntArray:
+def _positions_of(part: ColumnSummary, whole: ColumnSummary) -> IntArray:
     """Return the position of each class of a part among all classes."""
     if whole.names is None or part.names is None:
         values = part.counts.values.astype(whole.counts.values.dtype)
@@ -262,12 +262,12 @@ def _renumber(column: ColumnSummary, classes: IntArray, n_classes: int) -> Colum
     return column.renumber(classes, n_classes)
 
 
-def _check_places(own: tuple[str, ...], other: tuple[str, ...]) -> None:
+def _check_labels(own: tuple[str, ...], other: tuple[str, ...]) -> None:
     """Raise ValueError if two parts have different columns."""
     if own == other:
         return
     differ = next((i for i, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), min(len(own), len(other)))
-    found = [repr(places[differ]) if differ < len(places) else "nothing" for places in (own, other)]
+    found = [repr(labels[differ]) if differ < len(labels) else "nothing" for labels in (own, other)]
     raise ValueError(
         f"all parts must have the same columns in the same order: {len(own)} columns before, {len(other)} now, and "
         f"column {differ} was {found[0]} and is {found[1]}. Name, order or drop the columns as in the first part."
@@ -312,7 +312,7 @@ def _fit_encoder(
         )
     found = in_threads(lambda column: _discretize(column, discretizer, n_classes), continuous, fitted.n_jobs)
     discretizer.restore([cuts for cuts, _, _ in found])
-    constant = [column.place for column, (_, _, is_constant) in zip(continuous, found, strict=True) if is_constant]
+    constant = [column.label for column, (_, _, is_constant) in zip(continuous, found, strict=True) if is_constant]
     means = iter(found)
     typical = [next(means)[1] if known is None else None for known in categories]
     ranges = [column.value_range if known is None else None for column, known in zip(columns, categories, strict=True)]
@@ -328,7 +328,7 @@ def _find_categories(columns: list[ColumnSummary], option: Any, names: AnyArray 
     for column, own in zip(columns, options, strict=True):
         if own is True and column.blocks:
             raise ValueError(
-                f"{column.place} has so many distinct values that only quantiles are kept, and no categories. It "
+                f"{column.label} has so many distinct values that only quantiles are kept, and no categories. It "
                 f"looks like an identifier or a continuous column: drop it, discretize it, or summarize it with "
                 f"exact=True."
             )

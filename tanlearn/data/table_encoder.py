@@ -29,7 +29,7 @@ from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS, MDLPDiscretizer
 from tanlearn.data.frames import check_names, native_frame
 from tanlearn.data.number_encoder import NumberEncoder
 from tanlearn.data.row_checks import RowCheck, check_columns
-from tanlearn.data.table import ArrayTable, Panel, Table
+from tanlearn.data.table import ArrayTable, StridedColumns, Table
 from tanlearn.data.validation import present_rows, zero_weight_rows
 from tanlearn.kernels.encode import mean_of_states
 
@@ -572,15 +572,15 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _constant_columns(self, columns: Table) -> list[str]:
         """Return the names of columns with a single interval although their values differ."""
-        lost = []
+        constant = []
         for i in np.flatnonzero(~self.is_discrete_ & (self.n_states_ == 1)):
             column = columns[i]
             values = column.values if column.missing is None else column.values[~column.missing]
             # A value with such a fraction of the rows is the median. Finding it takes a tenth of the time of sorting.
             middle = np.partition(values, len(values) // 2)[len(values) // 2] if len(values) else 0
             if np.count_nonzero(values == middle) < LARGEST_SHARE * len(values):
-                lost.append(column.place)
-        return lost
+                constant.append(column.label)
+        return constant
 
     def _typical_values(self, columns: Table, codes: Codes, sample_weight: AnyArray | None) -> list[FloatArray | None]:
         """Return the weighted mean of the training values in each interval of the continuous features."""
@@ -590,15 +590,15 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             None if known else np.full(k, np.nan) for known, k in zip(self.is_discrete_, n_states, strict=True)
         ]
 
-        def average(where: tuple[Panel, int]) -> None:
-            panel, k = where
-            i = panel.columns[k]
+        def average(where: tuple[StridedColumns, int]) -> None:
+            view, k = where
+            i = view.columns[k]
             total, mean = np.zeros(n_states[i]), np.zeros(n_states[i])
-            mean_of_states(*panel[:3], k, codes[i], weights, unseen, total, mean)
+            mean_of_states(*view[:3], k, codes[i], weights, unseen, total, mean)
             typical[i] = np.where(total > 0, mean, np.nan)
 
-        panels = [(panel, k) for panel in columns.panels() for k in range(len(panel.columns))]
-        in_threads(average, [(panel, k) for panel, k in panels if not self.is_discrete_[panel.columns[k]]], self.n_jobs)
+        views = [(view, k) for view in columns.strided_columns() for k in range(len(view.columns))]
+        in_threads(average, [(view, k) for view, k in views if not self.is_discrete_[view.columns[k]]], self.n_jobs)
         return typical
 
 

@@ -90,7 +90,7 @@ def parse_bif(content: bytes) -> Network:
         elif keyword == "variable":
             variable = _variable(cursor)
             if variable.name in variables:
-                raise ValueError(f"{variable.place}: variable {variable.name!r} is declared twice: rename one.")
+                raise ValueError(f"{variable.position}: variable {variable.name!r} is declared twice: rename one.")
             variables[variable.name] = variable
         elif keyword == "probability":
             blocks.append(_block(cursor))
@@ -105,8 +105,8 @@ def parse_bif(content: bytes) -> Network:
         try:
             definitions[child] = Definition(parents, _table(block, child, parents, variables, cursor, logarithms))
         except ValueError as error:
-            place = "" if str(error).startswith("line ") else f"line {block.line}: "
-            raise ValueError(f"{place}probability of {child!r}: {error}") from error
+            position = "" if str(error).startswith("line ") else f"line {block.line}: "
+            raise ValueError(f"{position}probability of {child!r}: {error}") from error
         if any(entry[0] == "default" for entry in block.entries):
             table = definitions[child].log_table
             n_implied += table.size - (len(block.entries) - 1) * table.shape[-1]

@@ -53,7 +53,7 @@ class Variable(NamedTuple):
     name: str
     states: tuple[str, ...]  # distinct names of the states
     note: str | None  # value of tanlearn's own property, if tanlearn wrote the file
-    place: str  # position of the declaration, such as "line 3", for messages
+    position: str  # position of the declaration, such as "line 3", for messages
 
 
 class Definition(NamedTuple):

@@ -14,7 +14,14 @@ from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.files.archive import ExplainedError
 from tanlearn.files.values import Reader, Writer
 
-__all__ = ["describe_table", "encoder_columns", "encoder_difference", "place_of", "restore_encoder", "restore_table"]
+__all__ = [
+    "column_label",
+    "describe_table",
+    "encoder_columns",
+    "encoder_difference",
+    "restore_encoder",
+    "restore_table",
+]
 
 _CALLED = {"categories": "categories", "cut_points": "cut points"}
 _QUANTILES = "QuantileDiscretizer"
@@ -113,7 +120,7 @@ def restore_encoder(
     return encoder.restore(categories, typical_values, discretizer, value_ranges)
 
 
-def place_of(encoder: TableEncoder, i: int) -> str:
+def column_label(encoder: TableEncoder, i: int) -> str:
     """Return the name of a column in messages, such as "X column 'town'"."""
     names = getattr(encoder, "feature_names_in_", None)
     return f"X column {i}" if names is None else f"X column {names[i]!r}"
@@ -132,7 +139,7 @@ def encoder_difference(one: TableEncoder, two: TableEncoder) -> str | None:
     if one.categories_ is two.categories_:  # both from the same fit
         return None
     for i, pair in enumerate(zip(encoder_columns(one), encoder_columns(two), strict=True)):
-        here, there = place_of(one, i), place_of(two, i)
+        here, there = column_label(one, i), column_label(two, i)
         if here != there:
             return f"column {i} is {here} here and {there} there"
         found = _differing(*pair)

@@ -69,14 +69,14 @@ def parse_xmlbif(content: bytes) -> Network:
     logarithms = Logarithms()
     for element in networks[0].children:
         if element.tag == "VARIABLE":
-            name, place = element.one("NAME"), f"line {element.line}"
+            name, position = element.one("NAME"), f"line {element.line}"
             if name in variables:
-                raise ValueError(f"{place}: variable {name!r} is declared twice: rename one.")
+                raise ValueError(f"{position}: variable {name!r} is declared twice: rename one.")
             try:
                 states = unique(element.texts("OUTCOME"), "states")
-                variables[unique([name], "variables")[0]] = Variable(name, states, _note(element), place)
+                variables[unique([name], "variables")[0]] = Variable(name, states, _note(element), position)
             except ValueError as error:
-                raise ValueError(f"{place}: variable {name!r}: {error}") from error
+                raise ValueError(f"{position}: variable {name!r}: {error}") from error
     for element in networks[0].children:
         if element.tag == "DEFINITION":
             name, parents = element.one("FOR"), tuple(element.texts("GIVEN"))

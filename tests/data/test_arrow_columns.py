@@ -65,7 +65,7 @@ def test_an_encoder_makes_of_an_array_what_it_makes_of_a_frame(name):
     table = TABLE.select([name])
     found = read_record_batch(table.to_batches()[0])
     assert facts(found) == facts(read_columns(table.to_pandas()))
-    assert found.places == (f"X column {name!r}",)
+    assert found.labels == (f"X column {name!r}",)
 
 
 def test_views_of_strings_are_read_as_strings():

@@ -140,7 +140,7 @@ def test_batches_have_no_more_rows_and_just_the_columns_that_are_asked_for(name,
     batches = open_batches(SOURCES[name](tmp_path), "late", columns=["town", "age"], batch_rows=ROWS)
     found = list(batches)
     assert max(batch.n_samples for batch in found) == ROWS
-    assert {batch.columns.places for batch in found} == {("X column 'town'", "X column 'age'")}
+    assert {batch.columns.labels for batch in found} == {("X column 'town'", "X column 'age'")}
     assert {batch.sample_weight for batch in found} == {None}
     assert batches.names == ("town", "age")
 
@@ -377,8 +377,8 @@ def test_batches_have_a_positive_number_of_rows(batch_rows):
 def test_batches_say_where_they_begin_and_count_all_rows():
     batches = open_batches(FRAME.assign(weight=[0] * 20 + [2] * (N - 20)), "late", weight="weight", batch_rows=20)
     assert batches.n_samples is None
-    places = [batch.position for batch in batches]
-    assert places == [f"batch {k}, whose row 0 is row {20 * k} of the source" for k in range(3)]
+    positions = [batch.position for batch in batches]
+    assert positions == [f"batch {k}, whose row 0 is row {20 * k} of the source" for k in range(3)]
     assert batches.n_samples == N
     long = open_batches([(A[:1].repeat(1500, axis=0), [0] * 1500)] * 2)
     assert [batch.position for batch in long][1] == "batch 1, whose row 0 is row 1,500 of the source"

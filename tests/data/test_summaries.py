@@ -183,7 +183,7 @@ def test_many_classes_give_no_warning():
 def test_empty_parts_leave_no_trace():
     none = read_columns(FRAME).take(np.zeros(N, np.bool_))
     summary = TableSummary().merge(TableSummary()).update(none, []).update(none, [], [])
-    assert (summary.n_samples, summary.places[0], summary.classes_.tolist()) == (0, "X column 'town'", [])
+    assert (summary.n_samples, summary.labels[0], summary.classes_.tolist()) == (0, "X column 'town'", [])
     summary.update(read_columns(FRAME), np.full(N, "absent"), np.zeros(N))  # rows of no weight are none
     summary.update(read_columns(FRAME), Y, WEIGHT).update(none, [])
     assert summary.to_bytes() == of(FRAME, Y, WEIGHT).to_bytes()
@@ -279,11 +279,11 @@ def test_bytes_give_the_summary_back(name):
     assert again.to_bytes() == summary.to_bytes()
     assert repr(again) == repr(summary)
     assert again.classes_.dtype == summary.classes_.dtype
-    assert again.places == summary.places
+    assert again.labels == summary.labels
     if len(summary.classes_) > 1:
         assert_same(again.fit_encoder(TableEncoder()), summary.fit_encoder(TableEncoder()))
-        assert [again.rank_error(i) for i in range(len(again.places))] == [
-            summary.rank_error(i) for i in range(len(again.places))
+        assert [again.rank_error(i) for i in range(len(again.labels))] == [
+            summary.rank_error(i) for i in range(len(again.labels))
         ]
     if summary.n_samples:
         twice = again.merge(summary)
