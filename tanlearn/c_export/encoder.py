@@ -37,7 +37,7 @@ class ColumnKind:
     values: list[Any]  # cut points or categories, as numbers of that type or as bytes
 
 
-_CUTS = {
+_CUT_POINT_BLOCKS = {
     False: """
             const @type@ number = @value@;
             const @kept@ *known = &@array@;
@@ -130,14 +130,14 @@ def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> l
         if not known:
             kinds.append(ColumnKind("codes", "code", "", []))
         elif categories is None:
-            kinds.append(_of_cuts(next(cuts), name, NUMBER_TYPES[number_type]))
+            kinds.append(_cut_point_kind(next(cuts), name, NUMBER_TYPES[number_type]))
         else:
             kinds.append(_of_categories(categories, name, NUMBER_TYPES[number_type]))
     widest = any(kind.c_type == "int64_t" for kind in kinds)
     return [replace(kind, c_type="int64_t") if widest and kind.name == "integers" else kind for kind in kinds]
 
 
-def _of_cuts(cuts: AnyArray, name: str, c_type: str) -> ColumnKind:
+def _cut_point_kind(cut_points: AnyArray, name: str, c_type: str) -> ColumnKind:
     """Return the encoding of a continuous column."""
     below: Callable[[float], Any]
     if c_type in _INTEGERS:
@@ -145,10 +145,10 @@ def _of_cuts(cuts: AnyArray, name: str, c_type: str) -> ColumnKind:
     else:
         below = _single_below if c_type == "float" else float
         largest = float(np.finfo(np.float32 if c_type == "float" else np.float64).max)
-    wrong = cuts[np.abs(cuts) > largest]
+    wrong = cut_points[np.abs(cut_points) > largest]
     if wrong.size:
         raise ValueError(f"{name} has the cut point {wrong[0]}, which is beyond {c_type}. Pass a wider number_type.")
-    return ColumnKind("cuts", "number", c_type, [below(cut) for cut in cuts.tolist()])
+    return ColumnKind("cuts", "number", c_type, [below(cut) for cut in cut_points.tolist()])
 
 
 def _single_below(number: float) -> float:
@@ -234,7 +234,7 @@ def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
     number = text.column("kind", [[*used].index(kind.name) for kind in kinds])
     blocks = ""
     for k, (name, kind) in enumerate(used.items()):
-        template = _CUTS[kind.c_type in _LIMITS] if name == "cuts" else _BLOCKS[name]
+        template = _CUT_POINT_BLOCKS[kind.c_type in _LIMITS] if name == "cuts" else _BLOCKS[name]
         values = {"value": f"row[i].{kind.member}" if is_union(kinds) else "row[i]"}
         if name != "codes":
             values |= {"array": f"{text.name}_{name}[{first}]", "known": text.read_at(name, "known")}

@@ -87,7 +87,7 @@ def predict(
             )
         for message in [] if checked is None else checked.messages():
             note(message)
-        write_table(parts, output, ending, has_index=table.has_index, texts=copied)
+        write_table(parts, output, ending, has_index=table.has_index, copied=copied)
         if output != "-":
             note(f"{n_done:,} rows: {output}.")
 

@@ -89,9 +89,11 @@ def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -
     return left
 
 
-def named_columns(texts: Sequence[str], table: TableFile) -> list[str]:
+def named_columns(options: Sequence[str], table: TableFile) -> list[str]:
     """Return the columns named in options, after checking that they exist."""
-    names = [name for text in texts for name in ([text] if text in table.columns else map(str.strip, text.split(",")))]
+    names = [
+        name for text in options for name in ([text] if text in table.columns else map(str.strip, text.split(",")))
+    ]
     for name in names:
         if name not in table.columns:
             raise ValueError(

@@ -31,7 +31,7 @@ def find_all_categories(
     for i in np.flatnonzero(chosen).tolist():
         if i in known:
             found[i] = known[i] if not is_auto or len(known[i]) <= MAX_NUMERIC_CATEGORIES else None
-        elif not is_auto or _looks_categorical(table[i]):
+        elif not is_auto or _is_categorical(table[i]):
             found[i] = find_categories(table[i])
     return found
 
@@ -96,7 +96,7 @@ def _few_at_first(table: Table, number: int) -> bool:
     return len(np.unique(first)) <= MAX_NUMERIC_CATEGORIES and (first.dtype.kind != "f" or (first % 1 == 0).all())
 
 
-def _looks_categorical(column: Column) -> bool:
+def _is_categorical(column: Column) -> bool:
     """Return whether "auto" takes a column as categorical; for numbers, the values decide and not the dtype."""
     if column.categories is not None or column.values.dtype.kind not in "iuf":
         return True

@@ -88,13 +88,13 @@ def parse_strings(
     if dates and all(has_date_order(value, dates.replace("-", " ")) for value in values):
         import pandas as pd
 
-        texts = pd.Series([value.strip() for value in values], dtype=object)
-        is_numeric = texts.map(is_numeric_date).astype(bool)
-        moments = pd.Series(pd.NaT, index=texts.index, dtype="datetime64[ns, UTC]")
+        strings = pd.Series([value.strip() for value in values], dtype=object)
+        is_numeric = strings.map(is_numeric_date).astype(bool)
+        moments = pd.Series(pd.NaT, index=strings.index, dtype="datetime64[ns, UTC]")
         # With dayfirst=True, pandas swaps day and month of 2024/05/01: it is only set for dates without a leading year.
         for chosen, day_first in ((is_numeric, dates == "day-first"), (~is_numeric, False)):
             moments[chosen] = pd.to_datetime(
-                texts[chosen], dayfirst=day_first, format="mixed", errors="coerce", utc=True
+                strings[chosen], dayfirst=day_first, format="mixed", errors="coerce", utc=True
             )
         if not moments.isna().any():  # NaT for invalid dates such as 30 February
             iso = moments.dt.tz_localize(None).map(lambda moment: moment.isoformat())

@@ -50,7 +50,7 @@ def describe_table(
             "discretizer": None if discretizer is None else writer.parameters(discretizer, "encoder_.discretizer_"),
             **({"discretizer_class": _QUANTILES} if type(discretizer) is QuantileDiscretizer else {}),
             "columns": columns,
-            **_ranges_told(writer, encoder),
+            **_describe_ranges(writer, encoder),
         },
     }
 
@@ -113,7 +113,7 @@ def restore_encoder(
         else:
             categories.append(None)
             cuts, typical = fields(column, "cut_points", "typical_values")
-            cut_points.append(_check_cuts(i, cuts))
+            cut_points.append(_check_cut_points(i, cuts))
             typical_values.append(_check_typical(i, typical, len(cut_points[-1]) + 1))
     if discretizer is not None:
         discretizer.restore(cut_points)
@@ -161,11 +161,11 @@ def _differing(one: dict[str, AnyArray], two: dict[str, AnyArray]) -> str | None
             return f"has {len(here)} cut point(s) here and {len(there)} there"
         low, high = next(cuts for cuts in zip(*pair, strict=True) if cuts[0] != cuts[1])
         return f"has the cut point {low!r} here and {high!r} there"
-    for values, others, place, elsewhere in ((*pair, "here", "there"), (*pair[::-1], "there", "here")):
+    for values, others, side, other_side in ((*pair, "here", "there"), (*pair[::-1], "there", "here")):
         known = set(others)
         alone = [value for value in values if value not in known]
         if alone:
-            return f"has the category {alone[0]!r} {place}, which is unknown {elsewhere}"
+            return f"has the category {alone[0]!r} {side}, which is unknown {other_side}"
     return "has its categories in another order there"
 
 
@@ -185,13 +185,14 @@ def _check_categories(column: int, categories: Any) -> AnyArray:
     return categories
 
 
-def _check_cuts(column: int, cuts: Any) -> AnyArray:
+def _check_cut_points(column: int, cut_points: Any) -> AnyArray:
     """Return the cut points of a column; raise ValueError unless they are finite and increasing."""
-    if not isinstance(cuts, np.ndarray) or cuts.dtype != np.float64 or cuts.ndim != 1 or len(cuts) >= LARGEST_N_STATES:
+    is_vector = isinstance(cut_points, np.ndarray) and cut_points.dtype == np.float64 and cut_points.ndim == 1
+    if not is_vector or len(cut_points) >= LARGEST_N_STATES:
         raise ValueError(f"the cut points of column {column} must be float64, and at most {LARGEST_N_STATES - 1}.")
-    if not np.isfinite(cuts).all() or not (cuts[:-1] < cuts[1:]).all():
+    if not np.isfinite(cut_points).all() or not (cut_points[:-1] < cut_points[1:]).all():
         raise ValueError(f"the cut points of column {column} must be finite and increasing.")
-    return cuts
+    return cut_points
 
 
 def _check_typical(column: int, values: Any, n_states: int) -> AnyArray:
@@ -212,7 +213,7 @@ def _check_classes(classes: Any) -> AnyArray:
     return classes
 
 
-def _ranges_told(writer: Writer, encoder: TableEncoder) -> dict[str, Any]:
+def _describe_ranges(writer: Writer, encoder: TableEncoder) -> dict[str, Any]:
     """Return the training ranges of continuous columns as JSON, or an empty dictionary if all are unknown."""
     ranges = getattr(encoder, "value_ranges_", [])  # pickles of earlier versions lack this attribute
     if all(own is None for own in ranges):
