@@ -82,7 +82,7 @@ TESTS = {
     "partial_fit": ["partial_fit", "forest_partial_fit", "saved_counts"],
     "random_tree": ["random_tree", "cuda_learning"],
     "reading": ["reading", "forest_reading", "generation", "k_tree", "notebook"],
-    "row_checks": ["row_checks", "novelty", "odd_rows", "estimator_input"],
+    "row_checks": ["row_checks", "odd_rows", "estimator_input"],
     "row_counts": ["ande"],
     "row_predictor": ["row_predictor", "impossible_rows"],
     "row_sources": ["fit_batches", "table_counts"],

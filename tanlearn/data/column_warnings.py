@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tanlearn._warnings import warn
-from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.string_formats import MAX_NUMERIC_CATEGORIES, NUMBER_KINDS, StringFormat, detect_format
 from tanlearn.data.table import Column, Table
 
@@ -219,6 +218,8 @@ def warn_of_constant_columns(constant: list[str], discretizer: Any, n_samples: i
     """
     if not constant:
         return
+    from tanlearn.data.discretize import MDLPDiscretizer  # with it, the command line would import Numba
+
     shown = _named(constant)
     is_by_class = isinstance(discretizer, MDLPDiscretizer)
     light = ""

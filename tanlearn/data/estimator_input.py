@@ -17,8 +17,9 @@ from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.frames import check_names, native_frame
+from tanlearn.data.novelty import Novelty, find_novelty
 from tanlearn.data.raw_numbers import raw_numbers
-from tanlearn.data.row_checks import Novelty, RowCheck, find_novelty
+from tanlearn.data.row_checks import RowCheck
 from tanlearn.data.splits import hold_out
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder

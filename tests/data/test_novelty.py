@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from tanlearn import TableEncoder
 from tanlearn.data.columns import read_columns
-from tanlearn.data.row_checks import find_novelty
+from tanlearn.data.novelty import find_novelty
 
 TRAIN = {"town": ["Graz", "Linz", "Graz", "Wien"], "size": [0.5, 1.25, 8.5, 9.75], "same": [2.5] * 4}
 NEW = {

@@ -1,4 +1,4 @@
-"""Docstrings and messages use the field's terms: words that readers stumbled over stay out of both."""
+"""Docstrings, messages and names use the field's terms: words that readers stumbled over stay out of them."""
 
 import ast
 import importlib
@@ -23,6 +23,28 @@ BANNED = {
     r"behaviour\w*|colour\w*|neighbour\w*|favour\w*": "American spelling",
 }
 PATTERN = re.compile("|".join(rf"\b({pattern})\b" for pattern in BANNED), re.IGNORECASE)
+#: Words that no name of a module, class, function or parameter has, and the words to use in their place.
+BANNED_IN_NAMES = {
+    r"gaps?|holes?|lost": "missing",
+    r"cuts?(?!_points?(?![a-z]))": "cut_point",
+    r"learnt|told|tells?|says?|said|knows?|asked": "fitted, requested, report",
+    r"rooms?|doors?|borders?|twins?|walks?|dear|cold|grains?|prices?": "package, reference, cost, unfitted",
+    r"places?": "position, label",
+    r"pieces?|panels?": "batch",
+    r"members?": "network",
+    r"looks?": "format, evaluation",
+    r"truths?|texts": "boolean; strings",
+}
+NAME_PATTERN = re.compile("|".join(rf"(?<![a-z])({pattern})(?![a-z])" for pattern in BANNED_IN_NAMES))
+#: Names that still have such words; names of kernels change together, because a change compiles all kernels anew.
+EXCEPTIONS = frozenset(
+    """
+    Cuts Gaps Grain Learnt Member _Gaps _cut _cuts _learnt _place _read_n_cuts _told accept_cut asked asked_feature
+    asked_values best_cut class_place cold count_cuts_below cut cut_features cuts draw_cuts entropy_cuts feature_cuts gaps
+    grain grow_member has_gaps is_cut learnt learnt_html look look_up looks lost make_gaps mdlp_cuts member members n_asked
+    n_cuts n_members place places price price_gradient purest_cut quantile_cuts room say tell twins value_place
+    """.split()  # noqa: SIM905 - a list of one name per line is not easier to read
+)
 
 
 def prose(text: str) -> str:
@@ -44,6 +66,23 @@ def messages(module: str) -> dict[str, str]:
     return found
 
 
+def names(module: str) -> set[str]:
+    """Return the name of a module without its package, and the names of its classes, functions and parameters."""
+    found = {module.rpartition(".")[2]}
+    for node in ast.walk(ast.parse(inspect.getsource(importlib.import_module(module)))):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+    return found
+
+
+def banned_names(found: set[str]) -> list[str]:
+    """Return the names with a banned word, in any case and between underscores."""
+    snake = {name: re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() for name in found}
+    return sorted(name for name, words in snake.items() if NAME_PATTERN.search(words))
+
+
 def banned(texts: dict[str, str]) -> list[str]:
     """Return name and word of each banned word of some texts."""
     return [f"{name}: {match[0]}" for name, text in texts.items() for match in PATTERN.finditer(prose(text))]
@@ -52,6 +91,17 @@ def banned(texts: dict[str, str]) -> list[str]:
 @pytest.mark.parametrize("name", module_names())
 def test_docstrings_and_messages_use_the_terms_of_the_field(name):
     assert "\n".join(banned(docstrings(name)) + banned(messages(name))) == ""
+
+
+@pytest.mark.parametrize("name", module_names())
+def test_names_use_the_terms_of_the_field(name):
+    assert [found for found in banned_names(names(name)) if found not in EXCEPTIONS] == []
+
+
+def test_banned_words_are_found_in_names():
+    wrong = {"StringLook", "_told_once", "has_gaps", "cut", "CutDiscretizer", "lostColumns", "twin2"}
+    right = {"cut_points_", "CutPointDiscretizer", "replace", "_lookup", "context", "execute"}
+    assert banned_names(wrong | right) == sorted(wrong)
 
 
 def test_banned_words_are_found_in_prose_and_not_in_code():
