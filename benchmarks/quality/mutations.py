@@ -70,6 +70,7 @@ TESTS = {
     "inference": ["inference", "queries", "quantization", "cuda_prediction"],
     "information": ["information", "chow_liu", "k_dependence"],
     "integer_margin": ["branch_and_bound"],
+    "interval_statistics": ["table_encoder", "discretize", "unseen_columns", "row_checks"],
     "k_dependence": ["k_dependence", "cuda_learning"],
     "learning": ["forest"],
     "maximum_likelihood": ["learners", "back_off_ridge"],
