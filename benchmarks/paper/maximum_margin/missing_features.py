@@ -268,9 +268,9 @@ def parameters_compared(lines):
     return paragraph(
         f"""NB CG-MM is above NB ML up to {above[-1] if above else "none, not even with no"} missing of
         {lines[0]["n_features"]} features (in the paper: about 80 of 196 on mnist, 150 of 191 on its image). It is
-        above NB CG-CL for {len(sturdier)} of {len(margin)} numbers of missing features. Imputation from the nearest rows is better
-        than marginalization for {len(filled)} of {len(margin) - 1} numbers. Standard deviations over draws are at most
-        {spread:.1f} points."""
+        above NB CG-CL for {len(sturdier)} of {len(margin)} numbers of missing features. Imputation from the nearest
+        rows is better than marginalization for {len(filled)} of {len(margin) - 1} numbers. Standard deviations over
+        draws are at most {spread:.1f} points."""
     )
 
 
