@@ -84,7 +84,7 @@ def test_networks_of_this_library_become_points():
     assert {name: (round(point.test, 6), point.bits) for name, point in found.items()} == {
         (report.NB, report.FLOAT): (25, 3822 * 32),
         (f"{report.NB}, trained", "2 bits"): (35, 3822 * 2),
-        (f"{report.SUBSET}, small", "4 bits, price 0.01"): (16, 20_000),
+        (f"{report.SUBSET}, small", "4 bits, penalty 0.01"): (16, 20_000),
         (f"{report.ORDER_FREE}, trained", "1 bit"): (30, 7000),
         (f"{report.TAN}, searched", "2 bits, 1 s"): (14, 2 * 7644),
         (f"{report.TAN}, searched", "2 bits, 60 s"): (20, 2 * 7644),

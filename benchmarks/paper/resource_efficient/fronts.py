@@ -146,8 +146,8 @@ def of_bayes(name, lines, searched, counted):
     best = best_float(lines, SUBSET)
     for line in lines:
         if line["learner"] == SUBSET and line["bits"] and line["run"] == best.get(line["fold"]):
-            price = f"{label(line['bits'])}, price {line['size_weight']:.2g}"
-            yield training(f"{SUBSET}, small", price, (line["run"],), line, n_bits(line["bits"]))
+            what = f"{label(line['bits'])}, penalty {line['size_weight']:.2g}"
+            yield training(f"{SUBSET}, small", what, (line["run"],), line, n_bits(line["bits"]))
         elif line["learner"] == ORDER_FREE:
             yield training(f"{ORDER_FREE}, trained", label(line["bits"]), (line["run"],), line, n_bits(line["bits"]))
     for line in searched:

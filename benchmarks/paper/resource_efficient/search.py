@@ -162,8 +162,8 @@ def section(name, searched, lines):
                 rows.append([f"{learner}, {way}", *(f"{mean_error(one):.2f}" if one else "" for one in cells)])
             cells = [columns.get((learner, n_bits)) for n_bits in N_BITS]
             rows.append([f"{learner}, {SEARCHED}", *(f"{100 * pooled_error(one):.2f}" if one else "" for one in cells)])
-            rows.append(["its gap [%]", *(f"{_mean(one, 'gap', 100):.0f}" if one else "" for one in cells)])
-            rows.append(["its nodes", *(f"{_mean(one, 'n_nodes'):.0f}" if one else "" for one in cells)])
+            rows.append(["distance to the bound [%]", *(f"{_mean(one, 'gap', 100):.0f}" if one else "" for one in cells)])
+            rows.append(["nodes", *(f"{_mean(one, 'n_nodes'):.0f}" if one else "" for one in cells)])
         if rows:
             table = markdown_table(["bits", *map(str, N_BITS)], rows)
             how = f"Searches of {limit:g} s, with one of {len(FACTORS)} margins, while other programs were running:"
@@ -178,9 +178,9 @@ def section(name, searched, lines):
 
 Branch and bound maximizes the margin, starting from rounded frequencies. It is compared with the same structure trained
 for few bits and rounded. {f"Errors with float32 CPTs: {floats}. " if floats else ""}*nodes* are the boxes of CPTs that
-were examined. *gap* is the part of the mean hinge loss on training rows that the bound leaves open. Both are means over
-folds. With few nodes, the result comes from rounding and descent from a relaxation, not from branching. With a gap of
-0, every training row has its margin, which need not hold for test rows.""",
+were examined. *distance to the bound* is the part of the mean hinge loss on training rows that the lower bound leaves
+open. Both are means over folds. With few nodes, the result comes from rounding and descent from a relaxation, not from
+branching. With a distance of 0, every training row has its margin, which need not hold for test rows.""",
             *texts,
         ]
     )
