@@ -162,7 +162,8 @@ def section(name, searched, lines):
                 rows.append([f"{learner}, {way}", *(f"{mean_error(one):.2f}" if one else "" for one in cells)])
             cells = [columns.get((learner, n_bits)) for n_bits in N_BITS]
             rows.append([f"{learner}, {SEARCHED}", *(f"{100 * pooled_error(one):.2f}" if one else "" for one in cells)])
-            rows.append(["distance to the bound [%]", *(f"{_mean(one, 'gap', 100):.0f}" if one else "" for one in cells)])
+            distances = (f"{_mean(one, 'gap', 100):.0f}" if one else "" for one in cells)
+            rows.append(["distance to the bound [%]", *distances])
             rows.append(["nodes", *(f"{_mean(one, 'n_nodes'):.0f}" if one else "" for one in cells)])
         if rows:
             table = markdown_table(["bits", *map(str, N_BITS)], rows)
