@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from tanlearn._typing import AnyArray
 from tanlearn.c_export.header import export_c
 from tanlearn.data.estimator_input import encode_rows
-from tanlearn.data.validation import number_classes
+from tanlearn.data.validation import encode_labels
 from tanlearn.network.calibration import Calibration, decision_tables
 from tanlearn.network.inference import log_joint
 from tanlearn.network.quantization import IntegerTables, round_tables
@@ -104,7 +104,7 @@ class EmbeddedMixin:
                     f"or a pair of bits."
                 )
             codes = encode_rows(self, X)
-            labels = number_classes(y, codes.shape[1], self.classes_)
+            labels = encode_labels(y, codes.shape[1], self.classes_)
 
             def n_errors(tables: IntegerTables) -> int:
                 scores = log_joint(tables, self.structure_, codes, n_jobs=self.n_jobs, device=self.device)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.validation import number_class
+from tanlearn.data.validation import class_code
 from tanlearn.files.description import feature_names
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.queries import log_odds
@@ -90,7 +90,7 @@ def compared(
     """
     if against is None:
         return contributions
-    other = number_class(against, classes, "against")
+    other = class_code(against, classes, "against")
     if calibration is not None:  # its shift is added to the class prior
         contributions = contributions.copy()
         contributions[:, -1] = calibration.shifted(contributions[:, -1])

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from tanlearn._typing import AnyArray
 from tanlearn.data.columns import read_columns
 from tanlearn.data.estimator_input import encode_rows, generator
-from tanlearn.data.validation import number_classes
+from tanlearn.data.validation import encode_labels
 from tanlearn.estimators.reading import ReadingMixin
 from tanlearn.network.queries import most_probable_completion, sample
 
@@ -61,7 +61,7 @@ class GenerativeMixin(ReadingMixin):
         """
         check_is_fitted(self)
         rng = generator(self.random_state if random_state is None else random_state)
-        given = None if y is None else number_classes(y, len(y), self.classes_)
+        given = None if y is None else encode_labels(y, len(y), self.classes_)
         codes, drawn = sample(self.tables_, self.structure_, n_samples if y is None else len(y), rng, y=given)
         return self.encoder_.decode(codes), self.classes_[drawn]
 
@@ -102,7 +102,7 @@ class GenerativeMixin(ReadingMixin):
         [['sun', 29.0], ['rain', 12.0]]
         """
         codes = encode_rows(self, X)
-        given = None if y is None else number_classes(y, codes.shape[1], self.classes_)
+        given = None if y is None else encode_labels(y, codes.shape[1], self.classes_)
         completed, found = most_probable_completion(self.tables_, self.structure_, codes, given, n_jobs=self.n_jobs)
         columns = read_columns(X)
         absent = np.zeros(codes.T.shape, bool)

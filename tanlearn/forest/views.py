@@ -16,7 +16,7 @@ import numpy as np
 from tanlearn._tasks import in_order
 from tanlearn._typing import IntArray
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.splits import deal_folds
+from tanlearn.data.splits import draw_folds
 from tanlearn.data.weights import log_frequencies
 from tanlearn.forest.left_out import LeftOut
 from tanlearn.forest.member import Member
@@ -82,7 +82,7 @@ def grow_views(
     ``grow(data, seed)`` returns a network. ``n_folds`` is at least 2. With many rows, only the first folds are left
     out. With ``is_nested`` and few rows, networks are also grown without each pair of folds.
     """
-    fold = deal_folds(data.y, n_folds, rng)
+    fold = draw_folds(data.y, n_folds, rng)
     order = rng.permutation(data.n_samples)
     n_used = min(n_folds, int(np.ceil(MOST_ROWS * n_folds / data.n_samples)))
     is_nested = is_nested and 2 < n_folds <= MOST_NESTED and data.n_samples <= NESTED_ROWS
@@ -103,5 +103,5 @@ def grow_views(
     rows = order[fold[order] < n_used][:MOST_ROWS]
     if n_used < n_folds:  # with so many rows, any of them can validate the weights of others
         fold = np.zeros_like(fold)
-        fold[rows] = deal_folds(data.y[rows], n_folds, rng)
+        fold[rows] = draw_folds(data.y[rows], n_folds, rng)
     return Views(outer, [], fold, rows)

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 from support.forests import GRAIN, make
 
-from tanlearn.data.splits import deal_folds
+from tanlearn.data.splits import draw_folds
 from tanlearn.forest import left_out as module
 from tanlearn.forest.left_out import LeftOut
 from tanlearn.forest.member import grow_member
@@ -34,7 +34,7 @@ def grow(data, fold, n_jobs=None, most_parents=(3, 3)):
 def left():
     """Return twins of two members of which one has fewer levels."""
     data = make(90)
-    return grow(data, deal_folds(data.y, 3, np.random.default_rng(0)), most_parents=(3, 1))
+    return grow(data, draw_folds(data.y, 3, np.random.default_rng(0)), most_parents=(3, 1))
 
 
 def gains_of(left, rows):

@@ -38,7 +38,7 @@ def turn(data, rows):
 def fixed(monkeypatch, n, n_folds):
     """Deal folds that do not depend on the classes."""
     fold = np.random.default_rng(1).permutation(np.arange(n) % n_folds)
-    monkeypatch.setattr(module, "deal_folds", lambda y, n_folds, rng: fold)
+    monkeypatch.setattr(module, "draw_folds", lambda y, n_folds, rng: fold)
     return fold
 
 
@@ -125,7 +125,7 @@ def test_of_many_rows_some_folds_are_in_all_twins_and_others_judge(monkeypatch):
     monkeypatch.setattr(module, "NESTED_ROWS", 50)
     data = make(100)
     fold = fixed(monkeypatch, 100, 5)
-    monkeypatch.setattr(module, "deal_folds", lambda y, n, rng: fold[: len(y)])
+    monkeypatch.setattr(module, "draw_folds", lambda y, n, rng: fold[: len(y)])
     views = grow(data, 5)
     assert len(views.outer.members) == 2  # 30 rows need two folds of 20
     assert views.inner == []
