@@ -89,7 +89,7 @@ def test_digits_with_leading_zeros_are_texts_and_all_else_in_their_column(write)
     assert open_table(write("a,b\n000,1\n12,2\n"), missing=["000"]).read()["a"].tolist()[1] == 12.0
 
 
-def test_pieces_without_leading_zeros_are_what_they_look_like(write):
+def test_batches_without_leading_zeros_are_what_they_look_like(write):
     pieces = list(open_table(write("a,b,c\n01,x,07\n2,y,8\n3,z,\n4,u,\nTrue,v,9\n,w,10\n")).batches(2))
     assert [piece["a"].tolist()[0] for piece in pieces] == ["01", 3, True]
     assert [piece["c"].tolist()[0] for piece in pieces[::2]] == ["07", 9]
