@@ -30,7 +30,6 @@ from tanlearn.forest.contexts import ContextTables
 from tanlearn.forest.drawing import Cuts
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.member import Member
-from tanlearn.forest.state import from_state, to_state
 from tanlearn.kernels.context_tries import list_cells
 from tanlearn.kernels.counts import count_classes
 from tanlearn.network.counts_base import Counts, check_counts, check_differences
@@ -156,7 +155,7 @@ class ForestCounts(Counts):
 
     def state(self) -> dict[str, Any]:
         """Return ``forest`` and the counts for a file."""
-        return {"forest": to_state(self.forest), **self.arrays()}
+        return {"forest": self.forest.to_state(), **self.arrays()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> ForestCounts:
@@ -164,7 +163,7 @@ class ForestCounts(Counts):
         forest, class_counts, n_cells, keys, amounts = fields(
             state, "forest", "class_counts", "n_cells", "keys", "counts"
         )
-        counts = cls(from_state(forest, n_states, n_classes))
+        counts = cls(Forest.from_state(forest, n_states, n_classes))
         counts._class_counts = check_counts("class_counts", class_counts, (n_classes,))
         sizes = check_array("n_cells", n_cells, np.int64, (len(counts.members),))
         if not 0 <= sizes.min() <= sizes.max() < 2**40:

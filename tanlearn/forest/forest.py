@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from tanlearn._threads import in_blocks, number_of_threads
-from tanlearn._typing import AnyArray, Codes, FloatArray
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn.forest.member import Member
+from tanlearn.forest.state import read_state, to_state
 from tanlearn.kernels.mathematics import exp_all, log_all
+from tanlearn.network.model import Model
 
 __all__ = ["Forest", "softmax"]
 
@@ -19,7 +22,7 @@ _FEWEST, _MOST = 512, 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class Forest(Model):
     """Forest of networks, whose weighted scores are added or whose probabilities are averaged."""
 
     members: list[Member]
@@ -31,6 +34,16 @@ class Forest:
     is_average: bool  # whether probabilities of networks are averaged; otherwise their scores are added
     # (n_features,) increase of the out-of-fold log loss in nats if a feature is left out; None if it is unknown
     importances: FloatArray | None = None
+
+    def numbers_of_values(self) -> IntArray:
+        """Return the number of values of each feature before networks merge them, (n_features,)."""
+        n_states: IntArray = np.diff(self.members[0].cuts.start) - 1
+        return n_states
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of parameters: the terms that predictions add up."""
+        return sum(member.tables.gain.size + member.tables.unseen.size for member in self.members)
 
     @property
     def groups(self) -> list[list[tuple[Member, FloatArray]]]:
@@ -53,11 +66,12 @@ class Forest:
             mean += softmax(scores[0])
         return mean / len(self.groups)
 
-    def log_scores(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
+    def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
         """Compute unnormalized log probabilities of the classes, with doubt and shift.
 
-        The result does not depend on ``n_jobs``. Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows,
-        n_classes).
+        The result does not depend on ``n_jobs``. Only the device "cpu" is supported.
+
+        Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows, n_classes).
         """
         n_rows, n_classes = codes.shape[1], len(self.log_prior)
         out = np.empty((n_rows, n_classes))
@@ -72,6 +86,19 @@ class Forest:
         share = -(-n_rows // number_of_threads(n_jobs))
         in_blocks(score, n_rows, min(max(share, _FEWEST), _MOST), n_jobs)
         return out
+
+    def with_log_prior(self, log_prior: FloatArray) -> Forest:
+        """Return a copy with other class probabilities than the frequencies in training, (n_classes,)."""
+        return replace(self, shift=log_prior - self.log_frequency)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return all fields as arrays; those of single networks are concatenated, with their sizes."""
+        return to_state(self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> Forest:
+        """Restore a forest from the output of :meth:`to_state`; raise ValueError for invalid values."""
+        return cls(**read_state(state, n_states, n_classes))
 
 
 def softmax(scores: AnyArray) -> AnyArray:

@@ -44,7 +44,7 @@ def explain(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> Float
     """Split the log probabilities of each row into contributions of its features, for each class.
 
     Entry ``[r, i]`` is the contribution of the families of feature i, entry ``[r, -1]`` the log probability without
-    features: class frequencies, doubt and shift. They sum to :meth:`Forest.log_scores`. In a weighted forest without
+    features: class frequencies, doubt and shift. They sum to :meth:`Forest.log_joint`. In a weighted forest without
     doubt, differences between two classes are those of the weighted gains. The result does not depend on ``n_jobs``.
 
     Reference: Ang, Liu: A new energy decomposition method: perfect in decomposition and consistent in aggregation.

@@ -10,11 +10,10 @@ from tanlearn._typing import AnyArray, IntArray, codes_dtype
 from tanlearn.data.stored_values import check_array, fields
 from tanlearn.forest.contexts import ContextTables
 from tanlearn.forest.drawing import Cuts
-from tanlearn.forest.forest import Forest
 from tanlearn.forest.member import Member
 from tanlearn.kernels.context_tries import Contexts
 
-__all__ = ["from_state", "to_state"]
+__all__ = ["read_state", "to_state"]
 
 #: Arrays of the tries, concatenated over networks, with their data types.
 _LISTS = {
@@ -31,7 +30,7 @@ _LISTS = {
 }
 
 
-def to_state(forest: Forest) -> dict[str, Any]:
+def to_state(forest: Any) -> dict[str, Any]:
     """Serialize a forest to a dictionary of arrays; those of single networks are concatenated, with their sizes."""
     lists = [_lists(member.tables) for member in forest.members]
     n_levels = forest.weights.shape[2]
@@ -52,8 +51,8 @@ def to_state(forest: Forest) -> dict[str, Any]:
     }
 
 
-def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> Forest:
-    """Load a forest from the dictionary that :func:`to_state` returned.
+def read_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> dict[str, Any]:
+    """Return the fields of a forest from the dictionary that :func:`to_state` returned.
 
     ``n_states`` (n_features,) contains the numbers of values of the encoder. Missing fields and invalid indices raise
     ValueError.
@@ -102,7 +101,16 @@ def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> For
         tables = _tables(own_states[e], parents[e], dict(zip(_LISTS, [piece[e] for piece in pieces], strict=True)))
         _check_tables(tables, n_classes)
         members.append(Member(_cuts(merged[e], n_states, own_states[e]), tables))
-    return Forest(members, log_prior, log_frequency, shift, weights, doubt, is_average, importances)
+    return {
+        "members": members,
+        "log_prior": log_prior,
+        "log_frequency": log_frequency,
+        "shift": shift,
+        "weights": weights,
+        "doubt": doubt,
+        "is_average": is_average,
+        "importances": importances,
+    }
 
 
 def _lists(tables: ContextTables) -> dict[str, AnyArray]:

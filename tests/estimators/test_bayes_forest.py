@@ -453,7 +453,7 @@ def test_warm_start_regrows_where_values_or_classes_are_others():
         kept = model.fit_encoded(data).forest_
         assert kept.members[0] is not first
         fresh = small(n_estimators=2).fit_encoded(data).forest_
-        np.testing.assert_array_equal(kept.log_scores(data.codes), fresh.log_scores(data.codes))
+        np.testing.assert_array_equal(kept.log_joint(data.codes), fresh.log_joint(data.codes))
         first = kept.members[0]
 
 
@@ -464,5 +464,5 @@ def test_rows_of_no_weight_are_none():
         small(n_estimators=2).fit_encoded(EncodedData.from_codes(codes, own, sample_weight=weight, n_classes=2))
         for own in (y, np.where(weight == 0, 1 - y, y))
     ]
-    scores = [model.forest_.log_scores(EncodedData.from_codes(codes, y).codes) for model in models]
+    scores = [model.forest_.log_joint(EncodedData.from_codes(codes, y).codes) for model in models]
     np.testing.assert_array_equal(*scores)

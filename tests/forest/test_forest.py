@@ -20,9 +20,9 @@ def test_forest_is_the_same_on_any_number_of_threads_and_of_one_seed(weights):
     data = make(150, gaps=0.05)
     first, second = learn(data, weights=weights), learn(data, n_jobs=3, weights=weights)
     other = learn(data, seed=1, weights=weights)
-    scores = first.log_scores(data.codes)
-    np.testing.assert_array_equal(scores, second.log_scores(data.codes, n_jobs=2))
-    assert (scores != other.log_scores(data.codes)).any()
+    scores = first.log_joint(data.codes)
+    np.testing.assert_array_equal(scores, second.log_joint(data.codes, n_jobs=2))
+    assert (scores != other.log_joint(data.codes)).any()
     np.testing.assert_allclose(np.exp(scores).sum(axis=1), 1)
     assert (scores.argmax(axis=1) == data.y).mean() > 0.6
 
@@ -38,12 +38,12 @@ def test_average_is_the_mean_of_probabilities_and_weighted_scores_are_added():
     mean = np.exp(log_softmax(logs, axis=2)).mean(axis=0)
     np.testing.assert_allclose(forest.undoubted_proba(data.codes), mean)
     expected = np.log((1 - forest.doubt) * mean + forest.doubt / 3)
-    np.testing.assert_allclose(forest.log_scores(data.codes), expected)
+    np.testing.assert_allclose(forest.log_joint(data.codes), expected)
     shift = np.array([0.0, 1.0, -np.inf])
     added = replace(forest, is_average=False, shift=shift)
     total = np.exp(log_softmax(np.sum(logs, axis=0) - 2 * forest.log_prior, axis=1))
     expected = np.log((1 - forest.doubt) * total + forest.doubt / 3) + shift
-    np.testing.assert_allclose(added.log_scores(data.codes), expected)
+    np.testing.assert_allclose(added.log_joint(data.codes), expected)
 
 
 def test_softmax_of_large_scores_is_finite():
@@ -81,7 +81,7 @@ def test_the_forest_is_weighed_as_views_of_it_say(monkeypatch, weights, ridge):
     for member, weight in zip(forest.members, found.weights, strict=True):
         member.add_scores(data.codes, weight, np.zeros((5, 3), np.intp), scores)
     total = np.exp(log_softmax(scores[0], axis=1))
-    np.testing.assert_allclose(forest.log_scores(data.codes), np.log((1 - doubt) * total + doubt / 3))
+    np.testing.assert_allclose(forest.log_joint(data.codes), np.log((1 - doubt) * total + doubt / 3))
 
 
 def test_twins_are_grown_by_the_seeds_of_the_members(monkeypatch):
@@ -109,7 +109,7 @@ def test_gaps_of_any_row_are_a_value_in_all_twins(monkeypatch, weights):
     assert len(grown) == 2 * (1 + (6 if weights else 3))
     assert min(n for n, _ in grown) < 60
     assert {tuple(gaps) for _, gaps in grown} == {(False, True, False, False, True)}
-    assert np.isfinite(forest.log_scores(codes)).all()
+    assert np.isfinite(forest.log_joint(codes)).all()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -176,7 +176,7 @@ def test_the_model_of_the_least_out_of_fold_log_loss_is_selected(monkeypatch, be
         assert not forest.weights.any()
         assert (forest.doubt, forest.is_average) == (0.0, False)
         frequencies = np.tile(np.exp(forest.log_frequency), (90, 1))
-        np.testing.assert_allclose(np.exp(forest.log_scores(data.codes)), frequencies)
+        np.testing.assert_allclose(np.exp(forest.log_joint(data.codes)), frequencies)
     elif best == "average":
         p = outer.level_probabilities(rows)[:, np.arange(70), data.y[rows]]
         losses = np.average(-np.log(p), axis=1, weights=data.weights[rows])
@@ -234,7 +234,7 @@ def test_importances_are_of_the_model_that_is_returned(monkeypatch, weights):
             codes = data.codes[:, own].copy()
             codes[i] = 255
             loss, without = (
-                -(data.weights[own] * out_of_fold.log_scores(codes)[np.arange(len(own)), data.y[own]]).sum()
+                -(data.weights[own] * out_of_fold.log_joint(codes)[np.arange(len(own)), data.y[own]]).sum()
                 for codes in (data.codes[:, own], codes)
             )
             rise[i] += without - loss
@@ -255,14 +255,14 @@ def test_of_noise_next_to_nothing_is_learnt(weights, bound):
         train, new = noise(seed, 100), noise(100 + seed, 1000)
         settings = Settings(n_members=8, weights=weights)
         forest = learn_forest(train, np.ones(40, bool), settings, np.random.default_rng(50 + seed))
-        losses.append(-forest.log_scores(new.codes)[np.arange(1000), new.y].mean())
+        losses.append(-forest.log_joint(new.codes)[np.arange(1000), new.y].mean())
     assert max(losses) < bound
 
 
 def test_columns_of_many_values_take_no_table_of_their_square():
     data = EncodedData.from_codes([[0, 0], [59_999, 1], [5, 1], [6, 0]], [0, 1, 1, 0], n_states=[60_000, 2])
     forest = learn(data, n_folds=2)
-    assert np.isfinite(forest.log_scores(data.codes)).all()
+    assert np.isfinite(forest.log_joint(data.codes)).all()
 
 
 @pytest.mark.parametrize("n_folds", [2, 6])
@@ -270,7 +270,7 @@ def test_forest_of_one_feature_and_of_few_rows(n_folds):
     data = make(6, 1, 2)
     forest = learn(data, n_folds=n_folds)
     assert isinstance(forest, Forest)
-    assert np.isfinite(forest.log_scores(data.codes)).all()
+    assert np.isfinite(forest.log_joint(data.codes)).all()
 
 
 def test_settings_reach_the_members():
@@ -282,7 +282,7 @@ def test_settings_reach_the_members():
     sizes = [sum(len(m.tables.gain) for m in learn(data, min_samples=least).members) for least in (2, 20)]
     assert sizes[1] < sizes[0]
     smooth = learn(data, smoothing=1e6, weights=None)
-    assert np.ptp(smooth.log_scores(data.codes), axis=0).max() < 0.1
+    assert np.ptp(smooth.log_joint(data.codes), axis=0).max() < 0.1
 
 
 def test_a_forest_of_the_same_rows_keeps_its_networks_and_seeds():

@@ -13,7 +13,6 @@ from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.learning import Settings, learn_forest
 from tanlearn.forest.reading import dependences, explain, left_out_importances, losses_without
-from tanlearn.forest.state import from_state, to_state
 
 N_STATES = (2, 3, 2, 2)
 PARENTS = [
@@ -86,7 +85,7 @@ def test_parts_are_those_of_the_dictionaries_and_add_up(is_average, doubt):
     forest, of_dictionaries = make(is_average, doubt)
     forest = replace(forest, shift=np.array([0.3, -1.0, 0.0]))
     found = explain(forest, CODES)
-    np.testing.assert_allclose(found.sum(axis=1), forest.log_scores(CODES), rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(found.sum(axis=1), forest.log_joint(CODES), rtol=1e-11, atol=1e-11)
     for r, row in enumerate(rows_of(CODES)):
         parts, start = oracle.split(*of_dictionaries, row)
         expected = np.zeros((5, 3))
@@ -114,8 +113,8 @@ def test_parts_add_up_where_classes_are_all_but_impossible(is_average):
     forest = replace(forest, weights=400 * forest.weights)
     found = explain(forest, CODES)
     assert np.isfinite(found).all()
-    np.testing.assert_allclose(found.sum(axis=1), forest.log_scores(CODES), atol=1e-9)
-    assert forest.log_scores(CODES).min() < -20
+    np.testing.assert_allclose(found.sum(axis=1), forest.log_joint(CODES), atol=1e-9)
+    assert forest.log_joint(CODES).min() < -20
 
 
 @pytest.mark.parametrize("is_average", [False, True])
@@ -158,7 +157,7 @@ def test_left_out_is_as_missing_where_training_has_no_gaps(weights):
         codes = data.codes.copy()
         if i >= 0:
             codes[i] = 255
-        log_p = forest.log_scores(codes)[np.arange(150), data.y]
+        log_p = forest.log_joint(codes)[np.arange(150), data.y]
         np.testing.assert_allclose(found[i + 1], -log_p, rtol=1e-9, atol=1e-12)
 
 
@@ -166,7 +165,7 @@ def test_left_out_is_as_missing_where_training_has_no_gaps(weights):
 def test_gaps_that_training_knows_are_values_with_parts(weights):
     forest, data = learnt(weights, gaps=0.2)
     found = explain(forest, data.codes)
-    np.testing.assert_allclose(found.sum(axis=1), forest.log_scores(data.codes), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found.sum(axis=1), forest.log_joint(data.codes), rtol=1e-10, atol=1e-10)
     assert np.abs(found[:, 0][data.codes[0] == 255]).max() > 0
     nothing = losses_without(forest, np.full((4, 1), 255, np.uint8), np.array([0]))
     assert len(set(nothing[:, 0])) > 1  # that it is missing is left out, too
@@ -211,9 +210,9 @@ def test_importances_are_of_twins_that_have_not_seen_the_rows():
 def test_files_keep_importances():
     forest, data = learnt()
     of_left_out = np.array([0.5, 0.0, -0.1, 0.2])
-    state = to_state(replace(forest, importances=of_left_out))
-    np.testing.assert_array_equal(from_state(state, data.n_states, 3).importances, of_left_out)
-    assert from_state(to_state(replace(forest, importances=None)), data.n_states, 3).importances is None
+    state = replace(forest, importances=of_left_out).to_state()
+    np.testing.assert_array_equal(Forest.from_state(state, data.n_states, 3).importances, of_left_out)
+    assert Forest.from_state(replace(forest, importances=None).to_state(), data.n_states, 3).importances is None
     for wrong in (of_left_out[1:], of_left_out + np.inf):
         with pytest.raises(ValueError, match="importances"):
-            from_state({**state, "importances": wrong}, data.n_states, 3)
+            Forest.from_state({**state, "importances": wrong}, data.n_states, 3)
