@@ -20,9 +20,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.batches import open_batches
-from tanlearn.data.border import encode_chunk, forget, new_encoder
 from tanlearn.data.columns import shorten
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.estimator_input import delete_fitted_attributes, encode_chunk, new_encoder
 from tanlearn.data.validation import read_labels
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.row_sources import BatchSource, EncodedSource, RowEncoder, RowSource
@@ -238,7 +238,7 @@ class CountingClassifier(Classifier):
                 f"of other rows."
             )
         fitted = copy(self)
-        forget(fitted)
+        delete_fitted_attributes(fitted)
         if table is not None:
             fitted.encoder_, fitted.classes_ = table.encoder, table.classes
             fitted._set_names(table.encoder.n_features_in_, table.names)
@@ -291,7 +291,7 @@ class CountingClassifier(Classifier):
     def _learn_source(self, source: RowSource, exact: bool) -> Self:
         """Fit to a row source."""
         fitted = copy(self)
-        forget(fitted)
+        delete_fitted_attributes(fitted)
         summary = source.summarize(exact)
         fitted._set_names(len(summary.places), source.names)
         encoder = summary.fit_encoder(new_encoder(self), getattr(fitted, "feature_names_in_", None))
@@ -348,7 +348,7 @@ def _read_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
         )
     known = estimator.classes_ if classes is None else _read_all_classes(classes)
     if is_first:
-        forget(estimator)
+        delete_fitted_attributes(estimator)
     elif not np.array_equal(known, estimator.classes_):
         raise ValueError(
             f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}. Leave it out after "

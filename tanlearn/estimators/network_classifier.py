@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.c_export.header import export_c
-from tanlearn.data.border import encode_rows, generator
 from tanlearn.data.columns import read_columns
+from tanlearn.data.estimator_input import encode_rows, generator
 from tanlearn.data.validation import number_classes
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.explained import compared, explanation_frame

@@ -20,8 +20,8 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import InvalidParameterError
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.border import generator
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.estimator_input import generator
 from tanlearn.estimators.counting import FROM_COUNTS
 from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.network.calibration import Calibration
