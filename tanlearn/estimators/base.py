@@ -125,6 +125,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         self._begin()
         return self._learn_all(data, validation)
 
+    def _default_discretizer(self) -> Any:
+        """Return the discretizer of an encoder without one, or None for the encoder's own default."""
+        return None
+
     def _begin(self) -> None:
         """Validate parameters and device, and delete the fitted attributes of an earlier fit."""
         self._validate_params()

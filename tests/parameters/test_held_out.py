@@ -145,6 +145,8 @@ def test_a_run_without_gain_ends_and_stays_where_it_is():
 class Scripted:
     """A learner with given tables after each iteration on each part; it ends with the last of them."""
 
+    needs = "gradients"
+
     def __init__(self, cells):
         self.cells = cells
 
