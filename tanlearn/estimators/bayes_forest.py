@@ -18,9 +18,9 @@ from tanlearn.estimators.counting import CountingClassifier
 from tanlearn.estimators.forest_reading import ForestReadingMixin
 from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.forest.counts import ForestCounts
-from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
-from tanlearn.forest.learning import Grown, Settings, grow_forest, weigh_forest
+from tanlearn.forest.learning import ForestSettings, GrownNetworks, fit_forest_weights, grow_forest
+from tanlearn.forest.network import DrawSettings
 from tanlearn.network.counts_base import Counts
 from tanlearn.network.model import Model
 from tanlearn.network.structures import Structure
@@ -182,7 +182,7 @@ class BayesForestClassifier(ForestReadingMixin, CountingClassifier):
     }
     _count_types: ClassVar[tuple[type[Counts], ...]] = (ForestCounts,)
     _model_type: ClassVar[type[Model]] = Forest
-    _grown: Grown | None = None
+    _grown: GrownNetworks | None = None
 
     def __init__(
         self,
@@ -275,28 +275,28 @@ class BayesForestClassifier(ForestReadingMixin, CountingClassifier):
                 f"identifier or a quantity: drop or merge rare classes, or discretize the quantity."
             )
         is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
-        grain = Grain(n_cuts=self._read_n_cuts())
+        draws = DrawSettings(n_cuts=self._read_n_cuts())
         if not isinstance(self.max_parents, str):
-            grain = replace(grain, max_parents=int(self.max_parents))
+            draws = replace(draws, max_parents=int(self.max_parents))
         if not isinstance(self.max_features, str):
-            grain = replace(grain, max_features=float(self.max_features), min_candidates=0)
-        n_levels = 1 + min(grain.max_parents, grain.max_candidates, data.n_features - 1)
+            draws = replace(draws, max_features=float(self.max_features), min_candidates=0)
+        n_levels = 1 + min(draws.max_parents, draws.max_candidates, data.n_features - 1)
         self._check_smoothing(np.bincount(data.y, data.weights).max(), n_levels, data.n_states.max())
         least = max(_LEAST_SAMPLES, data.n_samples // _MOST_CONTEXTS)
-        settings = Settings(
+        settings = ForestSettings(
             n_members=int(self.n_estimators),
-            grain=grain,
+            draws=draws,
             smoothing=float(self.smoothing),
             min_samples=least if isinstance(self.min_samples, str) else int(self.min_samples),
             weights=self.weights,
             ridge=None if isinstance(self.ridge, str) else float(self.ridge),
             n_folds=min(int(self.n_folds), data.n_samples),
         )
-        say = print if self.verbose else lambda message: None
+        report = print if self.verbose else lambda message: None
         before = self._grown if self.warm_start else None
         grown = grow_forest(data, is_ordered, settings, rng, n_jobs=self.n_jobs, before=before)
         self._grown = grown if self.warm_start else None
-        return weigh_forest(data, is_ordered, settings, grown, rng, n_jobs=self.n_jobs, say=say)
+        return fit_forest_weights(data, is_ordered, settings, grown, rng, n_jobs=self.n_jobs, report=report)
 
     def _read_n_cuts(self) -> tuple[int, int]:
         """Return the minimum and maximum number of cut points."""

@@ -27,9 +27,8 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.stored_values import check_array, fields
 from tanlearn.data.value_counts import sum_equal
 from tanlearn.forest.contexts import ContextTables
-from tanlearn.forest.drawing import Cuts
 from tanlearn.forest.forest import Forest
-from tanlearn.forest.member import Member
+from tanlearn.forest.network import Discretization, ForestNetwork
 from tanlearn.kernels.context_tries import list_cells
 from tanlearn.kernels.counts import count_classes
 from tanlearn.network.counts_base import Counts, check_counts, check_differences
@@ -186,7 +185,7 @@ class ForestCounts(Counts):
         data = data.take(data.weights > 0)
         weights = data.weights.astype(dtype)
 
-        def count(cells: tuple[Cuts, ContextCells]) -> ContextCells:
+        def count(cells: tuple[Discretization, ContextCells]) -> ContextCells:
             own, batch = cells
             return batch.count(own.encode(data.codes), data.y, weights)
 
@@ -224,7 +223,7 @@ class ForestCounts(Counts):
     def smooth(self, smoothing: float, *, n_jobs: int | None = None) -> Forest:
         """Return the forest of these counts; ``smoothing`` is m of all levels, positive."""
         tables = in_threads(lambda cells: cells.smooth(smoothing), self.members, n_jobs)
-        members = [Member(member.cuts, own) for member, own in zip(self.forest.members, tables, strict=True)]
+        members = [ForestNetwork(member.cuts, own) for member, own in zip(self.forest.members, tables, strict=True)]
         log_prior = log_frequencies(self.class_counts)
         return replace(self.forest, members=members, log_prior=log_prior, log_frequency=log_prior)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tanlearn._threads import in_blocks, number_of_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
-from tanlearn.forest.member import Member
+from tanlearn.forest.network import ForestNetwork
 from tanlearn.forest.state import read_state, to_state
 from tanlearn.kernels.mathematics import exp_all, log_all
 from tanlearn.network.model import Model
@@ -25,12 +25,12 @@ _FEWEST, _MOST = 512, 4096
 class Forest(Model):
     """Forest of networks, whose weighted scores are added or whose probabilities are averaged."""
 
-    members: list[Member]
+    members: list[ForestNetwork]
     log_prior: FloatArray  # (n_classes,) added to the scores of each group
     log_frequency: FloatArray  # (n_classes,) log class frequencies in training
     shift: FloatArray  # (n_classes,) added to log probabilities if class frequencies differ from training
     weights: FloatArray  # (n_members, n_features, n_levels) weight of the gains of each level of each family
-    doubt: float  # fraction of rows whose class is taken as uniformly random, in [0, 1)
+    label_noise: float  # fraction of rows whose class is taken as uniformly random, in [0, 1)
     is_average: bool  # whether probabilities of networks are averaged; otherwise their scores are added
     # (n_features,) increase of the out-of-fold log loss in nats if a feature is left out; None if it is unknown
     importances: FloatArray | None = None
@@ -46,13 +46,13 @@ class Forest(Model):
         return sum(member.tables.gain.size + member.tables.unseen.size for member in self.members)
 
     @property
-    def groups(self) -> list[list[tuple[Member, FloatArray]]]:
+    def groups(self) -> list[list[tuple[ForestNetwork, FloatArray]]]:
         """Networks with their weights, in groups: all together if scores are added, one by one if averaged."""
         pairs = list(zip(self.members, self.weights, strict=True))
         return [[pair] for pair in pairs] if self.is_average else [pairs]
 
-    def undoubted_proba(self, codes: Codes) -> FloatArray:
-        """Compute the class probabilities, averaged over groups, before doubt and shift.
+    def noiseless_proba(self, codes: Codes) -> FloatArray:
+        """Compute the class probabilities, averaged over groups, before label noise and shift.
 
         Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows, n_classes).
         """
@@ -67,7 +67,7 @@ class Forest(Model):
         return mean / len(self.groups)
 
     def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
-        """Compute unnormalized log probabilities of the classes, with doubt and shift.
+        """Compute unnormalized log probabilities of the classes, with label noise and shift.
 
         The result does not depend on ``n_jobs``. Only the device "cpu" is supported.
 
@@ -77,9 +77,9 @@ class Forest(Model):
         out = np.empty((n_rows, n_classes))
 
         def score(first: int, last: int) -> None:
-            p = self.undoubted_proba(np.ascontiguousarray(codes[:, first:last]))
-            p *= 1.0 - self.doubt
-            p += self.doubt / n_classes
+            p = self.noiseless_proba(np.ascontiguousarray(codes[:, first:last]))
+            p *= 1.0 - self.label_noise
+            p += self.label_noise / n_classes
             log_all(p.ravel(), p.ravel())
             out[first:last] = p + self.shift
 

@@ -9,8 +9,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, IntArray, codes_dtype
 from tanlearn.data.stored_values import check_array, fields
 from tanlearn.forest.contexts import ContextTables
-from tanlearn.forest.drawing import Cuts
-from tanlearn.forest.member import Member
+from tanlearn.forest.network import Discretization, ForestNetwork
 from tanlearn.kernels.context_tries import Contexts
 
 __all__ = ["read_state", "to_state"]
@@ -40,7 +39,7 @@ def to_state(forest: Any) -> dict[str, Any]:
         "log_frequency": forest.log_frequency,
         "shift": forest.shift,
         "weights": forest.weights,
-        "doubt": float(forest.doubt),
+        "doubt": float(forest.label_noise),
         "is_average": bool(forest.is_average),
         "importances": forest.importances,
         "merged": np.array([member.cuts.merged for member in forest.members], np.uint16),
@@ -100,14 +99,14 @@ def read_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> dic
     for e in range(n_members):
         tables = _tables(own_states[e], parents[e], dict(zip(_LISTS, [piece[e] for piece in pieces], strict=True)))
         _check_tables(tables, n_classes)
-        members.append(Member(_cuts(merged[e], n_states, own_states[e]), tables))
+        members.append(ForestNetwork(_cuts(merged[e], n_states, own_states[e]), tables))
     return {
         "members": members,
         "log_prior": log_prior,
         "log_frequency": log_frequency,
         "shift": shift,
         "weights": weights,
-        "doubt": doubt,
+        "label_noise": doubt,
         "is_average": is_average,
         "importances": importances,
     }
@@ -126,10 +125,10 @@ def _tables(n_states: IntArray, parents: IntArray, lists: dict[str, AnyArray]) -
     return ContextTables(n_states, parents, lists["root"], contexts, lists["gain"], lists["unseen"])
 
 
-def _cuts(merged: AnyArray, n_states: IntArray, own_states: IntArray) -> Cuts:
+def _cuts(merged: AnyArray, n_states: IntArray, own_states: IntArray) -> Discretization:
     """Create a discretization, with the smallest data type for its codes."""
     dtype = codes_dtype(int(own_states.max()))
-    return Cuts(merged.astype(dtype), np.append(0, np.cumsum(n_states + 1)), own_states)
+    return Discretization(merged.astype(dtype), np.append(0, np.cumsum(n_states + 1)), own_states)
 
 
 def _padded(parents: IntArray, width: int) -> IntArray:

@@ -74,7 +74,7 @@ def test_missing_and_unseen_values_are_predicted_from(table):
     model = small().fit(complete, y[X.index.isin(complete.index)])
     p = model.predict_proba(asked)  # no gaps in training: who knows nothing has the prior
     frequency = np.exp(model.forest_.log_prior)
-    expected = (1 - model.forest_.doubt) * frequency / frequency.sum() + model.forest_.doubt / 2
+    expected = (1 - model.forest_.label_noise) * frequency / frequency.sum() + model.forest_.label_noise / 2
     np.testing.assert_allclose(p[2], expected)
 
 
@@ -414,9 +414,9 @@ def test_parameters_reach_the_settings(monkeypatch, n_folds, expected):
     ((settings, others),) = asked
     assert (settings.n_members, settings.smoothing, settings.min_samples) == (7, 3.0, 9)
     assert (settings.weights, settings.ridge, settings.n_folds) == ("shared", 0.5, expected)
-    grain = settings.grain
-    assert (grain.n_cuts, grain.max_parents, grain.max_features, grain.min_candidates) == ((2, 5), 2, 0.25, 0)
-    assert (grain.supervised, grain.max_candidates) == (0.5, 32)
+    draws = settings.draws
+    assert (draws.n_cuts, draws.max_parents, draws.max_features, draws.min_candidates) == ((2, 5), 2, 0.25, 0)
+    assert (draws.supervised, draws.max_candidates) == (0.5, 32)
     assert others == {"n_jobs": 2, "before": None}
 
 

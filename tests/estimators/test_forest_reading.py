@@ -132,7 +132,7 @@ def test_outlines_are_short_and_of_json(model):
     assert told["combined"] == ("averaged" if model.weights is None else "added")
     assert told["n_contexts"] > 6 * 4
     assert told["n_parameters"] == model.n_parameters_
-    assert 0 < told["doubt"] == model.forest_.doubt
+    assert 0 < told["doubt"] == model.forest_.label_noise
     features = told["features"]
     weights = [feature["weight"] for feature in features]
     assert weights == sorted(weights, reverse=True)

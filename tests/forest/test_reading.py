@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from oracles import reading as oracle
+from support.forests import learn_forest
 
 from tanlearn import EncodedData
-from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
-from tanlearn.forest.learning import Settings, learn_forest
+from tanlearn.forest.learning import ForestSettings
+from tanlearn.forest.network import DrawSettings
 from tanlearn.forest.reading import dependences, explain, left_out_importances, losses_without
 
 N_STATES = (2, 3, 2, 2)
@@ -44,7 +45,7 @@ def rows_of(codes):
     return [[None if v == 255 else int(v) for v in row] for row in codes.T]
 
 
-def make(is_average, doubt=0.02, n_classes=3, seed=0):
+def make(is_average, label_noise=0.02, n_classes=3, seed=0):
     """Return a forest of dictionaries that has seen most contexts, and the dictionaries."""
     rng = np.random.default_rng(seed)
     members = []
@@ -60,8 +61,8 @@ def make(is_average, doubt=0.02, n_classes=3, seed=0):
     weights = rng.uniform(-0.2, 1.2, (3, 4, 4))
     log_prior = np.log(rng.dirichlet(np.ones(n_classes))) * (1.0 if is_average else 1.3)
     spoken = [Spoken(member) for member in members]
-    forest = Forest(spoken, log_prior, log_prior, np.zeros(n_classes), weights, doubt, is_average)
-    return forest, (members, weights.tolist(), log_prior.tolist(), doubt, is_average)
+    forest = Forest(spoken, log_prior, log_prior, np.zeros(n_classes), weights, label_noise, is_average)
+    return forest, (members, weights.tolist(), log_prior.tolist(), label_noise, is_average)
 
 
 CODES = np.array(list(product(*(range(n) for n in N_STATES))), np.uint8).T.copy()
@@ -75,7 +76,7 @@ def learnt(weights="auto", gaps=0.0, n=150):
     y = (codes[:, 0] // 2 + codes[:, 3] // 3) % 3
     codes = np.where(rng.random(codes.shape) < gaps, -1, codes)
     data = EncodedData.from_codes(codes, y, n_states=[6] * 4, n_classes=3)
-    settings = Settings(n_members=3, grain=Grain(n_cuts=(2, 4), max_parents=2), weights=weights, n_folds=3)
+    settings = ForestSettings(n_members=3, draws=DrawSettings(n_cuts=(2, 4), max_parents=2), weights=weights, n_folds=3)
     return learn_forest(data, np.ones(4, bool), settings, np.random.default_rng(0)), data
 
 
@@ -97,7 +98,7 @@ def test_parts_are_those_of_the_dictionaries_and_add_up(is_average, doubt):
 
 
 def test_without_doubt_odds_are_weighted_gains():
-    forest, (members, weights, *_) = make(False, doubt=0.0)
+    forest, (members, weights, *_) = make(False, label_noise=0.0)
     odds = explain(forest, CODES)[:, :4] @ [1, 0, -1]
     for r, row in enumerate(rows_of(CODES)):
         expected = np.zeros(4)
@@ -109,7 +110,7 @@ def test_without_doubt_odds_are_weighted_gains():
 
 @pytest.mark.parametrize("is_average", [False, True])
 def test_parts_add_up_where_classes_are_all_but_impossible(is_average):
-    forest, _ = make(is_average, doubt=2.0**-30)
+    forest, _ = make(is_average, label_noise=2.0**-30)
     forest = replace(forest, weights=400 * forest.weights)
     found = explain(forest, CODES)
     assert np.isfinite(found).all()

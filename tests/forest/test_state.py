@@ -25,9 +25,9 @@ def test_every_array_of_every_network_comes_back(weights):
         replace(member, tables=member.tables.first_levels(n_levels))
         for member, n_levels in zip(forest.members, (9, 2, 1), strict=True)
     ]
-    forest = replace(forest, members=fewer, doubt=0.25, shift=np.array([0.5, -np.inf, 0.0]))
+    forest = replace(forest, members=fewer, label_noise=0.25, shift=np.array([0.5, -np.inf, 0.0]))
     again = Forest.from_state(forest.to_state(), np.full(5, 12), 3)
-    for name in ("log_prior", "log_frequency", "shift", "weights", "doubt", "is_average", "importances"):
+    for name in ("log_prior", "log_frequency", "shift", "weights", "label_noise", "is_average", "importances"):
         np.testing.assert_array_equal(getattr(again, name), getattr(forest, name), err_msg=name)
     for one, two in zip(again.members, forest.members, strict=True):
         for name in ("merged", "start", "n_states"):
@@ -123,7 +123,7 @@ def test_impossible_classes_and_no_doubt_are_read():
     state = {**valid_state(), "shift": np.array([-np.inf, 0.5, -np.inf]), "doubt": 0.0}
     forest = Forest.from_state(state, np.full(5, 12), 3)
     assert forest.shift.tolist() == [-np.inf, 0.5, -np.inf]
-    assert forest.doubt == 0
+    assert forest.label_noise == 0
 
 
 def test_starts_that_leave_the_lists_are_refused_though_their_differences_overflow():
