@@ -14,7 +14,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.class_weights import read_prior
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.estimator_input import (
     check_rows,
@@ -26,6 +25,7 @@ from tanlearn.data.estimator_input import (
 )
 from tanlearn.data.row_checks import RowCheck
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.weights import read_prior
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.estimators.notebook import fitted_html, mime_bundle
 from tanlearn.estimators.row_predictor import RowPredictor

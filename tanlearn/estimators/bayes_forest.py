@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tanlearn.data.discretize import QuantileDiscretizer
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.estimator_input import generator
-from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.counting import CountingClassifier

@@ -293,7 +293,7 @@ class CountingClassifier(Classifier):
         fitted = copy(self)
         delete_fitted_attributes(fitted)
         summary = source.summarize(exact)
-        fitted._set_names(len(summary.places), source.names)
+        fitted._set_names(len(summary.labels), source.names)
         encoder = summary.fit_encoder(new_encoder(self), getattr(fitted, "feature_names_in_", None))
         fitted.encoder_, fitted.classes_ = encoder, summary.classes_
         fitted._learn_batches(source.encoded(RowEncoder.of(summary, encoder, self.class_weight, self.device)))

@@ -63,12 +63,12 @@ def describe(model: Any) -> dict[str, Any]:
     names, structure, tables = feature_names(model), model.structure_, model.tables_
     features = []
     for i, column in enumerate(encoder_columns(model.encoder_)):
-        learnt = {key: as_json(values, key) for key, values in column.items()}
+        encoding = {key: as_json(values, key) for key, values in column.items()}
         features.append(
             {
                 "name": names[i],
                 "kind": "categorical" if "categories" in column else "continuous",
-                **learnt,
+                **encoding,
                 "parents": [names[j] for j in structure.parents[i] if j >= 0],
                 **tables.describe(i),
             }
