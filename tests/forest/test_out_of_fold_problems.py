@@ -5,11 +5,11 @@ from operator import is_
 
 import numpy as np
 import pytest
-from support.forests import GRAIN, draw_views, make
+from support.forests import DRAWS, draw_views, make
 
-from tanlearn.forest import views as module
-from tanlearn.forest.member import grow_member
-from tanlearn.forest.views import grow_views
+from tanlearn.forest import out_of_fold as module
+from tanlearn.forest.network import grow_network
+from tanlearn.forest.out_of_fold import grow_out_of_fold
 
 
 def grow(data, n_folds=3, is_nested=True, seed=0, n_jobs=None):
@@ -17,10 +17,10 @@ def grow(data, n_folds=3, is_nested=True, seed=0, n_jobs=None):
     ordered, gaps = np.ones(data.n_features, bool), np.zeros(data.n_features, bool)
 
     def of_part(part, seed):
-        return grow_member(part, ordered, gaps, GRAIN, seed, smoothing=1.0, min_samples=2)
+        return grow_network(part, ordered, gaps, DRAWS, seed, smoothing=1.0, min_samples=2)
 
     how = {"n_folds": n_folds, "n_levels": 4, "is_nested": is_nested}
-    return grow_views(data, [5, 6], of_part, **how, rng=np.random.default_rng(seed), n_jobs=n_jobs)
+    return grow_out_of_fold(data, [5, 6], of_part, **how, rng=np.random.default_rng(seed), n_jobs=n_jobs)
 
 
 def said(view, rows):
