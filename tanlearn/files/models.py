@@ -66,17 +66,18 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     missing value; the network's number of values or more means missing. ``parents``, int64 (E, d, L - 1), is -1 for
     none. ``weights`` is float64 (E, d, L); ``log_prior``, ``log_frequency`` and ``shift`` are float64 (n_classes,);
     ``doubt`` is a number and ``is_average`` a bool; ``importances`` is float64 (d,) or null. The other arrays are
-    concatenated over networks. Their lengths per network are the rows of ``sizes``, int64 (E, 10), in this order: ``root``, ``children``, ``branch``,
-    ``class_start``, ``classes``, ``value_start``, ``values``, ``cell_start``, ``gain``, ``unseen``. ``branch``,
-    ``classes`` and ``values`` are uint16, ``gain`` and ``unseen`` float32, the others int64. ``root[f]`` is the context
-    of family f without parents. The contexts ``children[g]`` to ``children[g + 1]`` split context g by the parent's
-    values ``branch``. Context g contains rows of the ``classes`` from ``class_start[g]`` on and of the ``values`` from
-    ``value_start[g]`` on, both increasing. It adds to the score of a class ``gain``, from ``cell_start[g]`` on, indexed
-    [value][class], or, for other values, ``unseen`` at the position of the class; both are multiplied by the weight of
-    network, feature and level. A row follows its parents' values from the root as far as there are contexts; below a
-    context without the child's value, ``unseen`` is used. ``log_prior`` is added to these sums. p is the softmax of the
-    sums, or, if ``is_average``, the mean of the softmax of each network, each with the prior. The score is log((1 -
-    doubt) p + doubt / n_classes) + ``shift``. ``log_frequency`` is the reference with which a later prior is compared.
+    concatenated over networks. Their lengths per network are the rows of ``sizes``, int64 (E, 10), in this order:
+    ``root``, ``children``, ``branch``, ``class_start``, ``classes``, ``value_start``, ``values``, ``cell_start``,
+    ``gain``, ``unseen``. ``branch``, ``classes`` and ``values`` are uint16, ``gain`` and ``unseen`` float32, the others
+    int64. ``root[f]`` is the context of family f without parents. The contexts ``children[g]`` to ``children[g + 1]``
+    split context g by the parent's values ``branch``. Context g contains rows of the ``classes`` from
+    ``class_start[g]`` on and of the ``values`` from ``value_start[g]`` on, both increasing. It adds to the score of a
+    class ``gain``, from ``cell_start[g]`` on, indexed [value][class], or, for other values, ``unseen`` at the position
+    of the class; both are multiplied by the weight of network, feature and level. A row follows its parents' values
+    from the root as far as there are contexts; below a context without the child's value, ``unseen`` is used.
+    ``log_prior`` is added to these sums. p is the softmax of the sums, or, if ``is_average``, the mean of the softmax
+    of each network, each with the prior. The score is log((1 - doubt) p + doubt / n_classes) + ``shift``.
+    ``log_frequency`` is the reference with which a later prior is compared.
 
   - ``notation``, omitted if it is unknown or the default: the notation of the text table that ``tanlearn fit`` read. An
     object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings ``symbols`` and
