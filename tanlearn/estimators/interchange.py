@@ -38,7 +38,7 @@ from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.stored_values import fields
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.composed import BayesNetClassifier
-from tanlearn.estimators.generation import GenerativeMixin
+from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.files.bif import format_bif, parse_bif
 from tanlearn.files.description import feature_names
 from tanlearn.files.discrete_network import LARGEST_MODEL, LARGEST_NETWORK, ROUNDING, Definition, Network, Variable
@@ -236,7 +236,7 @@ def _read(
 
 def _to_network(model: Any, class_name: str | None) -> Network:
     """Convert a fitted classifier to a network whose variables have notes."""
-    if not isinstance(model, GenerativeMixin):
+    if not isinstance(model, NetworkClassifier) or not hasattr(model, "sample"):
         raise TypeError(
             f"{type(model).__name__} is not a Bayesian network with a single structure, so it cannot be written as "
             f"one. Use a NaiveBayesClassifier, BayesNetClassifier or TANClassifier."
@@ -283,7 +283,7 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
     """Convert a network to a classifier."""
     for name, variable in network.variables.items():
         if name not in network.definitions:
-            raise ValueError(f"{variable.place}: variable {name!r} has no probabilities: add them.")
+            raise ValueError(f"{variable.position}: variable {name!r} has no probabilities: add them.")
     notes = {name: _read_note(variable) for name, variable in network.variables.items()}
     by_name = {name: name for name in notes} | {note["name"]: name for name, note in notes.items() if note["name"]}
     if class_name not in by_name:
@@ -452,7 +452,7 @@ def _read_note(variable: Variable) -> dict[str, Any]:
             raise ValueError("its values do not match the names of the states.")
     except Exception as error:  # an edited property can cause any error
         raise ValueError(
-            f"{variable.place}: variable {variable.name!r}: its property tanlearn is invalid ({error}). Remove it "
+            f"{variable.position}: variable {variable.name!r}: its property tanlearn is invalid ({error}). Remove it "
             f"(the states are then strings), or write the file again."
         ) from error
     return told

@@ -19,15 +19,16 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.data.class_weights import log_frequencies
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import validation_masks
+from tanlearn.data.weights import log_frequencies
 from tanlearn.network.calibration import Calibration, EvidenceCalibration
 from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.calibration import calibrate, temper_evidence
 from tanlearn.parameters.learned_structure import structures_of_parts
+from tanlearn.parameters.learner import needs_of
 
 __all__ = ["Choice", "FittedTables", "choose", "evaluation_iterations", "held_out_parts"]
 
@@ -191,7 +192,7 @@ class _HeldOutRun:
     def fit(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _HeldOutRun:
         """Fit a learner and evaluate it along the way, until its end or the end of patience."""
         iterations = self.iterations
-        if iterations is None or not hasattr(learner, "improve"):
+        if iterations is None or needs_of(learner) != "gradients":
             self.evaluate(learner.fit(self.structure, data, rng))
             return self
         tables = learner.start(self.structure, data, rng)

@@ -11,8 +11,8 @@ import pytest
 from tanlearn import TableEncoder
 from tanlearn.data.batches import open_batches
 from tanlearn.data.columns import read_columns
-from tanlearn.data.same_columns import SameColumns
-from tanlearn.data.table_pieces import rows_per_piece
+from tanlearn.data.source_schema import SourceSchema
+from tanlearn.data.table_batches import rows_per_batch
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.dataset")
@@ -140,7 +140,7 @@ def test_batches_have_no_more_rows_and_just_the_columns_that_are_asked_for(name,
     batches = open_batches(SOURCES[name](tmp_path), "late", columns=["town", "age"], batch_rows=ROWS)
     found = list(batches)
     assert max(batch.n_samples for batch in found) == ROWS
-    assert {batch.columns.places for batch in found} == {("X column 'town'", "X column 'age'")}
+    assert {batch.columns.labels for batch in found} == {("X column 'town'", "X column 'age'")}
     assert {batch.sample_weight for batch in found} == {None}
     assert batches.names == ("town", "age")
 
@@ -179,7 +179,7 @@ def test_a_part_of_a_source_may_have_no_rows_and_no_weight_and_is_named_by_its_n
     empty = open_batches([(FRAME[list(FEATURES)].iloc[:0], FRAME["late"].iloc[:0])], part=3)
     assert list(empty) == list(empty) == []
     light = open_batches([(FRAME[list(FEATURES)], FRAME["late"], np.zeros(len(FRAME)))], part=3)
-    assert [batch.place for batch in light] == ["partition 3"]
+    assert [batch.position for batch in light] == ["partition 3"]
     with pytest.raises(ValueError, match=r"^in partition 3, from row 1 of it on: sample_weight"):
         list(open_batches([([["a"]], ["n"], [1.0]), ([["a"]], ["n"], [-1.0])], part=3))
 
@@ -203,16 +203,16 @@ def test_a_part_of_a_source_may_have_no_rows_and_no_weight_and_is_named_by_its_n
         ),
     ],
 )
-def test_parts_that_were_read_apart_have_the_same_columns(first, second, error, reason):
+def test_partitions_that_were_read_apart_have_the_same_columns(first, second, error, reason):
     parts = [open_batches([(X, ["n"])], part=number) for number, X in ((2, first), (5, second))]
     for part in parts:
         list(part)
-    nothing = SameColumns()
+    empty = SourceSchema()
     if error is None:
-        assert nothing.merge(parts[0].same).merge(SameColumns()).merge(parts[1].same) is nothing
+        assert empty.merge(parts[0].schema).merge(SourceSchema()).merge(parts[1].schema) is empty
         return
     with pytest.raises(error, match=reason):
-        nothing.merge(parts[0].same).merge(parts[1].same)
+        empty.merge(parts[0].schema).merge(parts[1].schema)
 
 
 def test_categories_of_a_parquet_file_are_declared_and_its_texts_are_not(tmp_path):
@@ -237,7 +237,7 @@ def test_categories_of_a_parquet_file_are_declared_and_its_texts_are_not(tmp_pat
     ],
 )
 @pytest.mark.parametrize("name", ["pandas", "lazy", "Table", "folder", "generator of frames"])
-def test_columns_that_are_not_there_are_told(arguments, reason, name, tmp_path):
+def test_columns_that_are_not_there_are_reported(arguments, reason, name, tmp_path):
     with pytest.raises(ValueError, match=reason):
         list(open_batches(SOURCES[name](tmp_path), **arguments))
 
@@ -268,7 +268,7 @@ BAD_PARTS = [
 
 
 @pytest.mark.parametrize(("part", "error", "reason"), BAD_PARTS)
-def test_what_is_wrong_in_a_batch_is_told_with_its_place(part, error, reason):
+def test_what_is_wrong_in_a_batch_is_reported_with_its_position(part, error, reason):
     good = (A, [0, 1])
     with pytest.raises(error, match=rf"in batch 2, whose row 0 is row 4 of the source: .*{reason}"):
         list(open_batches([good, (A[:0], []), good, part]))
@@ -281,7 +281,7 @@ def test_what_is_missing_is_of_any_kind():
         list(open_batches([nothing, names, ([[3, 1.0]], [1])]))
 
 
-def test_types_that_change_between_tables_are_told():
+def test_types_that_change_between_tables_are_reported():
     tables = [
         FRAME[["age", "late"]],
         pl.from_pandas(FRAME[["age", "late"]]).with_columns(pl.col("age").cast(pl.String)),
@@ -329,7 +329,7 @@ def test_no_rows_at_all_are_an_error(source):
         list(open_batches(source, "late"))
 
 
-def test_a_source_that_has_other_rows_when_it_is_read_again_is_told():
+def test_a_source_that_has_other_rows_when_it_is_read_again_is_reported():
     reader = arrow().to_reader()
     batches = open_batches(lambda: reader, "late")
     assert len(list(batches)) == 1
@@ -342,7 +342,7 @@ def test_a_source_that_has_other_rows_when_it_is_read_again_is_told():
     assert len(list(unfinished)) == len(list(unfinished)) == 6
 
 
-def test_what_is_no_source_is_told():
+def test_what_is_no_source_is_reported():
     for source in (3, None):
         with pytest.raises(TypeError, match=rf"source must be a table .* or a function .*; got {source} of type"):
             open_batches(source)
@@ -377,13 +377,13 @@ def test_batches_have_a_positive_number_of_rows(batch_rows):
 def test_batches_say_where_they_begin_and_count_all_rows():
     batches = open_batches(FRAME.assign(weight=[0] * 20 + [2] * (N - 20)), "late", weight="weight", batch_rows=20)
     assert batches.n_samples is None
-    places = [batch.place for batch in batches]
-    assert places == [f"batch {k}, whose row 0 is row {20 * k} of the source" for k in range(3)]
+    positions = [batch.position for batch in batches]
+    assert positions == [f"batch {k}, whose row 0 is row {20 * k} of the source" for k in range(3)]
     assert batches.n_samples == N
     long = open_batches([(A[:1].repeat(1500, axis=0), [0] * 1500)] * 2)
-    assert [batch.place for batch in long][1] == "batch 1, whose row 0 is row 1,500 of the source"
+    assert [batch.position for batch in long][1] == "batch 1, whose row 0 is row 1,500 of the source"
     parts = open_batches([(A, [0, 1])] * 2, part=4)
-    assert [batch.place for batch in parts] == ["partition 4", "partition 4, from row 2 of it on"]
+    assert [batch.position for batch in parts] == ["partition 4", "partition 4, from row 2 of it on"]
 
 
 def test_rows_of_weight_zero_decide_on_no_type_of_a_batch():
@@ -411,7 +411,7 @@ def test_errors_name_the_batch():
         raise KeyError("of others")
 
 
-def test_files_that_cannot_be_read_are_told(tmp_path):
+def test_files_that_cannot_be_read_are_reported(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.parquet"):
         list(open_batches(tmp_path / "none.parquet", "late"))
     (tmp_path / "empty").mkdir()
@@ -450,6 +450,6 @@ def test_queries_of_older_polars_are_collected(monkeypatch):
     assert (columns, classes) == (EXPECTED, FRAME["late"].tolist())
 
 
-def test_pieces_are_smaller_where_there_are_many_columns():
-    assert [rows_per_piece(["x"] * n, None) for n in (1, 32, 33, 1000, 10**6)] == [2**17, 2**17, 2**16, 2**12, 2**10]
-    assert rows_per_piece(["x"], 5) == 5
+def test_batches_are_smaller_where_there_are_many_columns():
+    assert [rows_per_batch(["x"] * n, None) for n in (1, 32, 33, 1000, 10**6)] == [2**17, 2**17, 2**16, 2**12, 2**10]
+    assert rows_per_batch(["x"], 5) == 5

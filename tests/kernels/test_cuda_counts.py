@@ -1,4 +1,4 @@
-"""The CUDA twins of counting: equal to the oracle, floats included, and whatever order threads run in."""
+"""The CUDA kernels of counting: equal to the oracle, floats included, and whatever order threads run in."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The CUDA twins of normalisation and its pull-back."""
+"""The CUDA kernels of normalisation and its pull-back."""
 
 import numpy as np
 import pytest

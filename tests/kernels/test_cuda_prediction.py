@@ -1,4 +1,4 @@
-"""The CUDA twins of prediction: against the oracles, and the same to the last bit in whatever order threads run."""
+"""The CUDA kernels of prediction: against the oracles, and the same to the last bit in whatever order threads run."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The CUDA twins of scores, their transpose and the gradient of a choice: against the oracles, in any order of threads.
+"""The CUDA kernels of scores, their transpose and the choice gradient: against the oracles, in any order of threads.
 
 Log joints add what the oracle adds in its order, so they are equal; other sums agree to some times their length in eps.
 """

@@ -1,4 +1,4 @@
-"""The CUDA twins of a step, one by one, against the oracles of their kernels; whole epochs in test_cuda_train.py."""
+"""The CUDA kernels of a step, one by one, against the oracles of their kernels; whole epochs in test_cuda_train.py."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""What can be said of the CUDA twins without running them: names, parameters, structures, and that they compile."""
+"""Checks of the CUDA kernels that need no device: names, parameters, structures, and compilation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tanlearn.kernels._cuda import program_text, type_macros
 from tanlearn.kernels.cuda import cuda_kernels
 from tanlearn.kernels.cuda import train as cuda_train
 
-TWINS = (cuda_kernels, cuda_train)
+CUDA_MODULES = (cuda_kernels, cuda_train)
 FOLDER = Path(tanlearn.kernels.__file__).parent / "cuda"
 
 
@@ -50,27 +50,31 @@ def cpu_kernels():
 
 
 def device_functions():
-    """Return every launcher of the cuda_kernels."""
-    return [pytest.param(function, id=name) for module in TWINS for name, function in public_functions(module).items()]
+    """Return every launcher of a CUDA kernel."""
+    return [
+        pytest.param(function, id=name)
+        for module in CUDA_MODULES
+        for name, function in public_functions(module).items()
+    ]
 
 
 def test_names_of_kernels_are_unique():
-    """A twin is found by its name."""
+    """A CUDA kernel is found by the name of its CPU kernel."""
     assert cpu_kernels()[1] == set()
 
 
-@pytest.mark.parametrize("twin", device_functions())
-def test_twin_has_the_parameters_of_its_kernel(twin):
-    """But for gaps, as rows are complete on a device."""
-    parameters = inspect.signature(cpu_kernels()[0][twin.__name__]).parameters
-    assert list(inspect.signature(twin).parameters) == [name for name in parameters if name != "gaps"]
+@pytest.mark.parametrize("kernel", device_functions())
+def test_cuda_kernels_have_the_parameters_of_their_cpu_kernels(kernel):
+    """Except for missing values, because rows are complete on a device."""
+    parameters = inspect.signature(cpu_kernels()[0][kernel.__name__]).parameters
+    assert list(inspect.signature(kernel).parameters) == [name for name in parameters if name != "missing_values"]
 
 
-def test_there_are_twins():
+def test_there_are_cuda_kernels():
     assert len(device_functions()) >= 12
 
 
-def test_backends_have_kernels_and_their_twins_by_the_same_names():
+def test_backends_have_the_same_kernels_by_name():
     kernels = {name: function for name, function in vars(cpu).items() if not name.startswith("_")}
     assert len(kernels) >= 12
     for name, function in kernels.items():
