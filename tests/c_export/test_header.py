@@ -148,7 +148,7 @@ def test_raw_values_of_all_kinds_are_encoded_as_in_python(tmp_path):
     run(tmp_path, ["model_x", "single"])
     header = (tmp_path / "model_x.h").read_text()
     assert "[0] .number double: size [m_m]" in header
-    assert "[6] .code model_x_code, the number of its state" in header
+    assert "[6] .code model_x_code, the code that encoder_.transform returns" in header
     assert "MODEL_X_CLASS_a_quoted_back = 2," in header
 
 

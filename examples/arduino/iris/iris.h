@@ -1,21 +1,23 @@
-/* iris: a Bayesian-network classifier of 5-bit integers. Made by tanlearn 0.2.0; do not edit.
+/* iris: Bayesian-network classifier with 5-bit integers. Written by tanlearn 0.2.0; do not edit.
 
    int16_t iris_predict(const iris_value *row)
-       the class of a row of 4 raw values, as a number from 0; -1 if a value is missing or was not seen in
-       training, which takes more than additions: what to do then is for the caller to decide.
+       Return the class of a row of 4 raw values, as a number from 0; -1 if a value is missing or did not
+       occur in training. The caller decides what to do with such a row.
    int16_t iris_encode(const iris_value *row, iris_code *codes)
+       Convert the raw values of a row to codes. Return 0, or the column, counted from 1, without a code.
    int16_t iris_predict_codes(const iris_code *codes)
+       Return the class of a row of codes; -1 if a code is invalid.
    int16_t iris_sums(const iris_code *codes, iris_sum *sums)
-       its parts: from raw values to codes, and from codes to the class, or to the sum that every class gets.
+       Write the sum of magnitudes of each class; the smallest sum is that of the most probable class.
 
-   A row holds, in this order:
+   Values of a row, in this order:
        [0] float: sepal length (cm)
        [1] float: sepal width (cm)
        [2] float: petal length (cm)
        [3] float: petal width (cm)
 
-   On AVR, constants lie in flash. Where they have another memory of their own, define before this file is included
-   IRIS_ATTRIBUTE, which stands behind the names of arrays, and what reads where a pointer points to:
+   On AVR, constants are stored in flash memory. For another separate memory, define these macros before you include
+   this file: IRIS_ATTRIBUTE, which follows the names of arrays, and the macros that read from a pointer:
    IRIS_READ_8, IRIS_READ_FLOAT.
 */
 #ifndef IRIS_H
@@ -46,17 +48,17 @@ extern "C" {
 
 #define IRIS_N_FEATURES 4u
 #define IRIS_N_CLASSES 3u
-typedef uint_fast8_t iris_index; /* counts features and classes */
+typedef uint_fast8_t iris_index; /* number of a feature or class */
 typedef uint8_t iris_code;
 typedef uint8_t iris_sum;
 
-/* The magnitudes of the prior, then feature by feature [value][values of parents][class]. */
+/* Magnitudes of the prior, then of each feature as [value][values of parents][class]. */
 typedef uint16_t iris_position;
 static const uint8_t iris_cells[25] IRIS_ATTRIBUTE = {
     33, 8, 3, 53, 67, 52, 10, 21, 136, 132, 40, 196, 212, 130, 16, 128, 91, 4, 0, 16, 132, 0, 152, 52, 32,
 };
 
-/* Adds a row of magnitudes, which begins at a bit. */
+/* Add a row of magnitudes, which starts at a bit position, to the sums. */
 static inline void iris_add(iris_position at, iris_sum *sums)
 {
     const uint8_t *next = &iris_cells[at >> 3u];
@@ -74,7 +76,7 @@ static inline void iris_add(iris_position at, iris_sum *sums)
     }
 }
 
-/* Where tables begin, and multiples of the lengths of their rows. */
+/* Start of each CPT, and multiples of the lengths of its rows. */
 static const uint8_t iris_multiples[3] IRIS_ATTRIBUTE = {
     0, 15, 30,
 };
@@ -82,8 +84,8 @@ static const uint8_t iris_offset[4] IRIS_ATTRIBUTE = {
     15, 60, 105, 150,
 };
 
-/* Writes the sum of magnitudes of every class; a log joint is minus its sum times 0.25. Returns 0, or -1 if a code is
-   none; then nothing is written. */
+/* Write the sum of magnitudes of each class; the log joint is minus the sum times 0.25. Return 0; or -1, without
+   writing, if a code is invalid. */
 static inline int16_t iris_sums(const iris_code *codes, iris_sum *sums)
 {
     for (iris_index i = 0; i < IRIS_N_FEATURES; ++i) {
@@ -103,7 +105,7 @@ static inline int16_t iris_sums(const iris_code *codes, iris_sum *sums)
     return 0;
 }
 
-/* Returns the number of the most probable class, the first of equals; -1 if a code is none. */
+/* Return the most probable class, the first one in case of a tie; -1 if a code is invalid. */
 static inline int16_t iris_predict_codes(const iris_code *codes)
 {
     iris_sum sums[IRIS_N_CLASSES];
@@ -111,7 +113,7 @@ static inline int16_t iris_predict_codes(const iris_code *codes)
     if (iris_sums(codes, sums) != 0) {
         return -1;
     }
-    iris_sum least = sums[0]; /* in place of sums[best], whose address AVR's compiler multiplies */
+    iris_sum least = sums[0]; /* not sums[best], whose address AVR's compiler computes by a multiplication */
     for (iris_index c = 1; c < IRIS_N_CLASSES; ++c) {
         if (sums[c] < least) {
             least = sums[c];
@@ -131,8 +133,8 @@ static const uint8_t iris_start[4] IRIS_ATTRIBUTE = {
     0, 2, 4, 6,
 };
 
-/* Writes the codes of a row. Returns 0; or its column, counted from 1, if a value was not seen in training, or is
-   missing: NaN (compile without -ffast-math). */
+/* Write the codes of a row. Return 0; or the column, counted from 1, of a value that is missing or did not occur in
+   training. Missing values: NaN (compile without -ffast-math). */
 static inline int16_t iris_encode(const iris_value *row, iris_code *codes)
 {
     for (iris_index i = 0; i < IRIS_N_FEATURES; ++i) {
@@ -142,7 +144,7 @@ static inline int16_t iris_encode(const iris_value *row, iris_code *codes)
             const float number = row[i];
             const float *known = &iris_cuts[IRIS_READ_8(&iris_start[i])];
             if (!((number >= -FLT_MAX) && (number <= FLT_MAX))) {
-                code = n; /* not a number, or infinite */
+                code = n; /* NaN or infinite */
             } else {
                 while ((code + 1u < n) && (number > IRIS_READ_FLOAT(known))) {
                     ++code;
@@ -158,14 +160,14 @@ static inline int16_t iris_encode(const iris_value *row, iris_code *codes)
     return 0;
 }
 
-/* Returns the number of the most probable class of a row; -1 if a value is missing or was not seen in training. */
+/* Return the most probable class of a row; -1 if a value is missing or did not occur in training. */
 static inline int16_t iris_predict(const iris_value *row)
 {
     iris_code codes[IRIS_N_FEATURES];
     return (iris_encode(row, codes) == 0) ? iris_predict_codes(codes) : -1;
 }
 
-/* Names of the classes by their numbers. */
+/* Names of the classes, by number. */
 static const char *const iris_class_names[IRIS_N_CLASSES] = {
     "setosa",
     "versicolor",
