@@ -111,7 +111,7 @@ def _told(tables: Tables, i: int) -> dict[str, Any]:
     if not isinstance(tables, BackOffTables):
         return {"probabilities": tables.probabilities(i).tolist()}
     back_off = []
-    for level in range(len(tables.families[i].bounds) - 1):
+    for level in range(len(tables.families[i].start) - 1):
         values, counts = tables.families[i].entries(level)
         entries = [[*row, n] for row, n in zip(values.tolist(), counts.tolist(), strict=True)]
         back_off.append({"m": float(tables.concentrations[level]), "counts": entries})
