@@ -1,15 +1,15 @@
 """Figures 3, 4 and 7: choices by validation rows, budgets, fronts, and the report."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.results_files import appended, cut_after
 
 from benchmarks.paper.resource_efficient import __main__ as command
 from benchmarks.paper.resource_efficient import counted, fronts, pairs, report
 from benchmarks.paper.resource_efficient.neural.sizes import MEMORY, OPERATIONS
-from benchmarks.paper.shared import data
+from benchmarks.shared import data
 from tanlearn import EncodedData
 
 PARTS = ("validation", "test")
@@ -84,7 +84,7 @@ def test_networks_of_this_library_become_points():
     assert {name: (round(point.test, 6), point.bits) for name, point in found.items()} == {
         (report.NB, report.FLOAT): (25, 3822 * 32),
         (f"{report.NB}, trained", "2 bits"): (35, 3822 * 2),
-        (f"{report.SUBSET}, small", "4 bits, price 0.01"): (16, 20_000),
+        (f"{report.SUBSET}, small", "4 bits, penalty 0.01"): (16, 20_000),
         (f"{report.ORDER_FREE}, trained", "1 bit"): (30, 7000),
         (f"{report.TAN}, searched", "2 bits, 1 s"): (14, 2 * 7644),
         (f"{report.TAN}, searched", "2 bits, 60 s"): (20, 2 * 7644),
@@ -185,13 +185,13 @@ def test_the_effort_of_a_set_is_told():
     lines = [bayes("test", 0.1, 0.1, run=3), bayes("test", 0.1, 0.1, learner=report.SUBSET, bits=[3, 0], run=9)]
     said = fronts.effort(lines, [], [], [net("test", (None, 0.1), epochs=epochs) for epochs in (500, 8, 63)])
     assert said == (
-        "Of 4 runs of 3 epochs of every network of few bits; dense nets of 8, 63, 500 epochs. Not run for this set: "
-        "order-free trees of few bits, searches, k-trees."
+        "Results are from 4 runs of 3 epochs per network of few bits; dense networks of 8, 63, 500 epochs. Not run for "
+        "this set: order-free trees of few bits, searches, k-trees."
     )
     searched = [{"learner": report.NB, "limit": limit} for limit in (10.0, 2.0)]
     said = fronts.effort([], searched, [{"learner": pairs.ROUNDED}, {"learner": report.ORDER_FREE}], [])
     assert said == (
-        "Of searches of 2 and 10 s. Not run for this set: trees with a price for size and few bits at once."
+        "Results are from searches of 2 and 10 s. Not run for this set: trees with a size penalty and few bits."
     )
 
 
@@ -209,16 +209,15 @@ def test_counts_go_on_and_are_rounded(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "load", lambda name, folder: data.Problem(name, (fold,)))
     command.main(["run", "counted", "--sets", "letter", "--results", str(tmp_path)])
     path = tmp_path / "counted.jsonl"
-    text = path.read_text().splitlines(keepends=True)
-    assert len(text) == 3 * 2 * 49
-    lines = [json.loads(line) for line in text]
+    lines = appended(path)
+    assert len(lines) == 3 * 2 * 49
     floats = {(line["learner"], line["part"]): line for line in lines if line["bits"] is None}
     assert {line["error"] for (learner, _), line in floats.items() if "KDB" in learner} == {0.0}
     assert all(line["error"] > 0.2 for (learner, _), line in floats.items() if "NB" in learner)
     assert {line["error"] == line["test_error"] for line in lines if line["part"] == "test"} == {True}
-    path.write_text("".join(text[:-3]))
+    cut_after(path, len(lines) - 3)
     command.main(["run", "counted", "--sets", "letter", "--results", str(tmp_path)])
-    again = {counted.key(json.loads(line)): json.loads(line)["error"] for line in path.read_text().splitlines()}
+    again = {counted.key(line): line["error"] for line in appended(path)}
     assert again == {counted.key(line): line["error"] for line in lines}
 
 
@@ -231,8 +230,7 @@ def test_k_trees_are_trained_and_rounded_and_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(pairs, "TRAINED_FORMATS", ((3, -1), (4, -2), (3, 0)))
     command.main(["run", "k-trees", "--sets", "letter", "--results", str(tmp_path)])
     path = tmp_path / "pairs.jsonl"
-    text = path.read_text().splitlines(keepends=True)
-    lines = [json.loads(line) for line in text]
+    lines = appended(path)
     trained = [line for line in lines if line["learner"] == pairs.TRAINED]
     assert [line["choice"] for line in trained if line["part"] == "validation" and line["bits"] is None] == [
         ["likelihood", 1],
@@ -248,9 +246,9 @@ def test_k_trees_are_trained_and_rounded_and_go_on(tmp_path, monkeypatch):
     labels = {"1 bit", "2 bits", "3 bits"}
     assert {point.label for point in points if point.family == pairs.TRAINED} == labels - {"1 bit"} | {report.FLOAT}
     assert {point.label for point in points if point.family == pairs.ROUNDED} > labels
-    path.write_text("".join(text[:-3]))
+    cut_after(path, len(lines) - 3)
     command.main(["run", "k-trees", "--sets", "letter", "--results", str(tmp_path)])
-    again = {pairs.key(json.loads(line)): json.loads(line)["error"] for line in path.read_text().splitlines()}
+    again = {pairs.key(line): line["error"] for line in appended(path)}
     assert again == {pairs.key(line): line["error"] for line in lines}
 
 
@@ -272,7 +270,7 @@ def test_the_report_says_what_was_found(tmp_path):
     assert "| NB, counted |  |  | 40.00 (40.00) | 12.30 (12.30) |" in text
     assert "| dense, relu, real |  | 11.00 (11.00) |" in text
     assert "| NB, counted | 2 bits | 7.64 | 416 | 12.30 | 12.30 |" in text
-    assert "Of dense nets of 500 epochs. Not run" in text
+    assert "Results are from dense networks of 500 epochs. Not run" in text
     assert "that of dense, relu, real, for 0.5 x memory: 20.00 to\n11.00 %." in text
     for name in ("memory", "front"):
         assert (tmp_path / f"figures/{name}-letter.png").stat().st_size > 10_000

@@ -15,7 +15,6 @@ stop after a fixed number of iterations, and hybrid ones after the default 100 e
 """
 
 import time
-from operator import itemgetter
 
 import numpy as np
 from sklearn.impute import SimpleImputer
@@ -24,10 +23,11 @@ from sklearn.svm import SVC
 
 from benchmarks.paper.order_based.data import uci
 from benchmarks.paper.order_based.learners import SMOOTHING
-from benchmarks.paper.shared.command import VERSIONS, interruptible, parsers
-from benchmarks.paper.shared.data import stream
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, picture, write_sections
-from benchmarks.paper.shared.results import append, read, reopen
+from benchmarks.shared.command import add_choices, execute, parsers
+from benchmarks.shared.data import stream
+from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.results import Results, line_key, read
+from benchmarks.shared.versions import made_with
 from tanlearn import ConditionalNLL, ConjugateGradient, Margin, StochasticGradient, Structure
 from tanlearn._typing import missing_code
 from tanlearn.network.inference import log_joint
@@ -36,8 +36,7 @@ from .data import mnist, usps
 from .learners import STRUCTURES
 from .neighbours import Neighbours
 
-#: What makes a line of the results; all else follows from it.
-key = itemgetter("set", "learner", "n_missing", "draw")
+key = line_key("set", "learner", "n_missing", "draw")
 FRACTIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 NB = "NB"
 #: The support vector machine and neighbours are learnt from so many rows; they are asked for so many.
@@ -138,27 +137,24 @@ def measure(problem, predict, name, n_missing, draw):
 
 def run(arguments):
     """Do what is not finished yet."""
-    path = arguments.results / "missing_features.jsonl"
-    lines = {key(line) for line in reopen(path)}
-    with interruptible(path):
-        for problem in (SETS[name](arguments.data) for name in arguments.sets):
-            n_features = problem.part.data.n_features
-            numbers = dict.fromkeys(round(share * n_features) for share in FRACTIONS)
-            for name in arguments.learners:
-                starts = [
-                    {"set": problem.name, "learner": name, "n_missing": n_missing, "draw": draw}
-                    for n_missing in numbers
-                    for draw in range(arguments.draws if n_missing else 1)
-                ]
-                todo = [start for start in starts if key(start) not in lines]
-                predict = (imputed if name in IMPUTED else network)(problem, name) if todo else None
-                if todo:  # outside the clock: load the kernels for complete rows and for gaps
-                    for n_missing in (0, 1):
-                        measure(problem, predict, name, n_missing, 0)
-                for start in todo:
-                    found = measure(problem, predict, name, start["n_missing"], start["draw"])
-                    append(path, {**start, **found, "n_features": n_features, "versions": VERSIONS})
-                print(f"{problem.name}, {name}: {len(todo)} done", flush=True)
+    results = Results(arguments.results / "missing_features.jsonl", key)
+    for problem in (SETS[name](arguments.data) for name in arguments.sets):
+        n_features = problem.part.data.n_features
+        numbers = dict.fromkeys(round(share * n_features) for share in FRACTIONS)
+        for name in arguments.learners:
+            todo = results.missing(
+                {"set": problem.name, "learner": name, "n_missing": n_missing, "draw": draw}
+                for n_missing in numbers
+                for draw in range(arguments.draws if n_missing else 1)
+            )
+            predict = (imputed if name in IMPUTED else network)(problem, name) if todo else None
+            if todo:  # outside the clock: load the kernels for complete rows and for missing values
+                for n_missing in (0, 1):
+                    measure(problem, predict, name, n_missing, 0)
+            for start in todo:
+                found = measure(problem, predict, name, start["n_missing"], start["draw"])
+                results.append({**start, **found, "n_features": n_features})
+            print(f"{problem.name}, {name}: {len(todo)} done", flush=True)
 
 
 def report(arguments):
@@ -167,19 +163,23 @@ def report(arguments):
     sections = [
         f"""# Features missing in test rows
 
-Rates in %, means over draws of the missing features, and the median microseconds that the prediction of a row takes,
-imputation included, measured beside other work now and then. Made by
+This page compares the classification rates of learners when features are missing in test rows. Rates (in %) are means
+over draws of the missing features. Times are median microseconds per row, including imputation, partly measured while
+other programs were running.
+
+- CG-MM and CG-CL are 20 iterations of conjugate gradient, and HYB is the default of StochasticGradient, without tuning.
+- The support vector machine is trained on {SVM_ROWS:,} rows, which are also the candidates for nearest neighbors. Both
+  are tested on {SVM_TEST_ROWS:,} rows.
+- *means* imputes the means of the rows. *nearest* imputes the means of the five nearest rows, or their most frequent
+  values for discretized features. All other learners marginalize missing features.
+- usps replaces the image of the Washington D.C. Mall, which was not found.
+
+Made by
 
     python -m benchmarks.paper.maximum_margin.missing_features run
     python -m benchmarks.paper.maximum_margin.missing_features report
 
-with {made_with(lines)}.
-
-CG-MM and CG-CL are 20 iterations of conjugate gradient, HYB is the default of StochasticGradient; nothing was tuned.
-The support vector machine learns from {SVM_ROWS:,} rows, neighbours are looked for among these, and both are asked for
-{SVM_TEST_ROWS:,}. *means* and *nearest* fill gaps with the means of the rows, and with those (discretised: the most
-frequent values) of the five nearest ones; all others sum over what is missing. usps stands in for the image of the
-Washington D.C. Mall, which was not found."""
+with {made_with(lines)}."""
     ]
     for name in dict.fromkeys(line["set"] for line in lines):
         found = [line for line in lines if line["set"] == name]
@@ -242,8 +242,8 @@ def structures_compared(lines):
     if not below:
         return ""
     return paragraph(
-        f"""Against the papers, where discriminative structures outperform {generative} "even in the case of missing
-        features" (on TIMIT and mnist), {discriminative} is below it where {", ".join(map(str, below))} are missing,
+        f"""In the papers, discriminative structures outperform {generative} "even in the case of missing features" (on
+        TIMIT and mnist). Here {discriminative} is below it with {", ".join(map(str, below))} missing features,
         {len(below)} of {len(points)} numbers, by up to {-min(points.values()):.2f} points."""
     )
 
@@ -267,9 +267,10 @@ def parameters_compared(lines):
     )
     return paragraph(
         f"""NB CG-MM is above NB ML up to {above[-1] if above else "none, not even with no"} missing of
-        {lines[0]["n_features"]} (the paper: about 80 of 196 on mnist, 150 of 191 on its image), above NB CG-CL at
-        {len(sturdier)} of {len(margin)} numbers of missing features, and better filled from neighbours than summed over
-        at {len(filled)} of {len(margin) - 1}. Standard deviations over draws are at most {spread:.1f} points."""
+        {lines[0]["n_features"]} features (in the paper: about 80 of 196 on mnist, 150 of 191 on its image). It is
+        above NB CG-CL for {len(sturdier)} of {len(margin)} numbers of missing features. Imputation from the nearest
+        rows is better than marginalization for {len(filled)} of {len(margin) - 1} numbers. Standard deviations over
+        draws are at most {spread:.1f} points."""
     )
 
 
@@ -289,14 +290,10 @@ def draw_rates(name, lines, path):
 def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
-    every = [*learners(1), *IMPUTED]
-    running.add_argument("--sets", nargs="+", choices=SETS, default=[*SETS], metavar="SET", help=", ".join(SETS))
-    running.add_argument(
-        "--learners", nargs="+", choices=every, default=every, metavar="LEARNER", help=", ".join(every)
-    )
+    add_choices(running, "--sets", SETS)
+    add_choices(running, "--learners", [*learners(1), *IMPUTED])
     running.add_argument("--draws", type=int, default=100, help="of the missing features, as in the papers")
-    arguments = parser.parse_args(argv)
-    arguments.do(arguments)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":
