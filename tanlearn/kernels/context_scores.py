@@ -6,8 +6,8 @@ and has no missing parent. A back-off network takes the probability of the deepe
     log P(x | y) = log P_i(x | y) + sum over levels j > i of log(m_j / (N_j + m_j)),
 
 where i is the last level with an entry of the sample's value x and class y. A forest weights levels, so it adds up
-*gains* log(P_j / P_j-1) of all levels. For a value without samples of the class, the gain is log(m_j / (N_j + m_j)). A
-class that does not occur in a context gets nothing from it. Tries are those of ``context_trie.py``, smoothed by
+*gains* log(P_j / P_j-1) of all levels. For a value without samples of the class, the gain is log(m_j / (N_j + m_j)).
+A class that does not occur in a context gets nothing from it. Tries are those of ``context_trie.py``, smoothed by
 ``context_smoothing.py``.
 """
 # Shapes: n samples, d features, C classes; F families of up to k parents; a trie of N contexts, R classes, L entries

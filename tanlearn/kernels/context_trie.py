@@ -26,7 +26,7 @@ from tanlearn.kernels._jit import kernel
 
 #: Values per sample up to which all values are scanned. With more, the values of the samples are sorted, so that a
 #: context of a single sample does not cost the number of values.
-_FEW = 8
+_SCANNED = 8
 
 
 class ContextTrie(NamedTuple):
@@ -43,7 +43,7 @@ class ContextTrie(NamedTuple):
     value_start: Any  # int32 or int64 (N + 1,) first value of each context
     values: Any  # uint16 (M,) values of the feature that occur in each context, increasing
     entry_start: Any  # int32 or int64 (M + 1,) first entry of each value of a context
-    entry_class: Any  # uint16 (L,) class of each entry, increasing within a value
+    entry_class: Any  # uint16 (L,) class of each entry, increasing within a value; a full trie can do without
 
 
 class Samples(NamedTuple):
@@ -62,7 +62,7 @@ def list_distinct(codes, n_values, samples, is_found, found):  # type: ignore[no
     Codes of at least ``n_values`` are left out. is_found (V,), False before and after the call, is scratch.
     """
     n = 0
-    if n_values < _FEW * samples.shape[0]:
+    if n_values < _SCANNED * samples.shape[0]:
         for s in range(samples.shape[0]):
             v = codes[samples[s]]
             if v < n_values:
@@ -93,7 +93,7 @@ def split_samples(values, n_values, least, samples, is_found, found, end, parts)
     Part i has the samples of value ``found[i]``, in the same order, up to ``parts[end[found[i]]]``. Parts of fewer than
     ``least`` samples are dropped. is_found (V,), False before and after the call, is scratch; found, end (V,).
     """
-    is_scanned = n_values < _FEW * samples.shape[0]
+    is_scanned = n_values < _SCANNED * samples.shape[0]
     n_found = n_values if is_scanned else list_distinct(values, n_values, samples, is_found, found)
     for i in range(n_found):
         end[i if is_scanned else found[i]] = 0

@@ -94,7 +94,8 @@ class CountedContexts:
             entry_start=np.empty(int(value_start[n]) + 1, np.int32 if n_entries < 2**31 else np.int64),
             entry_class=np.empty(n_entries, np.uint16),
         )
-        counts, cells = np.empty(n_entries, weights.dtype), np.zeros((most_values, n_classes), weights.dtype)
+        counts, shape = np.empty(n_entries, weights.dtype), (int(n_states[child].max()), n_classes)
+        cells = np.zeros(shape, weights.dtype)
         n_entries = count_entries(codes, y, weights, child, root, samples, is_full, trie, cells, counts)
         if n_entries < len(counts):
             trie = trie._replace(entry_class=trie.entry_class[:n_entries].copy())
