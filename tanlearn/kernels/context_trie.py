@@ -195,21 +195,21 @@ def count_entries(codes, y, weight, child, root, samples, is_full, trie, cells, 
 
 
 @kernel
-def link_entries(root, trie, where, place, above, run):  # type: ignore[no-untyped-def]
+def link_entries(root, trie, where, index, above, run):  # type: ignore[no-untyped-def]
     """Write the entry of the same value and class in the context above each entry's, and the position of its class.
 
     ``above`` is -1 - f for entries of the root of family f; ``run`` is a position in ``classes``. where (V, C) and
-    place (C,) are scratch.
+    index (C,) are scratch.
     """
     for f in range(root.shape[0]):
         stop = root[f + 1] if f + 1 < root.shape[0] else trie.branch.shape[0]
         for g in range(root[f], stop):
             for q in range(trie.class_start[g], trie.class_start[g + 1]):
-                place[trie.classes[q]] = q
+                index[trie.classes[q]] = q
             first, last = trie.children[g], min(trie.children[g + 1], stop)
             for i in range(trie.value_start[g], trie.value_start[g + 1]):
                 for e in range(trie.entry_start[i], trie.entry_start[i + 1]):
-                    run[e] = place[trie.entry_class[e]]
+                    run[e] = index[trie.entry_class[e]]
                     where[trie.values[i], trie.entry_class[e]] = e
                     if g == root[f]:
                         above[e] = -1 - f

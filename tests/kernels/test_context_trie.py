@@ -67,6 +67,32 @@ def test_contexts_stand_level_by_level_with_all_that_they_have_seen_in_order(see
         assert {*run.tolist()} <= {*range(len(trie.classes))}
 
 
+def test_a_family_of_one_parent_by_hand():
+    codes, n_states, y = np.array([[0, 1, 1], [0, 0, 1]], np.uint8), np.array([2, 2]), np.array([0, 1, 0])
+    child, parents, root = np.array([0]), np.array([[1]]), np.array([9])
+    samples = kernels.Samples(np.full((2, 3), 9, np.int32), *np.full((3, 3), 9))
+    starts, lists = np.full((4, 6), 9), np.full((4, 6), 9)
+    trie = kernels.ContextTrie(*(own for pair in zip(starts, lists, strict=True) for own in pair))
+    trie = trie._replace(branch=trie.branch[:3])
+    scratch = np.zeros(2, np.bool_), np.full(2, 9), np.full(2, 9)
+    assert kernels.grow_contexts(codes, n_states, y, 2, child, parents, 1, samples, *scratch, trie, root) == 3
+    assert trie.children[:4].tolist() == [1, 3, 3, 3]
+    assert trie.branch.tolist() == [0, 0, 1]
+    assert trie.class_start[:4].tolist() == trie.value_start[:4].tolist() == [0, 2, 4, 5]
+    assert trie.classes[:5].tolist() == [0, 1, 0, 1, 0]
+    assert trie.values[:5].tolist() == [0, 1, 0, 1, 1]
+    counts, cells = np.full(6, 9), np.zeros((2, 2), int)
+    weights = np.array([1, 2, 4])
+    assert kernels.count_entries(codes, y, weights, child, root, samples, False, trie, cells, counts) == 6
+    assert trie.entry_start.tolist() == [0, 1, 3, 4, 5, 6]
+    assert trie.entry_class.tolist() == [0, 0, 1, 0, 1, 0]
+    assert counts.tolist() == [1, 4, 2, 1, 2, 4]
+    above, run = np.full((2, 6), 9)
+    kernels.link_entries(root, trie, np.full((2, 2), 9), np.full(2, 9), above, run)
+    assert above.tolist() == [-1, -1, -1, 0, 2, 1]
+    assert run.tolist() == [0, 0, 1, 2, 3, 4]
+
+
 def test_the_last_context_of_a_family_is_not_split_into_the_next_family():
     codes = np.array([[0, 0, 1, 1], [0, 0, 0, 1]], np.uint8)
     rows = codes, np.array([2, 2]), np.zeros(4, np.intp), 1, np.ones(4)
