@@ -33,11 +33,12 @@ print(data.codes.nbytes)
 """
 LOAD = """
 import numpy as np
-from tanlearn import EncodedData, Hybrid, TANClassifier
+from tanlearn import EncodedData, GradientTraining, Hybrid, TANClassifier
 from tanlearn.search.runs import Part, Run, run_population
 with np.load({path!r}) as file:
     data = EncodedData(file["codes"], file["n_states"], file["y"], int(file["n_classes"]))
-model = TANClassifier(loss=Hybrid(), n_epochs={n_epochs}, batch_size=250, calibrate=False, random_state=0)
+training = GradientTraining(batch_size=250)
+model = TANClassifier(loss=Hybrid(), n_epochs={n_epochs}, training=training, calibrate=False, random_state=0)
 part = Part(data, np.ascontiguousarray(data.codes[:, :1000]), data.y[:1000])
 runs = [Run(i, 0, {{"random_state": i}}) for i in range(4)]
 """

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks import DATA, command_line
 from benchmarks.suite.shapes import SHAPES, make
 from tanlearn import EncodedData, FixedPoint, Hybrid, TANClassifier
-from tanlearn.network.candidates import make_candidates
+from tanlearn.network.candidate_kinds import Candidates, make_candidates
 from tanlearn.search.runs import Part, Run, run_population
 from tanlearn.training.engines import FusedEngine
 from tanlearn.training.settings import TrainingSettings
@@ -49,7 +49,7 @@ def load(name, folder):
 def sets_of(data):
     """Return eight random earlier features as candidates of every feature."""
     rng = np.random.default_rng(0)
-    return make_candidates("subset", data.n_features, n_candidates=8, ordering=None, image_shape=None, rng=rng)
+    return make_candidates(Candidates("subset", n_candidates=8), data.n_features, rng=rng)
 
 
 def first_steps(data, batch_size, n_threads, formats=(None,), n_epochs=5):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tanlearn import CountState, Hybrid, TANClassifier
+from tanlearn import CountState, GradientTraining, Hybrid, TANClassifier
 from tanlearn.kernels._cuda import check_device
 from tanlearn.network.inference import log_joint
 from tanlearn.search.runs import Part
@@ -33,7 +33,9 @@ class Population:
         device_or_skip(device)
         data = make("letter")
         self.part = Part(data, np.ascontiguousarray(data.codes[:, :1000]), data.y[:1000])
-        self.estimator = TANClassifier(loss=Hybrid(), n_epochs=3, batch_size=100, device=device)
+        self.estimator = TANClassifier(
+            loss=Hybrid(), n_epochs=3, training=GradientTraining(batch_size=100), device=device
+        )
         self.time_trainings(n_runs, device)  # compiles
 
     def time_trainings(self, n_runs, device):

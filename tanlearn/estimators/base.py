@@ -93,8 +93,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
             If the device is not available.
         """
         self._begin()
-        fraction = getattr(self, "validation_fraction", None)
-        data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=fraction)
+        data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=self._validation_fraction)
         return self._learn_all(data, held_out)
 
     def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Self:
@@ -116,6 +115,11 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         """
         self._begin()
         return self._learn_all(data, validation)
+
+    @property
+    def _validation_fraction(self) -> float | None:
+        """Fraction of the rows to hold out before encoding."""
+        return None
 
     def _begin(self) -> None:
         """Validate parameters and device, and delete the fitted attributes of an earlier fit."""

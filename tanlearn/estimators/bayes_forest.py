@@ -16,6 +16,7 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.deprecated_parameters import DeprecatedParameters
 from tanlearn.estimators.forest_reading import ForestReadingMixin
 from tanlearn.estimators.partial_fit import PartialFitMixin
 from tanlearn.estimators.row_sources import EncodedSource
@@ -46,7 +47,7 @@ def _is_joint(forest: Any) -> bool:
     )
 
 
-class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
+class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, PartialFitMixin, Classifier):
     """Forest of random Bayesian networks: the first choice for prediction, if the model need not be readable.
 
     Each network discretizes numeric features in its own way and draws an order of the features. It gives each feature
@@ -82,14 +83,6 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         Weights to fit to out-of-fold predictions: "shared" fits weights of levels and features, "auto" also weights of
         single families. Each set of weights is used only if it lowers the out-of-fold log loss. With None, the
         probabilities of the networks are averaged, with the number of parents of the lowest out-of-fold log loss.
-    ridge : float or "auto", default="auto"
-        Strength of the ridge penalty that shrinks weights of features and families to their initial values: half the
-        squared distance times the ridge is added to the mean log loss, in nats. "auto" selects it by the out-of-fold
-        log loss. Weights that do not lower this loss keep their initial values, for any ridge.
-    n_folds : int, default=5
-        Number of folds for out-of-fold predictions, at most the number of rows. On large data, not all folds are
-        needed: the weights are fitted to 8,192 rows. Up to 2,048 rows, weights are evaluated with networks grown
-        without two folds.
     class_weight : None, "balanced" or dict, default=None
         Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
@@ -97,8 +90,6 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
     encoder : TableEncoder, optional
         Encoder of raw columns. An encoder without ``discretizer`` uses :class:`~tanlearn.QuantileDiscretizer`, with up
         to 1,023 cut points per feature.
-    device : {"cpu"}, default="cpu"
-        Only "cpu" is supported.
     n_jobs : int, optional
         Number of threads, as in joblib. With a backend of worker processes, such as
         ``joblib.parallel_config(backend="dask")``, the networks are grown in its workers, and the weights are fitted in
@@ -111,6 +102,9 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         ``random_state``, the forest equals one grown at once. Weights are fitted again.
     verbose : int, default=0
         1 prints the out-of-fold log loss of each set of weights.
+    **deprecated : object
+        The former parameters ``ridge``, ``n_folds`` and ``device``, which give a FutureWarning and will be removed in
+        version 0.4. The ridge is selected by the out-of-fold log loss, and there are five folds.
 
     Attributes
     ----------
@@ -175,7 +169,7 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Classifier._parameter_constraints,
+        **{name: rule for name, rule in Classifier._parameter_constraints.items() if name != "device"},
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "max_parents": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "max_features": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
@@ -183,12 +177,22 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         "smoothing": [Interval(Real, 0, None, closed="neither")],
         "min_samples": [Interval(Integral, 1, 2**31 - 1, closed="both"), StrOptions({"auto"})],
         "weights": [StrOptions({"auto", "shared"}), None],
-        "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
         "warm_start": ["boolean"],
         "verbose": [Interval(Integral, 0, None, closed="left")],
+    }
+    _removed: ClassVar[dict[str, list[Any]]] = {
+        "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
         "device": [StrOptions({"cpu"})],
     }
+
+    device = "cpu"
+    #: Strength of the penalty that shrinks weights of features and families to their initial values: half the squared
+    #: distance times the ridge, in nats, is added to the mean log loss. "auto" selects it by the out-of-fold log loss.
+    _ridge: float | str = "auto"
+    #: Maximum number of folds. On large data, not all folds are needed: the weights are fitted to 8,192 rows. Up to
+    #: 2,048 rows, weights are evaluated with networks grown without two folds.
+    _n_folds = 5
     _counted: ClassVar[tuple[type, ...]] = (ForestCounts,)
     forest_: Forest
     _grown: Grown | None = None
@@ -203,16 +207,14 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         smoothing: float = 1.0,
         min_samples: int | str = "auto",
         weights: str | None = "auto",
-        ridge: float | str = "auto",
-        n_folds: int = 5,
         class_weight: Any = None,
         class_prior: Any = None,
         encoder: TableEncoder | None = None,
-        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
+        **deprecated: Any,
     ) -> None:
         self.n_estimators = n_estimators
         self.max_parents = max_parents
@@ -221,16 +223,14 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         self.smoothing = smoothing
         self.min_samples = min_samples
         self.weights = weights
-        self.ridge = ridge
-        self.n_folds = n_folds
         self.class_weight = class_weight
         self.class_prior = class_prior
         self.encoder = encoder
-        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+        self._take_former(deprecated)
 
     def _default_discretizer(self) -> QuantileDiscretizer:
         """Return a fine quantile discretizer, whose intervals each network merges."""
@@ -289,8 +289,8 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
             smoothing=float(self.smoothing),
             min_samples=least if isinstance(self.min_samples, str) else int(self.min_samples),
             weights=self.weights,
-            ridge=None if isinstance(self.ridge, str) else float(self.ridge),
-            n_folds=min(int(self.n_folds), data.n_samples),
+            ridge=None if isinstance(self._ridge, str) else float(self._ridge),
+            n_folds=min(int(self._n_folds), data.n_samples),
         )
         say = print if self.verbose else lambda message: None
         before = self._grown if self.warm_start else None

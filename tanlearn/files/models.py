@@ -204,13 +204,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     Examples
     --------
     >>> import tempfile
-    >>> from tanlearn import TANClassifier
+    >>> from tanlearn import NaiveBayesClassifier
     >>> from tanlearn.files.models import load, save
-    >>> model = TANClassifier(n_epochs=1, batch_size=2, random_state=0).fit([[0, 1], [1, 1], [0, 0]], [1, 0, 0])
+    >>> model = NaiveBayesClassifier(class_prior=[0.5, 0.5]).fit([[0, 1], [1, 1], [0, 0]], [1, 0, 0])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, f"{folder}/model.tan")
     ...     load(f"{folder}/model.tan")
-    TANClassifier(batch_size=2, n_epochs=1, random_state=0)
+    NaiveBayesClassifier(class_prior=[0.5, 0.5])
     """
     return read_archive(path, _restore)
 

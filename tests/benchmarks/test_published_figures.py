@@ -6,7 +6,7 @@ from support.published_folds import DATA, folds
 
 from tanlearn import CountState, JointNLL, MaximumLikelihood, Structure
 from tanlearn.baselines import ChowLiu
-from tanlearn.network.candidates import make_candidates
+from tanlearn.network.candidate_kinds import Candidates, make_candidates
 from tanlearn.network.inference import log_joint
 from tanlearn.training import training
 
@@ -48,7 +48,7 @@ def test_gradient_tan_recovers_the_chow_liu_tree(name):
     data, _ = next(folds(name))
     tree = ChowLiu(root=0).learn(data, RNG)
     rng = np.random.default_rng(0)
-    sets = make_candidates("all", data.n_features, n_candidates=None, ordering=tree.order, image_shape=None, rng=rng)
+    sets = make_candidates(Candidates("all", ordering=tree.order), data.n_features, rng=rng)
     settings = training.TrainingSettings(learning_rate=3e-3, n_epochs=300, batch_size=100, init="maximum-likelihood")
     learnt = training.train(data, sets, JointNLL(), settings, rng).structure
 

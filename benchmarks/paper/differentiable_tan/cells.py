@@ -11,8 +11,10 @@ from functools import cache, partial
 from benchmarks.paper.shared.data import stream
 from tanlearn import (
     BayesNetClassifier,
+    Candidates,
     CandidateSets,
     ConditionalNLL,
+    GradientTraining,
     Hybrid,
     KTreeClassifier,
     Margin,
@@ -21,7 +23,7 @@ from tanlearn import (
     TANClassifier,
 )
 from tanlearn.baselines import ChowLiu, GreedySearch, OrderSearch, RandomTree
-from tanlearn.network.candidates import make_candidates
+from tanlearn.network.candidate_kinds import make_candidates
 
 SETS = ("letter", "satimage", "usps", "mnist")
 FEW_FEATURES, IMAGES = SETS[:2], SETS[2:]
@@ -229,13 +231,14 @@ class Cell:
     def parameters(self, problem, data, drawn, n_epochs):
         """Return what to set on the estimator for a run on some data."""
         if self.family == "K-tree":
-            same = ("learning_rate", "structure_learning_rate", "temperature", "n_candidates", "random_state")
+            same = {name: drawn[name] for name in ("learning_rate", "structure_learning_rate", "temperature")}
             margin = Margin(scale=1 / drawn["width"], kappa=1.0)
             return {
                 "loss": margin if drawn["loss"] == "margin" else ConditionalNLL(),
                 "n_epochs": n_epochs,
-                "batch_size": problem.batch_size,
-                **{name: drawn[name] for name in same},
+                "training": GradientTraining(batch_size=problem.batch_size, **same),
+                "candidates": Candidates("information", n_candidates=drawn["n_candidates"]),
+                "random_state": drawn["random_state"],
             }
         choice = _choose(self, problem, data, drawn.get("ordering"), drawn.get("draw"))
         if self.is_closed_form:
@@ -251,15 +254,15 @@ class Cell:
                 **{name: drawn[name] for name in names},
             )
             return {"structure": choice, "parameters": learner, "random_state": drawn["random_state"]}
-        names = ("learning_rate", "structure_learning_rate", "temperature", "init", "random_state")
+        names = ("learning_rate", "structure_learning_rate", "temperature", "init")
         others = {name: drawn[name] for name in names if name in drawn}
         sets = choice if isinstance(choice, CandidateSets) else CandidateSets.of_structure(choice)
         return {
             "candidates": sets,
             "loss": loss,
             "n_epochs": n_epochs,
-            "batch_size": problem.batch_size,
-            **others,
+            "training": GradientTraining(batch_size=problem.batch_size, **others),
+            "random_state": drawn["random_state"],
         }
 
 
@@ -316,11 +319,13 @@ def _learnt_tree(problem, data, ordering, draw):
     model = TANClassifier(
         candidates=_sets("order-free", 8 if problem.image_shape else None, problem, data, None, draw),
         loss=loss,
-        learning_rate=learning_rate,
-        structure_learning_rate=structure_learning_rate,
-        temperature=temperature,
+        training=GradientTraining(
+            learning_rate=learning_rate,
+            structure_learning_rate=structure_learning_rate,
+            temperature=temperature,
+            batch_size=problem.batch_size,
+        ),
         n_epochs=n_epochs,
-        batch_size=problem.batch_size,
         calibrate=False,
         random_state=draw,
     )
@@ -329,14 +334,13 @@ def _learnt_tree(problem, data, ordering, draw):
 
 def _sets(kind, n_candidates, problem, data, ordering, draw, *, pixels=None):
     """Return candidate sets; those of one draw are nested in the number of candidates."""
-    return make_candidates(
+    wanted = Candidates(
         kind,
-        data.n_features,
         n_candidates=n_candidates,
         ordering=pixels if ordering is None else _ordering(problem, ordering),
         image_shape=problem.image_shape if kind == "heuristic" else None,
-        rng=stream(problem.name, "draw", ordering, draw),
     )
+    return make_candidates(wanted, data.n_features, rng=stream(problem.name, "draw", ordering, draw))
 
 
 def _published(*errors):

@@ -15,7 +15,15 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import DATA, command_line
-from tanlearn import BayesNetClassifier, Hybrid, MaximumLikelihood, TableEncoder, TANClassifier, TANSearchCV
+from tanlearn import (
+    BayesNetClassifier,
+    GradientTraining,
+    Hybrid,
+    MaximumLikelihood,
+    TableEncoder,
+    TANClassifier,
+    TANSearchCV,
+)
 from tanlearn.baselines import ChowLiu
 
 HERE = Path(__file__).parent
@@ -26,15 +34,15 @@ SETTINGS = [
     {"loss__eta": 5.0},
     {"loss__eta": 2.0},
     {"loss__gamma": 3.0},
-    {"loss__gamma": 3.0, "learning_rate": 0.03},
-    {"temperature": COOL},
-    {"temperature": COOL, "loss__eta": 5.0},
-    {"temperature": COOL, "loss__gamma": 3.0},
-    {"temperature": COOL, "loss__eta": 5.0, "loss__gamma": 3.0, "learning_rate": 0.03},
+    {"loss__gamma": 3.0, "training__learning_rate": 0.03},
+    {"training__temperature": COOL},
+    {"training__temperature": COOL, "loss__eta": 5.0},
+    {"training__temperature": COOL, "loss__gamma": 3.0},
+    {"training__temperature": COOL, "loss__eta": 5.0, "loss__gamma": 3.0, "training__learning_rate": 0.03},
 ]
 #: The lowest mean error of `search` (what it printed is in letter_search.txt): of three folds for order-free, of five
 #: for subset, where the best of three folds were within their noise of each other.
-CHOSEN = {"subset": {"loss__gamma": 3.0}, "order-free": {"temperature": COOL, "loss__gamma": 3.0}}
+CHOSEN = {"subset": {"loss__gamma": 3.0}, "order-free": {"training__temperature": COOL, "loss__gamma": 3.0}}
 
 
 def load(data):
@@ -46,9 +54,11 @@ def load(data):
 def base(candidates, n_epochs):
     """Return gradient TAN with 8 candidate parents for `subset`, all 15 others for `order-free`."""
     loss = Hybrid(trade_off=300.0, gamma=1.5, eta=10.0)
-    protocol = {"init": "uniform", "structure_learning_rate": 1e-3, "temperature": (10.0, 0.1), "n_epochs": n_epochs}
-    protocol["calibrate"] = False
-    return TANClassifier(candidates=candidates, loss=loss, learning_rate=0.01, encoder=ENCODER, **protocol)
+    training = GradientTraining(
+        learning_rate=0.01, structure_learning_rate=1e-3, temperature=(10.0, 0.1), init="uniform"
+    )
+    protocol = {"training": training, "n_epochs": n_epochs, "calibrate": False}
+    return TANClassifier(candidates=candidates, loss=loss, encoder=ENCODER, **protocol)
 
 
 def search(arguments):

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks import DATA, command_line
 from tanlearn import CandidateSets, EncodedData, JointNLL, MaximumLikelihood
 from tanlearn.baselines import ChowLiu
-from tanlearn.network.candidates import make_candidates
+from tanlearn.network.candidate_kinds import Candidates, make_candidates
 from tanlearn.network.inference import log_joint
 from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.training import train
@@ -56,9 +56,7 @@ def main():
         data = load(arguments.data / f"{name}.npz")
         rng = np.random.default_rng(arguments.seed)
         tree = ChowLiu(root=0).learn(data, rng)
-        candidates: CandidateSets = make_candidates(
-            "all", data.n_features, n_candidates=None, ordering=tree.order, image_shape=None, rng=rng
-        )
+        candidates: CandidateSets = make_candidates(Candidates("all", ordering=tree.order), data.n_features, rng=rng)
         settings = TrainingSettings(
             n_epochs=arguments.epochs,
             init=arguments.init,

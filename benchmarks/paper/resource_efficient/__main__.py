@@ -37,7 +37,7 @@ from benchmarks.paper.differentiable_tan.cells import CELLS, SETS, Cell
 from benchmarks.paper.shared.command import VERSIONS, check_experiments, interruptible, parsers
 from benchmarks.paper.shared.data import Problem, load
 from benchmarks.paper.shared.results import append, read, reopen
-from tanlearn import EncodedData, FixedPoint, Hybrid, Structure, TANClassifier, round_tables
+from tanlearn import EncodedData, FixedPoint, GradientTraining, Hybrid, Structure, TANClassifier, round_tables
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.search.runs import Part
 
@@ -125,7 +125,7 @@ def warm_up():
     rng = np.random.default_rng(0)
     data = EncodedData.from_codes(rng.integers(0, 3, (60, 4)), np.arange(60) % 3)
     for bits in (None, (3, 1)):
-        settings = {"n_epochs": 1, "batch_size": 10, "calibrate": False, "random_state": 0}
+        settings = {"n_epochs": 1, "training": GradientTraining(batch_size=10), "calibrate": False, "random_state": 0}
         TANClassifier(loss=Hybrid(), bits=bits, **settings).fit_encoded(data)
 
 

@@ -12,7 +12,7 @@ import time
 
 from benchmarks.paper.shared.command import VERSIONS
 from benchmarks.paper.shared.results import append
-from tanlearn import ConditionalNLL, FixedPoint, KTreeClassifier, Margin, round_tables
+from tanlearn import Candidates, ConditionalNLL, FixedPoint, KTreeClassifier, Margin, round_tables
 
 from .report import FORMATS, N_BITS
 from .scoring import errors_of
@@ -72,7 +72,13 @@ def _error(line):
 def _trained(line, part, test):
     """Return the line of a training, the last, behind those of what a float one is rounded to."""
     (loss, n_candidates), bits = line["choice"], line["bits"] and tuple(line["bits"])
-    model = KTreeClassifier(n_candidates=n_candidates, loss=LOSSES[loss], bits=bits, calibrate=False, random_state=0)
+    model = KTreeClassifier(
+        candidates=Candidates("information", n_candidates=n_candidates),
+        loss=LOSSES[loss],
+        bits=bits,
+        calibrate=False,
+        random_state=0,
+    )
     started = time.thread_time()  # others use the machine, too
     model.fit_encoded(part.data)
     line = {**line, "n_cells": model.tables_.layout.n_cells, "versions": VERSIONS}
