@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import DATA, command_line
-from benchmarks.paper.shared.results import pack
+from benchmarks.shared.command import interruptible
+from benchmarks.shared.results import pack
 from tanlearn.kernels._cuda import cupy
 
 from .measure import floor, measure
@@ -91,7 +92,7 @@ def main(argv=None):
     if arguments.quick and (arguments.all or arguments.what in ON_DEVICE) and arguments.device == "cuda":
         require_device()
         cupy().cuda.set_allocator(None)  # each array for itself, so that a sanitizer sees where it ends
-    with contextlib.ExitStack() as stack:
+    with interruptible(arguments.results), contextlib.ExitStack() as stack:
         if arguments.output:
             file = stack.enter_context(arguments.output.open("w", encoding="utf-8"))
             stack.enter_context(contextlib.redirect_stdout(Tee((sys.stdout, file))))

@@ -22,7 +22,7 @@ from unittest import mock
 
 import numpy as np
 
-from benchmarks.paper.shared.command import VERSIONS
+from benchmarks.shared.versions import VERSIONS
 from benchmarks.speed.training import LOSS, SHAPES, load, sets_of
 from tanlearn import Hybrid, JointNLL
 from tanlearn.kernels._cuda import cupy, launch

@@ -7,15 +7,13 @@ them (settings "published" in paper/differentiable_tan/cells.py), so both device
 import contextlib
 import time
 from dataclasses import replace
-from operator import itemgetter
 
 import numpy as np
 from scipy.stats import ks_2samp
 
 from benchmarks.paper.differentiable_tan.cells import CELLS
-from benchmarks.paper.shared.command import VERSIONS, interruptible
-from benchmarks.paper.shared.data import Problem, load
-from benchmarks.paper.shared.results import append, read, reopen
+from benchmarks.shared.data import Problem, load
+from benchmarks.shared.results import Results, line_key, read
 from benchmarks.suite.shapes import make
 from tanlearn import TANClassifier
 from tanlearn.kernels._cuda import check_device, cupy
@@ -25,8 +23,7 @@ from tanlearn.search.runs import Part, Run, run_population
 COLUMN_RUNS, EPOCHS = 15_000, 500
 SUBSET = {cell.name: cell for cell in CELLS if cell.family == "TAN Subset"}
 SETS = ("letter", "usps")
-#: What names a training.
-key = itemgetter("device", "set", "seed", "epochs")
+key = line_key("device", "set", "seed", "epochs")
 
 
 def require_device():
@@ -85,25 +82,23 @@ def population(arguments):
     if arguments.device == "cuda":
         require_device()
     machine = card() if arguments.device == "cuda" else f"{arguments.n_jobs} threads"
-    done = {key(line) for line in reopen(arguments.results)}
+    results = Results(arguments.results, key)
     for name in [name for name in arguments.sets if name in SETS]:
         label, problem = fold(name, arguments)
         place = {"device": arguments.device, "set": label, "epochs": arguments.epochs}
-        seeds = [seed for seed in range(arguments.population) if key({**place, "seed": seed}) not in done]
+        seeds = [seed for seed in range(arguments.population) if {**place, "seed": seed} not in results]
         runs = make_runs(problem, [SUBSET["TAN Subset K=8"]], seeds, arguments.epochs)
-        with interruptible(arguments.results):
-            for result, seconds in trained(problem, runs, arguments.device, arguments.n_jobs):
-                line = {
-                    **place,
-                    "seed": seeds[result.setting],
-                    "error": 1.0 if result.failure else round(1 - result.score, 8),  # what diverges gets nothing right
-                    "wall": round(seconds, 3),
-                    "failure": result.failure,
-                    "machine": machine,
-                    "versions": VERSIONS,
-                }
-                append(arguments.results, line)
-                print(f"{label}, {arguments.device}, seed {line['seed']}: {100 * line['error']:.2f} %", flush=True)
+        for result, seconds in trained(problem, runs, arguments.device, arguments.n_jobs):
+            line = {
+                **place,
+                "seed": seeds[result.setting],
+                "error": 1.0 if result.failure else round(1 - result.score, 8),  # what diverges gets nothing right
+                "wall": round(seconds, 3),
+                "failure": result.failure,
+                "machine": machine,
+            }
+            results.append(line)
+            print(f"{label}, {arguments.device}, seed {line['seed']}: {100 * line['error']:.2f} %", flush=True)
     report(arguments)
 
 

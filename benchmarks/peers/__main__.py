@@ -22,6 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import DATA, command_line
+from benchmarks.shared.data import n_values, published_folds
 from tanlearn import BayesNetClassifier, CountState, EncodedData, NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
 from tanlearn.network.inference import log_joint
@@ -48,9 +49,8 @@ class Table:
     @classmethod
     def load(cls, path):
         """Return the published first fold."""
-        with np.load(path) as file:
-            x, y, x_test, y_test = (file[f"{part}_fold1"].astype(int) for part in ("x_tr", "t_tr", "x_te", "t_te"))
-        return cls(x - 1, y, x_test - 1, y_test, np.maximum(x.max(axis=0), x_test.max(axis=0)))
+        x, y, x_test, y_test = next(published_folds(path))
+        return cls(x, y, x_test, y_test, n_values(x, x_test))
 
     def first_columns(self, n_columns, step=1):
         """Return the first columns of every ``step``-th training row; the first few of them are the test part."""

@@ -15,12 +15,13 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from benchmarks import DATA, command_line
-from benchmarks.paper.shared.command import VERSIONS
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.data import load_table
+from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.versions import VERSIONS, made_with
 from tanlearn import BayesNetClassifier, Hybrid, StochasticGradient, TANClassifier
 from tanlearn.baselines import ChowLiu
 
-from .runs import calibration_error, confidence_bins, load_table
+from .runs import calibration_error, confidence_bins
 
 HERE = Path(__file__).parent
 SETS = ("digits", "german", "satimage")

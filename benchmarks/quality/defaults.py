@@ -9,9 +9,10 @@ calibrated. Sets have five stratified folds each, seed 0; letter, satimage and u
 To measure anew after a change of the learners, remove results/defaults.jsonl and results/defaults.jsonl.xz.
 """
 
-from benchmarks.paper.shared.command import interruptible, parsers
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, write_sections
-from benchmarks.paper.shared.results import read
+from benchmarks.shared.command import add_choices, execute, parsers
+from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.results import Results, read
+from benchmarks.shared.versions import made_with
 from tanlearn import (
     BayesNetClassifier,
     ConditionalNLL,
@@ -26,7 +27,7 @@ from tanlearn.baselines import LEARNERS as REGISTRY
 from tanlearn.baselines import ChowLiu
 
 from .outcomes import mean, outcomes
-from .runs import PUBLISHED, run_set, sizes
+from .runs import PUBLISHED, key, run_set, sizes
 from .verdicts import COLUMNS, DEFAULTS, FIXED, HALVES, LEARNERS, WORSE, is_clearly_worse, judge, marked, parts, summary
 
 MOST_ROWS = 30_000
@@ -68,14 +69,13 @@ def halves(names):
 
 def run(arguments):
     """Do what is not finished yet, small sets first."""
-    path = arguments.results / "defaults.jsonl"
+    results = Results(arguments.results / "defaults.jsonl", key)
     n_rows = {name: n for name, n in sizes(arguments.data).items() if n <= MOST_ROWS}
     half = halves(n_rows)
     sets = arguments.sets or [*sorted(n_rows, key=n_rows.get), *PUBLISHED_SETS]
     models = {learner: model(learner) for learner in arguments.learners}
-    with interruptible(path):
-        for name in sets:
-            run_set(path, name, models, arguments.data, half=half.get(name))
+    for name in sets:
+        run_set(results, name, models, arguments.data, half=half.get(name))
 
 
 def beside(texts):
@@ -112,17 +112,21 @@ def unfinished(lines, found):
 def introduction(lines, found):
     """Return how the figures were made, and what they mean."""
     n_published = sum(name.endswith(PUBLISHED) for name in found)
-    made = f"""Made by `python -m benchmarks.quality.defaults run`, then `report`, with {made_with(lines)}: of
-    {len(found) - n_published} raw sets in five stratified folds (seed 0, gaps stay), and of {n_published} that papers
-    have discretised and split. Learners have seed 0; seconds are processor time of one thread."""
-    means = f"""Of a pair, the first is fixed (100 iterations or epochs of one loss, not calibrated), and the second is
-    the default, where held-out rows choose. ML to CrossTuned learn parameters of the most likely tree (TAN-CMI); ML has
-    nothing to choose, and CrossTuned is `CrossTuned()`. Subset and Order-free are gradient TAN. Errors are of all test
-    rows, beside the largest standard error in a row. A default in bold errs over {WORSE:g} point, and over two standard
-    errors of the paired difference, more than the best of the four fixed settings for the most likely tree. Log losses
-    are in nats. Means are of raw sets on which all learners are finished: "{HALVES[0]}" are the first, third, ... in
-    alphabetical order, "{HALVES[1]}" the others."""
-    return f"{paragraph(made)}\n\n{paragraph(means)}"
+    compared = """This page compares the defaults of gradient learners with fixed settings. The first number of a pair
+    is the fixed setting: 100 iterations or epochs of one loss, without calibration. The second number is the default,
+    whose loss and number of iterations are selected on held-out rows. ML to CrossTuned are parameters of the
+    maximum-likelihood tree (TAN-CMI). ML has no settings to select, and CrossTuned is `CrossTuned()`. Subset and
+    Order-free are gradient TAN."""
+    means = f"""Errors are those of all test rows. The column \N{PLUS-MINUS SIGN} is the largest standard error of a
+    row. Bold defaults have a clearly higher error than the best of the four fixed settings for the maximum-likelihood
+    tree: by over {WORSE:g} point, and over two standard errors of the paired difference. Log losses are in nats. Means
+    are over raw data sets on which all learners are finished: "{HALVES[0]}" are the first, third, ... in alphabetical
+    order, "{HALVES[1]}" the others."""
+    made = f"""The {len(found) - n_published} raw data sets have five stratified folds (seed 0) and keep their missing
+    values; {n_published} data sets are discretized and split as in papers. Learners have seed 0, and seconds are
+    processor time of one thread. Made by `python -m benchmarks.quality.defaults run`, then `report`, with
+    {made_with(lines)}."""
+    return "\n\n".join(paragraph(text) for text in (compared, means, made))
 
 
 def write_report(lines, path):
@@ -130,10 +134,10 @@ def write_report(lines, path):
     found, half = outcomes(lines), {line["set"]: line["half"] for line in lines}
     judged, lacking = judge(found, half), unfinished(lines, found)
     sections = [
-        "# Defaults beside fixed settings",
+        "# Defaults and fixed settings",
         introduction(lines, found),
-        "## Verdicts",
-        "How often defaults miss what is asked of them, section by section; bold are misses.",
+        "## Missed targets",
+        "Number of missed targets of each default, by section. Misses are bold.",
         summary(judged),
         *(f"### {one.title}\n\n{one.text}" for one in judged),
         "## Errors in %",
@@ -154,9 +158,8 @@ def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
     running.add_argument("--sets", nargs="+", metavar="SET", help="by default all of them")
-    running.add_argument("--learners", nargs="+", choices=LEARNERS, default=LEARNERS, metavar="LEARNER")
-    arguments = parser.parse_args(argv)
-    arguments.do(arguments)
+    add_choices(running, "--learners", LEARNERS)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

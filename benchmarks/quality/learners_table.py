@@ -11,17 +11,18 @@ of the learners, remove results/learners_table.jsonl and results/learners_table.
 import numpy as np
 
 from benchmarks import ROOT
-from benchmarks.paper.shared.command import interruptible, parsers
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph
-from benchmarks.paper.shared.results import read
+from benchmarks.shared.command import add_choices, execute, parsers
+from benchmarks.shared.reports import markdown_table, paragraph
+from benchmarks.shared.results import Results, read
+from benchmarks.shared.versions import made_with
 from tanlearn.baselines import LEARNERS
 
 from .outcomes import outcomes
-from .runs import run_set
+from .runs import key, run_set
 
 GAPS = "crx"
 #: Five sets, and what they stand for.
-SETS = {"segment": "numbers", "car": "categories", "german": "noise", "digits": "images", GAPS: "gaps"}
+SETS = {"segment": "numbers", "car": "categories", "german": "noise", "digits": "images", GAPS: "missing values"}
 #: What solves a programme of the size of the table, and where that takes minutes.
 CONVEX, TOO_LARGE = "NB CVX-MM", ("digits",)
 BEGIN, END = "<!-- learners:begin -->\n", "<!-- learners:end -->"
@@ -43,7 +44,7 @@ def cell(outcome, is_best):
 def table(found):
     """Return the table in Markdown: a row a learner, and the lowest error of a column in bold."""
     best = {name: min(outcome.error for outcome in found[name].values()) for name in SETS}
-    header = ["learner", "what it does", "described by"]
+    header = ["learner", "method", "references"]
     for name, kind in SETS.items():
         spread = min(found[name].values(), key=lambda outcome: outcome.error).standard_error
         header.append(f"{name}<br>{kind}<br>\N{PLUS-MINUS SIGN} {spread:.2f}")
@@ -63,13 +64,13 @@ def explanation(lines, found):
     failed = sorted({f"{line['learner']} on {line['set']}: {line['failure'].split('. ')[0]}" for line in failures})
     others = f", or one that fails ({'; '.join(failed)})" if failed else ""
     return paragraph(
-        f"""Test errors in % / log losses in nats, of all rows of {n_rows}, each in five stratified folds; defaults
-        throughout, seed 0. Below a set's name is the standard error of its lowest error, which is in bold: a difference
-        of two or three of these may be chance, and no order of learners holds for all sets ([defaults on all of
-        them](../../benchmarks/quality/defaults.md)). A dash is a learner that asks for complete rows ({GAPS} has gaps),
-        {CONVEX} on {" and ".join(TOO_LARGE)}, where its programme takes minutes{others}. Times are means of fits, in
-        seconds of processor time of one thread, with {made_with(lines)}. Made by `python -m
-        benchmarks.quality.learners_table`."""
+        f"""Each entry is a test error in % and a log loss in nats, in five stratified folds of all rows of {n_rows}.
+        All learners have their defaults and seed 0. The lowest error of a data set is in bold, and its standard error
+        is below the name. A difference of two or three standard errors may be chance. The order of the learners depends
+        on the data set ([defaults on all data sets](../../benchmarks/quality/defaults.md)). A dash is a learner that
+        needs complete rows ({GAPS} has missing values), {CONVEX} on {" and ".join(TOO_LARGE)}, where its program takes
+        minutes{others}. Times are means of fits, in seconds of processor time of one thread, with {made_with(lines)}.
+        Made by `python -m benchmarks.quality.learners_table`."""
     )
 
 
@@ -84,11 +85,10 @@ def with_table(text, table):
 
 def run(arguments):
     """Do what is not finished yet."""
-    path = arguments.results / "learners_table.jsonl"
-    with interruptible(path):
-        for name in arguments.sets:
-            models = {learner: LEARNERS[learner].make(random_state=0) for learner in learners(name)}
-            run_set(path, name, models, arguments.data)
+    results = Results(arguments.results / "learners_table.jsonl", key)
+    for name in arguments.sets:
+        models = {learner: LEARNERS[learner].make(random_state=0) for learner in learners(name)}
+        run_set(results, name, models, arguments.data)
 
 
 def report(arguments):
@@ -112,9 +112,8 @@ def report(arguments):
 def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report, output=ROOT / "docs" / "learners")
-    running.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET")
-    arguments = parser.parse_args(argv)
-    arguments.do(arguments)
+    add_choices(running, "--sets", SETS)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

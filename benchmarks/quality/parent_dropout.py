@@ -8,16 +8,17 @@ Sets, folds and halves are those of benchmarks.quality.defaults: what is here wa
 satimage and usps also come as the papers have them.
 """
 
-from benchmarks.paper.shared.command import interruptible, parsers
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, write_sections
-from benchmarks.paper.shared.results import read
+from benchmarks.shared.command import add_choices, execute, parsers
+from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.results import Results, read
+from benchmarks.shared.versions import made_with
 from tanlearn import BayesNetClassifier, HybridCV, SoftHybrid, StochasticGradient
 from tanlearn.baselines import ChowLiu
 from tanlearn.parameters.hybrid_cv import default_learners
 
 from . import defaults
 from .outcomes import mean, outcomes, paired
-from .runs import run_set, sizes
+from .runs import key, run_set, sizes
 from .verdicts import HALVES, parts
 
 MOST_ROWS = 10_000
@@ -50,7 +51,7 @@ PAIRS = (("long, 0.3", "long"), ("HybridCV and long, 0.3", "HybridCV"))
 
 def run(arguments):
     """Do what is not finished yet, small sets first."""
-    path = arguments.results / "parent_dropout.jsonl"
+    results = Results(arguments.results / "parent_dropout.jsonl", key)
     n_rows = {name: n for name, n in sizes(arguments.data).items() if n <= defaults.MOST_ROWS}
     half = defaults.halves(n_rows)
     some = sorted((name for name in n_rows if n_rows[name] <= MOST_ROWS), key=n_rows.get)
@@ -58,9 +59,8 @@ def run(arguments):
         name: BayesNetClassifier(structure=ChowLiu(), parameters=PARAMETERS[name], random_state=0)
         for name in arguments.learners
     }
-    with interruptible(path):
-        for name in arguments.sets or [*some, *defaults.PUBLISHED_SETS]:
-            run_set(path, name, models, arguments.data, half=half.get(name))
+    for name in arguments.sets or [*some, *defaults.PUBLISHED_SETS]:
+        run_set(results, name, models, arguments.data, half=half.get(name))
 
 
 def table(found, half, value, digits):
@@ -89,8 +89,8 @@ def verdicts(found, half):
             if names:
                 said = ", ".join(f"{name} {compared[name][0]:+.2f}" for name in (*less, *more))
                 sentences.append(
-                    f"*{ours}* beside *{without}*, {part}: clearly fewer errors on {len(less)} of {len(names)} sets, "
-                    f"clearly more on {len(more)}{f' ({said} points)' if said else ''}."
+                    f"*{ours}* relative to *{without}*, {part}: a clearly lower error on {len(less)} of {len(names)} "
+                    f"sets, a clearly higher one on {len(more)}{f' ({said} points)' if said else ''}."
                 )
     return "\n".join(f"- {sentence}" for sentence in sentences)
 
@@ -98,18 +98,21 @@ def verdicts(found, half):
 def write_report(lines, path):
     """Write the report of lines."""
     found, half = outcomes(lines), {line["set"]: line["half"] for line in lines}
-    made = f"""Made by `python -m benchmarks.quality.parent_dropout run`, then `report`, with {made_with(lines)}.
-    Parameters of the most likely tree (Chow and Liu), raw sets of up to {MOST_ROWS:,} rows in five folds, and three
-    sets as papers have split them. *long* is `{" ".join(repr(PARAMETERS["long"]).split())}`; *0.15*, *0.3* and *0.5*
-    are its parent_dropout. Clear is what exceeds {CLEAR:g} standard errors of the paired difference. Means are of raw
-    sets: "{HALVES[0]}" are the first, third, ... in alphabetical order, "{HALVES[1]}" the others."""
+    compared = f"""This page compares long trainings with and without parent dropout, and the selection by HybridCV, for
+    the maximum-likelihood tree (Chow and Liu). *long* is `{" ".join(repr(PARAMETERS["long"]).split())}`. *0.15*, *0.3*
+    and *0.5* are its parent_dropout."""
+    made = f"""Raw data sets of up to {MOST_ROWS:,} rows have five folds; three data sets are split as in papers. A
+    difference is clear if it exceeds {CLEAR:g} standard errors of the paired difference. Means are over raw data sets:
+    "{HALVES[0]}" are the first, third, ... in alphabetical order, "{HALVES[1]}" the others. Made by `python -m
+    benchmarks.quality.parent_dropout run`, then `report`, with {made_with(lines)}."""
     sections = [
         "# Parent dropout",
+        paragraph(compared),
         paragraph(made),
         verdicts(found, half),
         "## Errors in %",
         table(found, half, "error", 2),
-        "## Processor seconds of a fit",
+        "## Processor seconds per fit",
         table(found, half, "seconds", 2),
     ]
     write_sections(path, sections)
@@ -124,9 +127,8 @@ def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
     running.add_argument("--sets", nargs="+", metavar="SET", help="by default all of them")
-    running.add_argument("--learners", nargs="+", choices=PARAMETERS, default=list(PARAMETERS), metavar="LEARNER")
-    arguments = parser.parse_args(argv)
-    arguments.do(arguments)
+    add_choices(running, "--learners", PARAMETERS)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

@@ -9,15 +9,13 @@ import time
 import warnings
 from contextlib import suppress
 from dataclasses import astuple
-from operator import itemgetter
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.paper.shared.command import VERSIONS
-from benchmarks.paper.shared.results import append, reopen
+from benchmarks.shared.data import load_table
+from benchmarks.shared.results import line_key
 from tanlearn import TableEncoder
 from tanlearn.data.datasets import load_npz
 
@@ -27,8 +25,7 @@ N_FOLDS, N_BINS = 5, 10
 WARM_ROWS = 10
 #: What learners raise that cannot learn from a set.
 FAILURES = ValueError, RuntimeError
-#: What makes a line of results; all else follows from it.
-key = itemgetter("set", "fold", "learner")
+key = line_key("set", "fold", "learner")
 
 
 def sizes(folder):
@@ -38,17 +35,6 @@ def sizes(folder):
         with np.load(path) as file:
             found[path.stem] = len(file["y"])
     return found
-
-
-def load_table(name, folder):
-    """Return the rows of a raw set, or of the bundled digits, and their classes."""
-    if name == "digits":
-        return load_digits(return_X_y=True)
-    with np.load(folder / "raw" / f"{name}.npz") as file:
-        X, y = file["X"].astype(float), file["y"]
-        if "missing" in file:
-            X[file["missing"]] = np.nan
-    return X, y
 
 
 def stratified_folds(X, y, seed):
@@ -140,17 +126,14 @@ def warm_up(model, X, y):
         clone(model).fit(take(X, rows), y[rows]).predict_proba(take(X, rows))
 
 
-def run_set(path, name, models, folder, **more):
-    """Run learners on every fold of a set, and append to a file of results what is not in it, with whatever is given.
-
-    A learner that cannot learn from a set leaves the reason.
-    """
-    done = {key(line) for line in reopen(path)}
+def run_set(results, name, models, folder, **more):
+    """Run learners on all folds of a set that are not finished; ``more`` is added to their lines."""
     X, y, folds, encoder = load(name, folder)
     for learner, model in models.items():
         model = clone(model).set_params(encoder=encoder)
-        starts = [{"set": name, "fold": k, "n_folds": len(folds), "learner": learner} for k in range(1, 1 + len(folds))]
-        todo = [start for start in starts if key(start) not in done]
+        todo = results.missing(
+            {"set": name, "fold": k, "n_folds": len(folds), "learner": learner} for k in range(1, 1 + len(folds))
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of columns that have one value left, and what test rows alone hold
             if todo:
@@ -161,8 +144,6 @@ def run_set(path, name, models, folder, **more):
                     found = measure(clone(model), X[train], y[train], X[test], y[test])
                 except FAILURES as error:
                     found = {"failure": str(error)}
-                append(
-                    path, {**start, **more, "n_train": len(train), "n_test": len(test), **found, "versions": VERSIONS}
-                )
+                results.append({**start, **more, "n_train": len(train), "n_test": len(test), **found})
                 said = found.get("failure") or f"{found['error']:.2f} % in {found['seconds']:.2f} s"
                 print(f"{name}, fold {start['fold']}, {learner}: {said}", flush=True)

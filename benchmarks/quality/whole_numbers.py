@@ -15,10 +15,10 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from benchmarks import DATA, command_line
+from benchmarks.shared.data import load_table
 from tanlearn import BayesNetClassifier, ConditionalNLL, ConjugateGradient, NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
 
@@ -37,13 +37,7 @@ SMALL = 40_000
 
 def load(name, folder):
     """Return a table of floating numbers with gaps, and its classes of at least five rows."""
-    if name == "digits":
-        X, y = load_digits(return_X_y=True)
-    else:
-        with np.load(folder / f"{name}.npz", allow_pickle=True) as file:
-            X, y = file["X"].astype(float), file["y"]
-            if "missing" in file:
-                X[file["missing"]] = np.nan
+    X, y = load_table(name, folder)
     rows = np.random.default_rng(0).permutation(len(y))[:N_ROWS]
     rows = rows[np.bincount(y[rows])[y[rows]] >= 5]
     return X[rows], y[rows]
@@ -81,7 +75,7 @@ def main(argv=None):
     """Print a row a limit, for both halves or for every table asked for."""
     warnings.filterwarnings("ignore", message="discretization left|no value in")
     parser = command_line(__doc__, __spec__)
-    parser.add_argument("--data", type=Path, default=DATA / "raw")
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--sets", nargs="+")
     arguments = parser.parse_args(argv)
     halves = {"choosing": CHOOSING, "held out": HELD_OUT}

@@ -16,14 +16,14 @@ import shutil
 import tempfile
 import time
 from itertools import product
-from operator import itemgetter
 from pathlib import Path
 
 import dask
 import distributed
 
-from benchmarks.paper.shared.command import VERSIONS, interruptible, parsers
-from benchmarks.paper.shared.results import append, read, reopen
+from benchmarks.shared.command import execute, parsers
+from benchmarks.shared.results import Results, line_key, read
+from benchmarks.shared.versions import VERSIONS
 
 from .measure import TASKS, Table, cluster, measure, warm_up, work_of_partition
 from .report import write_report
@@ -32,14 +32,10 @@ from .rows import write_table
 ROWS, PARTITIONS, N_CLASSES = (10**5, 10**6, 10**7, 10**8), (8, 32, 128, 512), 3
 #: Rows of a partition: with fewer, hardly anything is measured but its overhead, and more take too much memory.
 LEAST, MOST = 5_000, 2_000_000
-#: What makes a line of results. A partition by itself is a line of no workers.
-key = itemgetter("rows", "partitions", "workers", "task", "repeat")
+FILE = "counts.jsonl"
+#: A partition by itself is a line without workers.
+key = line_key("rows", "partitions", "workers", "task", "repeat")
 ALONE = "partition"
-
-
-def path_of(arguments):
-    """Return where results are."""
-    return arguments.results / "counts.jsonl"
 
 
 def versions():
@@ -52,15 +48,14 @@ def tables(rows, partitions):
     return [(n, k) for n, k in product(sorted(rows), sorted(partitions)) if LEAST <= n // k <= MOST]
 
 
-def unfinished(n_rows, n_partitions, workers, repeats, done):
-    """Return what is left of a table: a list of (workers, starts of lines), each for a cluster of its own."""
+def unfinished(n_rows, n_partitions, workers, repeats, results):
+    """Return what is not finished of a table: a list of (workers, starts of lines), each for a cluster of its own."""
     found = []
     for repeat, n_workers in product(range(repeats), workers):
         start = {"rows": n_rows, "partitions": n_partitions, "workers": n_workers, "repeat": repeat}
-        starts = [start | {"task": task} for task in TASKS]
-        found.append((n_workers, [one for one in starts if key(one) not in done]))
+        found.append((n_workers, results.missing(start | {"task": task} for task in TASKS)))
     alone = {"rows": n_rows, "partitions": n_partitions, "workers": 0, "task": ALONE, "repeat": 0}
-    return [one for one in [*found, (0, [] if key(alone) in done else [alone])] if one[1]]
+    return [one for one in [*found, (0, results.missing([alone]))] if one[1]]
 
 
 def lines_of(table, n_workers, starts):
@@ -83,12 +78,12 @@ def said(line):
     return f"{line['workers']} worker(s), {line['task']}: {line['seconds']:.2f} s, {rate:,.0f} rows a second"
 
 
-def run_tables(arguments, folder, done):
+def run_tables(arguments, folder, results):
     """Yield every line that is not finished, as long as there is time."""
     limit = float("inf") if arguments.time_limit is None else arguments.time_limit
     end = time.monotonic() + limit
     for n_rows, n_partitions in tables(arguments.rows, arguments.partitions):
-        todo = unfinished(n_rows, n_partitions, arguments.workers, arguments.repeats, done)
+        todo = unfinished(n_rows, n_partitions, arguments.workers, arguments.repeats, results)
         if not todo:
             continue
         place = folder / f"{n_rows}_{n_partitions}"
@@ -105,17 +100,16 @@ def run_tables(arguments, folder, done):
 
 def run(arguments):
     """Do what is not finished yet."""
-    path = path_of(arguments)
-    done = {key(line) for line in reopen(path)}
-    with interruptible(path), tempfile.TemporaryDirectory() as temporary:
-        for line in run_tables(arguments, Path(arguments.folder or temporary), done):
-            append(path, line | {"versions": versions()})
+    results = Results(arguments.results / FILE, key, versions())
+    with tempfile.TemporaryDirectory() as temporary:
+        for line in run_tables(arguments, Path(arguments.folder or temporary), results):
+            results.append(line)
             print(f"{line['rows']:,} rows in {line['partitions']} partitions, {said(line)}", flush=True)
 
 
 def report(arguments):
     """Write the report."""
-    write_report(read(path_of(arguments)), arguments.output)
+    write_report(read(arguments.results / FILE), arguments.output)
 
 
 def main(argv=None):
@@ -128,8 +122,7 @@ def main(argv=None):
     running.add_argument("--folder", type=Path, help="where tables are kept; by default a temporary one")
     running.add_argument("--jobs", type=int, default=2, help="processes that write tables; by default 2")
     running.add_argument("--time-limit", type=float, metavar="SECONDS", help="begin nothing after that")
-    arguments = parser.parse_args(argv)
-    arguments.do(arguments)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

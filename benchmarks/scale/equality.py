@@ -19,7 +19,7 @@ from sklearn.datasets import load_digits, load_wine
 
 import tanlearn
 import tanlearn.dask
-from benchmarks.paper.shared.report_parts import markdown_table
+from benchmarks.shared.reports import markdown_table
 from tanlearn.baselines import (
     AnDEClassifier,
     AODEClassifier,

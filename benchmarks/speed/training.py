@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import DATA, command_line
+from benchmarks.shared.data import published_folds
 from benchmarks.suite.shapes import SHAPES, make
 from tanlearn import EncodedData, FixedPoint, Hybrid, TANClassifier
 from tanlearn.network.candidate_kinds import Candidates, make_candidates
@@ -42,8 +43,8 @@ def load(name, folder):
     path = folder / f"{name}.npz"
     if not path.exists():
         return make(name, min(SHAPES[name][0], 10_000)), "generated"
-    with np.load(path) as file:
-        return EncodedData.from_codes(file["x_tr_fold1"].astype(int) - 1, file["t_tr_fold1"]), "published"
+    x, y, _, _ = next(published_folds(path))
+    return EncodedData.from_codes(x, y), "published"
 
 
 def sets_of(data):

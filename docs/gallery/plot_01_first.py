@@ -1,9 +1,9 @@
 """
-The first classifier
-====================
+First classifiers
+=================
 
-Three models of handwritten digits: naive Bayes, which counts; a tree, whose structure and parameters are learnt
-together by gradient; and a forest of networks. Numbers are cut into intervals inside ``fit``, gaps may stay.
+Fit three models of handwritten digits: naive Bayes, by counting; a tree, whose structure and parameters are trained
+by gradient; and a forest of networks. ``fit`` discretizes numeric columns and accepts missing values.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ models = {
 errors = {name: 100 * (1 - model.fit(X_train, y_train).score(X_test, y_test)) for name, model in models.items()}
 
 # %%
-# Errors on a third of the rows, which no model has seen:
+# Test errors on a third of the rows, which are not used for training:
 
 figure, ax = plt.subplots(figsize=(7, 2.4), layout="constrained")
 figure.suptitle("Handwritten digits: test errors of three models")
@@ -34,7 +34,7 @@ ax.set(xlabel="test error [%]", xlim=(0, 1.15 * max(errors.values())))
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
-# All of them are scikit-learn's estimators: they stand in pipelines, in ``cross_val_score`` and in
-# ``GridSearchCV``, and tell probabilities.
+# All models are scikit-learn estimators. Use them in pipelines, ``cross_val_score`` and ``GridSearchCV``, and predict
+# probabilities:
 
 print(models["TAN, by gradient"].predict_proba(X_test[:2]).round(3))

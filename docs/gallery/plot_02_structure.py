@@ -1,10 +1,9 @@
 """
-Reading a network
-=================
+Plotting a network
+==================
 
-A tree-augmented naive Bayes is a network that can be looked at: the class is a parent of every feature, and every
-feature has at most one other as a parent. Here it is learnt without an ordering of the features, from measurements
-of cells.
+Plot a tree-augmented naive Bayes. The class is a parent of every feature, and each feature has at most one other
+parent. Here the tree of cell measurements is learned without an ordering of the features.
 """
 
 from sklearn.datasets import load_breast_cancer
@@ -18,13 +17,13 @@ y = y.map({0: "malignant", 1: "benign"})
 model = TANClassifier(candidates="order-free", n_epochs=60, random_state=0).fit(X, y)
 
 # %%
-# Edges are as wide as child and parent tell about each other once the class is known:
+# The width of an edge is the mutual information of parent and child, given the class:
 
 display = StructureDisplay.from_estimator(model, class_name="tumour")
-display.figure_.suptitle("Measurements of cells, and which of them depend on each other")
+display.figure_.suptitle("Measurements of cells and their dependences")
 
 # %%
-# The same network as a NetworkX graph, and as text:
+# The same network as a NetworkX graph, and as a dictionary:
 
 print(sorted(model.to_networkx().edges)[:5])
 print(model.describe()["features"][0]["name"], model.describe()["features"][0]["cut_points"])

@@ -1,9 +1,9 @@
 """
-Why this class?
-===============
+Explaining a prediction
+=======================
 
-The log odds of two classes are a sum over features, exactly. A waterfall shows which values have moved it, and
-where.
+Plot the contribution of each feature to the log odds of two classes. The contributions add up exactly to the
+prediction.
 """
 
 from sklearn.datasets import load_wine
@@ -16,21 +16,21 @@ y = y.map({0: "Barolo", 1: "Grignolino", 2: "Barbera"})
 model = TANClassifier(n_epochs=60, random_state=0).fit(X[::2], y[::2])
 
 # %%
-# The row that the model is least sure of:
+# The row with the least certain prediction:
 
 rows = X[1::2]
 doubtful = model.predict_proba(rows).max(axis=1).argmin()
 row = rows[doubtful : doubtful + 1]
 display = ExplanationDisplay.from_estimator(model, row)
-display.figure_.suptitle("One wine: what its values add to the log odds")
+display.figure_.suptitle("One wine: contributions of its values to the log odds")
 
 # %%
-# The bars add up to what the model predicts:
+# The bars add up to the predicted log odds:
 
 log_p = dict(zip(model.classes_, model.predict_log_proba(row)[0], strict=True))
 print(sum(length for _, length in display.bars_), log_p[display.target] - log_p[display.against])
 
 # %%
-# The same as a frame, with names:
+# The same contributions as a pandas frame:
 
 print(model.explain_frame(row, against=display.against).round(2).to_string())

@@ -1,9 +1,10 @@
 """
-Probabilities that mean what they say
-=====================================
+Calibrated probabilities
+========================
 
-Naive Bayes is too sure of itself: it counts evidence twice that features share. Learners that hold rows out find a
-scale by which scores become probabilities; a forest of networks weighs what rows that it has not seen say.
+Compare predicted probabilities with observed frequencies. Naive Bayes is overconfident, because it counts evidence
+twice that features share. Learners that hold rows out scale their scores to calibrated probabilities. A forest
+weights its networks by out-of-fold predictions.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,7 @@ models = {
 }
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 6.1), layout="constrained")
-figure.suptitle("How often a class is right, against the probability it was given")
+figure.suptitle("Accuracy over predicted probability")
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     model.fit(X[:2000], y[:2000])
     ReliabilityDisplay.from_estimator(model, X[2000:], y[2000:], ax=ax)

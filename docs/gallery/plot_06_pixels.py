@@ -1,9 +1,9 @@
 """
-Which pixels depend on each other?
-==================================
+Dependences between pixels
+==========================
 
-Features of images are pixels. Chow and Liu's tree, learnt by counting, links pixels that tell most about each
-other where the digit is known: nearly all of them are neighbours, though nobody has told it where pixels are.
+Plot a Chow-Liu tree of pixels. It is learned by counting and links pixels with the largest mutual information,
+given the digit. Nearly all linked pixels are adjacent, although the tree does not use their coordinates.
 """
 
 from sklearn.datasets import load_digits
@@ -16,4 +16,4 @@ X, y = load_digits(return_X_y=True)
 model = BayesNetClassifier(structure=ChowLiu(), encoder=TableEncoder(discrete_features=False)).fit(X, y)
 
 display = StructureDisplay.from_estimator(model, image_shape=(8, 8))
-display.figure_.suptitle("Handwritten digits: every pixel and its parent")
+display.figure_.suptitle("Handwritten digits: each pixel and its parent")

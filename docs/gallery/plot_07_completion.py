@@ -1,9 +1,9 @@
 """
-Filling in what is missing
-==========================
+Completing and sampling rows
+============================
 
-A network is a joint distribution: it finds the most probable values of what a row misses, all together, and draws
-new rows. Here the lower half of digits is lost.
+Complete the lower half of digits, and sample new digits. A network is a joint distribution. It finds the most
+probable missing values of a row jointly, and draws new rows.
 """
 
 import matplotlib.pyplot as plt
@@ -23,11 +23,11 @@ completed, found = model.complete(lost)
 drawn, classes = model.sample(8, y=model.predict(lost), random_state=0)
 
 # %%
-# From above: the images, what is left of them, the completions (with the classes that go with them), and images
-# drawn for the same classes.
+# From top to bottom: the images, their upper halves, the completions with their classes, and images sampled for the
+# same classes.
 
 figure, axes = plt.subplots(4, 8, figsize=(9, 4.8), layout="constrained")
-figure.suptitle("Eight digits: whole, halved, completed by the model, and drawn from it")
+figure.suptitle("Eight digits: complete, halved, completed by the model, and sampled")
 titles = [y[1500:1508], None, found, classes]
 for line, images, title in zip(axes, [rows, lost, completed, drawn], titles, strict=True):
     for k, ax in enumerate(line):
@@ -35,5 +35,5 @@ for line, images, title in zip(axes, [rows, lost, completed, drawn], titles, str
         ax.set(xticks=[], yticks=[], facecolor="#f4d9c6")
         if title is not None:
             ax.set_title(str(title[k]), fontsize="small")
-for ax, label in zip(axes[:, 0], ["image", "lower half lost", "completed", "drawn"], strict=True):
+for ax, label in zip(axes[:, 0], ["image", "upper half", "completed", "sampled"], strict=True):
     ax.set_ylabel(label, fontsize="small")

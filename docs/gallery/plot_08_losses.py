@@ -1,9 +1,10 @@
 """
-Counting, or learning to tell classes apart
-===========================================
+Generative and discriminative parameters
+========================================
 
-Frequencies are best guesses of a distribution; parameters that are learnt by conditional likelihood or by margin
-tell classes apart, which is another aim: where features share evidence, as here, they err less.
+Compare parameters of naive Bayes: frequencies, and parameters trained for conditional likelihood or for margin.
+Frequencies estimate the distribution; the others are trained for classification. Where features share evidence, as
+here, trained parameters have lower errors.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +27,7 @@ for size in sizes:
         errors[name].append(100 * (1 - model.score(X[4000:], y[4000:])))
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-figure.suptitle("Test errors over training rows: counted, and trained")
+figure.suptitle("Test errors over training rows: frequencies and trained parameters")
 for name, colour in zip(errors, ["#999999", "#0072b2", "#d55e00"], strict=True):
     ax.plot(sizes, errors[name], marker="o", color=colour, label=f"naive Bayes, {name}")
 ax.set(xscale="log", xlabel="training rows", ylabel="test error [%]")

@@ -1,9 +1,9 @@
 """
-Rules that no tree can tell
-===========================
+Rules of several features
+=========================
 
-The class is the parity of three features. Each of them says nothing, and neither do two; a feature with two
-parents tells it all. Features without any meaning stand beside them.
+Learn the parity of three features with a k-tree. One or two of the features carry no information about the class. A
+feature with two parents can express the rule. The other features are noise.
 """
 
 import matplotlib.pyplot as plt
@@ -25,9 +25,9 @@ models = {
 errors = [100 * (1 - model.fit(X[:2000], y[:2000]).score(X[2000:], y[2000:])) for model in models.values()]
 
 figure, axes = plt.subplots(1, 2, figsize=(12, 4.6), width_ratios=(1, 1.6), layout="constrained")
-figure.suptitle("A rule of three features: errors, and the network that found it")
+figure.suptitle("A rule of three features: errors, and the k-tree")
 bars = axes[0].bar(list(models), errors, color=["#999999", "#56b4e9", "#0072b2"])
 axes[0].bar_label(bars, fmt="%.1f %%", padding=3)
 axes[0].axhline(50, color="black", linewidth=0.8, linestyle="--")
-axes[0].set(ylabel="test error [%]", title="dashed: a coin", ylim=(0, 60))
+axes[0].set(ylabel="test error [%]", title="dashed: random guess", ylim=(0, 60))
 display = StructureDisplay.from_estimator(models["k-tree: two parents"], weights=None, ax=axes[1])

@@ -1,8 +1,9 @@
 """
-What a forest has learnt
-========================
+Importances and dependences of a forest
+=======================================
 
-Importances are what left-out rows lose without a feature; dependences say which features are read together.
+Plot the features and pairs of features that a forest uses. The importance of a feature is the increase of the
+out-of-fold log loss without it. Dependences are pairs of features that are informative together.
 """
 
 import matplotlib.pyplot as plt
@@ -15,6 +16,6 @@ X, y = load_wine(return_X_y=True, as_frame=True)
 forest = BayesForestClassifier(n_estimators=12, random_state=0).fit(X, y)
 
 figure, axes = plt.subplots(1, 2, figsize=(13, 5.5), layout="constrained")
-figure.suptitle("What a forest leans on: features, and pairs of them")
+figure.suptitle("Importances of features, and dependences between them")
 display = ForestImportanceDisplay.from_estimator(forest, ax=axes[0])
 forest.plot_dependences(X, axes[1])

@@ -1,9 +1,9 @@
 """
-Inside a tree: tables and training
-==================================
+CPTs and training
+=================
 
-What a network says of a feature is one table: the probabilities of its values, given its parent and the class. And
-how it came to that is a curve: the loss falls, and the choice of parents is made up.
+Plot one CPT of a network and the course of its training. A CPT contains the probabilities of the values of a
+feature, given its parent and the class. During training, the loss falls and the choice of parents becomes certain.
 """
 
 from sklearn.datasets import load_breast_cancer
@@ -20,9 +20,9 @@ model = TANClassifier(candidates="order-free", **options).fit(X, y)
 
 child = next(i for i, row in enumerate(model.structure_.parents) if row[0] >= 0)
 table = TableDisplay.from_estimator(model, child)
-table.figure_.suptitle("A conditional table as a heat map")
+table.figure_.suptitle("A conditional probability table as a heat map")
 
 # %%
 
 training = TrainingDisplay.from_estimator(model)
-training.figure_.suptitle("A training, epoch by epoch")
+training.figure_.suptitle("Training by epoch")

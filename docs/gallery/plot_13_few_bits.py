@@ -2,8 +2,8 @@
 Few bits
 ========
 
-Tables of a few bits add up as integers. Training for bits rounds in every step, and pays where bits are very few;
-rounding afterwards is free, and as good from some bits on.
+Compare two ways to CPTs of a few bits, which are added as integers. Training for bits rounds in every step, and is
+more accurate for very few bits. Rounding after training costs nothing, and is equally accurate with more bits.
 """
 
 import matplotlib.pyplot as plt
@@ -17,23 +17,23 @@ options = {"calibrate": False, "random_state": 0}
 plain = TANClassifier(**options).fit(X_train, y_train)
 bits = [1, 2, 3, 4, 6]
 trained, rounded, sizes = [], [], []
-for number in bits:  # the rows choose which of them are of the fraction
+for number in bits:  # the split into integer and fraction bits is selected
     model = TANClassifier(**options, bits=number).fit(X_train, y_train)
     trained.append(100 * (1 - model.score(X_test, y_test)))
     rounded.append(100 * (1 - plain.with_bits(number, X_train, y_train).score(X_test, y_test)))
     sizes.append(model.size_bits_ / 8 / 1000)
 
 # %%
-# Sizes of the tables stand above the curve:
+# The labels of the curve are the sizes of the CPTs:
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-figure.suptitle("Test errors over the bits of a number")
+figure.suptitle("Test errors over the bits per parameter")
 ax.plot(bits, rounded, marker="o", color="#d55e00", label="rounded after training")
 ax.plot(bits, trained, marker="o", color="#0072b2", label="trained for bits")
 floats = 100 * (1 - plain.score(X_test, y_test))
 ax.axhline(floats, color="black", linewidth=0.8, linestyle="--", label="floating point")
 for x, error, size in zip(bits, trained, sizes, strict=True):
     ax.annotate(f"{size:.1f} kB", (x, error), (0, -15), textcoords="offset points", ha="center", fontsize="small")
-ax.set(xlabel="bits of a number", ylabel="test error [%]", ylim=0)
+ax.set(xlabel="bits per parameter", ylabel="test error [%]", ylim=0)
 ax.legend()
 ax.grid(alpha=0.3)

@@ -1,9 +1,9 @@
 """
-What a budget buys
-==================
+Accuracy within a size budget
+=============================
 
-``pareto_search`` trains trees of several bits and prices of size, and keeps those that no other beats in error,
-size and operations. The best within a budget is one call away, ready to be written as C.
+Find the most accurate classifier within a size budget. ``pareto_search`` trains trees with several bits and size
+penalties. It keeps those that no other tree beats in error, size and operations.
 """
 
 from sklearn.datasets import load_digits
@@ -16,10 +16,10 @@ estimator = TANClassifier(encoder=TableEncoder(discrete_features=False), n_epoch
 front = pareto_search(estimator, X, y, bits=(None, 2, 4), size_weight=(0.0, 1e-3, 1e-2), random_state=0)
 
 display = ParetoDisplay.from_estimator(front)
-display.figure_.suptitle("Errors of classifiers over the size of their tables")
+display.figure_.suptitle("Errors of classifiers over the size of their CPTs")
 
 # %%
-# The best classifier whose tables fit 4 kB:
+# The most accurate classifier with CPTs of at most 4 kB, ready for ``export_c``:
 
 model = front.best_within(size_bits=8 * 4000)
 print(model, model.size_bits_ / 8, "bytes")

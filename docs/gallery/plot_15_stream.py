@@ -1,9 +1,9 @@
 """
-Rows that come in portions
-==========================
+Training on a stream
+====================
 
-What learns by counting learns from portions, too: ``partial_fit`` adds to the counts, and the model is that of all
-rows. Each portion is predicted before it is learnt from.
+Train on batches of rows with ``partial_fit``. Learners based on counts add the counts of each batch, so the model
+equals that of all rows. Here each batch is predicted before the model is trained on it.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ from tanlearn import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.baselines import ChowLiu
 
 X, y = make_classification(20_000, n_features=15, n_informative=6, n_redundant=5, n_classes=4, random_state=2)
-X = np.digitize(X, np.linspace(-2, 2, 6))  # codes, so that portions agree about intervals
+X = np.digitize(X, np.linspace(-2, 2, 6))  # codes, so that all batches have the same intervals
 models = {"naive Bayes": NaiveBayesClassifier(), "Chow-Liu tree": BayesNetClassifier(structure=ChowLiu())}
 errors = {name: [] for name in models}
 portions = np.array_split(np.arange(len(X)), 80)
@@ -25,11 +25,11 @@ for number, rows in enumerate(portions):
         model.partial_fit(X[rows], y[rows], classes=np.arange(4))
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-figure.suptitle("Errors on portions that come next, over rows learnt")
+figure.suptitle("Errors on the next batches over training rows")
 learnt = np.cumsum([len(rows) for rows in portions])[:-1]
 for name, colour in zip(models, ["#999999", "#0072b2"], strict=True):
     smooth = np.convolve(errors[name], np.ones(5) / 5, mode="valid")
     ax.plot(learnt[2:-2], smooth, color=colour, label=name)
-ax.set(xlabel="rows learnt", ylabel="error on the next portions [%]")
+ax.set(xlabel="training rows", ylabel="error on the next batches [%]")
 ax.legend()
 ax.grid(alpha=0.3)

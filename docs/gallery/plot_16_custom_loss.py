@@ -1,9 +1,9 @@
 """
-A loss of your own
-==================
+Custom losses
+=============
 
-Any object that maps scores to a loss and its gradient trains everything that is trained by gradient here. This one
-makes some errors dearer: to miss a malignant tumour costs twenty times what a false alarm does.
+Train with your own loss: any object that maps scores to a loss and its gradient. In this loss, a missed malignant
+tumor costs twenty times as much as a false alarm.
 """
 
 import matplotlib.pyplot as plt
@@ -16,13 +16,13 @@ from tanlearn import ConditionalNLL, TANClassifier
 
 
 class DearErrors:
-    """Conditional likelihood, in which every class has its own weight."""
+    """Conditional likelihood with a weight for each class."""
 
     def __init__(self, weights):
         self.weights = np.asarray(weights, float)
 
     def value_and_gradient(self, scores, y):
-        """Return the loss of every row, and its gradient for the scores."""
+        """Return the loss of each row, and its gradient with respect to the scores."""
         rows, weight = np.arange(len(y)), self.weights[y]
         d_scores = softmax(scores, axis=1)
         d_scores[rows, y] -= 1
@@ -30,12 +30,12 @@ class DearErrors:
 
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-X = X.filter(like="error")  # how much the cells of a patient differ: this tells the least
+X = X.filter(like="error")  # variation among the cells of a patient: the least informative features
 y = y.map({0: "malignant", 1: "benign"})  # in sorted order, benign is first
 losses = {"conditional likelihood": ConditionalNLL(), "costs": DearErrors([1, 20])}
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-figure.suptitle("What is taken for what, by the loss that was trained for")
+figure.suptitle("Confusion matrices of two losses")
 for ax, (name, loss) in zip(axes, losses.items(), strict=True):
     model = TANClassifier(loss=loss, n_epochs=60, calibrate=False, random_state=0).fit(X[::2], y[::2])
     ConfusionMatrixDisplay.from_estimator(model, X[1::2], y[1::2], ax=ax, colorbar=False, cmap="Blues")

@@ -13,9 +13,16 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
-from tanlearn.data.border import check_rows, encode_new_rows, encode_rows, encode_training, forget, generator
 from tanlearn.data.class_weights import read_prior
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.estimator_input import (
+    check_rows,
+    delete_fitted_attributes,
+    encode_new_rows,
+    encode_rows,
+    encode_training,
+    generator,
+)
 from tanlearn.data.row_checks import RowCheck
 from tanlearn.data.stored_values import fields
 from tanlearn.data.table_encoder import TableEncoder
@@ -125,7 +132,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         """Validate parameters and device, and delete the fitted attributes of an earlier fit."""
         self._validate_params()
         check_device(self.device)
-        forget(self)
+        delete_fitted_attributes(self)
 
     def _learn_all(self, data: EncodedData, validation: EncodedData | None) -> Self:
         """Fit to encoded rows and apply ``class_prior``."""

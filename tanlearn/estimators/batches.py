@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from tanlearn.data.batches import open_batches
-from tanlearn.data.border import forget, new_encoder
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.estimator_input import delete_fitted_attributes, new_encoder
 from tanlearn.estimators.row_sources import BatchSource, EncodedSource, RowEncoder, RowSource
 from tanlearn.kernels._cuda import check_device
 from tanlearn.network.structures import Structure
@@ -137,7 +137,7 @@ class BatchFitMixin:
     def _learn_source(self, source: RowSource, exact: bool) -> Self:
         """Fit to a row source; the estimator is unchanged if fitting fails."""
         twin = copy(self)
-        forget(twin)
+        delete_fitted_attributes(twin)
         summary = source.summarize(exact)
         _take_names(twin, source.names, len(summary.places))
         names = getattr(twin, "feature_names_in_", None)

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, InvalidParameterError
 
-from tanlearn.data.border import generator
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.estimator_input import generator
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.embedded import EmbeddedMixin

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
 from tanlearn.c_export.header import export_c
-from tanlearn.data.border import encode_rows
+from tanlearn.data.estimator_input import encode_rows
 from tanlearn.data.validation import number_classes
 from tanlearn.network.calibration import Calibration, decision_tables
 from tanlearn.network.inference import log_joint

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.border import encode_rows
+from tanlearn.data.estimator_input import encode_rows
 from tanlearn.estimators.explained import ExplanationMixin, compared
 from tanlearn.files.description import feature_names
 from tanlearn.forest.description import describe

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from tanlearn.data.border import forget
+from tanlearn.data.estimator_input import delete_fitted_attributes
 from tanlearn.estimators.batches import refuse_what_needs_all_rows
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.kernels._cuda import check_device
@@ -101,7 +101,7 @@ class FromCountsMixin:
                 f"of other rows."
             )
         twin = copy(self)
-        forget(twin)
+        delete_fitted_attributes(twin)
         if table is not None:
             twin.encoder_, twin.classes_ = table.encoder, table.classes  # type: ignore[attr-defined]
             twin.n_features_in_ = table.encoder.n_features_in_  # type: ignore[attr-defined]

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.border import encode_rows, generator
 from tanlearn.data.columns import read_columns
+from tanlearn.data.estimator_input import encode_rows, generator
 from tanlearn.data.validation import number_classes
 from tanlearn.estimators.reading import ReadingMixin
 from tanlearn.network.queries import most_probable_completion, sample

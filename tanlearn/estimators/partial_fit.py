@@ -15,9 +15,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.border import encode_chunk, forget, generator
 from tanlearn.data.columns import shorten
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.estimator_input import delete_fitted_attributes, encode_chunk, generator
 from tanlearn.data.validation import read_labels
 from tanlearn.estimators.batches import BatchFitMixin, refuse_what_needs_all_rows
 from tanlearn.estimators.from_counts import FromCountsMixin
@@ -186,7 +186,7 @@ def _read_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
         )
     known = estimator.classes_ if classes is None else _read_all_classes(classes)
     if is_first:
-        forget(estimator)
+        delete_fitted_attributes(estimator)
     elif not np.array_equal(known, estimator.classes_):
         raise ValueError(
             f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}. Leave it out after "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.border import encode_rows
+from tanlearn.data.estimator_input import encode_rows
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.explained import ExplanationMixin, compared
 from tanlearn.files.description import describe, feature_names

@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.border import encode_training, forget
+from tanlearn.data.estimator_input import delete_fitted_attributes, encode_training
 from tanlearn.data.splits import search_splits
 from tanlearn.data.validation import read_classes, read_weights
 from tanlearn.estimators.gradient_tan import TANClassifier
@@ -197,7 +197,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             If the backend uses processes and the estimator, for example its callback, cannot be serialized.
         """
         self._validate_params()
-        forget(self)
+        delete_fitted_attributes(self)
         base = TANClassifier() if self.estimator is None else self.estimator
         if getattr(base, "loss", "") is None:
             base = clone(base).set_params(loss=Hybrid())  # loss__gamma and other nested names need an object

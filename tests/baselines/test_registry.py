@@ -109,9 +109,9 @@ def test_learners_table_has_every_learner_with_its_description():
     )
 
 
-def test_rooms_that_the_site_names_exist():
+def test_packages_that_the_site_names_exist():
     names = set(
-        re.findall(r"`(tanlearn\.[a-z_]+)`", (ROOT / "docs" / "about" / "rooms.md").read_text(encoding="utf-8"))
+        re.findall(r"`(tanlearn\.[a-z_]+)`", (ROOT / "docs" / "about" / "packages.md").read_text(encoding="utf-8"))
     )
     assert len(names) > 10
     assert [name for name in sorted(names) if importlib.util.find_spec(name) is None] == []

@@ -7,7 +7,7 @@ from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_scor
 from tanlearn import BayesNetClassifier, EncodedData, MaximumLikelihood, NaiveBayesClassifier, Structure
 from tanlearn.baselines import Edge, GreedySearch, OrderSearch, SimulatedAnnealing, SuperParent, wrapper
 from tanlearn.baselines.wrapper import first_best, single_parents
-from tanlearn.data.border import encode_training
+from tanlearn.data.estimator_input import encode_training
 from tanlearn.data.splits import validation_masks
 from tanlearn.network.inference import log_joint
 

@@ -1,9 +1,8 @@
 """What is said of defaults is counted from results: which sets count, and what is a miss."""
 
-import json
-
 import numpy as np
 import pytest
+from support.results_files import appended
 
 from benchmarks.quality import defaults, outcomes, runs, verdicts
 
@@ -201,7 +200,7 @@ def test_command_does_what_is_missing_and_reports(tmp_path, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 10
     defaults.main(asked)
     assert capsys.readouterr().out == ""
-    lines = [json.loads(one) for one in (tmp_path / "results" / "defaults.jsonl").read_text().splitlines()]
+    lines = appended(tmp_path / "results" / "defaults.jsonl")
     assert {one["half"] for one in lines} == {"held out"}
     assert lines[-1]["chosen"].startswith("n_iter=")
     defaults.main(["report", *places, "--output", str(tmp_path)])

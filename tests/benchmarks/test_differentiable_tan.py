@@ -1,10 +1,10 @@
 """The search and report of table 1 on a small table: resumption, both choices, pictures."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
+from support.results_files import appended, cut_after
 
 from benchmarks.paper.differentiable_tan import __main__ as command
 from benchmarks.paper.differentiable_tan import (
@@ -17,8 +17,9 @@ from benchmarks.paper.differentiable_tan import (
 )
 from benchmarks.paper.differentiable_tan.cells import CELLS as EVERY_CELL
 from benchmarks.paper.differentiable_tan.complete_runs import best_on_test, chosen_on_validation, complete_runs
-from benchmarks.paper.shared.data import load
-from benchmarks.paper.shared.mnist import bicubic
+from benchmarks.shared import results
+from benchmarks.shared.data import load
+from benchmarks.shared.mnist import bicubic
 
 CELLS = ["NB ML", "TAN Random HYB", "TAN Subset K=2"]
 
@@ -36,8 +37,7 @@ def run(tmp_path):
     def run(*options):
         places = ["--data", str(tmp_path), "--results", str(tmp_path / "results")]
         command.main(["run", "--sets", "letter", "--cells", *CELLS, "--epochs", "2", *places, *options])
-        lines = [json.loads(line) for line in (tmp_path / "results" / "letter.jsonl").read_text().splitlines()]
-        return {command.key(line): {k: v for k, v in line.items() if k != "seconds"} for line in lines}
+        return {command.key(line): line for line in appended(tmp_path / "results" / "letter.jsonl", ["seconds"])}
 
     return run
 
@@ -60,11 +60,10 @@ def test_papers_settings_are_trained_on_the_training_part_alone(run):
 def test_stopped_search_goes_on_to_the_same_lines(run, tmp_path, capsys):
     expected = run("--budget", "2")
     path = tmp_path / "results" / "letter.jsonl"
-    kept = path.read_text().splitlines(keepends=True)[:5]
-    path.write_text("".join(kept) + '{"cell": "TAN Sub')
+    cut_after(path, 5)
     capsys.readouterr()
     assert run("--budget", "2", "--n-jobs", "1") == expected
-    assert len(capsys.readouterr().out.splitlines()) == len(expected) - len(kept)
+    assert len(capsys.readouterr().out.splitlines()) == len(expected) - 5
 
 
 def test_larger_budget_holds_the_smaller_one(run):
@@ -83,12 +82,12 @@ def test_interruption_keeps_what_is_finished(run, tmp_path, monkeypatch):
         if line["cell"] == "TAN Random HYB":
             raise KeyboardInterrupt
 
-    append = command.append
+    append = results.append
     with monkeypatch.context() as patch:
-        patch.setattr(command, "append", interrupt)
+        patch.setattr(results, "append", interrupt)
         with pytest.raises(SystemExit, match="what is finished is in"):
             run("--budget", "2", "--n-jobs", "1")
-    assert len((tmp_path / "results" / "letter.jsonl").read_text().splitlines()) == len(finished) >= 2
+    assert len(appended(tmp_path / "results" / "letter.jsonl")) == len(finished) >= 2
     assert len(run("--budget", "2")) == 9
 
 

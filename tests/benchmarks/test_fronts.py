@@ -1,15 +1,15 @@
 """Figures 3, 4 and 7: choices by validation rows, budgets, fronts, and the report."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.results_files import appended, cut_after
 
 from benchmarks.paper.resource_efficient import __main__ as command
 from benchmarks.paper.resource_efficient import counted, fronts, pairs, report
 from benchmarks.paper.resource_efficient.neural.sizes import MEMORY, OPERATIONS
-from benchmarks.paper.shared import data
+from benchmarks.shared import data
 from tanlearn import EncodedData
 
 PARTS = ("validation", "test")
@@ -209,16 +209,15 @@ def test_counts_go_on_and_are_rounded(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "load", lambda name, folder: data.Problem(name, (fold,)))
     command.main(["run", "counted", "--sets", "letter", "--results", str(tmp_path)])
     path = tmp_path / "counted.jsonl"
-    text = path.read_text().splitlines(keepends=True)
-    assert len(text) == 3 * 2 * 49
-    lines = [json.loads(line) for line in text]
+    lines = appended(path)
+    assert len(lines) == 3 * 2 * 49
     floats = {(line["learner"], line["part"]): line for line in lines if line["bits"] is None}
     assert {line["error"] for (learner, _), line in floats.items() if "KDB" in learner} == {0.0}
     assert all(line["error"] > 0.2 for (learner, _), line in floats.items() if "NB" in learner)
     assert {line["error"] == line["test_error"] for line in lines if line["part"] == "test"} == {True}
-    path.write_text("".join(text[:-3]))
+    cut_after(path, len(lines) - 3)
     command.main(["run", "counted", "--sets", "letter", "--results", str(tmp_path)])
-    again = {counted.key(json.loads(line)): json.loads(line)["error"] for line in path.read_text().splitlines()}
+    again = {counted.key(line): line["error"] for line in appended(path)}
     assert again == {counted.key(line): line["error"] for line in lines}
 
 
@@ -231,8 +230,7 @@ def test_k_trees_are_trained_and_rounded_and_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(pairs, "TRAINED_FORMATS", ((3, -1), (4, -2), (3, 0)))
     command.main(["run", "k-trees", "--sets", "letter", "--results", str(tmp_path)])
     path = tmp_path / "pairs.jsonl"
-    text = path.read_text().splitlines(keepends=True)
-    lines = [json.loads(line) for line in text]
+    lines = appended(path)
     trained = [line for line in lines if line["learner"] == pairs.TRAINED]
     assert [line["choice"] for line in trained if line["part"] == "validation" and line["bits"] is None] == [
         ["likelihood", 1],
@@ -248,9 +246,9 @@ def test_k_trees_are_trained_and_rounded_and_go_on(tmp_path, monkeypatch):
     labels = {"1 bit", "2 bits", "3 bits"}
     assert {point.label for point in points if point.family == pairs.TRAINED} == labels - {"1 bit"} | {report.FLOAT}
     assert {point.label for point in points if point.family == pairs.ROUNDED} > labels
-    path.write_text("".join(text[:-3]))
+    cut_after(path, len(lines) - 3)
     command.main(["run", "k-trees", "--sets", "letter", "--results", str(tmp_path)])
-    again = {pairs.key(json.loads(line)): json.loads(line)["error"] for line in path.read_text().splitlines()}
+    again = {pairs.key(line): line["error"] for line in appended(path)}
     assert again == {pairs.key(line): line["error"] for line in lines}
 
 

@@ -1,6 +1,5 @@
 """The benchmark of the device at tiny sizes: floors by hand, checks that can fail, results that go on, sentences."""
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -8,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.results_files import appended, cut_after, write
 
 from benchmarks.gpu import __main__ as command
 from benchmarks.gpu import measure, population
@@ -100,7 +100,7 @@ def test_all_that_needs_a_device_runs_in_one_call(backend, run, capsys, tmp_path
     assert "No population of 64 runs was measured, so no target is met or missed." in text
     assert "Measured: 3 trainings of TAN Subset, 1 for each K = 2, 5 and 8, 3 epochs, usps (generated, 60 rows)" in text
     assert "EXTRAPOLATION, not measured: 15,000 such trainings of 500 epochs" in text
-    lines = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
+    lines = appended(tmp_path / "results.jsonl")
     assert [(line["device"], line["set"].split()[0], line["seed"]) for line in lines] == [
         ("cuda", name, seed) for name in ("letter", "usps") for seed in (0, 1)
     ]
@@ -157,16 +157,12 @@ def test_a_stopped_population_goes_on(backend, run, tmp_path, capsys):
     path = tmp_path / "results.jsonl"
     options = "population", "--sets", "letter", "--population", "4", "--rows", "40"
     run(*options)
-    whole = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(whole[:2]) + '{"device": "cuda", "se')
+    whole, settled = appended(path), appended(path, ["wall"])
+    cut_after(path, 2)
     run(*options)
-    again = path.read_text().splitlines(keepends=True)
-    assert again[:2] == whole[:2]
-    settled = [
-        [{k: v for k, v in json.loads(line).items() if k != "wall"} for line in lines] for lines in (whole, again)
-    ]
-    assert settled[0] == settled[1]
-    assert [line["seed"] for line in settled[0]] == [0, 1, 2, 3]
+    assert appended(path)[:2] == whole[:2]
+    assert appended(path, ["wall"]) == settled
+    assert [line["seed"] for line in settled] == [0, 1, 2, 3]
     capsys.readouterr()
     run(*options, "--device", "cpu")
     text = capsys.readouterr().out
@@ -192,7 +188,7 @@ def lines_of(device, errors, wall, failure=""):
 
 
 def reported(run, path, lines, capsys):
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write(path, lines)
     run("report")
     return capsys.readouterr().out
 

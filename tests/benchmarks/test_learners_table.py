@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from benchmarks.paper.shared.results import append
 from benchmarks.quality import learners_table, runs
 from benchmarks.quality.learners_table import BEGIN, CONVEX, END, GAPS, SETS
 from benchmarks.quality.outcomes import outcomes
+from benchmarks.shared.results import append
 from tanlearn.baselines import LEARNERS
 
 
@@ -33,7 +33,7 @@ def lines():
 def test_table_has_a_row_a_learner_and_the_lowest_errors_in_bold(lines):
     lines[0]["seconds"] = 12.0  # naive Bayes on the first set, and 2 on the others
     header, rule, *rows = learners_table.table(outcomes(lines)).splitlines()
-    assert header.startswith("| learner | what it does | described by | segment<br>numbers<br>± 1.96 | car<br>")
+    assert header.startswith("| learner | method | references | segment<br>numbers<br>± 1.96 | car<br>")
     assert rule.count("---:") == len(SETS) + 1
     assert [row.split(" | ")[0] for row in rows] == [f"| {name}" for name in LEARNERS]
     by_name = dict(zip(LEARNERS, rows, strict=True))

@@ -1,11 +1,11 @@
 """Maximum-margin learning on small tables: resumption, what is chosen, the report and its marks."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.svm import SVC
+from support.results_files import appended, cut_after, write
 
 from benchmarks.paper.maximum_margin import __main__ as command
 from benchmarks.paper.maximum_margin import cells, convex, data, kappa, learners, report
@@ -51,8 +51,7 @@ def run(folder, tmp_path):
     def run(*options, structures=("NB", "TAN-CMI")):
         places = ["--data", str(folder), "--results", str(tmp_path)]
         command.main(["run", *options, "--max-iter", "2", "--structures", *structures, *places])
-        lines = [json.loads(line) for line in (tmp_path / "maximum_margin.jsonl").read_text().splitlines()]
-        return {command.key(line): {k: v for k, v in line.items() if k not in TIMES} for line in lines}
+        return {command.key(line): line for line in appended(tmp_path / "maximum_margin.jsonl", TIMES)}
 
     return run
 
@@ -86,9 +85,8 @@ def test_stopped_run_goes_on_to_the_same_lines_with_the_structure_that_is_there(
     options = ("usps", "--parameters", "ML", "CG-CL", "HYB")
     expected = run(*options)
     path = tmp_path / "maximum_margin.jsonl"
-    kept = path.read_text().splitlines(keepends=True)[:5]
-    assert json.loads(kept[-1])["parameters"] == "ML"
-    path.write_text("".join(kept) + '{"set": "us')
+    assert appended(path)[4]["parameters"] == "ML"
+    cut_after(path, 5)
     monkeypatch.setattr(command, "search", lambda *arguments: pytest.fail("the structure is learnt again"))
     monkeypatch.setattr(command, "warm_up", lambda *arguments: None)
     assert run(*options) == expected
@@ -163,7 +161,7 @@ def test_report_marks_what_differs_and_draws_both_figures(tmp_path):
         line("NB", "CVX-MM", None, name="usps, 64 pixels, 100 rows", n_train=100, failure="infeasible"),
         line("NB", "CVX-MM", 0.6, name="usps, 64 pixels, 100 rows", n_train=100, seed=1, warning="inaccurate"),
     ]
-    (tmp_path / "maximum_margin.jsonl").write_text("".join(json.dumps(found) + "\n" for found in lines))
+    write(tmp_path / "maximum_margin.jsonl", lines)
     command.main(["report", "--results", str(tmp_path), "--output", str(tmp_path)])
     text = (tmp_path / "report.md").read_text()
     assert rows(text, "NB")[0][:6] == ["NB", "ML", "1", "87.80 +- 0.60", "87.10", "+0.70"]

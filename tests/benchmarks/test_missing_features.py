@@ -1,16 +1,16 @@
 """Figure 3 on a small table: what is deleted, resumption, and the report."""
 
-import json
 from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.impute import KNNImputer
+from support.results_files import appended, cut_after
 
 from benchmarks.paper.maximum_margin import missing_features as command
 from benchmarks.paper.maximum_margin.neighbours import Neighbours
-from benchmarks.paper.shared.data import split
+from benchmarks.shared.data import split
 from tanlearn import EncodedData
 
 N_FEATURES, N_TRAIN, N_TEST = 6, 120, 60
@@ -63,18 +63,16 @@ def test_a_run_goes_on_and_is_reported(tmp_path):
     places = ["--results", str(tmp_path)]
     command.main(["run", "--draws", "2", *places])
     path = tmp_path / "missing_features.jsonl"
-    text = path.read_text()
-    lines = [json.loads(line) for line in text.splitlines()]
+    lines = appended(path)
     numbers = sorted({line["n_missing"] for line in lines})
     assert numbers == [0, 1, 2, 3, 4, 5]
     assert len(lines) == 3 * (len(command.learners(N_FEATURES)) + len(command.IMPUTED)) * (1 + 2 * 5)
     rate = {n: np.mean([line["rate"] for line in lines if line["n_missing"] == n]) for n in numbers}
     assert rate[0] > 0.85
     assert rate[0] > rate[5] > 0.5
-    path.write_text("".join(text.splitlines(keepends=True)[:-3]))
+    cut_after(path, len(lines) - 3)
     command.main(["run", "--draws", "2", *places])
-    again = path.read_text().splitlines()
-    assert [command.key(json.loads(line)) for line in again] == [command.key(line) for line in lines]
+    assert [command.key(line) for line in appended(path)] == [command.key(line) for line in lines]
     command.main(["report", "--output", str(tmp_path), *places])
     report = (tmp_path / "missing_features.md").read_text()
     assert f"| NB ML | {100 * lines[0]['rate']:.1f} |" in report
@@ -85,7 +83,7 @@ def test_sets_and_learners_of_a_run_may_be_named_and_the_report_says_who_has_few
     places = ["--results", str(tmp_path)]
     for learners, draws in ((["NB ML", "NB CG-MM"], "3"), (["SVM, means"], "1")):
         command.main(["run", "--sets", "usps", "--learners", *learners, "--draws", draws, *places])
-    lines = [json.loads(line) for line in (tmp_path / "missing_features.jsonl").read_text().splitlines()]
+    lines = appended(tmp_path / "missing_features.jsonl")
     assert {line["set"] for line in lines} == {"usps"}
     assert Counter(line["learner"] for line in lines) == {"NB ML": 16, "NB CG-MM": 16, "SVM, means": 6}
     assert command.draws(lines) == "3 draws (SVM, means: 1)"

@@ -1,7 +1,6 @@
 """Quantisers, nets and gradients beside plain NumPy, nets that are trained side by side, and the command."""
 
 import importlib
-import json
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -10,11 +9,12 @@ from functools import partial
 import numpy as np
 import pytest
 from oracles import nets as oracle
+from support.results_files import appended
 
 from benchmarks.paper.resource_efficient import __main__ as command
 from benchmarks.paper.resource_efficient.neural import plan
 from benchmarks.paper.resource_efficient.neural.sizes import CONVOLUTIONAL, DENSE, MEMORY, ONE_HOT, REAL, Net, Shape
-from benchmarks.paper.shared import data
+from benchmarks.shared import data
 from tanlearn import EncodedData
 
 needed = partial(pytest.importorskip, reason="neural networks need the extra neural: jax and optax")
@@ -370,7 +370,7 @@ def finished(tmp_path_factory):
             where = ["--results", str(folder), "--sets", "letter", "--budget", "1"]
             with jax.enable_x64(False):
                 command.main(["run", "neural", *where, "--epochs", "50", "--multiples", "1/4"])
-            return [json.loads(line) for line in (folder / "neural.jsonl").read_text().splitlines()]
+            return appended(folder / "neural.jsonl")
 
         yield folder, run(folder), run
 

@@ -1,10 +1,9 @@
 """Order-based learning on small tables: resumption, tests of table 2, the synthetic problem."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.stats import t as student
+from support.results_files import appended, cut_after
 
 from benchmarks import DATA
 from benchmarks.paper.order_based import __main__ as command
@@ -38,8 +37,7 @@ def run(tmp_path):
     def run(*options, sets=("iris", "mofn-3-7-10"), learners=LEARNERS):
         places = ["--data", str(tmp_path), "--results", str(tmp_path / "results")]
         command.main(["run", *options, "--sets", *sets, "--learners", *learners, "--orderings", "3", *places])
-        lines = [json.loads(line) for line in (tmp_path / "results" / "order_based.jsonl").read_text().splitlines()]
-        return {command.key(line): {k: v for k, v in line.items() if k != "seconds"} for line in lines}
+        return {command.key(line): line for line in appended(tmp_path / "results" / "order_based.jsonl", ["seconds"])}
 
     return run
 
@@ -61,11 +59,10 @@ def test_every_learner_runs_on_every_fold(run):
 def test_stopped_command_goes_on_to_the_same_lines(run, tmp_path, capsys):
     expected = run("uci")
     path = tmp_path / "results" / "order_based.jsonl"
-    kept = path.read_text().splitlines(keepends=True)[:7]
-    path.write_text("".join(kept) + '{"set": "iris", "fo')
+    cut_after(path, 7)
     capsys.readouterr()
     assert run("uci") == expected
-    assert len(capsys.readouterr().out.splitlines()) == len(expected) - len(kept)
+    assert len(capsys.readouterr().out.splitlines()) == len(expected) - 7
 
 
 def test_interruption_keeps_what_is_finished(run, tmp_path, monkeypatch):
@@ -79,7 +76,7 @@ def test_interruption_keeps_what_is_finished(run, tmp_path, monkeypatch):
         patch.setattr(command, "measure", interrupt)
         with pytest.raises(SystemExit, match="what is finished is in"):
             run("uci", sets=["iris"], learners=["NB"])
-    assert len((tmp_path / "results" / "order_based.jsonl").read_text().splitlines()) == 1
+    assert len(appended(tmp_path / "results" / "order_based.jsonl")) == 1
     assert len(run("uci", sets=["iris"], learners=["NB"])) == 5
 
 

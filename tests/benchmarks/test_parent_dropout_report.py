@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.results_files import appended
 
 from benchmarks.quality import parent_dropout as command
 from benchmarks.quality import runs
@@ -26,11 +27,11 @@ def test_sets_are_run_once_and_reported(folder, monkeypatch):
     for _ in range(2):
         command.main(["run", "--sets", "first", "second", *places])
     path = folder / "parent_dropout.jsonl"
-    assert len(path.read_text().splitlines()) == 2 * 5 * len(names)
+    assert len(appended(path)) == 2 * 5 * len(names)
     command.main(["report", "--results", str(folder), "--output", str(folder)])
     text = (folder / "parent_dropout.md").read_text()
     assert "| first | 60 | 0.00 |" in text
-    assert "clearly fewer errors on 0 of 2 sets, clearly more on 0." in text
+    assert "a clearly lower error on 0 of 2 sets, a clearly higher one on 0." in text
 
 
 def test_clear_is_what_exceeds_two_standard_errors():
@@ -44,4 +45,4 @@ def test_clear_is_what_exceeds_two_standard_errors():
     lines += [line("alike", "long", 30), line("alike", "long, 0.3", 29)]
     found = command.outcomes(lines)
     said = command.verdicts(found, {"less": "chosen on", "alike": "chosen on"})
-    assert "chosen on: clearly fewer errors on 1 of 2 sets, clearly more on 0 (less -10.00 points)." in said
+    assert "chosen on: a clearly lower error on 1 of 2 sets, a clearly higher one on 0 (less -10.00 points)." in said

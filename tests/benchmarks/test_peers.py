@@ -22,7 +22,14 @@ def write_set(folder, name, n_features):
     for _ in range(n_features):
         columns.append(np.where(rng.random(300) < 0.6, (columns[-1] + y) % 3, rng.integers(0, 3, 300)))
     x = np.stack(columns[1:], axis=1) + 1
-    np.savez(folder / f"{name}.npz", x_tr_fold1=x[:200], t_tr_fold1=y[:200], x_te_fold1=x[200:], t_te_fold1=y[200:])
+    np.savez(
+        folder / f"{name}.npz",
+        n_folds=1,
+        x_tr_fold1=x[:200],
+        t_tr_fold1=y[:200],
+        x_te_fold1=x[200:],
+        t_te_fold1=y[200:],
+    )
 
 
 def measured(folder, *options):

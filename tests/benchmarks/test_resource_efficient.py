@@ -1,13 +1,12 @@
 """Figures 5 and 6 on a small table: choices by validation rows, resumption, and the report."""
 
-import json
-
 import numpy as np
 import pytest
+from support.results_files import appended, cut_after
 
 from benchmarks.paper.resource_efficient import __main__ as command
 from benchmarks.paper.resource_efficient import report, search
-from benchmarks.paper.shared import data
+from benchmarks.shared import data
 from tanlearn import EncodedData
 
 N_FOLDS = 2
@@ -39,7 +38,7 @@ def finished(tmp_path_factory):
     """Return where the results of both experiments are, and the lines."""
     folder = tmp_path_factory.mktemp("results")
     command.main(["run", "--sets", "letter", "--budget", "2", "--n-jobs", "1", "--results", str(folder)])
-    lines = [json.loads(line) for line in (folder / "resource_efficient.jsonl").read_text().splitlines()]
+    lines = appended(folder / "resource_efficient.jsonl")
     return folder, lines
 
 
@@ -112,11 +111,11 @@ def test_a_tree_is_that_of_its_run(finished):
 
 
 def test_a_run_goes_on_to_the_same_results(finished, tmp_path):
-    text = (finished[0] / "resource_efficient.jsonl").read_text().splitlines(keepends=True)
     path = tmp_path / "resource_efficient.jsonl"
-    path.write_text("".join(text[:-40]) + text[-40][:30])
+    path.write_bytes((finished[0] / "resource_efficient.jsonl").read_bytes())
+    cut_after(path, len(finished[1]) - 40)
     command.main(["run", "--sets", "letter", "--budget", "2", "--n-jobs", "2", "--results", str(tmp_path)])
-    again = [json.loads(found) for found in path.read_text().splitlines()]
+    again = appended(path)
 
     def of(lines):
         names = ("error", "test_error", "rounded", "test_rounded")
@@ -157,7 +156,7 @@ def test_small_trees_have_few_bits_and_a_price(finished, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "SMALL_BITS", (1, 4))
     monkeypatch.setattr(command, "SMALL_PRICES", (0.0, 100.0))
     command.main(["run", "small", "--sets", "letter", "--budget", "2", "--n-jobs", "1", "--results", str(tmp_path)])
-    lines = [json.loads(found) for found in (tmp_path / "resource_efficient.jsonl").read_text().splitlines()]
+    lines = appended(tmp_path / "resource_efficient.jsonl")
     small = lines[len(finished[1]) :]
     free = [found for found in small if found["learner"] == command.ORDER_FREE]
     priced = [found for found in small if found["learner"] == command.SUBSET]
@@ -177,10 +176,6 @@ def test_small_trees_have_few_bits_and_a_price(finished, tmp_path, monkeypatch):
     assert report.figure_6(lines) == report.figure_6(finished[1])
 
 
-def searched_lines(folder):
-    return [json.loads(found) for found in (folder / "search.jsonl").read_text().splitlines()]
-
-
 def test_searches_go_on_and_are_reported_beside_their_rivals(finished, tmp_path):
     folder = tmp_path / "results"
     folder.mkdir()
@@ -188,7 +183,7 @@ def test_searches_go_on_and_are_reported_beside_their_rivals(finished, tmp_path)
     limits = ["--limit", "1000", "--max-nodes", "2", "--bits", "1", "2", "--n-jobs", "1"]
     arguments = ["run", "search", "--sets", "letter", *limits, "--results", str(folder)]
     command.main(arguments)
-    lines = searched_lines(folder)
+    lines = appended(folder / "search.jsonl")
     margins = sum(len(search.margins(n_bits)) for n_bits in (1, 2))
     assert len([found for found in lines if found["part"] == "validation"]) == 2 * N_FOLDS * margins
     chosen = search.best_margins(lines)
@@ -207,14 +202,13 @@ def test_searches_go_on_and_are_reported_beside_their_rivals(finished, tmp_path)
     assert naive_bayes == {26}
     assert min(trees) >= 26
 
-    text = (folder / "search.jsonl").read_text().splitlines(keepends=True)
-    (folder / "search.jsonl").write_text("".join(text[:-5]) + text[-5][:30])
+    cut_after(folder / "search.jsonl", len(lines) - 5)
     command.main(arguments)
 
     def of(found):
         return {search.key(line): (line["error"], line["objective"], line["bound"]) for line in found}
 
-    assert of(searched_lines(folder)) == of(lines)
+    assert of(appended(folder / "search.jsonl")) == of(lines)
 
     command.main(["report", "--results", str(folder), "--output", str(tmp_path)])
     report_text = (tmp_path / "report.md").read_text().split("## Search: letter")[1]
@@ -233,4 +227,4 @@ def test_searches_without_trees_are_of_naive_bayes(tmp_path, capsys):
     limits = ["--limit", "1000", "--max-nodes", "1", "--bits", "1", "--n-jobs", "1"]
     command.main(["run", "search", "--sets", "letter", *limits, "--results", str(tmp_path)])
     assert "no tree is there" in capsys.readouterr().out
-    assert {found["learner"] for found in searched_lines(tmp_path)} == {report.NB}
+    assert {found["learner"] for found in appended(tmp_path / "search.jsonl")} == {report.NB}

@@ -10,7 +10,7 @@ from support.processes import await_end, await_event
 from support.system_calls import patch_system
 
 from benchmarks import ROOT
-from benchmarks.paper.shared import results
+from benchmarks.shared import results
 from tanlearn.files import regular_files
 
 LINES = [

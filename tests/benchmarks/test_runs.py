@@ -1,12 +1,13 @@
 """One run of a learner on a fold: what is read, what is kept of it, and that it is made once."""
 
-import json
 import re
 
 import numpy as np
 import pytest
+from support.results_files import appended, cut_after
 
 from benchmarks.quality import runs
+from benchmarks.shared.results import Results
 from tanlearn import BackOffRidge, KTreeClassifier, NaiveBayesClassifier
 from tanlearn.baselines import LEARNERS
 
@@ -28,11 +29,6 @@ def folder(tmp_path):
     parts = {"x_tr": X[:40] + 1, "t_tr": y[:40], "x_te": X[40:] + 1, "t_te": y[40:]}
     np.savez(tmp_path / "discretized" / "few.npz", n_folds=1, **{f"{name}_fold1": part for name, part in parts.items()})
     return tmp_path
-
-
-def lines_of(path):
-    """Return the lines of a file of results without times."""
-    return [{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in path.read_text().splitlines()]
 
 
 def test_sets_are_read_with_their_gaps_and_folds(folder):
@@ -94,8 +90,8 @@ def test_what_was_chosen_is_said():
 
 def test_runs_go_on_and_failures_stay(folder, capsys):
     path = folder / "results" / "runs.jsonl"
-    runs.run_set(path, "gaps", MODELS, folder, half="held out")
-    whole = lines_of(path)
+    runs.run_set(Results(path, runs.key), "gaps", MODELS, folder, half="held out")
+    whole = appended(path, ["seconds"])
     assert [runs.key(line) for line in whole] == [("gaps", fold, name) for name in MODELS for fold in range(1, 6)]
     assert {(line["n_train"], line["n_test"], line["n_folds"], line["half"]) for line in whole} == {
         (48, 12, 5, "held out")
@@ -103,10 +99,10 @@ def test_runs_go_on_and_failures_stay(folder, capsys):
     failed = [line for line in whole if "failure" in line]
     assert [(line["learner"], line["fold"]) for line in failed] == [("TAN-CR ML", fold) for fold in (1, 2, 4, 5)]
     assert all("complete rows only" in line["failure"] for line in failed)  # the gap is among the test rows of fold 3
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:3]) + '{"set": "gaps", "fo')
+    cut_after(path, 3)
     capsys.readouterr()
-    runs.run_set(path, "gaps", MODELS, folder, half="held out")
-    assert lines_of(path) == whole
+    runs.run_set(Results(path, runs.key), "gaps", MODELS, folder, half="held out")
+    assert appended(path, ["seconds"]) == whole
     assert len(capsys.readouterr().out.splitlines()) == 7
-    runs.run_set(path, "gaps", MODELS, folder, half="held out")
+    runs.run_set(Results(path, runs.key), "gaps", MODELS, folder, half="held out")
     assert capsys.readouterr().out == ""

@@ -1,7 +1,5 @@
 """The comparison on all tables: sets and groups, what is measured, and that runs go on where they were stopped."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -9,6 +7,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.svm import SVC
+from support.results_files import appended, cut_after
 
 from benchmarks import DATA
 from benchmarks.quality.tables import fits, learners, peers, run, sets, tuning
@@ -258,14 +257,14 @@ def test_runs_go_on_and_stop_in_time(folder, capsys):
     asked = ["run", "--data", str(folder), "--results", str(path.parent), "--sets", "car", "letter, published"]
     asked += ["--jobs", "1", "--learners", "NB ML", "LogisticRegression"]
     main([*asked, "--folds", "1", "2"])
-    first = path.read_text().splitlines()
-    keys = [run.key(json.loads(line)) for line in first]
+    first = appended(path)
+    keys = [run.key(line) for line in first]
     assert keys == [
         *(("car", 0, fold, name) for name in ("NB ML", "LogisticRegression") for fold in (1, 2)),
         *(("letter, published", 0, 1, name) for name in ("NB ML", "LogisticRegression")),
         *(("car", 1, fold, name) for name in ("NB ML", "LogisticRegression") for fold in (1, 2)),
     ]
-    line = json.loads(first[0])
+    line = first[0]
     assert (line["n_folds"], line["n_train"], line["n_test"], line["jobs"]) == (5, 72, 18, 1)
     assert (line["n_features"], line["n_categorical"]) == (3, 2)
     assert "scikit-learn 1" in line["versions"]
@@ -274,10 +273,10 @@ def test_runs_go_on_and_stop_in_time(folder, capsys):
     assert said[0].startswith("[1/3] car, seed 0, fold 1, NB ML: ")
     main([*asked, "--time-limit", "-1"])
     assert capsys.readouterr().out == "stopped after -1 s; the same command goes on\n"
-    path.write_text("\n".join(first[:-1]) + '\n{"set": "car", "se')
+    cut_after(path, len(first) - 1)
     main([*asked, "--seeds", "1"])
     assert len(capsys.readouterr().out.splitlines()) == 7  # three folds of naive Bayes, four of the other
-    assert len({run.key(json.loads(line)) for line in path.read_text().splitlines()}) == 16
+    assert len({run.key(line) for line in appended(path)}) == 16
 
 
 def test_absent_peers_are_named(folder, monkeypatch, capsys):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tanlearn import MDLPDiscretizer, NaiveBayesClassifier, QuantileDiscretizer, TableEncoder
-from tanlearn.data.border import encode_training
 from tanlearn.data.encoded_data import EncodedData, joined
+from tanlearn.data.estimator_input import encode_training
 
 RNG = np.random.default_rng(0)
 N = 120

@@ -10,7 +10,7 @@ import pytest
 import tanlearn
 from tanlearn import BayesForestClassifier, NaiveBayesClassifier, TableEncoder, TANClassifier
 from tanlearn.baselines import AODEClassifier
-from tanlearn.data.border import encode_rows
+from tanlearn.data.estimator_input import encode_rows
 from tanlearn.files.encoders import describe_table
 from tanlearn.files.values import Writer
 

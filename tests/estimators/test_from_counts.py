@@ -30,7 +30,7 @@ from tanlearn.baselines import (
     SelectiveKDependenceClassifier,
 )
 from tanlearn.baselines.row_counts import RowCounts
-from tanlearn.data.border import encode_training
+from tanlearn.data.estimator_input import encode_training
 from tanlearn.estimators.partial_fit import forest_counts
 from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.family_counts import FamilyCounts

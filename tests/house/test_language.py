@@ -1,17 +1,28 @@
-"""Docstrings and messages use the field's terms: words that readers stumbled over stay out of both."""
+"""Docstrings, messages and pages use the field's terms: words that readers stumbled over stay out of all three."""
 
 import ast
 import importlib
 import inspect
 import re
+from pathlib import Path
 
 import pytest
 from support.modules import docstrings, module_names
 
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "examples" / "README.md",
+    *sorted((ROOT / "docs").glob("*.*")),
+    *sorted((ROOT / "docs").glob("[agl]*/*.*")),  # about, api, gallery, guide, learners
+]
+PAGES = [page for page in PAGES if page.suffix in (".md", ".rst", ".py") and page.name != "conf.py"]
+
 #: Per pattern, the words to use in its place. Code in backquotes and doctests are not read.
 BANNED = {
     r"gaps?|holes?|sum(s|med|ming)? out": "missing value; marginalize",
-    r"cuts?(?! points?\b)|cutting": "cut point; discretize",
+    r"cuts?(?!\s+points?\b)|cutting": "cut point; discretize",
     r"learnt|told|tells?|says?|said|knows?": "learned, fitted; set by; reports, contains",
     r"rooms?|doors?|borders?|twins?|walks?|dear|cold|grains?|prices?": "package; reference; expensive; unfitted",
     r"(?<!in )(?<!decimal )places?": "position, column",
@@ -22,6 +33,7 @@ BANNED = {
     r"\w*(discret|normal|summar|initial|optim|regular|marginal|serial|recogn|general|maxim|minim)is(?!t|m)\w*": "-ize",
     r"behaviour\w*|colour\w*|neighbour\w*|favour\w*": "American spelling",
 }
+RST_CODE = r"^\.\. (code-block|toctree|currentmodule|autosummary).*(\n( .*)?)*"
 PATTERN = re.compile("|".join(rf"\b({pattern})\b" for pattern in BANNED), re.IGNORECASE)
 
 
@@ -44,6 +56,25 @@ def messages(module: str) -> dict[str, str]:
     return found
 
 
+def page_prose(page: Path) -> str:
+    """Return the text of a page without code blocks, link targets and HTML comments."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".py":
+        blocks = re.findall(r"^# %%.*\n((?:#.*\n)+)", text, flags=re.MULTILINE)
+        return "\n".join([ast.get_docstring(ast.parse(text)) or "", *blocks])
+    if page.suffix == ".rst":
+        return re.sub(RST_CODE, "", text, flags=re.MULTILINE)
+    text = re.sub(r"^( *)(```|:::).*?^\1\2$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"\]\([^)]*\)|<!--.*?-->", "", text, flags=re.DOTALL)
+
+
+def code_comments(page: Path) -> str:
+    """Return the comments of the Python examples of a page."""
+    text = page.read_text(encoding="utf-8")
+    lines = text.splitlines() if page.suffix == ".py" else re.findall(r"^ *(?:>>>|\.\.\.) .*", text, flags=re.MULTILINE)
+    return "\n".join(line.partition("  # ")[2] for line in lines)
+
+
 def banned(texts: dict[str, str]) -> list[str]:
     """Return name and word of each banned word of some texts."""
     return [f"{name}: {match[0]}" for name, text in texts.items() for match in PATTERN.finditer(prose(text))]
@@ -52,6 +83,17 @@ def banned(texts: dict[str, str]) -> list[str]:
 @pytest.mark.parametrize("name", module_names())
 def test_docstrings_and_messages_use_the_terms_of_the_field(name):
     assert "\n".join(banned(docstrings(name)) + banned(messages(name))) == ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pages_use_the_terms_of_the_field(page):
+    assert "\n".join(banned({"text": page_prose(page), "comments": code_comments(page)})) == ""
+
+
+def test_pages_are_read_without_code_and_links(tmp_path):
+    (tmp_path / "page.md").write_text("A gap [here](rooms.md).\n\n```python\n>>> cold = 1  # told\n```\n", "utf-8")
+    assert banned({"text": page_prose(tmp_path / "page.md")}) == ["text: gap"]
+    assert banned({"comments": code_comments(tmp_path / "page.md")}) == ["comments: told"]
 
 
 def test_banned_words_are_found_in_prose_and_not_in_code():

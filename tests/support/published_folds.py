@@ -1,18 +1,14 @@
-"""The published folds, where they are at hand."""
+"""The published folds, where they are available."""
 
-from pathlib import Path
-
-import numpy as np
-
+import benchmarks
+from benchmarks.shared.data import n_values, published_folds
 from tanlearn import EncodedData
 
-DATA = Path(__file__).parents[2].parent / "shared" / "data" / "discretized"
+DATA = benchmarks.DATA / "discretized"
 
 
 def folds(name):
-    """Training and test data of every fold; codes start at 1, and states are those of both parts."""
-    with np.load(DATA / f"{name}.npz") as file:
-        for k in range(1, int(file["n_folds"]) + 1):
-            x, y, x_test, y_test = (file[f"{part}_fold{k}"].astype(int) for part in ("x_tr", "t_tr", "x_te", "t_te"))
-            n_states = np.maximum(x.max(axis=0), x_test.max(axis=0))
-            yield tuple(EncodedData.from_codes(a - 1, b, n_states=n_states) for a, b in ((x, y), (x_test, y_test)))
+    """Yield training and test data of every fold; the number of values is that of both parts."""
+    for x, y, x_test, y_test in published_folds(DATA / f"{name}.npz"):
+        n_states = n_values(x, x_test)
+        yield tuple(EncodedData.from_codes(a, b, n_states=n_states) for a, b in ((x, y), (x_test, y_test)))

@@ -16,9 +16,9 @@ from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass
 
-from benchmarks.paper.shared.command import VERSIONS, interruptible, parsers
-from benchmarks.paper.shared.data import Problem, load
-from benchmarks.paper.shared.results import append, read, reopen
+from benchmarks.shared.command import add_choices, execute, parsers
+from benchmarks.shared.data import Problem, load
+from benchmarks.shared.results import Results, read
 from tanlearn.search.runs import Part, Run, run_population
 
 from .cells import CELLS, CLOSED_FORM, SETS, SETTINGS, TEST_PART_ONLY, Cell
@@ -66,10 +66,10 @@ def unfinished(trainings, done):
     """Return the trainings whose lines are not there; refuse lines of a distribution that has changed since."""
     todo = []
     for training in trainings:
-        line = done[training.problem.name].get(key(training.line))
-        if line is None:
+        results = done[training.problem.name]
+        if training.line not in results:
             todo.append(training)
-        elif line["parameters"] != json.loads(json.dumps(training.line["parameters"])):
+        elif results[training.line]["parameters"] != json.loads(json.dumps(training.line["parameters"])):
             raise SystemExit(
                 f"{training.problem.name}, {training.line['cell']}, run {training.line['run']}: the results hold other "
                 f"parameters than {training.line['settings']!r} draws now. Give the changed settings a new name in "
@@ -78,9 +78,8 @@ def unfinished(trainings, done):
     return todo
 
 
-def train(trainings, paths, n_jobs):
+def train(trainings, results, n_jobs):
     """Train, and append a line for every training that ends."""
-    lines = {name: read(path) for name, path in paths.items()}
     n_done = 0
     groups = defaultdict(list)
     for training in trainings:
@@ -88,8 +87,8 @@ def train(trainings, paths, n_jobs):
     for group in groups.values():
         runs = [Run(i, i, training.parameters()) for i, training in enumerate(group)]
         parts = [training.part for training in group]
-        with closing(run_population(group[0].cell.estimator, parts, runs, n_jobs=n_jobs)) as results:
-            for result in results:
+        with closing(run_population(group[0].cell.estimator, parts, runs, n_jobs=n_jobs)) as outcomes:
+            for result in outcomes:
                 training = group[result.setting]
                 if result.failure.split(":")[0].endswith("Error"):  # of the machine, as when a disk is full
                     print(f"{training.line}: {result.failure}; the same command tries again", flush=True)
@@ -100,17 +99,15 @@ def train(trainings, paths, n_jobs):
                     "n_parameters": result.n_parameters,
                     "seconds": round(result.seconds, 2),
                     "failure": result.failure,
-                    "versions": VERSIONS,
                 }
                 name = training.problem.name
-                append(paths[name], line)
-                lines[name].append(line)
+                results[name].append(line)
                 n_done += 1
-                print(f"[{n_done}/{len(trainings)}] {progress(name, line, lines[name])}", flush=True)
+                print(f"[{n_done}/{len(trainings)}] {progress(name, line, results[name])}", flush=True)
 
 
 def progress(name, line, lines):
-    """Return a training in a line, and how its cell stands."""
+    """Return a finished training in words, and the best run of its cell so far."""
     same = ("cell", "settings", "epochs")
     runs = complete_runs(other for other in lines if all(other[field] == line[field] for field in same))
     best = f"; best on test {100 * best_on_test(runs).test:.2f} % of {len(runs)} runs" if runs else ""
@@ -121,13 +118,11 @@ def progress(name, line, lines):
 
 def run(arguments):
     """Do what is not finished yet."""
-    paths = {name: arguments.results / f"{name}.jsonl" for name in arguments.sets}
-    done = {name: {key(line): line for line in reopen(path)} for name, path in paths.items()}
+    results = {name: Results(arguments.results / f"{name}.jsonl", key) for name in arguments.sets}
     problems = [load(name, arguments.data) for name in arguments.sets]
     cells = [cell for cell in CELLS if cell.name in arguments.cells]
     trainings = plan(problems, cells, arguments.settings, arguments.budget, arguments.epochs, arguments.seed)
-    with interruptible(arguments.results):
-        train(unfinished(trainings, done), paths, arguments.n_jobs)
+    train(unfinished(trainings, results), results, arguments.n_jobs)
 
 
 def report(arguments):
@@ -139,16 +134,14 @@ def report(arguments):
 def main(argv=None):
     """Read the command line."""
     parser, searching = parsers(__doc__, __spec__, run, report)
-    searching.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    names = [cell.name for cell in CELLS]
-    searching.add_argument("--cells", nargs="+", choices=names, default=names, metavar="CELL", help=", ".join(names))
+    add_choices(searching, "--sets", SETS)
+    add_choices(searching, "--cells", [cell.name for cell in CELLS])
     searching.add_argument("--budget", type=int, default=40, help="runs of every cell")
     searching.add_argument("--settings", choices=list(SETTINGS), default="narrow")
     searching.add_argument("--epochs", type=int, help="instead of the number that belongs to the settings")
     searching.add_argument("--n-jobs", type=int, default=2, help="trainings at once")
     searching.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args(argv)
-    arguments.do(arguments)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

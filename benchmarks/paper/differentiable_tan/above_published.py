@@ -1,6 +1,6 @@
 """The cells of table 1 whose best on test is above the published one, and how many runs each of the two had."""
 
-from benchmarks.paper.shared.report_parts import markdown_table, paragraph
+from benchmarks.shared.reports import markdown_table, paragraph
 
 from .cells import CELLS
 from .complete_runs import best_on_test

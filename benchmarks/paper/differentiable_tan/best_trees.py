@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from benchmarks.paper.shared.report_parts import markdown_table, paragraph
+from benchmarks.shared.reports import markdown_table, paragraph
 
 from .cells import BEST_HEURISTIC, CELLS
 from .complete_runs import best_on_test, chosen_on_validation

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
 
-from benchmarks.paper.shared.data import stream
+from benchmarks.shared.data import stream
 from tanlearn import (
     BayesNetClassifier,
     Candidates,

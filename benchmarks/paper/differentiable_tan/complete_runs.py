@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from operator import itemgetter
+
+from benchmarks.shared.results import line_key, pooled_error
 
 from .cells import TEST_PART_ONLY
 
-#: What names a training; all else follows from it.
-key = itemgetter("cell", "settings", "seed", "epochs", "run", "fold", "part")
+key = line_key("cell", "settings", "seed", "epochs", "run", "fold", "part")
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ def complete_runs(lines):
         test_only = names[1] in TEST_PART_ONLY
         if len(test) == n_folds and (test_only or len(validation) == n_folds):
             seconds = sum(line["seconds"] for line in test) / n_folds
-            held_out = None if test_only else _error(validation)
+            held_out = None if test_only else pooled_error(validation)
             errors = {fold: line["error"] for fold, line in parts["validation"].items()}
             folds = tuple(
                 (errors.get(fold, 0.0), line["error"] * line["rows"], line["rows"])
                 for fold, line in sorted(parts["test"].items())
             )
-            runs.append(CompleteRun(*names, test[0]["parameters"], _error(test), held_out, folds, seconds))
+            runs.append(CompleteRun(*names, test[0]["parameters"], pooled_error(test), held_out, folds, seconds))
     return runs
 
 
@@ -65,8 +65,3 @@ def chosen_on_validation(runs):
     """
     chosen = [min(folds, key=lambda fold: fold[0]) for folds in zip(*(run.folds for run in runs), strict=True)]
     return sum(wrong for _, wrong, _ in chosen) / sum(rows for _, _, rows in chosen)
-
-
-def _error(lines):
-    """Return the wrong rows of all folds over their rows."""
-    return sum(line["error"] * line["rows"] for line in lines) / sum(line["rows"] for line in lines)

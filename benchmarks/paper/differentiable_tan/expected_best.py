@@ -3,7 +3,7 @@
 from collections import defaultdict
 from math import comb, log10
 
-from benchmarks.paper.shared.report_parts import markdown_table, paragraph
+from benchmarks.shared.reports import markdown_table, paragraph
 
 from .cells import CELLS
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import DATA, command_line
+from benchmarks.shared.data import published_folds
 from tanlearn import (
     BayesNetClassifier,
     GradientTraining,
@@ -45,10 +46,9 @@ SETTINGS = [
 CHOSEN = {"subset": {"loss__gamma": 3.0}, "order-free": {"training__temperature": COOL, "loss__gamma": 3.0}}
 
 
-def load(data):
+def load(folder):
     """Return the published training and test parts."""
-    with np.load(data / "letter.npz") as file:
-        return [file[f"{part}_fold1"] for part in ("x_tr", "t_tr", "x_te", "t_te")]
+    return next(published_folds(folder / "letter.npz"))
 
 
 def base(candidates, n_epochs):

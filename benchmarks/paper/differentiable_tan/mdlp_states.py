@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import DATA, command_line
-from benchmarks.paper.shared.mnist import N_TRAIN, bicubic, block_means, every_other, load_mnist
+from benchmarks.shared.mnist import N_TRAIN, bicubic, block_means, every_other, load_mnist
 from tanlearn import CountState, EncodedData, MDLPDiscretizer
 
 PUBLISHED = {"letter": 9.1, "satimage": 11.5, "usps": 3.4, "mnist": 13.2}

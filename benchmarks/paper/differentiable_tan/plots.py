@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from benchmarks.paper.shared.report_parts import picture
+from benchmarks.shared.reports import picture
 
 from .cells import CELLS
 

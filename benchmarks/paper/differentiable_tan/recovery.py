@@ -19,19 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import DATA, command_line
+from benchmarks.shared.data import BATCH_SIZES, published_folds
 from tanlearn import CandidateSets, EncodedData, JointNLL, MaximumLikelihood
 from tanlearn.baselines import ChowLiu
 from tanlearn.network.candidate_kinds import Candidates, make_candidates
 from tanlearn.network.inference import log_joint
 from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.training import train
-
-
-def load(path):
-    """Return the training part of the first fold."""
-    with np.load(path) as file:
-        x, y = file["x_tr_fold1"].astype(int) - 1, file["t_tr_fold1"].astype(int)
-    return EncodedData.from_codes(x, y)
 
 
 def log_likelihood(structure, data):
@@ -53,7 +47,8 @@ def main():
     parser.add_argument("--structure-learning-rate", type=float, default=1e-3)
     arguments = parser.parse_args()
     for name in arguments.sets:
-        data = load(arguments.data / f"{name}.npz")
+        x, y, _, _ = next(published_folds(arguments.data / f"{name}.npz"))
+        data = EncodedData.from_codes(x, y)
         rng = np.random.default_rng(arguments.seed)
         tree = ChowLiu(root=0).learn(data, rng)
         candidates: CandidateSets = make_candidates(Candidates("all", ordering=tree.order), data.n_features, rng=rng)
@@ -62,7 +57,7 @@ def main():
             init=arguments.init,
             learning_rate=arguments.learning_rate,
             structure_learning_rate=arguments.structure_learning_rate,
-            batch_size=arguments.batch_size or (50 if name == "satimage" else 100),
+            batch_size=arguments.batch_size or BATCH_SIZES[name],
         )
         started = time.perf_counter()
         learnt = train(data, candidates, JointNLL(), settings, rng).structure

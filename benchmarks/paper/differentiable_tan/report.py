@@ -3,7 +3,8 @@
 from collections import Counter
 from statistics import median
 
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.versions import made_with
 
 from .above_published import above_published_section
 from .best_trees import best_trees_section

@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from statistics import quantiles
 
-from benchmarks.paper.shared.report_parts import markdown_table
+from benchmarks.shared.reports import markdown_table
 
 from .cells import CELLS, TEST_PART_ONLY
 

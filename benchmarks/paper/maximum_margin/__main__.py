@@ -16,16 +16,15 @@ rows of tables 3 and 5; the name of a file of TIMIT is that of the row.
 """
 
 import argparse
-from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
 from benchmarks.paper.order_based.learners import learn_structure
-from benchmarks.paper.shared.command import VERSIONS, check_experiments, interruptible, parsers
-from benchmarks.paper.shared.data import split, stream
-from benchmarks.paper.shared.results import append, read, reopen
+from benchmarks.shared.command import add_choices, add_experiments, execute, parsers
+from benchmarks.shared.data import split, stream
+from benchmarks.shared.results import Results, line_key, read
 from tanlearn import EncodedData, Structure
 
 from .data import FEW_ROWS, Excerpt, archive, mnist, usps
@@ -33,9 +32,8 @@ from .learners import CONVEX_VARIANTS, FIGURE_5, LEARNERS, PUBLISHED, STRUCTURES
 from .report import write_report
 
 EXPERIMENTS = ("usps", "mnist", "kappa", "convex")
-#: What makes a line of the results; all else follows from it.
 KEY = ("set", "structure", "parameters", "seed", "tune_rows")
-key = itemgetter(*KEY)
+key = line_key(*KEY)
 PARAMETERS = ("ML", "ML, alpha=1", "CG-MM", "CG-CL", "HYB")
 CONVEX = ("ML", "ML, alpha=1", "CG-MM", "CVX-MM", *CONVEX_VARIANTS, "CVX-MM, eq. 9")
 #: What is no Bayesian network of one structure.
@@ -48,9 +46,10 @@ def problems(arguments):
     """Yield all problems: the experiment they belong to, the seed, and the structures with their parameters."""
     every = {**dict.fromkeys(STRUCTURES, PARAMETERS), **OTHERS}
     naive = {name: every[name] for name in ("NB", "SVM")}
+    experiments = arguments.experiments or (() if arguments.timit or arguments.dc_mall else EXPERIMENTS)
     for seed in arguments.seeds:
         whole = usps(arguments.data, seed, arguments.rows)
-        for experiment in arguments.experiments:
+        for experiment in experiments:
             if experiment == "usps":
                 yield experiment, whole, seed, every
             elif experiment == "mnist":
@@ -126,28 +125,24 @@ def progress(line):
 
 def run(arguments):
     """Do what is not finished yet."""
-    path = arguments.results / "maximum_margin.jsonl"
-    lines = {key(line): line for line in reopen(path)}
-    todo = [task for task in plan(arguments) if key(task[2]) not in lines]
+    results = Results(arguments.results / "maximum_margin.jsonl", key)
+    todo = [task for task in plan(arguments) if task[2] not in results]
     warm_up(todo, arguments)
 
     def finish(problem, start, found):
-        line = {**start, **sizes(problem.part), **found, "n_jobs": arguments.n_jobs, "versions": VERSIONS}
-        line = {name: round(value, 6) if isinstance(value, float) else value for name, value in line.items()}
-        append(path, line)
-        lines[key(line)] = line
+        line = {**start, **sizes(problem.part), **found, "n_jobs": arguments.n_jobs}
+        results.append({name: round(value, 6) if isinstance(value, float) else value for name, value in line.items()})
         print(progress(line), flush=True)
 
-    with interruptible(path):
-        for number, (experiment, problem, line) in enumerate(todo, start=1):
-            print(f"[{number}/{len(todo)}]", end=" ", flush=True)
-            parent = None
-            if STRUCTURES.get(line["structure"]):
-                learnt = {**line, "parameters": "structure", "tune_rows": 0}
-                if key(learnt) not in lines:
-                    finish(problem, learnt, search(problem, line, arguments))
-                parent = lines[key(learnt)]["parent"]
-            finish(problem, line, measure(experiment, problem, line, parent, arguments))
+    for number, (experiment, problem, line) in enumerate(todo, start=1):
+        print(f"[{number}/{len(todo)}]", end=" ", flush=True)
+        parent = None
+        if STRUCTURES.get(line["structure"]):
+            structure = {**line, "parameters": "structure", "tune_rows": 0}
+            if structure not in results:
+                finish(problem, structure, search(problem, line, arguments))
+            parent = results[structure]["parent"]
+        finish(problem, line, measure(experiment, problem, line, parent, arguments))
 
 
 def report(arguments):
@@ -158,13 +153,10 @@ def report(arguments):
 def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
-    running.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help=", ".join(EXPERIMENTS))
-    every = [*STRUCTURES, *OTHERS]
-    running.add_argument(
-        "--structures", nargs="+", choices=every, default=every, metavar="STRUCTURE", help=", ".join(every)
-    )
+    add_experiments(running, EXPERIMENTS, ())
+    add_choices(running, "--structures", [*STRUCTURES, *OTHERS])
     names = sorted({*PARAMETERS, *FIGURE_5, *CONVEX, *sum(OTHERS.values(), ())})
-    running.add_argument("--parameters", nargs="+", choices=names, metavar="PARAMETERS", help=", ".join(names))
+    add_choices(running, "--parameters", names, default=None)
     running.add_argument("--seeds", nargs="+", type=int, default=[0], help="of partitions, folds and samples")
     running.add_argument("--rows", type=int, help="train on so many rows only")
     running.add_argument(
@@ -175,12 +167,7 @@ def main(argv=None):
     running.add_argument("--dc-mall", nargs="+", type=Path, default=[], metavar="FILE")
     running.add_argument("--n-jobs", type=int, default=1, help="threads of a learner")
     running.add_argument("--verbose", action="store_true", help="print every edge and every fold")
-    arguments = parser.parse_args(argv)
-    if arguments.do is run:
-        check_experiments(parser, arguments.experiments, EXPERIMENTS)
-        if not (arguments.experiments or arguments.timit or arguments.dc_mall):
-            arguments.experiments = EXPERIMENTS
-    arguments.do(arguments)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

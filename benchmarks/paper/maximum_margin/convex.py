@@ -4,7 +4,7 @@ from statistics import fmean
 
 import numpy as np
 
-from benchmarks.paper.shared.report_parts import markdown_table, paragraph, picture
+from benchmarks.shared.reports import markdown_table, paragraph, picture
 
 from .cells import choice, mean, order
 from .learners import CONVEX_VARIANTS

@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.paper.shared.data import split
-from benchmarks.paper.shared.mnist import N_TRAIN, every_other, load_mnist
-from tanlearn import EncodedData, MDLPDiscretizer
+from benchmarks.shared.data import encode_split, split
+from benchmarks.shared.mnist import N_TRAIN, every_other, load_mnist
+from tanlearn import EncodedData
 from tanlearn.data.datasets import load_npz
 
 USPS_TRAIN, USPS_TEST = 8000, 3000
@@ -42,10 +42,7 @@ class Problem:
     @cached_property
     def part(self):
         """Return the encoded training and test rows."""
-        X, y, train, test = self.table
-        discretizer = MDLPDiscretizer().fit(X[train], y[train])
-        codes = discretizer.transform(X)
-        return split(EncodedData.from_codes(codes, y, n_states=discretizer.n_states_), train, test)
+        return encode_split(*self.table)
 
     @cached_property
     def standardized(self):

@@ -1,6 +1,6 @@
 """Figure 5: what kappa, the width of the smooth hinge, does to the rate."""
 
-from benchmarks.paper.shared.report_parts import markdown_table, paragraph
+from benchmarks.shared.reports import markdown_table, paragraph
 
 from .cells import mean
 from .learners import FIGURE_5

@@ -15,7 +15,6 @@ stop after a fixed number of iterations, and hybrid ones after the default 100 e
 """
 
 import time
-from operator import itemgetter
 
 import numpy as np
 from sklearn.impute import SimpleImputer
@@ -24,10 +23,11 @@ from sklearn.svm import SVC
 
 from benchmarks.paper.order_based.data import uci
 from benchmarks.paper.order_based.learners import SMOOTHING
-from benchmarks.paper.shared.command import VERSIONS, interruptible, parsers
-from benchmarks.paper.shared.data import stream
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, picture, write_sections
-from benchmarks.paper.shared.results import append, read, reopen
+from benchmarks.shared.command import add_choices, execute, parsers
+from benchmarks.shared.data import stream
+from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.results import Results, line_key, read
+from benchmarks.shared.versions import made_with
 from tanlearn import ConditionalNLL, ConjugateGradient, Margin, StochasticGradient, Structure
 from tanlearn._typing import missing_code
 from tanlearn.network.inference import log_joint
@@ -36,8 +36,7 @@ from .data import mnist, usps
 from .learners import STRUCTURES
 from .neighbours import Neighbours
 
-#: What makes a line of the results; all else follows from it.
-key = itemgetter("set", "learner", "n_missing", "draw")
+key = line_key("set", "learner", "n_missing", "draw")
 FRACTIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 NB = "NB"
 #: The support vector machine and neighbours are learnt from so many rows; they are asked for so many.
@@ -138,27 +137,24 @@ def measure(problem, predict, name, n_missing, draw):
 
 def run(arguments):
     """Do what is not finished yet."""
-    path = arguments.results / "missing_features.jsonl"
-    lines = {key(line) for line in reopen(path)}
-    with interruptible(path):
-        for problem in (SETS[name](arguments.data) for name in arguments.sets):
-            n_features = problem.part.data.n_features
-            numbers = dict.fromkeys(round(share * n_features) for share in FRACTIONS)
-            for name in arguments.learners:
-                starts = [
-                    {"set": problem.name, "learner": name, "n_missing": n_missing, "draw": draw}
-                    for n_missing in numbers
-                    for draw in range(arguments.draws if n_missing else 1)
-                ]
-                todo = [start for start in starts if key(start) not in lines]
-                predict = (imputed if name in IMPUTED else network)(problem, name) if todo else None
-                if todo:  # outside the clock: load the kernels for complete rows and for gaps
-                    for n_missing in (0, 1):
-                        measure(problem, predict, name, n_missing, 0)
-                for start in todo:
-                    found = measure(problem, predict, name, start["n_missing"], start["draw"])
-                    append(path, {**start, **found, "n_features": n_features, "versions": VERSIONS})
-                print(f"{problem.name}, {name}: {len(todo)} done", flush=True)
+    results = Results(arguments.results / "missing_features.jsonl", key)
+    for problem in (SETS[name](arguments.data) for name in arguments.sets):
+        n_features = problem.part.data.n_features
+        numbers = dict.fromkeys(round(share * n_features) for share in FRACTIONS)
+        for name in arguments.learners:
+            todo = results.missing(
+                {"set": problem.name, "learner": name, "n_missing": n_missing, "draw": draw}
+                for n_missing in numbers
+                for draw in range(arguments.draws if n_missing else 1)
+            )
+            predict = (imputed if name in IMPUTED else network)(problem, name) if todo else None
+            if todo:  # outside the clock: load the kernels for complete rows and for missing values
+                for n_missing in (0, 1):
+                    measure(problem, predict, name, n_missing, 0)
+            for start in todo:
+                found = measure(problem, predict, name, start["n_missing"], start["draw"])
+                results.append({**start, **found, "n_features": n_features})
+            print(f"{problem.name}, {name}: {len(todo)} done", flush=True)
 
 
 def report(arguments):
@@ -289,14 +285,10 @@ def draw_rates(name, lines, path):
 def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
-    every = [*learners(1), *IMPUTED]
-    running.add_argument("--sets", nargs="+", choices=SETS, default=[*SETS], metavar="SET", help=", ".join(SETS))
-    running.add_argument(
-        "--learners", nargs="+", choices=every, default=every, metavar="LEARNER", help=", ".join(every)
-    )
+    add_choices(running, "--sets", SETS)
+    add_choices(running, "--learners", [*learners(1), *IMPUTED])
     running.add_argument("--draws", type=int, default=100, help="of the missing features, as in the papers")
-    arguments = parser.parse_args(argv)
-    arguments.do(arguments)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ from statistics import fmean
 
 import numpy as np
 
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.versions import made_with
 
 from .cells import choice, latest, mean, order
 from .convex import CONVEX, CONVEX_FIGURE, convex_against_frequencies, convex_by_rows, convex_table, draw_convex

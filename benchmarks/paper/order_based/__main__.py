@@ -12,15 +12,14 @@ test_idx (see tanlearn.data.datasets.load_npz) and pass it: run timit --timit FI
 The learner "2-tree-OMI-CR smoothed" (section 5.2) is the dearest and runs only when it is named.
 """
 
-from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.paper.shared.command import VERSIONS, check_experiments, interruptible, parsers
-from benchmarks.paper.shared.data import split, stream
-from benchmarks.paper.shared.mnist import N_TRAIN
-from benchmarks.paper.shared.results import append, read, reopen
+from benchmarks.shared.command import add_choices, add_experiments, execute, parsers
+from benchmarks.shared.data import split, stream
+from benchmarks.shared.mnist import N_TRAIN
+from benchmarks.shared.results import Results, line_key, read
 from tanlearn import EncodedData
 
 from .data import SYNTHETIC_SIZES, UCI, Simulation, mnist, timit, uci
@@ -34,8 +33,7 @@ EXPERIMENTS = {
     "mnist": TABLE_4,
     "timit": TABLE_1,
 }
-#: What makes a line of the results; all else follows from it.
-key = itemgetter("set", "fold", "learner", "n_runs")
+key = line_key("set", "fold", "learner", "n_runs")
 
 
 def problems(experiment, arguments):
@@ -85,7 +83,6 @@ def measure(problem, learner, line, n_jobs, verbose):
         "seconds": [round(outcome.seconds, 6) for outcome in outcomes],
         **problem.remarks([outcome.structure for outcome in outcomes if outcome.structure is not None]),
         "n_jobs": n_jobs,
-        "versions": VERSIONS,
     }
 
 
@@ -101,17 +98,14 @@ def run(arguments):
     """Do what is not finished yet."""
     if ("timit" in arguments.experiments) != bool(arguments.timit):
         raise SystemExit("the experiment timit and the option --timit FILE belong together: the corpus is licensed.")
-    path = arguments.results / "order_based.jsonl"
-    done = {key(line) for line in reopen(path)}
-    todo = [task for task in plan(arguments) if key(task[2]) not in done]
+    results = Results(arguments.results / "order_based.jsonl", key)
+    todo = [task for task in plan(arguments) if task[2] not in results]
     warm_up({learner.name: learner for _, learner, _ in todo}.values())
-    with interruptible(path):
-        for number, (problem, learner, start) in enumerate(todo, start=1):
-            line = measure(problem, learner, start, arguments.n_jobs, arguments.verbose)
-            append(path, line)
-            rates = ", ".join(f"{name} {100 * np.mean(found):.2f} %" for name, found in line["test"].items())
-            what = f"{line['set']}, fold {line['fold']}, {line['learner']}"
-            print(f"[{number}/{len(todo)}] {what}: {rates} in {sum(line['seconds']):.2f} s", flush=True)
+    for number, (problem, learner, start) in enumerate(todo, start=1):
+        line = results.append(measure(problem, learner, start, arguments.n_jobs, arguments.verbose))
+        rates = ", ".join(f"{name} {100 * np.mean(found):.2f} %" for name, found in line["test"].items())
+        what = f"{line['set']}, fold {line['fold']}, {line['learner']}"
+        print(f"[{number}/{len(todo)}] {what}: {rates} in {sum(line['seconds']):.2f} s", flush=True)
 
 
 def report(arguments):
@@ -122,9 +116,9 @@ def report(arguments):
 def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
-    running.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help=", ".join(EXPERIMENTS))
-    running.add_argument("--sets", nargs="+", choices=UCI, default=UCI, metavar="SET", help="of uci; by default all 25")
-    running.add_argument("--learners", nargs="+", choices=LEARNERS, metavar="LEARNER", help=", ".join(LEARNERS))
+    add_experiments(running, EXPERIMENTS, ("uci", "synthetic"))
+    add_choices(running, "--sets", UCI, help="of uci; by default all 25")
+    add_choices(running, "--learners", LEARNERS, default=None)
     running.add_argument("--orderings", type=int, default=20, help="random orderings, of which the paper has 1,000")
     running.add_argument(
         "--simulations", type=int, default=100, help="of every number of rows of the synthetic problem"
@@ -134,11 +128,7 @@ def main(argv=None):
     running.add_argument("--timit", nargs="+", type=Path, default=[], metavar="FILE")
     running.add_argument("--n-jobs", type=int, default=1, help="threads of a learner")
     running.add_argument("--verbose", action="store_true", help="print every edge that a search adds")
-    arguments = parser.parse_args(argv)
-    if arguments.do is run:
-        arguments.experiments = arguments.experiments or ["uci", "synthetic"]
-        check_experiments(parser, arguments.experiments, EXPERIMENTS)
-    arguments.do(arguments)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from functools import cached_property, partial
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from benchmarks.paper.shared.data import split, stream
-from benchmarks.paper.shared.mnist import N_TRAIN, every_other, load_mnist
-from tanlearn import EncodedData, MDLPDiscretizer
+from benchmarks.shared.data import encode_split, split, stream
+from benchmarks.shared.mnist import N_TRAIN, every_other, load_mnist
+from tanlearn import EncodedData
 from tanlearn.data.datasets import load_npz
 from tanlearn.search.runs import Part
 
@@ -94,7 +94,7 @@ def timit(path):
     is_categorical = np.zeros(dataset.X.shape[1], bool)
     if not isinstance(dataset.discrete_features, str):
         is_categorical[:] = dataset.discrete_features
-    load = partial(_parts, dataset.X, dataset.y, is_categorical, dataset.folds)
+    load = partial(_encoded, dataset.X, dataset.y, is_categorical, dataset.folds)
     return Table(f"timit: {dataset.name}", len(dataset.folds), load)
 
 
@@ -132,7 +132,12 @@ def _uci_parts(name, folder, partition):
         X, y = (values[dataset.folds[0][1]] for values in (X, y))
     complete = ~np.isnan(X).any(axis=1)
     X, y = X[complete], y[complete]
-    return _parts(X, y, dataset.discrete_features, _splits(name, y, partition))
+    return _encoded(X, y, dataset.discrete_features, _splits(name, y, partition))
+
+
+def _encoded(X, y, is_categorical, splits):
+    """Return the encoded folds."""
+    return [encode_split(X, y, train, test, is_categorical) for train, test in splits]
 
 
 def _splits(name, y, partition):
@@ -152,26 +157,4 @@ def _mnist_parts(folder, n_rows, n_jobs):
     """Return the one fold of mnist."""
     X, y = load_mnist(folder, every_other)
     rows = np.arange(len(y))
-    return _parts(X, y, np.zeros(X.shape[1], bool), [(rows[:n_rows], rows[N_TRAIN:])], n_jobs)
-
-
-def _parts(X, y, is_categorical, splits, n_jobs=None):
-    """Encode every split: cuts are learnt from the training rows, the values of categorical features are all known.
-
-    A value that the training rows lack so has the probability that smoothing gives it.
-    """
-    classes, y = np.unique(y, return_inverse=True)
-    x = np.empty(X.shape, np.intp)
-    n_states = np.empty(X.shape[1], np.intp)
-    for i in np.flatnonzero(is_categorical):
-        values, x[:, i] = np.unique(X[:, i], return_inverse=True)
-        n_states[i] = len(values)
-    continuous = np.flatnonzero(~is_categorical)
-    parts = []
-    for train, test in splits:
-        if len(continuous):
-            discretizer = MDLPDiscretizer(n_jobs=n_jobs).fit(X[train][:, continuous], y[train])
-            x[:, continuous] = discretizer.transform(X[:, continuous])
-            n_states[continuous] = discretizer.n_states_
-        parts.append(split(EncodedData.from_codes(x, y, n_states=n_states, n_classes=len(classes)), train, test))
-    return parts
+    return [encode_split(X, y, rows[:n_rows], rows[N_TRAIN:], n_jobs=n_jobs)]

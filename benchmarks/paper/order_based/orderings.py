@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import ttest_rel
 
-from benchmarks.paper.shared.report_parts import markdown_table, paragraph
+from benchmarks.shared.reports import markdown_table, paragraph
 
 from .data import UCI
 from .learners import VARIANTS, WAYS

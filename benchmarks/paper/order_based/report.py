@@ -5,7 +5,8 @@ from itertools import combinations
 import numpy as np
 from scipy.stats import ttest_rel
 
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.versions import made_with
 
 from .data import CROSS_VALIDATED, SYNTHETIC_SIZES, UCI, Simulation, synthetic_probabilities
 from .learners import FIGURE_1, LEARNERS, TABLE_1

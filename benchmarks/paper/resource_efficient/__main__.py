@@ -24,19 +24,17 @@ Neural networks are those of figures 3, 4 and 7; neural/plan.py says which are t
 for another one, start the command once more with other sets.
 """
 
-import json
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from benchmarks.paper.differentiable_tan.cells import CELLS, SETS, Cell
-from benchmarks.paper.shared.command import VERSIONS, check_experiments, interruptible, parsers
-from benchmarks.paper.shared.data import Problem, load
-from benchmarks.paper.shared.results import append, read, reopen
+from benchmarks.shared.command import add_choices, add_experiments, execute, parsers
+from benchmarks.shared.data import Problem, load
+from benchmarks.shared.results import Results, append_all, line_key, read
 from tanlearn import EncodedData, FixedPoint, GradientTraining, Hybrid, Structure, TANClassifier, round_tables
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.search.runs import Part
@@ -61,8 +59,8 @@ from .scoring import errors_of
 
 SETTINGS = "narrow"
 EPOCHS = {"letter": 300, "satimage": 300, "usps": 300, "mnist": 60}
-#: What makes a line of the results; all else follows from it.
 KEY = ("set", "learner", "run", "fold", "part", "bits", "size_weight", "epochs")
+key = line_key(*KEY)
 #: Of trees that are small in both ways, and of those without an ordering, of which so many runs compete; three integer
 #: bits are what folds choose most often.
 ORDER_FREE_RUNS, SMALL_BITS = 5, (1, 2, 3, 4, 8)
@@ -82,13 +80,13 @@ class Task:
     test: Part
     line: dict
 
-    def measure(self, lines):
-        """Return the line with what came of it; what it asks of other trainings is in their lines."""
+    def measure(self, results):
+        """Return the finished line; the trees of other trainings are in their results."""
         line, data = self.line, self.part.data
         cell = LEARNERS[line["learner"]]
         drawn = cell.draw(SETTINGS, self.problem.name, seed=0, run=line["run"])
         if cell.name == TAN:
-            structure = Structure(lines[key({**line, "learner": SUBSET, "bits": None})]["parent"])
+            structure = Structure(results[{**line, "learner": SUBSET, "bits": None}]["parent"])
             cell = replace(cell, choose=lambda *_: structure)
         parameters = cell.parameters(self.problem, data, drawn, line["epochs"])
         model = TANClassifier(**parameters, bits=line["bits"], size_weight=line["size_weight"], calibrate=False)
@@ -112,12 +110,7 @@ class Task:
             rounded = [errors(round_tables(model.tables_, FixedPoint(*bits))) for bits in FORMATS]
             found["rounded"] = [one["error"] for one in rounded]
             found["test_rounded"] = [one["test_error"] for one in rounded]
-        return {**line, **found, "n_folds": len(self.problem.folds), "parameters": drawn, "versions": VERSIONS}
-
-
-def key(line):
-    """Return what names a line."""
-    return json.dumps([line[name] for name in KEY])
+        return {**line, **found, "n_folds": len(self.problem.folds), "parameters": drawn}
 
 
 def warm_up():
@@ -129,8 +122,8 @@ def warm_up():
         TANClassifier(loss=Hybrid(), bits=bits, **settings).fit_encoded(data)
 
 
-def batches(experiment, problem, budget, lines):
-    """Yield lists of tasks, each of which asks for lines of those before."""
+def batches(experiment, problem, budget, results):
+    """Yield lists of tasks, each of which needs results of those before."""
     parts = {(fold, name): part for fold, name, part in problem.parts()}
     folds = range(1, len(problem.folds) + 1)
     runs = range(budget)
@@ -151,7 +144,7 @@ def batches(experiment, problem, budget, lines):
                 for bits in (None, *TRAINED_FORMATS)
             ]
     same = {"set": problem.name, "epochs": EPOCHS[problem.name]}
-    found = [line for line in lines.values() if same.items() <= line.items() and line["run"] < budget]
+    found = [line for line in results if same.items() <= line.items() and line["run"] < budget]
     best = best_float(found, SUBSET)
     if experiment == "size":
         yield [task(SUBSET, best[fold], fold, "test", None, weight) for fold in folds for weight in PRICES]
@@ -172,7 +165,7 @@ def batches(experiment, problem, budget, lines):
         ]
         yield scored
         lowest = {}
-        for one in sorted(scored, key=lambda one: lines[key(one.line)]["error"]):
+        for one in sorted(scored, key=lambda one: results[one.line]["error"]):
             lowest.setdefault((one.line["fold"], one.line["bits"]), one.line["run"])
         yield [task(ORDER_FREE, run, fold, "test", bits) for (fold, bits), run in lowest.items()]
         return
@@ -192,63 +185,62 @@ def run(arguments):
 
 
 def run_trainings(arguments, experiment):
-    """Do the trainings of figure 5 or 6, or those between them."""
-    path = arguments.results / "resource_efficient.jsonl"
-    lines = {key(line): line for line in reopen(path)}
+    """Do the trainings of figure 5 or 6, or those of small trees."""
+    results = Results(arguments.results / "resource_efficient.jsonl", key)
     warm_up()
-    with interruptible(path), Parallel(arguments.n_jobs, prefer="threads", return_as="generator_unordered") as parallel:
-        for name in arguments.sets:
-            for batch in batches(experiment, load(name, arguments.data), arguments.budget, lines):
-                todo = [task for task in batch if key(task.line) not in lines]
-                results = parallel(delayed(task.measure)(lines) for task in todo)
-                for number, line in enumerate(results, start=1):
-                    append(path, line)
-                    lines[key(line)] = line
-                    what = ", ".join(f"{name} {line[name]}" for name in KEY[2:7])
-                    print(
-                        f"[{number}/{len(todo)}] {line['set']} {line['learner']}, {what}: "
-                        f"{100 * line['error']:.2f} % in {line['seconds']:.1f} s",
-                        flush=True,
-                    )
+    for problem in problems(arguments):
+        for batch in batches(experiment, problem, arguments.budget, results):
+            todo = [task for task in batch if task.line not in results]
+            calls = [partial(task.measure, results) for task in todo]
+            for number, line in append_all(results, calls, arguments.n_jobs, prefer="threads"):
+                what = ", ".join(f"{name} {line[name]}" for name in KEY[2:7])
+                print(
+                    f"[{number}/{len(todo)}] {line['set']} {line['learner']}, {what}: "
+                    f"{100 * line['error']:.2f} % in {line['seconds']:.1f} s",
+                    flush=True,
+                )
 
 
 def run_searches(arguments, _):
     """Do the searches."""
-    path = arguments.results / "search.jsonl"
-    done = {search.key(line): line for line in reopen(path)}
+    results = Results(arguments.results / "search.jsonl", search.key)
     lines = read(arguments.results / "resource_efficient.jsonl")
-    with interruptible(path):
-        for name in arguments.sets:
-            known = [line for line in lines if line["epochs"] == EPOCHS[name]]
-            search.run_searches(load(name, arguments.data), known, done, path, arguments)
+    for problem in problems(arguments):
+        known = [line for line in lines if line["epochs"] == EPOCHS[problem.name]]
+        search.run_searches(problem, known, results, arguments)
 
 
 def run_counts(arguments, _):
     """Count and round."""
-    path = arguments.results / "counted.jsonl"
-    done = {counted.key(line) for line in reopen(path)}
-    with interruptible(path):
-        for name in arguments.sets:
-            counted.run_counted(load(name, arguments.data), done, path)
+    results = Results(arguments.results / "counted.jsonl", counted.key)
+    for problem in problems(arguments):
+        counted.run_counted(problem, results)
 
 
 def run_pairs(arguments, _):
     """Train gradient k-trees."""
-    path = arguments.results / "pairs.jsonl"
-    done = {pairs.key(line): line for line in reopen(path)}
-    with interruptible(path):
-        for name in arguments.sets:
-            pairs.run_pairs(load(name, arguments.data), done, path)
+    results = Results(arguments.results / "pairs.jsonl", pairs.key)
+    for problem in problems(arguments):
+        pairs.run_pairs(problem, results)
 
 
 def run_nets(arguments, _):
     """Train neural networks."""
-    from .neural.runs import run_neural
+    known = neural_plan.known_multiples(arguments.kinds)
+    if not known.issuperset(arguments.multiples or []):
+        raise SystemExit(f"--multiples of {', '.join(arguments.kinds)} nets are {', '.join(map(str, sorted(known)))}.")
+    if arguments.epochs < 1:
+        raise SystemExit(f"--epochs must be at least 1; got {arguments.epochs}.")
+    from .neural.runs import open_results, run_neural
 
-    path = arguments.results / "neural.jsonl"
-    with interruptible(path):
-        for name in arguments.sets:
-            run_neural(arguments, load(name, arguments.data), path)
+    results = open_results(arguments.results / "neural.jsonl")
+    for problem in problems(arguments):
+        run_neural(arguments, problem, results)
+
+
+def problems(arguments):
+    """Yield the data sets."""
+    return (load(name, arguments.data) for name in arguments.sets)
 
 
 EXPERIMENTS = {
@@ -265,20 +257,19 @@ def report(arguments):
     files = ("resource_efficient", "search", "counted", "pairs", "neural")
     lines, searched, counts, of_pairs, nets = (read(arguments.results / f"{name}.jsonl") for name in files)
 
-    def of_searches(name, found):
+    def search_section(name, found):
         return search.section(name, [line for line in searched if line["set"] == name], found)
 
-    write_report(lines, arguments.output, of_searches)
+    write_report(lines, arguments.output, search_section)
     write_fronts(lines, searched, [*counts, *of_pairs], nets, arguments.output)
 
 
 def main(argv=None):
     """Read the command line."""
     parser, running = parsers(__doc__, __spec__, run, report)
-    running.add_argument(
-        "experiments", nargs="*", metavar="EXPERIMENT", help=f"{', '.join(EXPERIMENTS)}; by default the first two"
-    )
-    running.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    default = ("bits", "size")
+    add_experiments(running, EXPERIMENTS, default, help=f"{', '.join(EXPERIMENTS)}; by default the first two")
+    add_choices(running, "--sets", SETS)
     running.add_argument("--budget", type=int, default=2, help="runs of every learner")
     running.add_argument("--n-jobs", type=int, default=2, help="trainings at once, or searches, in processes")
     searches = running.add_argument_group("of search")
@@ -289,16 +280,7 @@ def main(argv=None):
     nets.add_argument("--epochs", type=int, default=500, help="of the last heat; those before it have fewer")
     nets.add_argument("--multiples", nargs="+", type=Fraction, help="budgets, as 1/4 or 2; by default all of them")
     nets.add_argument("--kinds", nargs="+", choices=neural_plan.KINDS, default=neural_plan.KINDS)
-    arguments = parser.parse_args(argv)
-    if arguments.do is run:
-        arguments.experiments = arguments.experiments or ["bits", "size"]
-        check_experiments(parser, arguments.experiments, EXPERIMENTS)
-        known = neural_plan.known_multiples(arguments.kinds)
-        if not known.issuperset(arguments.multiples or []):
-            parser.error(f"--multiples of {', '.join(arguments.kinds)} nets are {', '.join(map(str, sorted(known)))}.")
-        if arguments.epochs < 1:
-            parser.error(f"--epochs is at least 1; got {arguments.epochs}.")
-    arguments.do(arguments)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

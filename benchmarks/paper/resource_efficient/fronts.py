@@ -12,7 +12,8 @@ from statistics import mean
 
 import numpy as np
 
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.versions import made_with
 from tanlearn.search.pareto import not_dominated
 
 from .neural.sizes import MEMORY, NAIVE_BAYES, OPERATIONS

@@ -7,11 +7,9 @@ number of bits; those for float32 are trained in some formats, too. What is best
 """
 
 import itertools
-import json
 import time
 
-from benchmarks.paper.shared.command import VERSIONS
-from benchmarks.paper.shared.results import append
+from benchmarks.shared.results import line_key
 from tanlearn import Candidates, ConditionalNLL, FixedPoint, KTreeClassifier, Margin, round_tables
 
 from .report import FORMATS, N_BITS
@@ -25,28 +23,21 @@ CHOICES = tuple(itertools.product(LOSSES, (4, 8, 14)))
 TRAINED_FORMATS = tuple(
     (integer_bits, n_bits - integer_bits) for n_bits in (1, 2, 3, 4, 8) for integer_bits in (3, 4, 5)
 )
-#: What makes a line.
-KEY = ("set", "learner", "fold", "part", "bits", "choice")
+key = line_key("set", "learner", "fold", "part", "bits", "choice")
 
 
-def key(line):
-    """Return what names a line."""
-    return json.dumps([line[name] for name in KEY])
-
-
-def run_pairs(problem, done, path):
-    """Train what is not trained yet; ``done`` holds finished lines by their keys."""
+def run_pairs(problem, results):
+    """Train what is not trained yet."""
     for fold, parts in itertools.groupby(problem.parts(), key=lambda found: found[0]):
         parts = {name: part for _, name, part in parts}
         test, common = problem.folds[fold - 1], {"set": problem.name, "fold": fold, "n_folds": len(problem.folds)}
 
         def train(choice, name, bits=None, parts=parts, test=test, common=common):
             line = {**common, "learner": TRAINED, "part": name, "bits": bits, "choice": choice}
-            if key(line) not in done:
+            if line not in results:
                 for found in _trained(line, parts[name], test):
-                    append(path, found)
-                    done[key(found)] = found
-            return done[key(line)]
+                    results.append(found)
+            return results[line]
 
         floats = [train(choice, "validation") for choice in CHOICES]
         chosen = min(floats, key=_error)["choice"]
@@ -55,7 +46,7 @@ def run_pairs(problem, done, path):
         for n_bits in N_BITS:
             formats = [format_ for format_ in FORMATS if sum(format_) == n_bits]
             names = itertools.product(formats, CHOICES)
-            rounded = [done[key({**scored, "bits": bits, "choice": choice})] for bits, choice in names]
+            rounded = [results[{**scored, "bits": bits, "choice": choice}] for bits, choice in names]
             wanted.append(min(rounded, key=_error)["choice"])
         for choice in wanted:
             train(choice, "test")
@@ -81,7 +72,7 @@ def _trained(line, part, test):
     )
     started = time.thread_time()  # others use the machine, too
     model.fit_encoded(part.data)
-    line = {**line, "n_cells": model.tables_.layout.n_cells, "versions": VERSIONS}
+    line = {**line, "n_cells": model.tables_.layout.n_cells}
     line |= {"seconds": round(time.thread_time() - started, 3)}
     found = {**line, **errors_of(model.structure_, part, test, model.tables_)}
     what = f"fold {line['fold']}, part {line['part']}, {loss}, {n_candidates} candidates, bits {bits}"

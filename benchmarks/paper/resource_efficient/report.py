@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.paper.shared.report_parts import made_with, markdown_table, picture, write_sections
+from benchmarks.shared.reports import markdown_table, picture, write_sections
+from benchmarks.shared.results import pooled_error
+from benchmarks.shared.versions import made_with
 from tanlearn.search.pareto import not_dominated
 
 NB, TAN, SUBSET, ORDER_FREE = "NB HYB", "TAN of Subset K=8", "TAN Subset K=8", "TAN Order-free K=8"
@@ -146,13 +148,8 @@ def cost_ratio(lines, learner):
 
 
 def mean_error(folds):
-    """Return wrong rows over rows, in %."""
-    return 100 * sum(model.error * model.rows for model in folds) / sum(model.rows for model in folds)
-
-
-def error_of_lines(folds):
-    """Return wrong rows over rows, in %, of lines of results."""
-    return 100 * sum(line["error"] * line["rows"] for line in folds) / sum(line["rows"] for line in folds)
+    """Return wrong rows over rows of the models of all folds, in %."""
+    return 100 * pooled_error([vars(model) for model in folds])
 
 
 def write_report(lines, folder, more):
@@ -239,7 +236,7 @@ def size_points(prices):
         [
             [
                 price,
-                error_of_lines(folds),
+                100 * pooled_error(folds),
                 sum(line["n_cells"] for line in folds) / sum(line["naive_bayes_cells"] for line in folds),
                 sum(parent >= 0 for line in folds for parent in line["parent"]) / len(folds),
             ]

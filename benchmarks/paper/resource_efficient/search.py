@@ -11,25 +11,21 @@ trainings and rounding find on these folds is in the lines of bits. Every line i
 same command goes on; how far a search comes in its time depends on the machine, and on what else that does.
 """
 
-import json
 import time
 from dataclasses import dataclass
 
-from joblib import Parallel, delayed
-
-from benchmarks.paper.shared.command import VERSIONS
-from benchmarks.paper.shared.report_parts import markdown_table
-from benchmarks.paper.shared.results import append
+from benchmarks.shared.reports import markdown_table
+from benchmarks.shared.results import append_all, line_key, pooled_error
 from tanlearn import IntegerBranchAndBound, Structure
 from tanlearn.search.runs import Part
 
-from .report import FLOAT, N_BITS, NB, ROUNDED, SUBSET, TAN, TRAINED, best_float, error_of_lines, figure_6, mean_error
+from .report import FLOAT, N_BITS, NB, ROUNDED, SUBSET, TAN, TRAINED, best_float, figure_6, mean_error
 from .scoring import errors_of
 
 #: Margins to choose from, over the largest magnitude.
 FACTORS = (0.125, 0.25, 0.5, 1, 2)
-#: What makes a line.
 KEY = ("set", "learner", "run", "fold", "part", "n_bits", "margin", "limit", "max_nodes")
+key = line_key(*KEY)
 SEARCHED = "searched"
 
 
@@ -62,12 +58,7 @@ class Search:
             "seconds": round(time.monotonic() - started, 1),
             "n_cells": tables.n_cells,
         }
-        return {**line, **found, "versions": VERSIONS}
-
-
-def key(line):
-    """Return what names a line."""
-    return json.dumps([line[name] for name in KEY])
+        return {**line, **found}
 
 
 def margins(n_bits):
@@ -105,7 +96,7 @@ def best_margins(lines):
     return {place: margin for place, (_, margin) in best.items()}
 
 
-def batches(problem, known, done, arguments):
+def batches(problem, known, results, arguments):
     """Yield lists of searches: on validation parts, and with the margins that these choose."""
     parts = {(fold, name): part for fold, name, part in problem.parts()}
     found = structures(problem, known)
@@ -122,20 +113,17 @@ def batches(problem, known, done, arguments):
         if part == "validation":
             yield [search(learner, fold, part, n, margin) for n in arguments.bits for margin in margins(n)]
     same = {"set": problem.name, "limit": arguments.limit, "max_nodes": arguments.max_nodes}
-    mine = [line for line in done.values() if same.items() <= line.items()]
+    mine = [line for line in results if same.items() <= line.items()]
     for (learner, run, fold, n_bits), margin in best_margins(mine).items():
         if found.get((learner, fold, "test"), (None,))[0] == run and n_bits in arguments.bits:
             yield [search(learner, fold, "test", n_bits, margin)]
 
 
-def run_searches(problem, known, done, path, arguments):
-    """Do what is not finished yet; searches go side by side in processes, for their time is Python's, too."""
-    for batch in batches(problem, known, done, arguments):
-        todo = [one for one in batch if key(one.line) not in done]
-        parallel = Parallel(arguments.n_jobs, return_as="generator_unordered")
-        for number, line in enumerate(parallel(delayed(one.measure)() for one in todo), start=1):
-            append(path, line)
-            done[key(line)] = line
+def run_searches(problem, known, results, arguments):
+    """Do what is not finished yet, in processes, because much of a search is Python code."""
+    for batch in batches(problem, known, results, arguments):
+        todo = [one for one in batch if one.line not in results]
+        for number, line in append_all(results, [one.measure for one in todo], arguments.n_jobs):
             what = ", ".join(f"{name} {line[name]}" for name in KEY[3:7])
             print(
                 f"[{number}/{len(todo)}] {problem.name} {line['learner']}, {what}: {100 * line['error']:.2f} %, "
@@ -173,7 +161,7 @@ def section(name, searched, lines):
                 cells = [others.get((learner, way, n_bits)) for n_bits in N_BITS]
                 rows.append([f"{learner}, {way}", *(f"{mean_error(one):.2f}" if one else "" for one in cells)])
             cells = [columns.get((learner, n_bits)) for n_bits in N_BITS]
-            rows.append([f"{learner}, {SEARCHED}", *(f"{error_of_lines(one):.2f}" if one else "" for one in cells)])
+            rows.append([f"{learner}, {SEARCHED}", *(f"{100 * pooled_error(one):.2f}" if one else "" for one in cells)])
             rows.append(["its gap [%]", *(f"{_mean(one, 'gap', 100):.0f}" if one else "" for one in cells)])
             rows.append(["its nodes", *(f"{_mean(one, 'n_nodes'):.0f}" if one else "" for one in cells)])
         if rows:

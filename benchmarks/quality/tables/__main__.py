@@ -13,19 +13,19 @@ To measure anew after a change of a learner, remove its lines from results/table
 
 from pathlib import Path
 
-from benchmarks.paper.shared.command import parsers
-from benchmarks.paper.shared.results import read
+from benchmarks.shared.command import add_choices, execute, parsers
+from benchmarks.shared.results import read
 
 from ..runs import N_FOLDS
 from .learners import FOREST, LEARNERS
 from .report import write_report
-from .run import path_of, run
+from .run import FILE, run
 from .sets import PARTS, RAW, SEEDS
 
 
 def report(arguments):
     """Write the report."""
-    write_report(read(path_of(arguments)), arguments.judge, arguments.output)
+    write_report(read(arguments.results / FILE), arguments.judge, arguments.output)
 
 
 def main(argv=None):
@@ -34,14 +34,13 @@ def main(argv=None):
     output = Path(__file__).parents[1]
     parser, running = parsers(__doc__, __spec__, run, report, output=output, options={"--judge": judge})
     sets, folds = (*RAW, *PARTS), range(1, 1 + N_FOLDS)
-    running.add_argument("--sets", nargs="+", choices=sets, default=sets, metavar="SET", help="by default all")
-    running.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS), metavar="LEARNER")
+    add_choices(running, "--sets", sets, help="by default all")
+    add_choices(running, "--learners", LEARNERS)
     running.add_argument("--seeds", type=int, nargs="+", default=SEEDS, help="of folds and learners; by default 0 1")
     running.add_argument("--folds", type=int, nargs="+", choices=folds, default=folds, help="by default 1 2 3 4 5")
     running.add_argument("--jobs", type=int, default=2, help="threads of a learner that can use them; by default 2")
     running.add_argument("--time-limit", type=float, metavar="SECONDS", help="begin no fit after that")
-    arguments = parser.parse_args(argv)
-    arguments.do(arguments)
+    execute(parser, argv)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Critical-difference diagrams: mean ranks, and bars along learners that cannot be told apart."""
 
-from benchmarks.paper.shared.report_parts import picture
+from benchmarks.shared.reports import picture
 
 from .outcomes import MEASURES, PARTS
 from .ranks import apart, cliques, mean_ranks

@@ -4,25 +4,20 @@ import time
 import warnings
 from importlib import import_module
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 
 import sklearn
 
-from benchmarks.paper.shared.command import VERSIONS, interruptible
-from benchmarks.paper.shared.results import append, reopen
+from benchmarks.shared.results import Results, line_key
+from benchmarks.shared.versions import VERSIONS
 
 from ..runs import PUBLISHED, warm_up
 from .fits import measure
 from .learners import LEARNERS
 from .sets import SEEDS, cells, load_set
 
-#: What makes a line of results.
-key = itemgetter("set", "seed", "fold", "learner")
-
-
-def path_of(arguments):
-    """Return where results are."""
-    return arguments.results / "tables.jsonl"
+FILE = "tables.jsonl"
+key = line_key("set", "seed", "fold", "learner")
 
 
 def versions():
@@ -65,19 +60,18 @@ def attempt(model, table, fold, jobs):
         return sizes | {"failure": f"{type(error).__name__}: {error}"}
 
 
-def unfinished(steps, done, folder, folds, jobs):
-    """Yield all that is left to do: how far that is, the table, the learner, and how its line begins."""
+def unfinished(steps, results, folder, folds, jobs):
+    """Yield all that is not finished: the progress so far, the table, the learner, and the start of its line."""
     for place, (seed, name, some) in enumerate(steps, 1):
         table = load_set(name, folder, seed)
         for learner in some:
             if not learner.is_run_on(table):
                 continue
-            starts = [
+            todo = results.missing(
                 {"set": name, "seed": seed, "fold": fold, "learner": learner.name}
                 for fold in range(1, 1 + len(table.folds))
                 if fold in folds
-            ]
-            todo = [start for start in starts if key(start) not in done]
+            )
             if todo and not learner.is_tuned:  # on a few rows, tuning would take longer than what it warms up
                 warm_up(learner.make(table, seed, jobs), table.X, table.y)
             for start in todo:
@@ -93,21 +87,20 @@ def said(line):
 
 def run(arguments):
     """Do what is not finished yet."""
-    started, path, jobs = time.monotonic(), path_of(arguments), arguments.jobs
-    done = {key(line) for line in reopen(path)}
+    started, jobs = time.monotonic(), arguments.jobs
+    results = Results(arguments.results / FILE, key, versions())
     wanted = [LEARNERS[name] for name in arguments.learners]
     for learner in wanted:
         if not learner.is_installed:
             print(f'{learner.name} is left out: no {learner.package} here (pip install -e ".[peers]")', flush=True)
     steps = plan(arguments.sets, arguments.seeds, [one for one in wanted if one.is_installed], cells(arguments.data))
-    made_of = versions()
-    with interruptible(path), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rare classes, columns of one value, and iterations that end early
-        for place, table, learner, start in unfinished(steps, done, arguments.data, arguments.folds, jobs):
+        for place, table, learner, start in unfinished(steps, results, arguments.data, arguments.folds, jobs):
             if arguments.time_limit is not None and time.monotonic() - started > arguments.time_limit:
                 print(f"stopped after {arguments.time_limit:g} s; the same command goes on", flush=True)
                 break
             line = start | attempt(learner.make(table, start["seed"], jobs), table, start["fold"], jobs)
-            append(path, line | {"versions": made_of})
+            results.append(line)
             where = f"{line['set']}, seed {line['seed']}, fold {line['fold']}"
             print(f"[{place}] {where}, {line['learner']}: {said(line)}", flush=True)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from benchmarks.paper.shared.mnist import N_TRAIN, block_means, load_mnist
+from benchmarks.shared.data import load_table
+from benchmarks.shared.mnist import N_TRAIN, block_means, load_mnist
 from tanlearn import TableEncoder
 
 from ..defaults import halves
-from ..runs import PUBLISHED, load, load_table, stratified_folds
+from ..runs import PUBLISHED, load, stratified_folds
 
 SEEDS = (0, 1)
 #: Of larger sets, a stratified random sample of so many rows.

@@ -31,7 +31,7 @@ MULTIPLES = {
 }
 #: What competes: of a race, the lowest error goes on.
 RACE = ("set", "kind", "activation", "inputs", "budget", "multiple", "run", "fold")
-#: What makes a line of the results.
+#: The fields that identify a line of the results.
 KEY = (*RACE, "n_layers", "batch_norm", "bits", "learning_rate", "part", "epochs")
 #: What nets that are trained side by side have in common.
 ALIKE = ("kind", "activation", "inputs", "n_layers", "batch_norm", "run")

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from benchmarks import command_line
-from benchmarks.paper.shared.data import load
+from benchmarks.shared.data import load
 
 from .plan import ACTIVATIONS, KEY, grid, side_by_side
 from .runs import measure, shape_of

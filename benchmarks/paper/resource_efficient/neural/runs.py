@@ -3,9 +3,9 @@
 import json
 import time
 
-from benchmarks.paper.shared.command import VERSIONS
-from benchmarks.paper.shared.data import stream
-from benchmarks.paper.shared.results import append, reopen
+from benchmarks.shared.data import stream
+from benchmarks.shared.results import Results, line_key
+from benchmarks.shared.versions import VERSIONS
 
 from .plan import KEY, better_share, grid, net_of, rungs, side_by_side
 from .sizes import Shape
@@ -19,12 +19,17 @@ except ImportError as error:
         f'Neural networks need jax and optax ({error}). Install them by: pip install ".[neural]"'
     ) from error
 
+key = line_key(*KEY)
 WHAT = ("fold", "part", "epochs", "kind", "activation", "inputs", "n_layers", "batch_norm")
 
 
-def run_neural(arguments, problem, path):
+def open_results(path):
+    """Return the results in a file."""
+    return Results(path, key, f"{VERSIONS}, jax {jax.__version__}")
+
+
+def run_neural(arguments, problem, results):
     """Do what is not finished yet of a set."""
-    lines = {key(line): line for line in reopen(path)}
     parts = {(fold, name): part for fold, name, part in problem.parts()}
     for run in range(arguments.budget):
         for fold, test in enumerate(problem.folds, start=1):
@@ -34,22 +39,21 @@ def run_neural(arguments, problem, path):
             ]
             for epochs in rungs(arguments.epochs):
                 heat = [{**line, "part": "validation", "epochs": epochs} for line in entered]
-                run_heat(path, problem, shape, parts[fold, "validation"], test, heat, lines)
-                entered = better_share(heat, [lines[key(line)]["validation_error"] for line in heat])
+                run_heat(problem, shape, parts[fold, "validation"], test, heat, results)
+                entered = better_share(heat, [results[line]["validation_error"] for line in heat])
             final = [{**line, "part": "test"} for line in heat]
-            run_heat(path, problem, shape, parts[fold, "test"], test, final, lines)
+            run_heat(problem, shape, parts[fold, "test"], test, final, results)
 
 
-def run_heat(path, problem, shape, part, test, heat, lines):
-    """Train those of a heat that are not finished, and write and keep their lines."""
-    todo = list(side_by_side(line for line in heat if key(line) not in lines))
+def run_heat(problem, shape, part, test, heat, results):
+    """Train the nets of a heat that are not finished."""
+    todo = list(side_by_side(results.missing(heat)))
     for number, together in enumerate(todo, start=1):
         if number == 1 or net_of(together[0]) != net_of(todo[number - 2][0]):
             jax.clear_caches()  # a compiled program takes 14 MB, and a heat of letter has 430
         finished = measure(problem, shape, part, test, together)
         for line in finished:
-            append(path, line)
-            lines[key(line)] = line
+            results.append(line)
         first = finished[0]
         errors = [100 * line["test_error"] for line in finished]
         what = ", ".join(f"{name} {first[name]}" for name in WHAT)
@@ -65,7 +69,7 @@ def measure(problem, shape, part, test, together):
     first = together[0]
     net = net_of(first)
     runs = [
-        Run(tuple(line["widths"]), line["bits"], line["learning_rate"], stream("weights", key(line)))
+        Run(tuple(line["widths"]), line["bits"], line["learning_rate"], stream("weights", seed(line)))
         for line in together
     ]
     shared = stream("batches", problem.name, first["run"], first["fold"], first["part"], first["epochs"])
@@ -84,14 +88,13 @@ def measure(problem, shape, part, test, together):
             "rows": len(test.y),
             "seconds": round(seconds, 3),
             "n_folds": len(problem.folds),
-            "versions": f"{VERSIONS}, jax {jax.__version__}",
         }
         for line, tested, validation in zip(together, test_wrong, validation_wrong, strict=True)
     ]
 
 
-def key(line):
-    """Return what names a line."""
+def seed(line):
+    """Return the seed of a net's weights."""
     return json.dumps([line[name] for name in KEY])
 
 

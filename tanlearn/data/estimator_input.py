@@ -30,11 +30,11 @@ from tanlearn.data.weight_scale import WeightSums, warn_of_weights
 
 __all__ = [
     "check_rows",
+    "delete_fitted_attributes",
     "encode_chunk",
     "encode_new_rows",
     "encode_rows",
     "encode_training",
-    "forget",
     "generator",
     "new_encoder",
 ]
@@ -168,10 +168,10 @@ def check_rows(estimator: Any, X: Any) -> RowCheck:
     return checked
 
 
-def forget(estimator: Any) -> None:
+def delete_fitted_attributes(estimator: Any) -> None:
     """Delete the attributes of an earlier fit, so that a failed fit does not leave a mix of two models."""
-    for learnt in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
-        delattr(estimator, learnt)
+    for attribute in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+        delattr(estimator, attribute)
     for name in ("_was_loaded", "_notation"):
         vars(estimator).pop(name, None)
 

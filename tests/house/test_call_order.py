@@ -1,4 +1,4 @@
-"""The way of the data, as CONTRIBUTING tells it, is the way that calls take."""
+"""The order of calls of fit and predict in CONTRIBUTING is the order in which the functions are called."""
 
 import importlib
 import itertools
@@ -18,22 +18,22 @@ X = np.random.default_rng(0).integers(0, 3, (60, 4)).astype(float)
 Y = (X[:, 0] > 0).astype(int)
 
 
-def told(after):
+def listed(after):
     """Return the dotted names that begin the steps of the list after a text."""
     steps = TEXT.partition(after)[2].partition("\n\n")[2].partition("\n\n")[0]
     return NAME.findall(steps)
 
 
-def walked(names, call, monkeypatch):
+def called(names, call, monkeypatch):
     """Return the names in the order in which they are first called."""
     seen, codes = [], {}
     for dotted in names:
-        room, module, *path, name = dotted.split(".")
-        owner = reduce(getattr, path, importlib.import_module(f"tanlearn.{room}.{module}"))
+        package, module, *path, name = dotted.split(".")
+        owner = reduce(getattr, path, importlib.import_module(f"tanlearn.{package}.{module}"))
         step = getattr(owner, name)
         if isinstance(step, type):
             step = step.__init__
-        if hasattr(step, "py_func"):  # compiled: no frame tells of it
+        if hasattr(step, "py_func"):  # compiled: no frame is created
 
             def spy(*arguments, kernel=step, dotted=dotted):
                 seen.append(dotted)
@@ -57,16 +57,16 @@ def walked(names, call, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["fit", "predict"])
-def test_contributors_are_told_the_way_that_calls_take(method, monkeypatch):
+def test_functions_are_called_in_the_listed_order(method, monkeypatch):
     model = TANClassifier(n_epochs=1, training=GradientTraining(batch_size=20), random_state=0).fit(X, Y)
-    names = told("when `TANClassifier().fit(X, y)`" if method == "fit" else "And `predict(X)`:")
+    names = listed("`TANClassifier().fit(X, y)` calls" if method == "fit" else "And `predict(X)`:")
     assert len(names) == {"fit": 12, "predict": 6}[method]
     call = (lambda: model.fit(X, Y)) if method == "fit" else (lambda: model.predict(X))
-    assert walked(names, call, monkeypatch) == names
+    assert called(names, call, monkeypatch) == names
 
 
-@pytest.mark.parametrize("after", ["when `TANClassifier().fit(X, y)`", "And `predict(X)`:"])
-def test_every_room_is_entered_once(after):
-    rooms = [room for room, _ in itertools.groupby(name.split(".")[0] for name in told(after))]
-    entered = [room for room in rooms if room != "estimators"]  # from where others are entered
+@pytest.mark.parametrize("after", ["`TANClassifier().fit(X, y)` calls", "And `predict(X)`:"])
+def test_every_package_is_entered_once(after):
+    packages = [package for package, _ in itertools.groupby(name.split(".")[0] for name in listed(after))]
+    entered = [package for package in packages if package != "estimators"]  # which calls the others
     assert len(entered) == len(set(entered)) >= 3

@@ -1,4 +1,4 @@
-"""The border: what columns become, hostile tables, and rows of weight 0."""
+"""Encoding of what users pass to estimators: columns, hostile frames, and rows of weight 0."""
 
 import datetime
 import warnings
@@ -13,13 +13,19 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from tanlearn import CategoryEncoder, MDLPDiscretizer, QuantileDiscretizer, TableEncoder
-from tanlearn.data.border import encode_chunk, encode_rows, encode_training, forget, generator
+from tanlearn.data.estimator_input import (
+    delete_fitted_attributes,
+    encode_chunk,
+    encode_rows,
+    encode_training,
+    generator,
+)
 
 MISSING = 255
 
 
 class Classifier(BaseEstimator):
-    """As much of a classifier as the border needs."""
+    """The attributes of a classifier that encoding needs."""
 
     device = "cpu"
 
@@ -427,7 +433,7 @@ def test_an_earlier_fit_is_forgotten():
     estimator = Classifier()
     estimator.fit([["a"], ["b"]], [0, 1])
     estimator._was_loaded, estimator._notation, estimator._own_, estimator.plain = True, "x", 1, 2
-    forget(estimator)
+    delete_fitted_attributes(estimator)
     assert set(vars(estimator)) == {"encoder", "n_jobs", "class_weight", "random_state", "_own_", "plain"}
 
 

@@ -1,9 +1,9 @@
 """
-Tables with gaps
-================
+Data with missing values
+========================
 
-A network sums over what a missing value may have been, given the values that are there: in training and in
-prediction, without imputation. Here a random share of the values of the test rows gets lost.
+Compare test errors while more and more values of the test rows are missing. A network marginalizes missing values,
+given the observed ones, in training and in prediction. Imputation is not needed.
 """
 
 import matplotlib.pyplot as plt
@@ -34,12 +34,12 @@ for name, model in models.items():
         errors[name].append(100 * (1 - model.score(lost, y[1200:])))
 
 # %%
-# The forest is better while all is there; with half of the pixels lost, the networks are.
+# The random forest is better on complete rows; with half of the pixels missing, the networks are better.
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-figure.suptitle("Test errors over the values that are lost")
+figure.suptitle("Test errors over the fraction of missing values")
 for name, colour in zip(models, ["#999999", "#0072b2", "#d55e00"], strict=True):
     ax.plot(100 * shares, errors[name], marker="o", color=colour, label=name)
-ax.set(xlabel="values lost in test rows [%]", ylabel="test error [%]", ylim=0)
+ax.set(xlabel="missing values in test rows [%]", ylabel="test error [%]", ylim=0)
 ax.legend()
 ax.grid(alpha=0.3)
