@@ -339,8 +339,6 @@ class BayesForestClassifier(_DaskMixin, bayes_forest.BayesForestClassifier):
         As for :class:`tanlearn.BayesForestClassifier`.
     class_weight, class_prior, encoder, n_jobs, random_state, warm_start, verbose : object
         As for :class:`tanlearn.BayesForestClassifier`.
-    **deprecated : object
-        As for :class:`tanlearn.BayesForestClassifier`.
 
     Examples
     --------

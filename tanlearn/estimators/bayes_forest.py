@@ -102,9 +102,6 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, PartialFit
         ``random_state``, the forest equals one grown at once. Weights are fitted again.
     verbose : int, default=0
         1 prints the out-of-fold log loss of each set of weights.
-    **deprecated : object
-        The former parameters ``ridge``, ``n_folds`` and ``device``, which give a FutureWarning and will be removed in
-        version 0.4. The ridge is selected by the out-of-fold log loss, and there are five folds.
 
     Attributes
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -37,12 +38,17 @@ class DeprecatedParameters:
     #: Constraints of each removed parameter, as in ``_parameter_constraints``.
     _removed: ClassVar[dict[str, list[Any]]] = {}
 
+    __signature__: ClassVar[inspect.Signature]
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         register_conversion(cls, cls._converted)
-        for name in (*cls._moved, *cls._removed):
-            if not hasattr(cls, name):
-                setattr(cls, name, _FormerParameter(name))
+        for name in {*cls._moved, *cls._removed} - {"device"}:  # which every classifier has
+            setattr(cls, name, _FormerParameter(name))
+        # Without **deprecated: scikit-learn's checks would take it for a parameter, and so would readers.
+        signature = inspect.signature(cls.__init__)
+        own = [one for one in signature.parameters.values() if one.name != "self" and one.kind is not one.VAR_KEYWORD]
+        cls.__signature__ = signature.replace(parameters=own)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, including nested ones, such as ``encoder__n_jobs`` or ``training__learning_rate``.
@@ -147,7 +153,7 @@ class _FormerParameter:
 
     def __get__(self, model: Any, owner: type) -> Any:
         if model is None:
-            return self
+            raise AttributeError(f"{owner.__name__} has no attribute {self.name!r}.")
         if self.name in model._removed:
             model._warn([self.name], "")
             return getattr(model, f"_{self.name}")

@@ -119,9 +119,6 @@ class KTreeClassifier(DeprecatedParameters, ReadingMixin, GradientClassifier):
         bit, on the same machine.
     verbose : int, default=0
         1 prints about ten lines of progress and the selected learner, 2 prints one line per epoch.
-    **deprecated : object
-        Former parameters, which give a FutureWarning and will be removed in version 0.4. Those of the candidates are
-        now in :class:`~tanlearn.Candidates`, those of the training in :class:`~tanlearn.GradientTraining`.
 
     Attributes
     ----------

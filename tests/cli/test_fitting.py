@@ -106,6 +106,17 @@ def test_parameters_are_set_by_name(run, shop, tmp_path):
     assert model.encoder.handle_unknown == "error"
 
 
+def test_former_parameters_are_set_with_a_note(run, shop, tmp_path):
+    path = tmp_path / "m.tan"
+    options = ["--set", "n_epochs=2", "--set", "batch_size=50", "--set", "candidates=Candidates('all')"]
+    done = run("fit", shop, "-t", "buys", "--drop", "id,age", "-l", "tan subset hyb", "-o", path, *options)
+    assert done.exit_code == 0, done.output
+    assert "removed in version 0.4: batch_size. Use set_params(training__batch_size=...)." in done.stderr
+    model = tanlearn.load(path)
+    assert repr(model.training) == "GradientTraining(batch_size=50)"
+    assert repr(model.candidates) == "Candidates(kind='all')"
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

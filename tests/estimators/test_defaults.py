@@ -20,9 +20,8 @@ CLASSES = {
 
 
 def defaults_of(found):
-    """Return the default of every parameter of a constructor, without those of earlier versions (``**deprecated``)."""
-    parameters = inspect.signature(found).parameters.values()
-    return {own.name: own.default for own in parameters if own.kind is not own.VAR_KEYWORD}
+    """Return the default of every parameter of a constructor."""
+    return {own: parameter.default for own, parameter in inspect.signature(found).parameters.items()}
 
 
 def documented_defaults(entry):
@@ -37,8 +36,7 @@ def documented_defaults(entry):
 @pytest.mark.parametrize("name", CLASSES)
 def test_defaults_are_those_that_the_docstring_names(name):
     found = defaults_of(CLASSES[name])
-    entries = [entry for entry in ClassDoc(CLASSES[name])["Parameters"] if entry.name != "**deprecated"]
-    documented = dict(pair for entry in entries for pair in documented_defaults(entry))
+    documented = dict(pair for entry in ClassDoc(CLASSES[name])["Parameters"] for pair in documented_defaults(entry))
     assert found == documented
     assert list(map(type, found.values())) == [type(documented[own]) for own in found]
 

@@ -1,5 +1,6 @@
 """Parameters of earlier versions: they work, with one FutureWarning that names the current spelling."""
 
+import inspect
 import pickle
 import re
 import warnings
@@ -103,6 +104,13 @@ def test_set_params_and_attributes_warn_too(classifier, given):
     assert model.training.learning_rate == 0.5
     with pytest.warns(FutureWarning, match="batch_size"):
         assert copy(classifier()).batch_size == 100
+
+
+@pytest.mark.parametrize("classifier", [TANClassifier, KTreeClassifier, BayesForestClassifier])
+def test_classes_show_parameters_of_this_version_only(classifier):
+    assert set(inspect.signature(classifier).parameters) == set(classifier().get_params(deep=False))
+    former = {*classifier._moved, *classifier._removed} - {"device"}
+    assert [name for name in former if hasattr(classifier, name)] == []
 
 
 def test_settings_that_the_user_passed_stay_as_they_were():
