@@ -141,8 +141,8 @@ def write_report(measured, folder):
     versions = ", ".join(f"{package} {number}" for package, number in measured["versions"].items())
     how = (
         f"Times are medians of up to {measured['repeats']} calls (fewer for calls of seconds), in processor time. They "
-        f"were measured in one run on {measured['date']}, with Python {measured['python']}, {versions}, on one thread "
-        f"of a shared {measured['cpus']}-core {measured['machine']} machine."
+        f"were measured in one run on {measured['date']}, on one thread of a shared {measured['cpus']}-core "
+        f"{measured['machine']} machine. Versions: Python {measured['python']}, {versions}."
     )
     left_out = [f"{name} is left out: {why}." for name, why in measured["left_out"].items()]
     text = "\n".join([HEAD, how, *left_out, *lines(measured), "", NOTES])

@@ -163,9 +163,9 @@ def introduction(lines, outcomes):
     jobs = " or ".join(str(n) for n in sorted({line["jobs"] for line in lines}))
     seeds = " and ".join(str(seed) for seed in sorted({line["seed"] for line in lines}))
     data = f"""This page compares tanlearn with other libraries on {len(outcomes.sets)} raw data sets. Each has five
-    stratified folds, with seeds {seeds}, as far as finished. Of data sets of more than {MOST_ROWS:,} rows, a stratified
-    random sample of this size is used. Another {len(outcomes.published)} data sets are discretized, split or reduced as
-    in papers; no mean and no rank includes them."""
+    stratified folds, with seeds {seeds}, as far as finished. For data sets of more than {MOST_ROWS:,} rows, a
+    stratified random sample of this size is used. Another {len(outcomes.published)} data sets are discretized, split or
+    reduced as in papers; no mean and no rank includes them."""
     measures = f"""Results of a data set are means over its folds. Means and ranks use the data sets and seeds that all
     compared learners have finished. A learner that fails on a data set is ranked last there. Log losses are in nats,
     with probabilities of at least {LEAST:g}. The Brier score is the sum over classes of squared differences. The
@@ -199,7 +199,7 @@ def how_peers_are_run():
         "; ".join(f"{name}: {grid}" for name, grid in grids.items())
     }. Boosting has up to {MOST_TREES} trees per class. It stops if {
         PATIENCE
-    } more trees do not lower the log loss of the held-out fold, and the final model has the mean number of trees of the
+    } more trees do not lower the log loss of the held-out fold. The final model has the mean number of trees of the
     three folds. The support vector machine has radial basis functions and runs on up to {FEW_ROWS:,} training rows. A
     logistic regression on its held-out scores provides the probabilities."""
     return f"{paragraph(plain)}\n\n{paragraph(tuned)}"
