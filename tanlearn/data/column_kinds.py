@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.categories import distinct, find_categories
+from tanlearn.data.categories import distinct_values, find_categories
 from tanlearn.data.number_encoder import FIRST_ROWS, distinct_numbers
 from tanlearn.data.string_formats import MAX_NUMERIC_CATEGORIES
 from tanlearn.data.table import Column, Table
@@ -103,4 +103,4 @@ def _is_categorical(column: Column) -> bool:
     values = column.values if column.missing is None else column.values[~column.missing]
     if values.dtype.kind == "f" and not (values == np.floor(values)).all():
         return False
-    return len(distinct(column)) <= MAX_NUMERIC_CATEGORIES
+    return len(distinct_values(column)) <= MAX_NUMERIC_CATEGORIES

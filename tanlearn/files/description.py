@@ -49,8 +49,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn.files.encoders import encoder_columns
 from tanlearn.files.values import Writer
-from tanlearn.network.back_off import BackOffTables
-from tanlearn.network.tables import Tables
 
 __all__ = ["as_json", "describe", "feature_names", "given_parameters"]
 
@@ -72,7 +70,7 @@ def describe(model: Any) -> dict[str, Any]:
                 "kind": "categorical" if "categories" in column else "continuous",
                 **encoding,
                 "parents": [names[j] for j in structure.parents[i] if j >= 0],
-                **_probabilities(tables, i),
+                **tables.describe(i),
             }
         )
     return {
@@ -104,18 +102,6 @@ def feature_names(model: Any, class_name: str | None = None) -> list[str]:
             f"another name."
         )
     return names
-
-
-def _probabilities(tables: Tables, i: int) -> dict[str, Any]:
-    """Return the probabilities of a feature, or the counts and concentrations of back-off CPTs."""
-    if not isinstance(tables, BackOffTables):
-        return {"probabilities": tables.probabilities(i).tolist()}
-    back_off = []
-    for level in range(len(tables.families[i].bounds) - 1):
-        values, counts = tables.families[i].entries(level)
-        entries = [[*row, n] for row, n in zip(values.tolist(), counts.tolist(), strict=True)]
-        back_off.append({"m": float(tables.concentrations[level]), "counts": entries})
-    return {"probabilities": None, "back_off": back_off}
 
 
 def as_json(values: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What the border costs beside its peers, in time and memory: python -m benchmarks.speed.border
+"""Cost of reading and encoding beside peers, in time and memory: python -m benchmarks.speed.encoding
 
 Every line runs in a process of its own, where the same generated table goes through tanlearn and through a peer that
 does the same work: scikit-learn's CategoricalNB, KBinsDiscretizer and OrdinalEncoder and, where it is installed,
