@@ -202,7 +202,7 @@ def test_it_says_what_weights_gain(capsys):
     told = capsys.readouterr().out
     assert "weights of levels" in told
     assert "weights of families" in told
-    assert "doubt" in told
+    assert "label noise" in told
     small(weights=None, verbose=1).fit(X, y)
     assert "log loss by number of parents" in capsys.readouterr().out
     small().fit(X, y)
