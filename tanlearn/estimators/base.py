@@ -48,7 +48,17 @@ def _models_features(classifier: Classifier) -> bool:
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
-    """Base class that encodes raw data, predicts with ``model_``, and saves it; subclasses implement ``_learn``."""
+    """Base class that encodes raw data, predicts with ``model_``, and saves it.
+
+    A subclass sets ``_model_type``, the type of ``model_`` in files, and overrides
+
+    - ``_default_discretizer``: the discretizer of an encoder without one;
+    - ``_learn(data, validation, rng)``, which sets ``model_`` from encoded rows. ``fit`` calls, in this order,
+      ``_begin`` (validation of parameters, deletion of fitted attributes), the encoder, ``_learn``, and ``_end`` (class
+      prior);
+    - ``_check_joint``, if it does not model the distribution of the features;
+    - ``_get_state`` and ``_set_state``, if files contain more than the model.
+    """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "class_weight": [None, StrOptions({"balanced"}), dict],
