@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from oracles import nets as oracle
-from support.results_files import appended
+from support.results_files import appended, cut_after
 
 from benchmarks.paper.resource_efficient import __main__ as command
 from benchmarks.paper.resource_efficient.neural import plan
@@ -33,9 +33,17 @@ NETS = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def fast_compilation():
+    """Leave out optimizations of compiled programs, which take most of the time of tiny trainings."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture(autouse=True)
 def float64():
-    """Compute in float64, so that differences tell gradients."""
+    """Compute in float64, which gradients by differences need."""
     with jax.enable_x64(True):
         yield
 
@@ -109,7 +117,7 @@ def test_weights_of_few_bits():
     )
     many = np.random.default_rng(0).uniform(-1.5, 1.5, (9, 11))
     for bits in range(1, 9):
-        found = quantisers.quantise(many, quantisers.n_steps(bits))
+        found = jax.jit(quantisers.quantise)(many, quantisers.n_steps(bits))
         assert np.asarray(found) == pytest.approx(oracle.quantise(many, bits), abs=1e-12)
         assert len(np.unique(np.asarray(found).round(12))) <= 2**bits
     with jax.enable_x64(False):
@@ -228,9 +236,8 @@ def shares_of(blocks):
 
 def test_moving_means_keep_nine_tenths():
     example = Example(NETS[1])
-    _, moving = network.forward(
-        NETS[1], example.parameters, example.moving, example.masks, example.steps, example.x, example.key
-    )
+    state = (example.parameters, example.moving, example.masks, example.steps, example.x, example.key)
+    _, moving = jax.jit(partial(network.forward, NETS[1]))(*state)
     a = example.rows @ oracle.quantise(example.parameters["weights"][0][0], example.bits)
     expected = 0.9 * example.moving["mean"][0] + 0.1 * a.mean(axis=0)
     assert np.asarray(moving["mean"][0]) == pytest.approx(expected)
@@ -364,6 +371,7 @@ def finished(tmp_path_factory):
         patch.setattr(plan, "MULTIPLES", {(DENSE, MEMORY): (Fraction(1, 4), Fraction(1))})
         for module in (plan, training):
             patch.setattr(module, "room", lambda net, width: 64)
+        patch.setattr(jax, "clear_caches", lambda: None)  # both runs train the same nets
         folder = tmp_path_factory.mktemp("results")
 
         def run(folder):
@@ -413,10 +421,10 @@ def test_lines_say_what_a_front_needs(finished):
 
 def test_a_run_goes_on_to_the_same_results(finished, tmp_path):
     folder, lines, run = finished
-    text = (folder / "neural.jsonl").read_text().splitlines(keepends=True)
     together = len([line for line in lines if line["epochs"] == 1 and line["batch_norm"] == lines[0]["batch_norm"]])
     assert 0 < together < len(lines)
-    (tmp_path / "neural.jsonl").write_text("".join(text[:together]) + text[together][:30])
+    (tmp_path / "neural.jsonl").write_bytes((folder / "neural.jsonl").read_bytes())
+    cut_after(tmp_path / "neural.jsonl", together)
     again = run(tmp_path)
     assert again[:together] == lines[:together]  # with the seconds they took: they were not trained again
 
