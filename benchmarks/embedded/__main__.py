@@ -25,6 +25,7 @@ from benchmarks import DATA, command_line
 from benchmarks.embedded import classifiers
 from benchmarks.embedded.programs import PRELUDE
 from benchmarks.paper.differentiable_tan.letter import CHOSEN, base, load
+from benchmarks.shared.reports import table_head, table_row
 
 BITS = (3, 1)
 LEVELS = ("-Os", "-O2")
@@ -137,13 +138,13 @@ def main():
     compilers = {"cc": ["cc"], **{shlex.split(command)[0]: shlex.split(command) for command in arguments.cross}}
     columns = ["test error [%]", *(f"{name}: {kind} [bytes]" for name in compilers for kind in SECTIONS)]
     columns += [f"{level} [ns]" for level in LEVELS]
-    print(f"| model | {' | '.join(columns)} |\n| --- |{' ---: |' * len(columns)}")
+    print(*table_head(["model", *columns]), sep="\n")
     with tempfile.TemporaryDirectory() as folder:
         for name, source, rows, labels in sources(arguments, folder):
             n_bytes = [n for compiler in compilers.values() for n in sizes(compiler, source, folder)]
             timed = [timing(source, rows, labels, level, folder, arguments.repeats) for level in LEVELS]
             cells = [f"{timed[0][0]:.2f}", *n_bytes, *(f"{ns:.0f}" for _, ns in timed)]
-            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+            print(table_row([name, *cells]), flush=True)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from unittest import mock
 
 import numpy as np
 
+from benchmarks.shared.reports import decimals, table_head, table_row
 from benchmarks.shared.versions import VERSIONS
 from benchmarks.speed.training import LOSS, SHAPES, load, sets_of
 from tanlearn import Hybrid, JointNLL
@@ -102,11 +103,9 @@ def shortened(n_epochs, batch_size):
 
 def floor(arguments):
     """Print the bytes of steps, and with a bandwidth, the time that they take at least."""
-    print(
-        "| data | cells | tables | runs | when | within reach [% of undrawn cells] | tables and moments [MB] | "
-        "sweep [MB] | batch [MB] | (choices, in caches [MB]) | floor [us] |\n| --- | ---: | ---: | ---: | --- "
-        "| ---: | ---: | ---: | ---: | ---: | ---: |"
-    )
+    header = ["data", "cells", "tables", "runs", "when", "within reach [% of undrawn cells]"]
+    header += ["tables and moments [MB]", "sweep [MB]", "batch [MB]", "(choices, in caches [MB])", "floor [us]"]
+    print(*table_head(header, left=(0, 4)), sep="\n")
     for name in arguments.sets:
         label, data, sets, size = problem(name, arguments)
         state, rng = State(data, sets, "uniform", "float32", np.random.default_rng(0)), np.random.default_rng(1)
@@ -120,12 +119,9 @@ def floor(arguments):
                 moved = n_runs * np.array(step_bytes(run, data, size))
                 choices = n_runs * run.n_choices * size * data.n_classes * REAL
                 least = f"{microseconds(moved.sum(), arguments.bandwidth):.1f}" if arguments.bandwidth else ""
-                print(
-                    f"| {label} | {n_cells:,} | {sets.n_tables:,} | {n_runs} | {when} | {100 * run.share:.0f} | "
-                    f"{3e-6 * REAL * n_cells * n_runs:.2f} | {moved[0] / 1e6:.3f} | {moved[1] / 1e6:.3f} | "
-                    f"({choices / 1e6:.3f}) | {least} |",
-                    flush=True,
-                )
+                cells = [label, f"{n_cells:,}", f"{sets.n_tables:,}", f"{n_runs}", when, f"{100 * run.share:.0f}"]
+                cells += [f"{3e-6 * REAL * n_cells * n_runs:.2f}", *(f"{one / 1e6:.3f}" for one in moved)]
+                print(table_row([*cells, f"({choices / 1e6:.3f})", least]), flush=True)
 
 
 def microseconds(n_bytes, bandwidth):
@@ -301,17 +297,13 @@ def measure(arguments):
                 if not rows:
                     columns = [*(f"{kernel} [us]" for kernel in row.kernels), "step [us]", "moved [MB]", "floor [us]"]
                     columns += ["step / floor", "sweep [% of copies]"]
-                    print(f"\n| data | runs | when | {' | '.join(columns)} |")
-                    print(f"| --- | ---: | --- |{' ---: |' * len(columns)}")
+                    print("", *table_head(["data", "runs", "when", *columns], left=(0, 2)), sep="\n")
                 rows.append(row)
-                times = " | ".join(f"{time:.1f}" for time in row.kernels.values())
+                times = [f"{time:.1f}" for time in (*row.kernels.values(), row.step)]
                 moved = row.sweep + row.batch
-                print(
-                    f"| {row.label} | {n_runs} | {row.when} | {times} | {row.step:.1f} | {moved / 1e6:.2f} | "
-                    f"{microseconds(moved, bandwidth):.2f} | {row.of_floor(bandwidth):.2f} | "
-                    f"{100 * row.of_bandwidth(bandwidth):.0f} |",
-                    flush=True,
-                )
+                floors = [moved / 1e6, microseconds(moved, bandwidth), row.of_floor(bandwidth)]
+                cells = [row.label, f"{n_runs}", row.when, *times, *map(decimals, floors)]
+                print(table_row([*cells, f"{100 * row.of_bandwidth(bandwidth):.0f}"]), flush=True)
     print("\n".join(verdicts(rows, bandwidth)))
 
 

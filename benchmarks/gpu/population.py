@@ -13,6 +13,7 @@ from scipy.stats import ks_2samp
 
 from benchmarks.paper.differentiable_tan.cells import CELLS
 from benchmarks.shared.data import Problem, load
+from benchmarks.shared.reports import markdown_table
 from benchmarks.shared.results import Results, line_key, read
 from benchmarks.suite.shapes import make
 from tanlearn import TANClassifier
@@ -107,9 +108,8 @@ def report(arguments):
     lines = read(arguments.results)
     if not lines:
         raise SystemExit(f"{arguments.results} holds no trainings: run population first.")
-    print("| data | epochs | trained on | trainings | diverged | wall time [s] | error [%]: least, quartiles, most |")
-    print("| --- | ---: | --- | ---: | ---: | ---: | --- |")
-    texts = []
+    header = ["data", "epochs", "trained on", "trainings", "diverged", "wall time [s]"]
+    rows, texts = [], []
     for name, epochs in sorted({(line["set"], line["epochs"]) for line in lines}):
         found = {"cpu": {}, "cuda": {}}
         for line in lines:
@@ -121,11 +121,10 @@ def report(arguments):
                 quantiles = ", ".join(f"{error:.2f}" for error in np.quantile(errors, np.linspace(0, 1, 5)))
                 machine = "; ".join(sorted({line["machine"] for line in by_seed.values()}))
                 n_diverged = sum(bool(line["failure"]) for line in by_seed.values())
-                print(
-                    f"| {name} | {epochs} | {device}: {machine} | {len(errors)} | {n_diverged} | {wall(by_seed):.1f} | "
-                    f"{quantiles} |"
-                )
+                row = [name, f"{epochs}", f"{device}: {machine}", f"{len(errors)}", f"{n_diverged}"]
+                rows.append([*row, f"{wall(by_seed):.1f}", quantiles])
         texts += [f"{name}, {epochs} epochs: {text}" for text in compared(**found)]
+    print(markdown_table([*header, "error [%]: least, quartiles, most"], rows, left=(0, 2, -1)))
     print("\n".join(texts))
 
 

@@ -1,5 +1,7 @@
 """The table and the plot of the command, from its results alone."""
 
+from benchmarks.shared.reports import table_head, table_row
+
 NAIVE_BAYES, TAN, COUNTS = "naive Bayes", "Chow-Liu TAN", "pair counts"
 REFERENCE = "tanlearn"
 COLOURS = {
@@ -63,8 +65,7 @@ def lines(measured):
         counting = task == COUNTS
         columns = ["set", "library", "count" if counting else "fit"]
         columns += ["same counts"] if counting else ["predict a row", "rows", "accuracy", "same class", "edges"]
-        yield from ["", f"## {task[0].upper()}{task[1:]}", "", f"| {' | '.join(columns)} |"]
-        yield f"| --- | --- |{' ---: |' * (len(columns) - 2)}"
+        yield from ["", f"## {task[0].upper()}{task[1:]}", "", *table_head(columns, left=(0, 1))]
         for (of_task, name, library), row in table.items():
             if of_task != task:
                 continue
@@ -79,7 +80,7 @@ def lines(measured):
             cells.append(f"{100 * row['agreement']:.2f} %")
             if not counting:
                 cells.append(str(row["edges"]))
-            yield f"| {' | '.join(cells)} |"
+            yield table_row(cells)
 
 
 def plot(measured, path):

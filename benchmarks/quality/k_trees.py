@@ -9,7 +9,7 @@ To measure anew after a change of the learners, remove results/k_trees.jsonl and
 """
 
 from benchmarks.shared.command import add_choices, execute, parsers
-from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import decimals, markdown_table, paragraph, write_sections
 from benchmarks.shared.results import Results, read
 from benchmarks.shared.versions import made_with
 from tanlearn import BackOffRidge, BayesNetClassifier, KTreeClassifier, MaximumLikelihood, TANClassifier
@@ -51,7 +51,7 @@ def table(found, value, digits):
         cells = []
         for learner in LEARNERS:
             number = getattr(row[learner], value) if learner in row else None
-            text = "-" if number is None else f"{number:.{digits}f}"
+            text = decimals(number, digits, missing="-")
             cells.append(f"**{text}**" if number == best and value != "seconds" else text)
         spread = f"{max(outcome.standard_error for outcome in row.values()):.1f}" if value == "error" else ""
         rows.append([name, f"{next(iter(row.values())).n_rows:,}", *([spread] if spread else []), *cells])

@@ -19,6 +19,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from benchmarks import DATA, command_line
 from benchmarks.shared.data import load_table
+from benchmarks.shared.reports import decimals, markdown_table
 from tanlearn import BayesNetClassifier, ConditionalNLL, ConjugateGradient, NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
 
@@ -82,14 +83,15 @@ def main(argv=None):
     parts = {name: [name] for name in arguments.sets} if arguments.sets else halves
     for part, names in parts.items():
         print(f"\n{part}: {len(names)} table(s)\n")
-        print("| limit | categorical columns | naive Bayes [%] | Chow-Liu TAN [%] | by conditional likelihood [%] |")
-        print("| --- | ---: | ---: | ---: | ---: |")
+        rows = []
         found = [errors_by_limit(name, arguments.data) for name in names]
         for limit in LIMITS:
             columns = sum(table[limit][0] for table in found)
             rates = zip(*(table[limit][1] for table in found), strict=True)
             means = [np.mean([rate for rate in kind if rate == rate] or [np.nan]) for kind in rates]
-            print(f"| {limit} | {columns} | {' | '.join(f'{mean:.2f}' for mean in means)} |", flush=True)
+            rows.append([f"{limit}", f"{columns}", *map(decimals, means)])
+        header = ["limit", "categorical columns", "naive Bayes [%]", "Chow-Liu TAN [%]"]
+        print(markdown_table([*header, "by conditional likelihood [%]"], rows), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from statistics import median
 
-from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.reports import decimals, markdown_table, paragraph, picture, write_sections
 from benchmarks.shared.versions import made_with
 from tanlearn.dask.tree import FAN_IN
 
@@ -76,7 +76,7 @@ def speed_ups(cells):
     for table in cells.tables:
         found = [cells.speed_up(*table, task) for task in cells.tasks]
         if any(found):
-            rows.append([*(f"{n:,}" for n in table), *("-" if one is None else f"{one:.2f}" for one in found)])
+            rows.append([*(f"{n:,}" for n in table), *(decimals(one, missing="-") for one in found)])
     if not rows:
         return ""
     most = max(table[0] for table in cells.tables)

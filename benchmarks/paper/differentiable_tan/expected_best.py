@@ -3,7 +3,7 @@
 from collections import defaultdict
 from math import comb, log10
 
-from benchmarks.shared.reports import markdown_table, paragraph
+from benchmarks.shared.reports import decimals, markdown_table, paragraph
 
 from .cells import CELLS
 
@@ -59,5 +59,5 @@ def expected_section(name, runs):
         row = [cell.name, f"{n}", *(f"{best:.2f}" for best in bests), f"{gain(errors):.2f}"]
         row += [f"{n_paper:,}", f"{may_find(errors, n_paper):.2f}"] if n_paper else ["", ""]
         published = cell.published.get(name)
-        rows.append([*row, "" if published is None else f"{published:.2f}"])
+        rows.append([*row, decimals(published)])
     return f"{paragraph(SAID)}\n\n{markdown_table([*HEADER, 'published'], rows)}" if rows else ""

@@ -3,7 +3,7 @@
 from collections import Counter
 from statistics import median
 
-from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import decimals, markdown_table, paragraph, write_sections
 from benchmarks.shared.versions import made_with
 
 from .above_published import above_published_section
@@ -125,7 +125,7 @@ def _rows(cell, published, runs):
         fields = [
             cell,
             CLOSED_FORM if closed_form else "; ".join(stages),
-            "" if published is None else f"{published:.2f}",
+            decimals(published),
             f"{100 * best_on_test(same).test:.2f}" + ("" if closed_form else f" ({len(same)})"),
             "" if test_only else f"{100 * chosen_on_validation(same):.2f}",
             "" if closed_form else f"{100 * median(run.test for run in same):.2f}",

@@ -4,7 +4,7 @@ from statistics import fmean
 
 import numpy as np
 
-from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.reports import decimals, markdown_table, paragraph, picture, write_sections
 from benchmarks.shared.versions import made_with
 
 from .cells import choice, latest, mean, order
@@ -103,7 +103,7 @@ def rates_table(name, cells):
                 parameters,
                 str(len(lines)),
                 f"{rate:.2f} +- {standard_error(rate, lines[0]['n_test']):.2f}",
-                "" if known is None else f"{known:.2f}",
+                decimals(known),
                 "" if known is None else difference(rate, known),
                 *(f"{seconds:.1f}" for seconds in times),
                 f"{mean(lines, 'n_parameters'):,.0f}",

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 from scipy.stats import ttest_rel
 
-from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.reports import decimals, markdown_table, paragraph, picture, write_sections
 from benchmarks.shared.versions import made_with
 
 from .data import CROSS_VALIDATED, SYNTHETIC_SIZES, UCI, Simulation, synthetic_probabilities
@@ -88,9 +88,9 @@ def table_1(small, files):
     for label in labels(TABLE_1):
         uci, timit_6, timit_39, _ = PUBLISHED.get(label, (None,) * 4)
         mean = np.mean([rates[label] for rates in small.values()]) if small else None
-        row = [label, _percent(uci), _percent(mean)]
+        row = [label, decimals(uci), decimals(mean)]
         if files:
-            row += [_percent(value) for value in (timit_6, timit_39, *(rates.get(label) for rates in files.values()))]
+            row += [decimals(value) for value in (timit_6, timit_39, *(rates.get(label) for rates in files.values()))]
         rows.append(row)
     return markdown_table(header, rows)
 
@@ -170,7 +170,7 @@ def table_mnist(learners, rates):
         (line,) = learners[learner]
         for label in labels([learner]):
             error = np.sqrt(rates[label] * (100 - rates[label]) / line["n_test"])
-            published = _percent(PUBLISHED.get(label, (None,) * 4)[3])
+            published = decimals(PUBLISHED.get(label, (None,) * 4)[3])
             rows.append([label, published, f"{rates[label]:.2f} +- {error:.2f}", f"{np.mean(line['seconds']):.1f}"])
     return markdown_table(["learner", "published", "ours", "processor seconds for the structure"], rows)
 
@@ -193,7 +193,7 @@ def every_set(small):
     """Return the rates of every set."""
     shown = [label for label in labels(TABLE_1) if "-CL" not in label and " Min" not in label]
     return markdown_table(
-        ["set", *shown], [[name, *(_percent(rates[label]) for label in shown)] for name, rates in small.items()]
+        ["set", *shown], [[name, *(decimals(rates[label]) for label in shown)] for name, rates in small.items()]
     )
 
 
@@ -204,7 +204,7 @@ def table_synthetic(synthetic, found):
     for size, rates in synthetic.items():
         lines = [found[Simulation(size).name][name][0] for name in learnt]
         joined = (f"{100 * line['join_x1_x3'] / line['n_runs']:.0f} %" for line in lines)
-        rows.append([str(size), *(_percent(rates[label]) for label in shown), *joined])
+        rows.append([str(size), *(decimals(rates[label]) for label in shown), *joined])
     return markdown_table(["training rows", *shown, *(f"{name} joins X1, X3" for name in learnt)], rows)
 
 
@@ -320,8 +320,3 @@ def _time_row(name, published, seconds):
 def _share(ours, published):
     """Return a share in %, a question mark if it is not known, and the published one."""
     return f"{'?' if np.isnan(ours) else f'{ours:.3g}'} ({published:g})"
-
-
-def _percent(value):
-    """Return a rate with two decimals, nothing for none."""
-    return "" if value is None else f"{value:.2f}"
