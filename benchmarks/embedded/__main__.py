@@ -70,7 +70,7 @@ int main(void)
 
 
 def listed(values):
-    """Return numbers as an initialiser."""
+    """Return numbers as an initializer."""
     return ", ".join(map(str, values))
 
 
@@ -128,7 +128,7 @@ def sources(arguments, folder):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA / "discretized")
     parser.add_argument("--epochs", type=int, default=300)

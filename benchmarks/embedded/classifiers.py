@@ -130,7 +130,7 @@ static void get_scores(const value *row, score *scores) {{ scores[0] = (score){n
 
 
 def listed(values):
-    """Return numbers as an initialiser."""
+    """Return numbers as an initializer."""
     return ", ".join(map(str, np.asarray(values).ravel().tolist()))
 
 

@@ -121,7 +121,7 @@ def line(classifier, labels, part, folder, packages):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA / "discretized")
     parser.add_argument("--epochs", type=int, default=300)

@@ -62,7 +62,7 @@ def _path(folder):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder

@@ -61,7 +61,7 @@ ON_DEVICE = ("measure", "population", "column")
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("what", nargs="?", choices=COMMANDS)
     parser.add_argument("--all", action="store_true", help="measure, population and column on the device")

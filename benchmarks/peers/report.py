@@ -4,7 +4,7 @@ from benchmarks.shared.reports import table_head, table_row
 
 NAIVE_BAYES, TAN, COUNTS = "naive Bayes", "Chow-Liu TAN", "pair counts"
 REFERENCE = "tanlearn"
-COLOURS = {
+COLORS = {
     REFERENCE: "#0b6e4f",
     "tanlearn, encoded": "#6bbf94",
     "scikit-learn": "#f29f05",
@@ -116,7 +116,7 @@ def plot(measured, path):
                 if "skipped" in row:
                     axis.text(shortest / 2, place, " skipped", va="center", fontsize=8, color="#777777", style="italic")
                     continue
-                axis.barh(place, row[what], color=COLOURS[row["library"]], height=0.75)
+                axis.barh(place, row[what], color=COLORS[row["library"]], height=0.75)
                 axis.text(row[what], place, f" {duration(row[what])}", va="center", fontsize=8)
             axis.set_xscale("log")
             axis.set_xlim(shortest / 3, longest * 30)

@@ -39,7 +39,7 @@ HEADER = [
 N_CHANCES = 200
 #: Bins of fewer rows say little, and are not drawn.
 FEWEST = 20
-COLOURS = ("#0072b2", "#d55e00", "#009e73")
+COLORS = ("#0072b2", "#d55e00", "#009e73")
 
 
 def models(calibrate, seed):
@@ -112,7 +112,7 @@ def draw_reliability(found, path):
                 n, confidence, right = bins[:, bins[0] >= FEWEST]
                 style = {"linestyle": "-" if calibrate else ":", "marker": "o" if calibrate else "x"}
                 label = f"{learner}{', calibrated' if calibrate else ''}"
-                axes.plot(confidence / n, right / n, color=COLOURS[place // 2], label=label, **style)
+                axes.plot(confidence / n, right / n, color=COLORS[place // 2], label=label, **style)
             axes.set(xlabel="mean confidence", ylabel="accuracy", title=name, xlim=(0, 1.02), ylim=(0, 1.02))
         axes.legend(fontsize="small", loc="upper left")
 

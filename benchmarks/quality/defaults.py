@@ -68,7 +68,7 @@ def halves(names):
 
 
 def run(arguments):
-    """Do what is not finished yet, small sets first."""
+    """Run everything that is not finished, small sets first."""
     results = Results(arguments.results / "defaults.jsonl", key)
     n_rows = {name: n for name, n in sizes(arguments.data).items() if n <= MOST_ROWS}
     half = halves(n_rows)
@@ -151,7 +151,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report)
     running.add_argument("--sets", nargs="+", metavar="SET", help="by default all of them")
     add_choices(running, "--learners", LEARNERS)

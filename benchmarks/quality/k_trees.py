@@ -36,7 +36,7 @@ LEARNERS = {
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     results = Results(arguments.results / "k_trees.jsonl", key)
     for name in arguments.sets:
         run_set(results, name, {learner: LEARNERS[learner] for learner in arguments.learners}, arguments.data)
@@ -78,7 +78,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report)
     add_choices(running, "--sets", SETS)
     add_choices(running, "--learners", LEARNERS)

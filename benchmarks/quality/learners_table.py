@@ -84,7 +84,7 @@ def with_table(text, table):
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     results = Results(arguments.results / "learners_table.jsonl", key)
     for name in arguments.sets:
         models = {learner: LEARNERS[learner].make(random_state=0) for learner in learners(name)}
@@ -110,7 +110,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report, output=ROOT / "docs" / "learners")
     add_choices(running, "--sets", SETS)
     execute(parser, argv)

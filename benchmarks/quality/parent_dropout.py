@@ -50,7 +50,7 @@ PAIRS = (("long, 0.3", "long"), ("HybridCV and long, 0.3", "HybridCV"))
 
 
 def run(arguments):
-    """Do what is not finished yet, small sets first."""
+    """Run everything that is not finished, small sets first."""
     results = Results(arguments.results / "parent_dropout.jsonl", key)
     n_rows = {name: n for name, n in sizes(arguments.data).items() if n <= defaults.MOST_ROWS}
     half = defaults.halves(n_rows)
@@ -121,7 +121,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report)
     running.add_argument("--sets", nargs="+", metavar="SET", help="by default all of them")
     add_choices(running, "--learners", PARAMETERS)

@@ -99,7 +99,7 @@ def run_tables(arguments, folder, results):
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     results = Results(arguments.results / FILE, key, versions())
     with tempfile.TemporaryDirectory() as temporary:
         for line in run_tables(arguments, Path(arguments.folder or temporary), results):
@@ -113,7 +113,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report, data=False)
     running.add_argument("--rows", type=int, nargs="+", default=ROWS, help="by default 10^5 to 10^8")
     running.add_argument("--partitions", type=int, nargs="+", default=PARTITIONS, help="by default 8 32 128 512")

@@ -19,7 +19,7 @@ ROWS, WORKERS, PARTITION_ROWS, NETWORK, MEMORY = 10**10, 100, 10**6, 1.25e9, 16 
 FEATURES, N_STATES, N_CLASSES = (16, 100, 300, 1000, 3000, 10_000), 10, 3
 #: Rows of a sample that finds a structure of very many features.
 SAMPLE = 10**7
-COLOURS = {1: "#0072b2", 2: "#d55e00"}
+COLORS = {1: "#0072b2", 2: "#d55e00"}
 
 
 def size(n_bytes):
@@ -256,7 +256,7 @@ def draw(path, cells):
                     if workers == n_workers:
                         best[n_rows] = max(best.get(n_rows, 0), n_rows / seconds)
                 label = f"{n_workers} worker{'s' * (n_workers > 1)}"
-                axes.plot(list(best), list(best.values()), "o-", color=COLOURS.get(n_workers), label=label)
+                axes.plot(list(best), list(best.values()), "o-", color=COLORS.get(n_workers), label=label)
             axes.set(title=task, xscale="log", yscale="log", xlabel="rows")
             axes.grid(color="#dddddd", which="both", linewidth=0.5)
             axes.spines[["top", "right"]].set_visible(False)

@@ -44,13 +44,13 @@ def stages(path, batch_rows, n_jobs):
         for _ in batches:
             pass
 
-    def summarise():
+    def summarize():
         summary = TableSummary()
         for batch in batches:
             summary.update(batch.columns, batch.target, batch.sample_weight, n_jobs=n_jobs)
         return summary
 
-    summary = summarise()
+    summary = summarize()
     encoder = summary.fit_encoder(TableEncoder(n_jobs=n_jobs))
     encoded = BatchSource(batches).encoded(RowEncoder.of(summary, encoder, None, "cpu"))
 
@@ -60,7 +60,7 @@ def stages(path, batch_rows, n_jobs):
 
     return {
         "read": read,
-        "read, summarise": summarise,
+        "read, summarise": summarize,
         "encoder": lambda: summary.fit_encoder(TableEncoder(n_jobs=n_jobs)),
         "read, encode": encode,
         "read, encode, count": lambda: encoded.add_to(CountState(encoded.n_states, encoded.n_classes), n_jobs=n_jobs),

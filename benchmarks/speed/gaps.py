@@ -126,7 +126,7 @@ def evaluations(gaps, filled):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA / "raw")
     parser.add_argument("--whole", action="store_true", help="default learners on small sets, in place of adult")

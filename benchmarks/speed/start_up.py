@@ -100,7 +100,7 @@ def memory(n_epochs):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--repeats", type=int, default=5, help="warm processes of every kind")
     parser.add_argument("--epochs", type=int, default=2, help="epochs of the trainings whose memory is measured")

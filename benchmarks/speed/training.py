@@ -127,7 +127,7 @@ def population(arguments):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA / "discretized")
     parser.add_argument("--sets", nargs="+", choices=list(SHAPES), default=list(SHAPES))

@@ -44,7 +44,7 @@ def measure(n_samples, n_features, n_states, n_jobs):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--n-jobs", type=int, nargs="+", default=[1, 2], help="threads")
     arguments = parser.parse_args()

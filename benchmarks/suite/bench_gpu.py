@@ -34,7 +34,7 @@ class Population:
         data = make("letter")
         self.part = Part(data, np.ascontiguousarray(data.codes[:, :1000]), data.y[:1000])
         self.estimator = TANClassifier(loss=Hybrid(), n_epochs=3, batch_size=100, device=device)
-        self.time_trainings(n_runs, device)  # compiles
+        self.time_trainings(1, device)  # compiles
 
     def time_trainings(self, n_runs, device):
         train_runs(self.estimator, self.part, n_runs, 2)

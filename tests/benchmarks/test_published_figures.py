@@ -52,7 +52,7 @@ def test_gradient_tan_recovers_the_chow_liu_tree(name, n_epochs):
     settings = training.TrainingSettings(
         learning_rate=3e-3, n_epochs=n_epochs, batch_size=100, init="maximum-likelihood"
     )
-    learnt = training.train(data, sets, JointNLL(), training.TrainingSettings(**settings), rng).structure
+    learnt = training.train(data, sets, JointNLL(), settings, rng).structure
 
     def log_likelihood(structure):
         tables = MaximumLikelihood(alpha=0).fit(structure, data, RNG)

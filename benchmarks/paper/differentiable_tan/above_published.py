@@ -1,4 +1,4 @@
-"""The cells of table 1 whose best on test is above the published one, and how many runs each of the two had."""
+"""Cells of table 1 whose best test error is above the published one, with the numbers of runs."""
 
 from benchmarks.shared.reports import markdown_table, paragraph
 
@@ -13,7 +13,7 @@ HEADER = ["set", "cell", "published", "here", "above by", "2 se", "runs", "runs 
 
 
 def above_published_section(runs):
-    """Return a row for every such cell, or nothing."""
+    """Return the section, or an empty string if there is no such cell."""
     rows = []
     for name, found in runs.items():
         for cell in CELLS:

@@ -1,4 +1,4 @@
-"""How the best on test depends on the number of runs, and what a search as long as the paper's may find."""
+"""Expected best test error as a function of the number of runs, extrapolated to the paper's number."""
 
 from collections import defaultdict
 from math import comb, log10
@@ -7,7 +7,7 @@ from benchmarks.shared.reports import decimals, markdown_table, paragraph
 
 from .cells import CELLS
 
-#: Fewer runs say nothing of ten times as many: of 25, a tenth are two.
+#: Smallest number of runs to extrapolate from: a tenth of 25 runs would be two.
 FEWEST = 80
 HEADER = ["cell", "runs", "best of a tenth", "best of a third", "best of all", "gain", "runs of the paper", "may find"]
 #: Settings of random search I and II, each with both learning rates ([DT] 4.2).
@@ -19,32 +19,32 @@ brought as much: a guess, and mostly too low, as errors have a lower end."""
 
 
 def expected_best(errors, n):
-    """Return the mean over all choices of so many errors of the lowest among them."""
+    """Return the mean lowest error over all choices of n errors."""
     errors = sorted(errors)
     choices = (comb(len(errors) - 1 - i, n - 1) * error for i, error in enumerate(errors))
     return sum(choices) / comb(len(errors), n)
 
 
 def gain(errors):
-    """Return by how much the expected lowest error falls from a tenth of the runs to all, for a tenfold of runs."""
+    """Return the decrease of the expected lowest error per tenfold of runs, from a tenth of the runs to all."""
     n, few = len(errors), round(len(errors) / 10)
     return (expected_best(errors, few) - min(errors)) / log10(n / few)
 
 
 def may_find(errors, n):
-    """Return what the lowest error of so many runs may be, if every tenfold brings as much as the last."""
+    """Return the extrapolated lowest error of n runs, if each tenfold of runs gains as much as the last."""
     return min(errors) - gain(errors) * log10(n / len(errors))
 
 
 def paper_runs(cell):
-    """Return how many runs the paper made of a cell, if it says so."""
+    """Return the paper's number of runs of a cell, or None if it is not printed."""
     if cell.family == "Pseudo-TAN":
         return None
     return N_SETTINGS[cell.setting] * max(1, cell.n_orderings) * max(1, cell.n_draws)
 
 
 def expected_section(name, runs):
-    """Return a row for every cell with enough runs of the paper's settings, or nothing."""
+    """Return the table of all cells with enough runs of the paper's settings, or an empty string."""
     found = defaultdict(list)
     for run in runs:
         if run.settings == "published":

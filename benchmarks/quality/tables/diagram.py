@@ -35,14 +35,14 @@ def panel(axes, learners, is_ours, table):
     """Draw mean ranks and bars."""
     ranks, order, bars = diagram(table)
     places = range(len(order))
-    colours = [OURS if is_ours[column] else PEERS for column in order]
+    colors = [OURS if is_ours[column] else PEERS for column in order]
     axes.hlines(places, 1, ranks[order], color="#dddddd", linewidth=1)
-    axes.scatter(ranks[order], places, color=colours, zorder=2)
+    axes.scatter(ranks[order], places, color=colors, zorder=2)
     for place, (first, last) in enumerate(bars):
         x = ranks.max() + 0.02 * len(ranks) * (2 + place)
         axes.plot([x, x], [first - 0.3, last + 0.3], color="#333333", linewidth=3, solid_capstyle="butt")
     axes.set_yticks(places, [learners[column] for column in order])
-    for label, colour in zip(axes.get_yticklabels(), colours, strict=True):
-        label.set_color(colour)
+    for label, color in zip(axes.get_yticklabels(), colors, strict=True):
+        label.set_color(color)
     axes.set(xlabel="mean rank", ylim=(len(order) - 0.4, -0.6), xlim=(1, None))
     axes.spines[["top", "right"]].set_visible(False)

@@ -86,7 +86,7 @@ def said(line):
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     started, jobs = time.monotonic(), arguments.jobs
     results = Results(arguments.results / FILE, key, versions())
     wanted = [LEARNERS[name] for name in arguments.learners]
