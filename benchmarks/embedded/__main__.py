@@ -29,7 +29,7 @@ from benchmarks.shared.reports import table_head, table_row
 
 BITS = (3, 1)
 LEVELS = ("-Os", "-O2")
-#: What an object file keeps of functions and of constants; AVR's compiler puts constants where it is told to.
+#: Sections of functions and constants in an object file; AVR's compiler puts constants into named sections.
 SECTIONS = {"code": r"\.text(?!\S*_cells)\S*", "tables": r"\.(rodata|data|progmem|text\S*_cells)\S*"}
 
 WRITTEN_OUT = """#include <stdint.h>

@@ -1,4 +1,4 @@
-"""The table and the plot of the command, from its results alone."""
+"""The table and the plot of the command, from its results."""
 
 from benchmarks.shared.reports import table_head, table_row
 
@@ -53,7 +53,7 @@ def duration(seconds):
 
 
 def ratio(seconds, reference):
-    """Return how many times as long as the reference."""
+    """Return the ratio to the reference."""
     times = seconds / reference
     return f"{times:.2g}" if times < 9.95 else f"{times:,.0f}"
 
@@ -84,7 +84,7 @@ def lines(measured):
 
 
 def plot(measured, path):
-    """Draw one panel a task and set, all bars of a task on one scale."""
+    """Draw one diagram per task and data set, with a common scale of each task."""
     import matplotlib
 
     matplotlib.use("Agg")

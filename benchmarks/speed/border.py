@@ -1,10 +1,9 @@
-"""What the border costs beside its peers, in time and memory: python -m benchmarks.speed.border
+"""Time and memory of checks, encoding and predictions of input beside peers: python -m benchmarks.speed.border
 
-Every line runs in a process of its own, where the same generated table goes through tanlearn and through a peer that
-does the same work: scikit-learn's CategoricalNB, KBinsDiscretizer and OrdinalEncoder and, where it is installed,
-LightGBM's Dataset. Times are medians, beside the processor time that other work on the machine lengthens less; memory
-is how much more than before the work the process takes at its peak (on Linux, where that can be reset). The processor
-time of reading the table once stands beside.
+Every row is measured in a separate process. The same generated table is processed by tanlearn and by a peer with the
+same function: scikit-learn's CategoricalNB, KBinsDiscretizer and OrdinalEncoder and, if installed, LightGBM's Dataset.
+Times are medians by the clock, beside processor time, which depends less on other work. Memory is the increase of the
+peak during the work (on Linux, where the peak can be reset). The processor time of reading the table is also shown.
 """
 
 import importlib.util

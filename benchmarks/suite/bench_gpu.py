@@ -16,7 +16,7 @@ DEVICES = ["cpu", "cuda"]
 
 
 def device_or_skip(device):
-    """Raise what asv takes for "not here"."""
+    """Raise NotImplementedError, with which asv skips a benchmark, if the device is absent."""
     try:
         check_device(device)
     except (ImportError, RuntimeError) as error:
@@ -41,7 +41,7 @@ class Population:
 
 
 class PairCounts:
-    """What Chow-Liu trees are made of, in the shape of usps."""
+    """Pair counts of Chow-Liu trees, in the shape of usps."""
 
     params, param_names = [DEVICES], ["device"]
     timeout = 300

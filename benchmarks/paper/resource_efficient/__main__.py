@@ -185,7 +185,7 @@ def run(arguments):
 
 
 def run_trainings(arguments, experiment):
-    """Do the trainings of figure 5 or 6, or those of small trees."""
+    """Run the trainings of figure 5 or 6, or those of small trees."""
     results = Results(arguments.results / "resource_efficient.jsonl", key)
     warm_up()
     for problem in problems(arguments):
@@ -202,7 +202,7 @@ def run_trainings(arguments, experiment):
 
 
 def run_searches(arguments, _):
-    """Do the searches."""
+    """Run the searches."""
     results = Results(arguments.results / "search.jsonl", search.key)
     lines = read(arguments.results / "resource_efficient.jsonl")
     for problem in problems(arguments):

@@ -120,7 +120,7 @@ def batches(problem, known, results, arguments):
 
 
 def run_searches(problem, known, results, arguments):
-    """Do what is not finished yet, in processes, because much of a search is Python code."""
+    """Run everything that is not finished, in processes, because much of a search is Python code."""
     for batch in batches(problem, known, results, arguments):
         todo = [one for one in batch if one.line not in results]
         for number, line in append_all(results, [one.measure for one in todo], arguments.n_jobs):

@@ -1,4 +1,4 @@
-"""Critical-difference diagrams: mean ranks, and bars along learners that cannot be told apart."""
+"""Critical-difference diagrams: mean ranks, and bars along learners without a significant difference."""
 
 from benchmarks.shared.reports import picture
 
@@ -10,7 +10,7 @@ INCHES = 0.24
 
 
 def diagram(table):
-    """Return mean ranks, columns in their order, and bars as (first place, last place)."""
+    """Return mean ranks, columns in their order, and bars as (first, last) positions."""
     ranks = mean_ranks(table)
     order = [int(column) for column in ranks.argsort(kind="stable")]
     bars = [(order.index(some[0]), order.index(some[-1])) for some in cliques(ranks, apart(table))]
@@ -18,9 +18,9 @@ def diagram(table):
 
 
 def draw(path, learners, is_ours, outcomes):
-    """Draw a column a measure, and a line for all sets and either group; ours in another colour than peers.
+    """Draw diagrams of all measures, on all sets and on each group; our learners have another color than peers.
 
-    The best learner stands on top.
+    The best learner is on top.
     """
     tables = {(part, measure): outcomes.table(learners, measure, part) for part in PARTS for measure in MEASURES}
     with picture(path, 5.6 * len(MEASURES), len(PARTS) * (1 + INCHES * len(learners))) as figure:
@@ -28,10 +28,10 @@ def draw(path, learners, is_ours, outcomes):
         for axes, ((part, measure), table) in zip(grid, tables.items(), strict=True):
             axes.set_title(f"{MEASURES[measure]}, {part} ({len(table)})")
             if len(table):
-                panel(axes, learners, is_ours, table)
+                draw_ranks(axes, learners, is_ours, table)
 
 
-def panel(axes, learners, is_ours, table):
+def draw_ranks(axes, learners, is_ours, table):
     """Draw mean ranks and bars."""
     ranks, order, bars = diagram(table)
     places = range(len(order))

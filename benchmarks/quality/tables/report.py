@@ -28,7 +28,7 @@ def taking_part(outcomes, is_meant):
 
 
 def pools(outcomes):
-    """Return who is ranked with whom, by the name of a picture and a title."""
+    """Return the groups of learners that are ranked together, by the name of a picture and a title."""
     unlimited = taking_part(outcomes, lambda one: one.most_rows is None)
     defaults = [name for name in unlimited if not LEARNERS[name].is_tuned]
     limited = [name for name in outcomes.learners if LEARNERS[name].most_rows is not None]
@@ -44,7 +44,7 @@ def pools(outcomes):
 
 
 def ranking(outcomes, learners):
-    """Return the table of mean ranks, the best log loss first: every measure, on all sets and either group."""
+    """Return the table of mean ranks, the best log loss first: all measures, on all sets and each group."""
     tables = {(m, part): outcomes.table(learners, m, part) for m in MEASURES for part in PARTS}
     ranks = {which: mean_ranks(table) if len(table) else None for which, table in tables.items()}
     rows = []
@@ -63,7 +63,7 @@ def ranking(outcomes, learners):
 
 
 def duel(outcomes, own, peer, measure, part="all sets"):
-    """Return clear wins, draws and clear losses of a learner, and on how many sets it is lower and higher."""
+    """Return clear wins, draws and clear losses of a learner, and the numbers of sets with lower and higher means."""
     counts, lower, higher = [0, 0, 0], 0, 0
     for name, seeds in outcomes.common([own, peer], part).items():
         if {(name, own), (name, peer)} & outcomes.failures.keys():
@@ -79,7 +79,7 @@ def duel(outcomes, own, peer, measure, part="all sets"):
 
 
 def duels(outcomes, measure):
-    """Return the table of ours against every peer, on all sets and either group."""
+    """Return the table of our learners against every peer, on all sets and each group."""
     others = [name for name in outcomes.learners if not LEARNERS[name].is_ours]
     rows = [
         [own if part == PARTS[0] else part, *(duel(outcomes, own, peer, measure, part) for peer in others)]
@@ -91,7 +91,7 @@ def duels(outcomes, measure):
 
 
 def great_losses(outcomes):
-    """Return where ours err over WORSE points more than a random forest, each group apart."""
+    """Return the sets on which our errors are over WORSE points above a random forest's, by group."""
     items = []
     for learner in (name for name in outcomes.learners if LEARNERS[name].is_ours):
         for part in PARTS[1:]:
@@ -102,7 +102,7 @@ def great_losses(outcomes):
 
 
 def costs(outcomes, learners):
-    """Return mean seconds, microseconds a row and sizes over sets that all have finished."""
+    """Return mean seconds, microseconds per row and sizes over the common sets."""
     common, rows = outcomes.common(learners), []
     for learner in learners:
         lines = [
@@ -125,7 +125,7 @@ def costs(outcomes, learners):
 
 
 def everything(outcomes, value, digits):
-    """Return a row a set, the lowest figure of it in bold."""
+    """Return one row per data set, with its lowest value in bold."""
     rows = []
     for name in (*outcomes.sets, *outcomes.published):
         found = {one: value(name, one) for one in outcomes.learners if outcomes.seeds(name, [one])}
@@ -135,7 +135,7 @@ def everything(outcomes, value, digits):
 
 
 def means(outcomes, learners, measure, digits):
-    """Return means over the sets that some learners have finished, of all and of either group, a row each."""
+    """Return rows of means over the common sets, of all of them and of each group."""
     rows = []
     for part in PARTS:
         table = outcomes.table(learners, measure, part)
@@ -148,7 +148,7 @@ def means(outcomes, learners, measure, digits):
 
 
 def figures(outcomes, found, digits):
-    """Return a cell a learner, the lowest in bold."""
+    """Return one cell per learner, with the lowest in bold."""
     texts = {one: "fails" if np.isinf(number) else f"{number:.{digits}f}" for one, number in found.items()}
     low = f"{min(found.values()):.{digits}f}"
     cells = (texts.get(one, "-") for one in outcomes.learners)
@@ -179,7 +179,7 @@ def introduction(lines, outcomes):
 
 
 def how_peers_are_run():
-    """Return how peers get a table, and which settings they choose among."""
+    """Return the encodings of the peers, and the settings they choose among."""
     plain = f"""Forests have {peers.N_TREES} trees, and get a column a category of columns of up to {peers.MOST_COLUMNS}
     categories; "{NUMBERED}" numbers categories instead, and is the random forest itself where there are none. Boosting
     gets categories as categories. Gaps stay, and are a category where columns are categorical; logistic regression and
@@ -204,7 +204,7 @@ def how_peers_are_run():
 
 
 def unfinished(outcomes):
-    """Return what fails, and what is not finished, in words."""
+    """Return failed and unfinished learners in words."""
     said = [f"{learner} fails on {name}: {why}" for (name, learner), why in sorted(outcomes.failures.items())]
     for learner in LEARNERS:
         n_sets = len(outcomes.common([learner]))
@@ -256,7 +256,7 @@ def sections(lines, outcomes, judged, folder):
 
 
 def write_report(lines, judged, folder):
-    """Write the report of lines on whom verdicts are for, and its pictures."""
+    """Write the report of lines, with verdicts on one learner, and its pictures."""
     outcomes = Outcomes(lines)
     if not outcomes.sets:
         raise SystemExit("nothing is finished: the command run does it.")
