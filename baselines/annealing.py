@@ -181,7 +181,7 @@ class SimulatedAnnealing(WrapperSearch):
         def search(chain: tuple[int, np.random.Generator]) -> tuple[StructureScorer, list[Edge]]:
             number, own = chain
             best, history = _anneal(scorer.copy(), temperatures, own)
-            self._tell(f"chain {number + 1} of {self.n_chains}", best)
+            self._report(f"chain {number + 1} of {self.n_chains}", best)
             return best, history
 
         chains = in_threads(search, enumerate(rng.spawn(self.n_chains)), self.n_jobs)

@@ -145,7 +145,7 @@ class GreedySearch(WrapperSearch):
             child, parent = families.child, int(families.parents[number, 0])
             self.history_.append(Edge(child, (parent,), value, step))
             self._keep(scorer)
-            self._tell(f"edge {step}, {parent} -> {child}", scorer)
+            self._report(f"edge {step}, {parent} -> {child}", scorer)
 
     def _best_edges(self, scorer: StructureScorer) -> Iterator[tuple[Families, int, float]]:
         """Yield the best edge and the score with it; the caller adds the edge before the next step."""

@@ -190,7 +190,7 @@ class OrderSearch(WrapperSearch):
                 parents = [j for j in candidates[number].tolist() if j >= 0]
                 self.history_.append(Edge(child, tuple(parents), scorer.value, position))
                 self._keep(scorer)
-                self._tell(f"feature {position + 1} of {data.n_features}, {parents} -> {child}", scorer)
+                self._report(f"feature {position + 1} of {data.n_features}, {parents} -> {child}", scorer)
 
     def _order(self, data: EncodedData, rng: np.random.Generator) -> IntArray:
         """Return the ordering, first feature first."""

@@ -362,7 +362,7 @@ class WrapperSearch(BaseEstimator):
         self.structure_ = Structure(scorer.parents)
         self.score_ = scorer.value
 
-    def _tell(self, event: str, scorer: StructureScorer) -> None:
+    def _report(self, event: str, scorer: StructureScorer) -> None:
         """Print a line of progress if ``verbose`` is set."""
         if self.verbose:
             print(f"{type(self).__name__}: {event}; {self.score} {scorer.value:.6g}", flush=True)  # noqa: T201

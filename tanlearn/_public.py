@@ -1,14 +1,13 @@
 """The public names of the package, imported when the first of them is used."""
 
 from tanlearn.data.categories import CategoryEncoder
-from tanlearn.data.column_notes import ColumnKindWarning
-from tanlearn.data.discretize import MDLPDiscretizer
+from tanlearn.data.column_warnings import ColumnKindWarning
+from tanlearn.data.discretize import MDLPDiscretizer, QuantileDiscretizer
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.file_source import read_table
-from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.table_files import open_table
-from tanlearn.data.weight_scale import scale_weights
+from tanlearn.data.weights import scale_weights
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.estimators.gradient_tan import TANClassifier

@@ -181,7 +181,7 @@ def compare(
     report = progress if progress is not None else _silence
     deadline = math.inf if time_limit is None else time.time() + time_limit
     results: dict[int, Result] = {}
-    with _told_once():
+    with _each_warning_once():
         # In this process learners run one after another, so that only splits of the same learner run in parallel and
         # affect each other's times.
         for group in [[i] for i in range(len(entries))] if are_at_home() else [list(range(len(entries)))]:
@@ -198,7 +198,7 @@ def compare(
 
 
 @contextlib.contextmanager
-def _told_once() -> Iterator[None]:
+def _each_warning_once() -> Iterator[None]:
     """Collect warnings, and issue the first one of each line of code at the end, also after an error.
 
     All learners read the same data and would otherwise repeat the same warnings.
@@ -417,11 +417,11 @@ def _measure(
         report(learners[0].name, None)
         _warm_up(settings, learners[0], dataset, folds[0][0])
         report(learners[0].name, 0.0)
-    progress = [_SharesOfFolds(report, learner.name, n_folds) for learner in learners]
+    progress = [_FoldProgress(report, learner.name, n_folds) for learner in learners]
     rows = dataset, folds
     tasks = [
-        (rows, (learner, k, settings, told.tell if is_home else None))
-        for learner, told in zip(learners, progress, strict=True)
+        (rows, (learner, k, settings, reporter.report_fold if is_home else None))
+        for learner, reporter in zip(learners, progress, strict=True)
         for k in range(n_folds)
     ]
     runs: list[dict[int, tuple[float, ...]]] = [{} for _ in learners]
@@ -432,11 +432,11 @@ def _measure(
             if not is_left[number]:
                 continue
             if isinstance(outcome, tuple):
-                progress[number].tell(k, 1.0)
+                progress[number].report_fold(k, 1.0)
                 runs[number][k] = outcome
                 is_left[number] = len(runs[number]) < n_folds
                 if not is_left[number]:
-                    yield number, _summed_up([runs[number][k] for k in range(n_folds)])
+                    yield number, _averaged([runs[number][k] for k in range(n_folds)])
             else:  # a failure of one learner must not discard the results of the others
                 is_left[number] = False
                 if outcome is not None:
@@ -450,24 +450,24 @@ def _run(
     learner: Learner,
     k: int,
     settings: _Settings,
-    tell: Callable[[int, float], Any] | None,
+    report_fold: Callable[[int, float], Any] | None,
 ) -> tuple[float, ...] | str | None:
     """Return the measures of a learner on one split, the reason of its failure, or None after the deadline."""
     dataset, folds = rows
     if settings.is_over:
         return None
     try:
-        if tell is None:  # this worker process has not warmed up the learner
+        if report_fold is None:  # this worker process has not warmed up the learner
             _warm_up(settings, learner, dataset, folds[0][0])
         estimator = settings.make(learner, dataset)
-        if tell is not None and "callback" in estimator.get_params(deep=False):
-            estimator.set_params(callback=lambda epoch: tell(k, epoch.epoch / epoch.n_epochs))
+        if report_fold is not None and "callback" in estimator.get_params(deep=False):
+            estimator.set_params(callback=lambda epoch: report_fold(k, epoch.epoch / epoch.n_epochs))
         return _fit_and_predict(estimator, dataset, *folds[k])
     except Exception as error:
         return f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
 
-def _summed_up(runs: Sequence[tuple[float, ...]]) -> dict[str, Any]:
+def _averaged(runs: Sequence[tuple[float, ...]]) -> dict[str, Any]:
     """Return the measures of a learner, averaged over its splits."""
     error, log_loss, n_parameters, seconds, microseconds = np.mean(runs, axis=0).tolist()
     return {
@@ -480,7 +480,7 @@ def _summed_up(runs: Sequence[tuple[float, ...]]) -> dict[str, Any]:
     }
 
 
-class _SharesOfFolds:
+class _FoldProgress:
     """Progress of a learner over folds that run in parallel; it never stops a training."""
 
     def __init__(self, report: Progress, learner: str, n_folds: int) -> None:
@@ -488,7 +488,7 @@ class _SharesOfFolds:
         self.shares = [0.0] * n_folds
         self.lock = threading.Lock()
 
-    def tell(self, fold: int, share: float) -> None:
+    def report_fold(self, fold: int, share: float) -> None:
         """Report the finished fraction of a fold."""
         with self.lock:
             self.shares[fold] = share

@@ -12,10 +12,10 @@ COLORS = {
     "pgmpy": "#b2456e",
     "NumPy, one-hot product": "#7f7f7f",
 }
-HEAD = """# The classics beside their peers
+HEAD = """# Naive Bayes and Chow-Liu TAN in other libraries
 
-Naive Bayes and Chow-Liu TAN (TAN-CMI) on the published training and test parts, all libraries in one process on one
-thread each. This file is generated:
+This page compares the times of naive Bayes and Chow-Liu TAN (TAN-CMI) in several libraries, on the published training
+and test parts. All libraries run in one process with one thread each. These commands generate the page:
 
 ```console
 $ pip install -e ".[peers]"
@@ -27,20 +27,22 @@ $ python -m benchmarks.peers --report-only  # from results.json, without the pee
 """
 NOTES = f"""## How to read it
 
-- **tanlearn** is `fit(X, y)` and `predict(X)` with everything the border checks; **tanlearn, encoded** starts from
-  codes, as searches do. The others get the table in the form they want, made outside the clock.
-- In brackets: how many times as long as `{REFERENCE}`. *Same class*: share of the predicted rows that get the class
-  {REFERENCE} gives them. *Edges*: between features.
-- Compilation and first calls, on a few rows, are outside the clock.
-- All smooth with one count a cell. Differences that remain: pyAgrum leaves out edges of less than half the mean
-  mutual information, and smooths before it computes that; pgmpy leaves out features of none; roots differ, and with
-  them who of two features is smoothed as the child. scikit-learn does not smooth the classes.
-- pgmpy predicts the first rows only, and its accuracy is that of these few. Its naive Bayes is a
+- **tanlearn** is `fit(X, y)` and `predict(X)` with all validation. **tanlearn, encoded** starts from codes, as
+  searches do. The other libraries receive the data in their own format; the conversion is not timed.
+- The numbers in brackets are times relative to `{REFERENCE}`. *Same class* is the fraction of predicted rows with the
+  class that {REFERENCE} predicts. *Edges* is the number of edges between features.
+- Compilation and first calls, on a few rows, are not timed.
+- All libraries smooth with a pseudo-count of one per CPT entry. Some differences remain. pyAgrum leaves out edges of
+  less than half the mean mutual information, and smooths before it computes the information. pgmpy leaves out features
+  without information. Roots differ, and so does the feature of an edge that is smoothed as the child. scikit-learn does
+  not smooth the class frequencies.
+- pgmpy predicts only the first rows, and its accuracy is that of these rows. Its naive Bayes is a
   `DiscreteBayesianNetwork` without edges between features, because the class `NaiveBayes` of pgmpy 1.1.2 raises a
   `TypeError` in `predict`.
-- Skipped is what would take longer than `--limit` by a fit of the first 16 columns, times the pairs of columns.
-- *Pair counts* are what Chow-Liu starts from: how often two values meet in every class, for all pairs of features. The
-  one-hot product does it with one float32 matrix product a class, the one-hot table made inside the clock.
+- A fit is skipped if it would take longer than `--limit`. The estimate is a fit of the first 16 columns, scaled by the
+  number of pairs of columns.
+- *Pair counts* are the input of Chow-Liu: the joint counts of two values and a class, for all pairs of features. The
+  one-hot product computes them with one float32 matrix product per class; its time includes the one-hot encoding.
 """
 
 
@@ -64,7 +66,7 @@ def lines(measured):
     for task in (NAIVE_BAYES, TAN, COUNTS):
         counting = task == COUNTS
         columns = ["set", "library", "count" if counting else "fit"]
-        columns += ["same counts"] if counting else ["predict a row", "rows", "accuracy", "same class", "edges"]
+        columns += ["same counts"] if counting else ["predict, per row", "rows", "accuracy", "same class", "edges"]
         yield from ["", f"## {task[0].upper()}{task[1:]}", "", *table_head(columns, left=(0, 1))]
         for (of_task, name, library), row in table.items():
             if of_task != task:
@@ -139,9 +141,9 @@ def write_report(measured, folder):
     """Write README.md and classics.png."""
     versions = ", ".join(f"{package} {number}" for package, number in measured["versions"].items())
     how = (
-        f"Medians of up to {measured['repeats']} calls (fewer where they take seconds), in processor time, all in one "
-        f"run on {measured['date']}; Python {measured['python']}, {versions}; one thread of a {measured['cpus']}-core "
-        f"{measured['machine']} machine that others use, too."
+        f"Times are medians of up to {measured['repeats']} calls (fewer for calls of seconds), in processor time. They "
+        f"were measured in one run on {measured['date']}, on one thread of a shared {measured['cpus']}-core "
+        f"{measured['machine']} machine. Versions: Python {measured['python']}, {versions}."
     )
     left_out = [f"{name} is left out: {why}." for name, why in measured["left_out"].items()]
     text = "\n".join([HEAD, how, *left_out, *lines(measured), "", NOTES])

@@ -111,17 +111,21 @@ def unfinished(lines, found):
 def introduction(lines, found):
     """Return how the figures were made, and what they mean."""
     n_published = sum(name.endswith(PUBLISHED) for name in found)
-    made = f"""Made by `python -m benchmarks.quality.defaults run`, then `report`, with {made_with(lines)}: of
-    {len(found) - n_published} raw sets in five stratified folds (seed 0, gaps stay), and of {n_published} that papers
-    have discretised and split. Learners have seed 0; seconds are processor time of one thread."""
-    means = f"""Of a pair, the first is fixed (100 iterations or epochs of one loss, not calibrated), and the second is
-    the default, where held-out rows choose. ML to CrossTuned learn parameters of the most likely tree (TAN-CMI); ML has
-    nothing to choose, and CrossTuned is `CrossTuned()`. Subset and Order-free are gradient TAN. Errors are of all test
-    rows, beside the largest standard error in a row. A default in bold errs over {WORSE:g} point, and over two standard
-    errors of the paired difference, more than the best of the four fixed settings for the most likely tree. Log losses
-    are in nats. Means are of raw sets on which all learners are finished: "{HALVES[0]}" are the first, third, ... in
-    alphabetical order, "{HALVES[1]}" the others."""
-    return f"{paragraph(made)}\n\n{paragraph(means)}"
+    compared = """This page compares the defaults of gradient learners with fixed settings. The first number of a pair
+    is the fixed setting: 100 iterations or epochs of one loss, without calibration. The second number is the default,
+    whose loss and number of iterations are selected on held-out rows. ML to CrossTuned are parameters of the
+    maximum-likelihood tree (TAN-CMI). ML has no settings to select, and CrossTuned is `CrossTuned()`. Subset and
+    Order-free are gradient TAN."""
+    means = f"""Errors are those of all test rows. The column \N{PLUS-MINUS SIGN} is the largest standard error of a
+    row. Bold defaults have a clearly higher error than the best of the four fixed settings for the maximum-likelihood
+    tree: by over {WORSE:g} point, and over two standard errors of the paired difference. Log losses are in nats. Means
+    are over raw data sets on which all learners are finished: "{HALVES[0]}" are the first, third, ... in alphabetical
+    order, "{HALVES[1]}" the others."""
+    made = f"""The {len(found) - n_published} raw data sets have five stratified folds (seed 0) and keep their missing
+    values; {n_published} data sets are discretized and split as in papers. Learners have seed 0, and seconds are
+    processor time of one thread. Made by `python -m benchmarks.quality.defaults run`, then `report`, with
+    {made_with(lines)}."""
+    return "\n\n".join(paragraph(text) for text in (compared, means, made))
 
 
 def write_report(lines, path):
@@ -129,10 +133,10 @@ def write_report(lines, path):
     found, half = outcomes(lines), {line["set"]: line["half"] for line in lines}
     judged, lacking = judge(found, half), unfinished(lines, found)
     sections = [
-        "# Defaults beside fixed settings",
+        "# Defaults and fixed settings",
         introduction(lines, found),
-        "## Verdicts",
-        "How often defaults miss what is asked of them, section by section; bold are misses.",
+        "## Missed targets",
+        "Number of missed targets of each default, by section. Misses are bold.",
         summary(judged),
         *(f"### {one.title}\n\n{one.text}" for one in judged),
         "## Errors in %",

@@ -60,14 +60,16 @@ def table(found, value, digits):
 def write_report(lines, path):
     """Write the report of lines."""
     found = outcomes(lines)
-    made = f"""Made by `python -m benchmarks.quality.k_trees run`, then `report`, with {made_with(lines)}: raw sets in
-    five stratified folds (seed 0; gaps stay, and of *5 % lost* one value in twenty is one), and the published parts of
-    three. All learners are as they are by default, with seed 0: one network each. KDB-2 has two parents a feature by
-    information, and smoothed frequencies or `BackOffRidge()`. Errors are beside the largest standard error in a row;
-    the least is in bold."""
-    sections = ["# Gradient k-trees", paragraph(made), "## Errors in %", table(found, "error", 2)]
+    compared = """This page compares gradient k-trees with trees and KDB-2, each a single network with its defaults and
+    seed 0. KDB-2 has two parents per feature, selected by information, and smoothed frequencies or `BackOffRidge()`."""
+    made = f"""Raw data sets have five stratified folds (seed 0) and keep their missing values. In data sets with *5 %
+    lost*, one value in twenty is missing. Three data sets are the published parts. The column \N{PLUS-MINUS SIGN} is
+    the largest standard error of a row, and the lowest value is in bold. Made by `python -m benchmarks.quality.k_trees
+    run`, then `report`, with {made_with(lines)}."""
+    sections = ["# Gradient k-trees", paragraph(compared), paragraph(made)]
+    sections += ["## Errors in %", table(found, "error", 2)]
     sections += ["## Log losses in nats", table(found, "log_loss", 3)]
-    sections += ["## Seconds of a fit, of one thread's processor time", table(found, "seconds", 1)]
+    sections += ["## Seconds per fit, in processor time of one thread", table(found, "seconds", 1)]
     write_sections(path, sections)
 
 

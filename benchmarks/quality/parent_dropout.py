@@ -89,8 +89,8 @@ def verdicts(found, half):
             if names:
                 said = ", ".join(f"{name} {compared[name][0]:+.2f}" for name in (*less, *more))
                 sentences.append(
-                    f"*{ours}* beside *{without}*, {part}: clearly fewer errors on {len(less)} of {len(names)} sets, "
-                    f"clearly more on {len(more)}{f' ({said} points)' if said else ''}."
+                    f"*{ours}* relative to *{without}*, {part}: a clearly lower error on {len(less)} of {len(names)} "
+                    f"sets, a clearly higher one on {len(more)}{f' ({said} points)' if said else ''}."
                 )
     return "\n".join(f"- {sentence}" for sentence in sentences)
 
@@ -98,18 +98,21 @@ def verdicts(found, half):
 def write_report(lines, path):
     """Write the report of lines."""
     found, half = outcomes(lines), {line["set"]: line["half"] for line in lines}
-    made = f"""Made by `python -m benchmarks.quality.parent_dropout run`, then `report`, with {made_with(lines)}.
-    Parameters of the most likely tree (Chow and Liu), raw sets of up to {MOST_ROWS:,} rows in five folds, and three
-    sets as papers have split them. *long* is `{" ".join(repr(PARAMETERS["long"]).split())}`; *0.15*, *0.3* and *0.5*
-    are its parent_dropout. Clear is what exceeds {CLEAR:g} standard errors of the paired difference. Means are of raw
-    sets: "{HALVES[0]}" are the first, third, ... in alphabetical order, "{HALVES[1]}" the others."""
+    compared = f"""This page compares long trainings with and without parent dropout, and the selection by HybridCV, for
+    the maximum-likelihood tree (Chow and Liu). *long* is `{" ".join(repr(PARAMETERS["long"]).split())}`. *0.15*, *0.3*
+    and *0.5* are its parent_dropout."""
+    made = f"""Raw data sets of up to {MOST_ROWS:,} rows have five folds; three data sets are split as in papers. A
+    difference is clear if it exceeds {CLEAR:g} standard errors of the paired difference. Means are over raw data sets:
+    "{HALVES[0]}" are the first, third, ... in alphabetical order, "{HALVES[1]}" the others. Made by `python -m
+    benchmarks.quality.parent_dropout run`, then `report`, with {made_with(lines)}."""
     sections = [
         "# Parent dropout",
+        paragraph(compared),
         paragraph(made),
         verdicts(found, half),
         "## Errors in %",
         table(found, half, "error", 2),
-        "## Processor seconds of a fit",
+        "## Processor seconds per fit",
         table(found, half, "seconds", 2),
     ]
     write_sections(path, sections)

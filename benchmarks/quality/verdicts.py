@@ -93,7 +93,7 @@ def mean_errors(found, half):
                 misses[short] = int(own > lowest)
         rows.append([short, *cells])
     text = markdown_table(["default", "all sets", *HALVES], rows, left=range(4))
-    title = "(a) Mean error, and that of the best fixed setting for the most likely tree: bold if higher"
+    title = "(a) Mean error, and that of the best fixed setting for the maximum-likelihood tree: bold if higher"
     return Verdict(title, text, misses)
 
 
@@ -111,7 +111,7 @@ def clear_losses(found):
             own, other = found[name][learner], found[name][TREES[best]]
             shown.append(f"{name} {own.error:.2f}, {best} {other.error:.2f} ({plus_minus(*paired(own, other))})")
         lines.append(paragraph(f"- {short}: {len(worse)} of {len(names)} sets. {'; '.join(shown)}"))
-    title = f"(b) Sets with over {WORSE:g} point, and over two standard errors, more than by the set's best fixed tree"
+    title = f"(b) Sets with an error over {WORSE:g} point, and two standard errors, above that of the best fixed tree"
     return Verdict(title, "\n".join(lines), misses)
 
 
@@ -133,7 +133,7 @@ def beside_bars(title, found, value, bars):
 
 def single_sets(found):
     """Judge errors on sets that can be learned well, or that are hard for trees."""
-    return beside_bars("(c) Errors on five sets: bold if above what is asked", found, "error", BARS)
+    return beside_bars("(c) Errors on five data sets: bold if above the target", found, "error", BARS)
 
 
 def published_parts(found):
@@ -170,7 +170,7 @@ def seconds(found):
             misses[short] = len(slow)
         shown = slow or sorted(small, key=small.get)[-1:]
         rows.append([short, ratio, marked(", ".join(f"{name} {small[name]:.2f}" for name in shown) or "-", slow)])
-    title = f"(e) Seconds of a fit; of sets below {SMALL:,} rows all that take over {SECONDS:g} (bold), or the longest"
+    title = f"(e) Seconds per fit; for sets below {SMALL:,} rows, those over {SECONDS:g} s (bold), or the longest"
     header = ["default", "letter: default / fixed", "small sets"]
     return Verdict(title, markdown_table(header, rows, left=range(3)), misses)
 

@@ -1,11 +1,11 @@
-"""Costs of learning from partitions on any number of workers: seconds, transferred bytes, and memory.
+"""Model of the cost of training on partitions with any number of workers: seconds, transferred bytes, and memory.
 
-With N rows in P partitions on W workers, partitions are read in rounds, and the last of them waits for its merges::
+With N rows in P partitions on W workers, partitions are read in rounds, and the merges of the last one come last::
 
     T = fixed + task P + ceil(P / W) (partition + row N / P) + chain(P) (merge + bytes / network)
 
-where ``chain(P)`` merges follow one another behind the last partition: at most ``FAN_IN - 1`` a level of the tree. The
-four costs are found by least squares of relative errors under the constraint that none is negative; a merge is timed.
+Here, ``chain(P)`` is the number of successive merges after the last partition: at most ``FAN_IN - 1`` per level of the
+tree. Four costs are fitted by least squares of relative errors, with nonnegative values. The merge time is measured.
 """
 
 from math import ceil, floor, log2, sqrt

@@ -41,13 +41,15 @@ def span(seconds):
 
 def introduction(cells, lines):
     """Return how the figures were made."""
-    said = f"""Made by `python -m benchmarks.scale.counts run`, then `report`, with {made_with(lines)}. Tables of
-    {N_FEATURES} features ({len(N_VALUES)} of numbers, half of them real; {len(N_VALUES)} of strings, of
-    {N_VALUES[0]} to {N_VALUES[-1]} values) in Parquet files, one a partition; workers are processes of one thread
-    on that machine, which scheduler and client share. Seconds are the median, and in brackets the least, of
-    {min(map(len, cells.lines.values()))} or more runs by the clock, after a warm-up. The first reading makes
-    summaries, the second counts all pairs of features; fits do both, and learn: naive Bayes counts features alone."""
-    return paragraph(said)
+    said = """This page reports the time, transfers and memory of counting with `tanlearn.dask`, and predicts them for
+    larger clusters. The first reading summarizes the columns, and the second counts all pairs of features. A fit does
+    both and fits the model; naive Bayes counts single features only."""
+    made = f"""The data have {N_FEATURES} features: {len(N_VALUES)} numeric (half of them real), and {len(N_VALUES)} of
+    strings with {N_VALUES[0]} to {N_VALUES[-1]} values. Each partition is a Parquet file. Workers are processes of one
+    thread on one machine, which scheduler and client share. Entries are median and minimum (in brackets) wall-clock
+    seconds of {min(map(len, cells.lines.values()))} or more runs after a warm-up. Made by `python -m
+    benchmarks.scale.counts run`, then `report`, with {made_with(lines)}."""
+    return f"{paragraph(said)}\n\n{paragraph(made)}"
 
 
 def times(cells):
@@ -87,7 +89,7 @@ def speed_ups(cells):
         for task, some in found.items()
         if some
     )
-    said = f"Asked for is at least {TARGET:g}. On the largest tables, of {most:,} rows: {verdicts}."
+    said = f"The target is a speed-up of at least {TARGET:g}. On the largest data, of {most:,} rows: {verdicts}."
     return f"{paragraph(said)}\n\n{markdown_table(['rows', 'partitions', *cells.tasks], rows, left=())}"
 
 
@@ -104,10 +106,10 @@ def partitions_alone(cells):
                 *(size(line[what]) for what in ("summary_bytes", "counts_bytes", "encoder_bytes")),
             ]
         )
-    said = """Processor milliseconds in one process, of reading a file, summarising it, encoding its rows, counting
-    all pairs of codes, and merging what comes of it with its like; and sizes of pickles: of a summary and of
-    counts, which go from worker to worker, and of the encoder, which goes to every worker."""
-    header = ["rows", "in a partition", *(f"{stage} [ms]" for stage in stages), "summary", "counts", "encoder"]
+    said = """Times are processor milliseconds in one process. The steps are reading a file, summarizing it, encoding
+    its rows, counting all pairs of codes, merging two summaries, and merging two counts. Sizes are bytes of pickles.
+    Summaries and counts are sent between workers, and the encoder to every worker."""
+    header = ["rows", "rows per partition", *(f"{stage} [ms]" for stage in stages), "summary", "counts", "encoder"]
     return f"{paragraph(said)}\n\n{markdown_table(header, rows, left=())}" if rows else ""
 
 
@@ -128,10 +130,11 @@ def travel(cells):
                 part = alone["summary_bytes"] if cell[3] == READINGS[0] else whole
                 bound = model.sent_bytes(n_partitions, n_workers, part, max(whole, part))
                 rows[-1] += map(size, (part, whole, found[0], bound, found[1]))
-    said = """Of each reading: a part, which is what comes of the first partition; the sum of all; what workers
-    received, of each other and of the scheduler; beside the most that parts and sums on their way from worker to
-    worker come to; and what client and scheduler, which are one process, received: what the client asks for goes
-    through the scheduler, and counts twice."""
+    said = """Each reading has five columns. *Part* is the size of the result of the first partition, and *sum* that of
+    the merged result. *Received* are the bytes that workers received from each other and from the scheduler. *At most*
+    is the upper bound of the model for transfers between workers. *Client received* are the bytes that client and
+    scheduler received, which are one process. A result for the client passes through the scheduler and is counted
+    twice."""
     parts = ["part", "sum", "received", "at most", "client received"]
     header = ["rows", "partitions", "workers", *(f"{task}: {part}" for task in READINGS for part in parts)]
     return f"{paragraph(said)}\n\n{markdown_table(header, rows, left=())}" if rows else ""
@@ -143,10 +146,8 @@ def memory(cells):
     for table in sorted({cell[:3] for cell in cells.lines}):
         found = (cells.largest(table, what) for what in ("idle_worker", "peak_worker", "peak_client"))
         rows.append([*(f"{n:,}" for n in table), f"{table[0] // table[1]:,}", *(f"{n:.0f}" for n in found)])
-    header = ["rows", "partitions", "workers", "in a partition", "worker, idle", "worker, peak", "client, peak"]
-    return (
-        f"{paragraph('Resident MiB, the most of any worker and any task.')}\n\n{markdown_table(header, rows, left=())}"
-    )
+    header = ["rows", "partitions", "workers", "rows per partition", "worker, idle", "worker, peak", "client, peak"]
+    return f"Resident memory in MiB, maximum over workers and tasks.\n\n{markdown_table(header, rows, left=())}"
 
 
 def checked(cells):
@@ -168,8 +169,8 @@ def checked(cells):
             rows.append([task, *where, f"{seconds:.2f}", f"{predicted:.2f}", f"{100 * errors[-1]:+.0f} %"])
     if not rows:
         return fitted
-    said = f"""What smaller tables alone say of the largest: wrong by {100 * median(map(abs, errors)):.0f} % in the
-    median, by {100 * max(map(abs, errors)):.0f} % at most."""
+    said = f"""Predictions for the largest data from smaller data alone have a median error of {
+        100 * median(map(abs, errors)):.0f} %, and at most {100 * max(map(abs, errors)):.0f} %."""
     header = ["task", "rows", "partitions", "workers", "measured [s]", "predicted [s]", "error"]
     return f"{fitted}\n\n{paragraph(said)}\n\n{markdown_table(header, rows)}"
 
@@ -190,21 +191,21 @@ def at_scale(cells):
         room = model.reduction_bytes(whole)
         rows.append([task, *map(span, shares), size(travelling), span(travelling / NETWORK), size(room)])
     client = cells.client_seconds(next(task for task in FITS if task in cells.tasks))
-    said = f"""{ROWS:,} rows in {n_partitions:,} partitions of {PARTITION_ROWS:,} on {WORKERS} workers of one thread
-    and a network of {8 * NETWORK / 1e9:g} Gbit/s each: {len(model.levels(n_partitions)) - 1} levels of merges of up
-    to {FAN_IN} parts, of which {model.chain(n_partitions)} follow one another at the end. The costs are those
-    above; files are taken to come as fast as here. Client and scheduler took {1e3 * client:.1f} ms of processor
-    time here for every further partition of a fit, {span(n_partitions * client)} for so many: that is the part
-    which more workers do not shorten. A summary is at most {size(summary)} there, however the rows are spread, and
-    counts stay as they are."""
+    said = f"""These predictions are for {ROWS:,} rows in {n_partitions:,} partitions of {PARTITION_ROWS:,}, on
+    {WORKERS} workers of one thread with a network of {8 * NETWORK / 1e9:g} Gbit/s each. There are
+    {len(model.levels(n_partitions)) - 1} levels of merges of up to {FAN_IN} parts, of which
+    {model.chain(n_partitions)} merges are successive at the end. The costs are those above, with files as fast as in
+    the measurements. Client and scheduler take {1e3 * client:.1f} ms of processor time per partition of a fit, in total
+    {span(n_partitions * client)}. More workers do not reduce this time. A summary has at most {size(summary)} for any
+    distribution of the rows, and the size of the counts does not change."""
     header = [
         "task",
         "time",
-        "scheduler's part",
+        "scheduler",
         "merges at the end",
-        "travels a worker",
-        "takes",
-        "largest merge holds",
+        "sent per worker",
+        "transfer time",
+        "memory of the largest merge",
     ]
     return f"{paragraph(said)}\n\n{markdown_table(header, rows)}"
 
@@ -222,25 +223,23 @@ def wide(cells):
         rows.append([f"{n_features:,}", *cells_of])
     most = FEATURES[-1]
     blocks = model.Blocks.of(most, N_STATES, N_CLASSES, WORKERS, MEMORY)
-    before = f"""All pairs of features of {N_STATES} values in {N_CLASSES} classes, in the same partitions on the
-    same workers, with {MEMORY / 2**30:g} GiB each. A merge holds {FAN_IN} parts and their sum; counting alone goes
-    at {rate / 1e6:,.0f} million rows times pairs a second on a worker, as measured above."""
-    after = f"""What breaks first is the merge, then the network: every partition sends counts of its own. Then a
-    block of pairs has to be the unit of reduction: {blocks.width} features by {blocks.width},
-    {size(blocks.unit_bytes)} of counts, of which a merge of {FAN_IN} takes half of a worker's memory. {most:,}
-    features have {blocks.units:,} such blocks. For each, a worker sums the counts of all its partitions before
-    anything travels, {WORKERS} parts are merged in {len(model.levels(WORKERS)) - 1} levels, and the worker that has
-    the sum makes information of it: the client gets {size(blocks.information_bytes)} of that in all, and never
-    counts. {size(blocks.sent_bytes)} travel a worker, {span(blocks.sent_bytes / NETWORK)}, in place of
-    {rows[-1][5]}; a block reads two sides of columns, so the table is read {blocks.readings:.0f} times, or kept
-    encoded where it is."""
-    then = f"""What breaks next is the work: {rows[-1][6]} of counting on {WORKERS} workers, whatever the unit. The
-    structure is then to be found on a sample: on {SAMPLE:,} rows counting takes
-    {span(model.counting_seconds(SAMPLE, most, WORKERS, rate))}, and the information of a pair is too high by about
-    {(N_STATES - 1) ** 2 * N_CLASSES / (2 * SAMPLE):.1g} nats, that of independent ones. All rows are then counted
-    in the families of the structure, which is {size(model.NUMBER * N_CLASSES * N_STATES**2 * most)} and one
-    reading."""
-    header = ["features", "counts", "a merge holds", "fits", "travels a worker", "takes", "counting"]
+    before = f"""The table shows the costs of counting all pairs of features with {N_STATES} values in {N_CLASSES}
+    classes, for the same partitions and workers, with {MEMORY / 2**30:g} GiB each. A merge holds {FAN_IN} parts and
+    their sum. A worker counts {rate / 1e6:,.0f} million rows times pairs per second, as measured above."""
+    after = f"""The memory of merges is the first limit, and the network the second, because every partition sends its
+    own counts. Blocks of pairs avoid both limits. A block of {blocks.width} by {blocks.width} features has
+    {size(blocks.unit_bytes)} of counts; a merge of {FAN_IN} blocks takes half of a worker's memory. {most:,} features
+    have {blocks.units:,} blocks. For each block, a worker sums the counts of all its partitions. Then {WORKERS} parts
+    are merged in {len(model.levels(WORKERS)) - 1} levels, and the mutual information is computed on the worker with the
+    sum. The client receives {size(blocks.information_bytes)} of information in total, and no counts. Each worker sends
+    {size(blocks.sent_bytes)} in {span(blocks.sent_bytes / NETWORK)}, instead of {rows[-1][5]}. A block reads two groups
+    of columns, so the data are read {blocks.readings:.0f} times, or kept encoded on the workers."""
+    then = f"""Counting is the next limit: {rows[-1][6]} on {WORKERS} workers, with or without blocks. The structure can
+    then be learned on a sample. Counting {SAMPLE:,} rows takes
+    {span(model.counting_seconds(SAMPLE, most, WORKERS, rate))}, and the mutual information of independent features is
+    overestimated by about {(N_STATES - 1) ** 2 * N_CLASSES / (2 * SAMPLE):.1g} nats. All rows are then counted for the
+    families of the structure, with {size(model.NUMBER * N_CLASSES * N_STATES**2 * most)} of counts in one reading."""
+    header = ["features", "counts", "memory of a merge", "fits", "sent per worker", "transfer time", "counting"]
     return "\n\n".join([paragraph(before), markdown_table(header, rows, left=()), paragraph(after), paragraph(then)])
 
 
@@ -269,14 +268,15 @@ def sections(lines, cells, folder):
     yield from ("# Counting over partitions", introduction(cells, lines), times(cells))
     yield "![Rows per second against rows, by workers, in the best number of partitions](counts.png)"
     draw(folder / "counts.png", cells)
-    yield from ("## Two workers over one", speed_ups(cells))
-    yield from ("## A partition by itself", partitions_alone(cells))
-    yield from ("## What travels", travel(cells), "## Memory", memory(cells))
-    yield "## The model, beside what was measured"
+    yield from ("## Speed-up with two workers", speed_ups(cells))
+    yield from ("## Costs of one partition", partitions_alone(cells))
+    yield from ("## Transfers", travel(cells), "## Memory", memory(cells))
+    yield "## Cost model and measurements"
     yield model.__doc__.split("\n\n", 1)[1].rstrip().replace("::\n", ":\n").replace("``", "`")
     yield checked(cells)
     if cells.alone:
-        yield from (f"## {ROWS:,} rows on {WORKERS} workers", at_scale(cells), "## Where it breaks", wide(cells))
+        yield from (f"## {ROWS:,} rows on {WORKERS} workers", at_scale(cells))
+        yield from ("## Limits for many features", wide(cells))
 
 
 def write_report(lines, folder):

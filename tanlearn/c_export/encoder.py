@@ -16,7 +16,8 @@ import numpy as np
 
 from tanlearn._typing import AnyArray
 from tanlearn.c_export.text import CText, signed_type
-from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
+from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS
+from tanlearn.data.table_encoder import TableEncoder
 
 __all__ = ["NUMBER_TYPES", "ColumnKind", "add_encoder", "column_kinds", "is_union", "to_c"]
 
@@ -36,7 +37,7 @@ class ColumnKind:
     values: list[Any]  # cut points or categories, as numbers of that type or as bytes
 
 
-_CUTS = {
+_CUT_POINT_BLOCKS = {
     False: """
             const @type@ number = @value@;
             const @kept@ *known = &@array@;
@@ -122,21 +123,21 @@ def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> l
     ``names`` are the columns in messages, and ``number_type`` is a key of ``NUMBER_TYPES``. Raises ValueError if a
     column had no value in training, or if C cannot represent a cut point or category.
     """
-    known = type(encoder) is TableEncoder and type(encoder.discretizer_) in (*CUT_DISCRETIZERS, type(None))
+    known = type(encoder) is TableEncoder and type(encoder.discretizer_) in (*CUT_POINT_DISCRETIZERS, type(None))
     cuts = iter(encoder.discretizer_.cut_points_ if known and encoder.discretizer_ is not None else [])
     kinds = []
     for categories, name in zip(encoder.categories_, names, strict=True):
         if not known:
             kinds.append(ColumnKind("codes", "code", "", []))
         elif categories is None:
-            kinds.append(_of_cuts(next(cuts), name, NUMBER_TYPES[number_type]))
+            kinds.append(_cut_point_kind(next(cuts), name, NUMBER_TYPES[number_type]))
         else:
             kinds.append(_of_categories(categories, name, NUMBER_TYPES[number_type]))
     widest = any(kind.c_type == "int64_t" for kind in kinds)
     return [replace(kind, c_type="int64_t") if widest and kind.name == "integers" else kind for kind in kinds]
 
 
-def _of_cuts(cuts: AnyArray, name: str, c_type: str) -> ColumnKind:
+def _cut_point_kind(cut_points: AnyArray, name: str, c_type: str) -> ColumnKind:
     """Return the encoding of a continuous column."""
     below: Callable[[float], Any]
     if c_type in _INTEGERS:
@@ -144,10 +145,10 @@ def _of_cuts(cuts: AnyArray, name: str, c_type: str) -> ColumnKind:
     else:
         below = _single_below if c_type == "float" else float
         largest = float(np.finfo(np.float32 if c_type == "float" else np.float64).max)
-    wrong = cuts[np.abs(cuts) > largest]
+    wrong = cut_points[np.abs(cut_points) > largest]
     if wrong.size:
         raise ValueError(f"{name} has the cut point {wrong[0]}, which is beyond {c_type}. Pass a wider number_type.")
-    return ColumnKind("cuts", "number", c_type, [below(cut) for cut in cuts.tolist()])
+    return ColumnKind("cuts", "number", c_type, [below(cut) for cut in cut_points.tolist()])
 
 
 def _single_below(number: float) -> float:
@@ -180,10 +181,10 @@ def _of_categories(categories: AnyArray, name: str, c_type: str) -> ColumnKind:
     return replace(kind, values=known)
 
 
-def to_c(value: Any, c_type: str, place: str) -> Any:
+def to_c(value: Any, c_type: str, position: str) -> Any:
     r"""Return a value as the nearest value of a C type: an int, a rounded float, or bytes without null characters.
 
-    Raises ValueError if the type cannot represent the value. ``place`` is the column in messages.
+    Raises ValueError if the type cannot represent the value. ``position`` is the column in messages.
     """
     if isinstance(value, (str, bytes)) and c_type == "const char *":
         encoded = value if isinstance(value, bytes) else value.encode("utf-8", "replace")
@@ -200,7 +201,8 @@ def to_c(value: Any, c_type: str, place: str) -> Any:
             if math.isfinite(rounded):
                 return rounded
     raise ValueError(
-        f"{place} contains {value!r}, which {c_type} cannot represent. Pass another number_type, or change the value."
+        f"{position} contains {value!r}, which {c_type} cannot represent. Pass another number_type, or change the "
+        f"value."
     )
 
 
@@ -232,7 +234,7 @@ def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
     number = text.column("kind", [[*used].index(kind.name) for kind in kinds])
     blocks = ""
     for k, (name, kind) in enumerate(used.items()):
-        template = _CUTS[kind.c_type in _LIMITS] if name == "cuts" else _BLOCKS[name]
+        template = _CUT_POINT_BLOCKS[kind.c_type in _LIMITS] if name == "cuts" else _BLOCKS[name]
         values = {"value": f"row[i].{kind.member}" if is_union(kinds) else "row[i]"}
         if name != "codes":
             values |= {"array": f"{text.name}_{name}[{first}]", "known": text.read_at(name, "known")}

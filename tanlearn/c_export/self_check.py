@@ -115,20 +115,20 @@ def _held(column: Column, kind: ColumnKind) -> list[Any]:
     missing = np.zeros(len(values), np.bool_) if column.missing is None else column.missing
     if missing.any() and kind.c_type.startswith("int"):
         raise ValueError(
-            f"{column.place} has a missing value in row {missing.argmax()}, which integers in C cannot represent. "
+            f"{column.label} has a missing value in row {missing.argmax()}, which integers in C cannot represent. "
             f"Leave the row out of test_rows."
         )
     pairs = enumerate(zip(values.tolist(), missing.tolist(), strict=True))
     if not kind.c_type:
         return [None] * len(values)
-    return [None if lacks else to_c(v, kind.c_type, f"{column.place}, row {row},") for row, (v, lacks) in pairs]
+    return [None if lacks else to_c(v, kind.c_type, f"{column.label}, row {row},") for row, (v, lacks) in pairs]
 
 
 def _rounded(column: Column, kind: ColumnKind, held: list[Any]) -> Column:
     """Return a column with floating-point values rounded as in C."""
     if kind.member != "number" or kind.c_type.startswith("int"):
         return column
-    return Column(np.array(held, dtype=np.float64), column.missing, None, column.place)
+    return Column(np.array(held, dtype=np.float64), column.missing, None, column.label)
 
 
 def _spell(kind: ColumnKind, held: list[Any], codes: list[int], named: bool) -> list[str]:

@@ -22,7 +22,7 @@ _LARGEST_FLASH = 2**19
 
 _ARRAY = """static const @type@ @array@[] MODEL_PART = {
 @body@};"""
-_BORDER = """#ifdef MODEL_SPLIT
+_PART_BOUNDARY = """#ifdef MODEL_SPLIT
 @overlap@};
 static const @type@ @array@[] MODEL_PART = {
 #endif
@@ -33,7 +33,7 @@ _MEMORY = """
 #else
 #define MODEL_PART MODEL_ATTRIBUTE
 #endif"""
-_PLACES = """
+_READ_MACROS = """
 /* Where to read from a position on, up to the end of a row. */
 #ifdef MODEL_SPLIT
 #ifdef MODEL_FAR
@@ -86,7 +86,7 @@ def add_split_array(text: CText, name: str, c_type: str, values: Sequence[Any], 
     for array, start in zip(arrays, starts, strict=True):
         if start:
             overlap = spell_lines(spelt[start : start + n_row])
-            body += text.rename(_BORDER, overlap=overlap, type=c_type, array=array)
+            body += text.rename(_PART_BOUNDARY, overlap=overlap, type=c_type, array=array)
         body += spell_lines(spelt[start : start + length])
     later = zip(arrays[:0:-1], starts[:0:-1], strict=True)
     choices = [
@@ -97,7 +97,7 @@ def add_split_array(text: CText, name: str, c_type: str, values: Sequence[Any], 
     text.add(_ARRAY, type=c_type, array=arrays[0], body=body)
     text.types[name] = c_type
     text.add(
-        _PLACES,
+        _READ_MACROS,
         size=size,
         type=c_type,
         far=f"pgm_read_{far}_far",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tanlearn.cli.column_notes import note_dates, note_missing, note_numbers_as_texts
+from tanlearn.cli.column_notes import note_dates, note_missing, note_number_strings
 from tanlearn.cli.messages import note
 from tanlearn.cli.tables import check_classes
 from tanlearn.data.file_source import FileSource, MixedColumnsError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tanlearn.data.table_encoder import TableEncoder
 
 
-__all__ = ["ChunkSource", "check_counts", "learn_by_chunks", "note_texts"]
+__all__ = ["ChunkSource", "check_counts", "learn_by_chunks", "note_string_columns"]
 
 T = TypeVar("T")
 
@@ -37,11 +37,11 @@ class ChunkSource:
         n_rows: int,
         draw: Callable[[float | None], None],
         *,
-        texts: Collection[str] = (),
+        string_columns: Collection[str] = (),
         prepare: Callable[[Any, Any], Any] | None = None,
         is_part: bool = False,
     ) -> None:
-        self._file = FileSource(table, names, target, n_rows, texts=texts, prepare=prepare)
+        self._file = FileSource(table, names, target, n_rows, string_columns=string_columns, prepare=prepare)
         self._draw = draw  # draws the share of a pass that is done; None in the first pass, before rows are counted
         self._is_part = is_part  # whether other rows are elsewhere, so that one class here is enough
 
@@ -103,14 +103,14 @@ def learn_by_chunks(
     """Fit an estimator to a file in chunks, and return the number of rows."""
     source = ChunkSource(table, target, names, n_rows, draw)
     estimator.fit_batches(source)
-    note_texts(names, estimator.encoder_)
+    note_string_columns(names, estimator.encoder_)
     return source.n_samples
 
 
-def note_texts(names: Sequence[str], encoder: TableEncoder) -> None:
+def note_string_columns(names: Sequence[str], encoder: TableEncoder) -> None:
     """Print notes about columns of number-like strings that count as text, with the reason."""
     from pandas import Series
 
     for name, known in zip(names, encoder.categories_, strict=True):
         if known is not None and known.dtype.kind == "O":
-            note_numbers_as_texts(Series(known.tolist(), name=name, dtype=object))
+            note_number_strings(Series(known.tolist(), name=name, dtype=object))

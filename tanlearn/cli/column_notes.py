@@ -5,11 +5,11 @@ from typing import Any
 
 from tanlearn._typing import AnyArray
 from tanlearn.cli.messages import listed, note
-from tanlearn.data.column_looks import MAX_NUMERIC_CATEGORIES, NUMBER_KINDS, StringLook, look_at_strings
-from tanlearn.data.column_notes import is_suspect, kind_in_words
-from tanlearn.data.text_files import holds_texts
+from tanlearn.data.column_warnings import describe_format, is_suspect
+from tanlearn.data.string_formats import MAX_NUMERIC_CATEGORIES, NUMBER_KINDS, StringFormat, detect_format
+from tanlearn.data.text_files import contains_strings
 
-__all__ = ["note_dates", "note_missing", "note_numbers_as_texts", "note_suspects", "reading_advice"]
+__all__ = ["note_dates", "note_missing", "note_number_strings", "note_suspects", "reading_advice"]
 
 #: Minimum number of rows for notes about distinct values: in fewer rows, all may differ by chance.
 _FEWEST_ROWS = 30
@@ -33,70 +33,72 @@ def note_dates(names: Sequence[str]) -> None:
         note(f"dates count as days since 1970: {listed(names)}.")
 
 
-def note_numbers_as_texts(column: Any) -> None:
-    """Print the reason why a column with numbers counts as text."""
+def note_number_strings(column: Any) -> None:
+    """Print the reason why a column of number-like strings counts as text."""
     import pandas as pd
 
-    if not holds_texts(column):
+    if not contains_strings(column):
         return
-    look = _look_at(column.dropna())
-    is_plain = look.kind in ("number", "decimal comma")
-    if look.kind in NUMBER_KINDS and look.kind != "number" and not is_suspect(look):
+    found = _detect(column.dropna())
+    is_plain = found.kind in ("number", "decimal comma")
+    if found.kind in NUMBER_KINDS and found.kind != "number" and not is_suspect(found):
         return
-    advice = "" if is_plain else reading_advice(look)
+    advice = "" if is_plain else reading_advice(found)
     if advice:
-        note(f"{column.name!r} counts as text: it looks like {kind_in_words(look)}. {advice}")
+        note(f"{column.name!r} counts as text: it looks like {describe_format(found)}. {advice}")
         return
-    texts = pd.Series(column.dropna().unique(), dtype=object)
-    others = texts[pd.to_numeric(texts, errors="coerce").isna()].tolist()
-    with_points = pd.to_numeric(texts.str.replace(",", ".", regex=False), errors="coerce")
+    strings = pd.Series(column.dropna().unique(), dtype=object)
+    others = strings[pd.to_numeric(strings, errors="coerce").isna()].tolist()
+    with_points = pd.to_numeric(strings.str.replace(",", ".", regex=False), errors="coerce")
     if not others:
         note(f"{column.name!r} holds digits with leading zeros, or numbers stored as text: it counts as text.")
-    elif with_points.notna().sum() > len(texts) - len(others) and with_points.notna().mean() > 0.5:
+    elif with_points.notna().sum() > len(strings) - len(others) and with_points.notna().mean() > 0.5:
         note(f"{column.name!r} counts as text for its commas, as in {others[0]!r}. --decimal , reads them as numbers.")
-    elif len(others) < len(texts) / 2:
-        is_few = len(texts) - len(others) <= MAX_NUMERIC_CATEGORIES
+    elif len(others) < len(strings) / 2:
+        is_few = len(strings) - len(others) <= MAX_NUMERIC_CATEGORIES
         if is_few and any(character.isdigit() for text in others for character in text):
             return  # names of categories, such as 2, 3, 4, 5more
         examples = listed(list(map(repr, others)), 3, are_quoted=True)
         note(f"{column.name!r} counts as text: besides numbers it holds {examples}. {_missing_advice(others)}")
 
 
-def _look_at(texts: Any) -> StringLook:
-    """Return the detected notation of a column of strings without missing values."""
-    number = texts.value_counts(sort=False)
-    return look_at_strings(list(number.index), number.to_numpy())
+def _detect(strings: Any) -> StringFormat:
+    """Return the found notation of a column of strings without missing values."""
+    number = strings.value_counts(sort=False)
+    return detect_format(list(number.index), number.to_numpy())
 
 
-def reading_advice(look: StringLook) -> str:
+def reading_advice(found: StringFormat) -> str:
     """Return the options that read numbers or dates of a notation, or an empty string for other kinds."""
-    if look.has_several_units:
+    if found.has_several_units:
         return "Convert them to one unit first."
-    if look.kind == "time":
+    if found.kind == "time":
         return "Write them as hours, such as 8.5, to use them as numbers."
-    if look.kind == "quoted":
+    if found.kind == "quoted":
         return 'Save the table without ="..." to use them as they are.'
     options = []
-    if look.kind == "date":
-        order = {"month name": "day-first", "ambiguous": "day-first"}.get(look.order, look.order.replace(" ", "-"))
+    if found.kind == "date":
+        order = {"month name": "day-first", "ambiguous": "day-first"}.get(found.order, found.order.replace(" ", "-"))
         options.append(f"--dates {order}")
-        if look.order == "ambiguous":
+        if found.order == "ambiguous":
             options[0] += " or --dates month-first"
-    elif look.kind in NUMBER_KINDS:
-        if look.mark == "," and look.is_ambiguous:
+    elif found.kind in NUMBER_KINDS:
+        if found.thousands == "," and found.is_ambiguous:
             options.append("--thousands , (1,500 is 1500) or --decimal , (1,500 is 1.5)")
-        elif look.mark:
-            options.append(f"--thousands {look.mark!r}" if look.mark in " '" else f"--thousands {look.mark}")
-        if look.decimal == ",":
+        elif found.thousands:
+            options.append(
+                f"--thousands {found.thousands!r}" if found.thousands in " '" else f"--thousands {found.thousands}"
+            )
+        if found.decimal == ",":
             options.append("--decimal ,")
-        options += [f"--symbol {sign!r}" for sign in look.signs]
+        options += [f"--symbol {sign!r}" for sign in found.signs]
     if not options:
         return ""
     advice = f"{' '.join(options)} reads them."
-    n_others = look.n_values - look.n_matching
-    if n_others > len(look.others):
-        return f"{advice} {n_others:,} of {look.n_values:,} values do not fit: correct them, or declare them missing."
-    return advice if look.is_whole else f"{advice} {_missing_advice(look.others)}"
+    n_others = found.n_values - found.n_matching
+    if n_others > len(found.others):
+        return f"{advice} {n_others:,} of {found.n_values:,} values do not fit: correct them, or declare them missing."
+    return advice if found.all_match else f"{advice} {_missing_advice(found.others)}"
 
 
 def _missing_advice(others: Sequence[str]) -> str:
@@ -121,10 +123,10 @@ def note_suspects(X: Any, y: AnyArray, target: str) -> None:
             is_suspect = bool((values.diff().iloc[1:] == 1).all())
         else:
             is_suspect = False
-            if holds_texts(values):
-                look = _look_at(values)
-                is_suspect = look.kind == "identifiers"
-                if look.kind == "free text":
-                    note(f"{name!r} looks like {kind_in_words(look)}. --drop leaves it out.")
+            if contains_strings(values):
+                found = _detect(values)
+                is_suspect = found.kind == "identifiers"
+                if found.kind == "free text":
+                    note(f"{name!r} looks like {describe_format(found)}. --drop leaves it out.")
         if is_suspect:
             note(f"{name!r} differs from row to row. If it numbers or names the rows, leave it out with --drop.")

@@ -68,8 +68,8 @@ class ResultRows:
         self._print(self._line(HEADERS), "bold")
         self._print("-" * len(self._line(HEADERS)), "")
 
-    def _line(self, texts: Sequence[str]) -> str:
-        first, *others = texts
+    def _line(self, fields: Sequence[str]) -> str:
+        first, *others = fields
         return "  ".join([first.ljust(self.widths[0]), *map(str.rjust, others, self.widths[1:])])
 
     def _print(self, text: str, style: str) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tanlearn.cli.chunks import ChunkSource, note_texts
+from tanlearn.cli.chunks import ChunkSource, note_string_columns
 from tanlearn.cli.messages import listed, note, plain_errors
-from tanlearn.cli.models import KnownColumns, ModelFile
-from tanlearn.cli.outputs import check_output, classes_told, size_told
+from tanlearn.cli.models import ModelColumns, ModelFile
+from tanlearn.cli.outputs import check_output, describe_classes, file_size
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.reading import Reading, check_exists, with_reading_options
 from tanlearn.cli.tables import DropOption, JobsOption, feature_columns, is_table, named_columns
@@ -85,15 +85,15 @@ def counts(
         with reading.open(table) as file:
             started = time.perf_counter()
             if summary:
-                n_samples, n_columns, classes, told = _summarize(file, target, drop, text, chunk_rows, output)
+                n_samples, n_columns, classes, content = _summarize(file, target, drop, text, chunk_rows, output)
             else:
                 n_samples, table_counts = _count(file, target, drop, text, chunk_rows, like, not single)
                 table_counts.save(output)
                 n_columns, classes = len(table_counts.encoder.n_states_), table_counts.classes
-                told = table_counts.counts.describe()
+                content = table_counts.counts.describe()
             seconds = time.perf_counter() - started
         _print_sum(Path(file.name).stem, n_samples, n_columns, classes, f"; {seconds:.1f} s")
-        typer.echo(f"{told} in {output} ({size_told(output)})")
+        typer.echo(f"{content} in {output} ({file_size(output)})")
 
 
 def merge(
@@ -154,7 +154,9 @@ def _summarize(
 
     names = feature_columns(file, target, drop)
     with progress_bar(f"summarizing {file.name}") as draw:
-        source = ChunkSource(file, str(target), names, n_rows, draw, texts=named_columns(text, file), is_part=True)
+        source = ChunkSource(
+            file, str(target), names, n_rows, draw, string_columns=named_columns(text, file), is_part=True
+        )
         found = BatchSource(open_batches(source)).summarize(exact=False)
     save_summary(found, names, output)
     return source.n_samples, len(names), found.classes_, "values"
@@ -170,26 +172,28 @@ def _count(
     title = f"counting {file.name}"
     if like is None:
         with progress_bar(title) as draw:
-            source = ChunkSource(file, str(target), names, n_rows, draw, texts=named_columns(text, file))
+            source = ChunkSource(file, str(target), names, n_rows, draw, string_columns=named_columns(text, file))
             found = TableCounts.of_source(source, pairs=pairs)
-        note_texts(names, found.encoder)
+        note_string_columns(names, found.encoder)
         return source.n_samples, found
     template = _like(like, pairs)
-    known = KnownColumns(like, template.encoder.feature_names_in_.tolist(), template.encoder)
+    known = ModelColumns(like, template.encoder.feature_names_in_.tolist(), template.encoder)
     columns = known.columns_of(file, [str(target)])
-    texts = [*known.texts, *([str(target)] if isinstance(template.classes[0], str) else [])]
-    unknown = _Unknown(known, template.encoder)
+    string_columns = [*known.string_columns, *([str(target)] if isinstance(template.classes[0], str) else [])]
+    unknown = _UnknownValues(known, template.encoder)
 
     def prepare(frame: Any, first_row: Any) -> Any:
         return known.prepare(frame, file.name, first_row)
 
     with progress_bar(title) as draw, warnings.catch_warnings():
-        # unknown.tell() prints these values with their numbers.
+        # unknown.print_notes() prints these values with their numbers.
         warnings.filterwarnings("ignore", ".* contain categories that were not seen when", UserWarning)
         warnings.filterwarnings("ignore", "no value in .* was seen in fit", UserWarning)
-        source = ChunkSource(file, str(target), columns, n_rows, draw, texts=texts, prepare=prepare, is_part=True)
-        found = source.read(lambda rows: TableCounts.of_source(map(unknown.watch, rows), like=template))
-    unknown.tell()
+        source = ChunkSource(
+            file, str(target), columns, n_rows, draw, string_columns=string_columns, prepare=prepare, is_part=True
+        )
+        found = source.read(lambda rows: TableCounts.of_source(map(unknown.record, rows), like=template))
+    unknown.print_notes()
     return source.n_samples, found
 
 
@@ -212,16 +216,16 @@ def _like(path: str, pairs: bool) -> TableCounts:
     return table.empty() if pairs else TableCounts.of_encoder(table.encoder, table.classes, pairs=False)
 
 
-class _Unknown:
+class _UnknownValues:
     """Numbers and examples of values outside the known categories, per column."""
 
-    def __init__(self, known: KnownColumns, encoder: TableEncoder) -> None:
+    def __init__(self, known: ModelColumns, encoder: TableEncoder) -> None:
         pairs = zip(known.names, encoder.categories_, strict=True)
         self._categories = {name: categories for name, categories in pairs if categories is not None}
         self._numbers: dict[str, int] = {}
         self._examples: dict[str, set[Any]] = {}
 
-    def watch(self, rows: tuple[Any, Any]) -> tuple[Any, Any]:
+    def record(self, rows: tuple[Any, Any]) -> tuple[Any, Any]:
         """Count the unknown values of a chunk, and return the chunk."""
         frame, _ = rows
         for name, categories in self._categories.items():
@@ -232,7 +236,7 @@ class _Unknown:
                 self._examples.setdefault(name, set()).update(unknown.unique()[:10].tolist())
         return rows
 
-    def tell(self) -> None:
+    def print_notes(self) -> None:
         """Print the number of unknown values per column, with examples."""
         for name, number in self._numbers.items():
             examples = listed(sorted(map(repr, self._examples[name])), 5, are_quoted=True)
@@ -254,7 +258,7 @@ def _merge_counts(files: list[str], output: str) -> None:
     total.save(output)
     n_rows, n_columns = total.counts.class_counts.sum(), len(total.encoder.n_states_)
     _print_sum(f"{len(files):,} files", n_rows, n_columns, total.classes)
-    typer.echo(f"{total.counts.describe()} in {output} ({size_told(output)})")
+    typer.echo(f"{total.counts.describe()} in {output} ({file_size(output)})")
 
 
 def _merge_summaries(files: list[str], output: str) -> None:
@@ -276,9 +280,9 @@ def _merge_summaries(files: list[str], output: str) -> None:
             raise type(error)(f"{path} cannot be merged with {listed(files[:number], 3)}: {error} {remedy}") from error
     save_summary(total, names, output)
     _print_sum(f"{len(files):,} files", total.n_samples, len(names), total.classes_)
-    typer.echo(f"values in {output} ({size_told(output)})")
+    typer.echo(f"values in {output} ({file_size(output)})")
 
 
 def _print_sum(name: str, n_rows: float, n_columns: int, classes: Any, rest: str = "") -> None:
     """Print the numbers of rows and columns, and the classes."""
-    typer.echo(f"{name}: {n_rows:,} rows, {n_columns:,} columns, {classes_told(classes)}{rest}")
+    typer.echo(f"{name}: {n_rows:,} rows, {n_columns:,} columns, {describe_classes(classes)}{rest}")

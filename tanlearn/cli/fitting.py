@@ -12,7 +12,7 @@ import typer
 from tanlearn.cli.chunks import check_counts, learn_by_chunks
 from tanlearn.cli.learners import change, named_learner
 from tanlearn.cli.messages import note, plain_errors
-from tanlearn.cli.outputs import check_output, classes_told, size_told
+from tanlearn.cli.outputs import check_output, describe_classes, file_size
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.reading import Reading, with_reading_options
 from tanlearn.cli.tables import (
@@ -117,7 +117,7 @@ def fit(
         if kind is None and reading.notation != Notation():
             model._notation = reading.notation  # predict reads new rows in the same notation
         model.save(output)
-        typer.echo(f"{name}: {model.n_parameters_:,} parameters in {output} ({size_told(output)})")
+        typer.echo(f"{name}: {model.n_parameters_:,} parameters in {output} ({file_size(output)})")
         if dataset is not None and folds is not None:
             unfinished = f"{output} was written, but its error was not estimated"
             _print_estimate(dataset, name, model, folds, seed, jobs)
@@ -163,7 +163,7 @@ def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int
         model.fit(X, dataset.y)
         if callback:
             model.set_params(callback=None)
-    _print_learnt(dataset.name, len(dataset.y), X.shape[1], model, time.perf_counter() - started)
+    _print_fitted(dataset.name, len(dataset.y), X.shape[1], model, time.perf_counter() - started)
     return name, model
 
 
@@ -187,7 +187,7 @@ def _learn_chunks(
     started = time.perf_counter()
     with progress_bar(name) as draw:
         n_samples = learn_by_chunks(table, str(target), columns, model, n_rows, draw)
-    _print_learnt(Path(table.name).stem, n_samples, len(columns), model, time.perf_counter() - started)
+    _print_fitted(Path(table.name).stem, n_samples, len(columns), model, time.perf_counter() - started)
     return name, model
 
 
@@ -216,7 +216,7 @@ def _learn_counts(
             f"{name} cannot be fitted to the counts in {path}. Learners that can: {', '.join(able)}."
         ) from None
     n_rows = table.counts.class_counts.sum()
-    _print_learnt(Path(path).stem, n_rows, len(table.encoder.n_states_), model, time.perf_counter() - started)
+    _print_fitted(Path(path).stem, n_rows, len(table.encoder.n_states_), model, time.perf_counter() - started)
     return name, model
 
 
@@ -229,10 +229,10 @@ def _learns_from(model: Any, table: TableCounts) -> bool:
     return True
 
 
-def _print_learnt(name: str, n_samples: float, n_features: int, model: Any, seconds: float) -> None:
+def _print_fitted(name: str, n_samples: float, n_features: int, model: Any, seconds: float) -> None:
     """Print the size and the classes of the training data, and the time."""
-    told = classes_told(model.classes_)
-    typer.echo(f"{name}: {n_samples:,} rows, {n_features:,} columns, {told}; {seconds:.1f} s")
+    class_list = describe_classes(model.classes_)
+    typer.echo(f"{name}: {n_samples:,} rows, {n_features:,} columns, {class_list}; {seconds:.1f} s")
 
 
 def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: int, jobs: int) -> None:
@@ -243,9 +243,9 @@ def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: i
     from tanlearn.comparison import compare
 
     def factory(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Any:
-        twin = clone(model, safe=False).set_params(n_jobs=n_jobs)
+        copied = clone(model, safe=False).set_params(n_jobs=n_jobs)
         alone = {"checkpoint": None, "warm_start": False}  # a fold must not continue from another fit
-        return twin.set_params(**{name: alone[name] for name in alone if name in twin.get_params(deep=False)})
+        return copied.set_params(**{name: alone[name] for name in alone if name in copied.get_params(deep=False)})
 
     with progress_bar(f"{name}, estimate", folds) as draw:
         splits = folds if dataset.folds is None else None

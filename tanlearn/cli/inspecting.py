@@ -63,11 +63,11 @@ def explain(
         shown, name, number = _row(file, row, reading)
         frame = file.prepare(shown, name, number)
         _note_unknown(file, frame)
-        story = _story(file, frame, shown, against)
+        explanation = _explain_row(file, frame, shown, against)
         if as_json:
-            typer.echo(json.dumps(story, indent=2))
+            typer.echo(json.dumps(explanation, indent=2))
         else:
-            _print_story(story)
+            _print_explanation(explanation)
 
 
 def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str, int]:
@@ -80,7 +80,9 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
     if found and not is_json and not is_pair:
         number, n_before = int(found[2]), 0
         with reading.as_fitted(file.notation).open(found[1]) as table:
-            for frame in table.chunks(100_000, file.columns_of(table, table.columns), texts=file.texts):
+            for frame in table.chunks(
+                100_000, file.columns_of(table, table.columns), string_columns=file.string_columns
+            ):
                 if 1 <= number <= n_before + len(frame):
                     return frame.iloc[[number - n_before - 1]], table.name, number
                 n_before += len(frame)
@@ -96,7 +98,7 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
         if wrong is not None:
             raise ValueError(f"a row is FILE:NUMBER, a JSON object, or name=value; got {wrong!r}.")
         split = [tuple(map(str.strip, word.split("=", 1))) for word in words]
-        pairs = [(name, _typed(value, name in file.texts)) for name, value in split]
+        pairs = [(name, _typed(value, name in file.string_columns)) for name, value in split]
     given = dict(pairs)
     if len(given) < len(pairs):
         twice = next(name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i]))
@@ -112,8 +114,11 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
     if absent:
         how = "marginalized" if hasattr(file.classifier, "tables_") else "treated as missing"
         note(f"not given, so {how}: {listed(absent)}.")
-    texts = {name: str(given[name]) if name in file.texts and given.get(name) is not None else None for name in given}
-    values = {name: texts.get(name) if name in file.texts else given.get(name) for name in file.names}
+    strings = {
+        name: str(given[name]) if name in file.string_columns and given.get(name) is not None else None
+        for name in given
+    }
+    values = {name: strings.get(name) if name in file.string_columns else given.get(name) for name in file.names}
     frame = pd.DataFrame({name: pd.Series([value], dtype=object) for name, value in values.items()}).infer_objects()
     return frame, "the row", 1
 
@@ -141,7 +146,7 @@ def _note_unknown(file: ModelFile, frame: Any) -> None:
             note(f"{name!r} was never {value!r} in training, which counts as missing. Known values: {values}.")
 
 
-def _story(file: ModelFile, frame: Any, shown: Any, against: str | None) -> dict[str, Any]:
+def _explain_row(file: ModelFile, frame: Any, shown: Any, against: str | None) -> dict[str, Any]:
     """Return the prediction and the contributions of the columns as a dictionary."""
     classifier = file.classifier
     labels = [str(label) for label in classifier.classes_.tolist()]
@@ -194,25 +199,25 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | bool | int | float) else str(value)
 
 
-def _print_story(story: dict[str, Any]) -> None:
+def _print_explanation(explanation: dict[str, Any]) -> None:
     """Print a prediction and the contributions of the columns."""
     console = Console()
-    ranked = sorted(story["probabilities"].items(), key=lambda pair: -pair[1])
-    told = ", ".join(f"{label} {p:.1%}" for label, p in ranked[:5]) + (", ..." if len(ranked) > 5 else "")
-    console.print(Text(f"{story['prediction']}   ({told})"), style="bold", soft_wrap=True)
+    ranked = sorted(explanation["probabilities"].items(), key=lambda pair: -pair[1])
+    likely = ", ".join(f"{label} {p:.1%}" for label, p in ranked[:5]) + (", ..." if len(ranked) > 5 else "")
+    console.print(Text(f"{explanation['prediction']}   ({likely})"), style="bold", soft_wrap=True)
     table = Table(box=box.SIMPLE, pad_edge=False)
     for header in ("column", "value"):
         table.add_column(header)
     table.add_column("log-odds", justify="right")
-    table.add_column(Text(f"for {story['prediction']}, against {story['against']}"))
-    rows = [(one["column"], one["value"], _rounded(one["log_odds"])) for one in story["columns"]]
-    rows.append(("(class frequencies)", "", _rounded(story["prior"])))
+    table.add_column(Text(f"for {explanation['prediction']}, against {explanation['against']}"))
+    rows = [(one["column"], one["value"], _rounded(one["log_odds"])) for one in explanation["columns"]]
+    rows.append(("(class frequencies)", "", _rounded(explanation["prior"])))
     most = max((abs(share) for *_, share in rows if math.isfinite(share)), default=0) or 1
     for name, value, share in rows:
         bar = ("+" if share > 0 else "-") * round(20 * min(abs(share) / most, 1))  # infinite ones have the full length
         cell = "(missing)" if value is None else str(value)
         table.add_row(Text(str(name)), Text(cell), f"{share:+.2f}", Text(bar, style="green" if share > 0 else "red"))
-    table.add_row("sum", "", f"{_rounded(story['total']):+.2f}", "")
+    table.add_row("sum", "", f"{_rounded(explanation['total']):+.2f}", "")
     console.print(table)
 
 
@@ -248,8 +253,8 @@ def _print_model(file: ModelFile) -> None:
     console.print(Text(f"parameters  {classifier.n_parameters_:,}"), soft_wrap=True)
     if (forest := getattr(classifier, "forest_", None)) is not None:
         combined = "averaged" if forest.is_average else "added"
-        told = f"{len(forest.members)}, {combined}, at most {forest.weights.shape[2] - 1} parents per column"
-        console.print(Text(f"networks    {told}"), soft_wrap=True)
+        content = f"{len(forest.members)}, {combined}, at most {forest.weights.shape[2] - 1} parents per column"
+        console.print(Text(f"networks    {content}"), soft_wrap=True)
     if tables is not None and tables.bits is not None:
         console.print(Text(f"bits        {tables.bits[0]} integer, {tables.bits[1]} fraction"), soft_wrap=True)
     table = Table("column", "kind", "states", "values", "depends on", box=box.SIMPLE, pad_edge=False)
@@ -257,13 +262,13 @@ def _print_model(file: ModelFile) -> None:
     for i, (name, known) in enumerate(zip(file.names, classifier.encoder_.categories_, strict=True)):
         if known is None:
             kind, values = "continuous", [f"{cut:g}" for cut in next(cuts)]
-            told = f"cut points {listed(values, 5)}" if values else "one interval: ignored"
+            shown = f"cut points {listed(values, 5)}" if values else "one interval: ignored"
         else:
-            kind, told = "categorical", listed([str(one) for one in known.tolist()], 5)
+            kind, shown = "categorical", listed([str(one) for one in known.tolist()], 5)
         parents = [] if structure is None else [quoted(file.names[j]) for j in structure.parents[i].tolist() if j >= 0]
         # The class is a parent of all columns. In combined networks, any other column may be one.
         depends = ", ".join(["class", *parents]) if structure is not None else "class, and each other"
-        table.add_row(Text(name), kind, str(classifier.encoder_.n_states_[i]), Text(told), Text(depends))
+        table.add_row(Text(name), kind, str(classifier.encoder_.n_states_[i]), Text(shown), Text(depends))
     console.print(table)
 
 
@@ -319,7 +324,9 @@ def export_c(
                 wanted = file.columns_of(table)
                 if target is not None and target not in table.columns:
                     raise ValueError(f"{table.name}: there is no column {target!r}.{nearest(target, table.columns)}")
-                frame = table.read([*wanted, *([target] if target else [])], texts=file.texts, target=target)
+                frame = table.read(
+                    [*wanted, *([target] if target else [])], string_columns=file.string_columns, target=target
+                )
             if target:
                 frame, _ = with_class(frame, target, rows)
                 y = frame[target].to_numpy()

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from tanlearn.data.column_notes import ColumnKindWarning
+from tanlearn.data.column_warnings import ColumnKindWarning
 
 __all__ = ["INTERRUPTED", "listed", "nearest", "note", "plain_errors", "quoted"]
 
@@ -31,12 +31,12 @@ def note(text: str) -> None:
 @contextmanager
 def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") -> Iterator[None]:
     """Print errors as one line with an exit code, and warnings as notes."""
-    told: set[tuple[Any, str]] = set()
+    printed: set[tuple[Any, str]] = set()
 
     def show(message: Warning | str, category: Any, *_: Any, **__: Any) -> None:
         kind = category, _subject(str(message))
-        if kind not in told:  # folds repeat it with other numbers and names
-            told.add(kind)
+        if kind not in printed:  # folds repeat it with other numbers and names
+            printed.add(kind)
             note(f"note: {_IN_PYTHON.sub('--drop leaves such a column out.', str(message))}")
 
     with warnings.catch_warnings():

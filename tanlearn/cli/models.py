@@ -12,34 +12,36 @@ import tanlearn
 from tanlearn.cli.column_notes import reading_advice
 from tanlearn.cli.messages import listed, note
 from tanlearn.cli.reading import check_exists
-from tanlearn.data.column_looks import notation_of_strings
 from tanlearn.data.notation import Notation
+from tanlearn.data.string_formats import detect_number_or_date
 from tanlearn.data.table_files import TableFile, dates_as_days
-from tanlearn.data.text_files import holds_texts
+from tanlearn.data.text_files import contains_strings
 
 if TYPE_CHECKING:
     from tanlearn.data.table_encoder import TableEncoder
 
 
-__all__ = ["KnownColumns", "ModelArgument", "ModelFile"]
+__all__ = ["ModelArgument", "ModelColumns", "ModelFile"]
 
 ModelArgument: TypeAlias = Annotated[str, typer.Argument(metavar="MODEL", help="Model file written by tanlearn fit.")]
 
 
-class KnownColumns:
+class ModelColumns:
     """Names and types of the columns in a model, counts or summary file."""
 
     def __init__(self, path: str, names: Sequence[str], encoder: TableEncoder) -> None:
         self.path, self.names = path, list(names)  # path: the name in messages
         categories = encoder.categories_
         is_text = [known is not None and any(isinstance(one, str) for one in known.tolist()) for known in categories]
-        self.texts = [name for name, text in zip(self.names, is_text, strict=True) if text]
-        self.truths = [
+        self.string_columns = [name for name, text in zip(self.names, is_text, strict=True) if text]
+        self.boolean_columns = [
             name
             for name, known in zip(self.names, categories, strict=True)
             if known is not None and all(isinstance(one, bool) for one in known.tolist())
         ]
-        self.numbers = [name for name in self.names if name not in self.texts and name not in self.truths]
+        self.number_columns = [
+            name for name in self.names if name not in self.string_columns and name not in self.boolean_columns
+        ]
 
     def columns_of(self, table: TableFile, used: Sequence[str] = (), *, fill_missing: bool | None = None) -> list[str]:
         """Return the columns of the file that are in a table, and print notes about all others."""
@@ -68,19 +70,19 @@ class KnownColumns:
         """
         import pandas as pd
 
-        frame, _ = dates_as_days(frame, self.numbers)
+        frame, _ = dates_as_days(frame, self.number_columns)
         for column in frame.columns:
             values = frame[column]
-            if column not in self.texts and holds_texts(values):
+            if column not in self.string_columns and contains_strings(values):
                 is_text = (pd.to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy()
                 if is_text.any():
                     row = int(is_text.argmax())
                     text = values.iloc[row]
                     number = first_row + row if np.ndim(first_row) == 0 else first_row[row]
-                    known, hint = ("booleans" if column in self.truths else "numbers"), ""
+                    known, hint = ("booleans" if column in self.boolean_columns else "numbers"), ""
                     if name != "the row":
-                        look = notation_of_strings(values.dropna().astype(str).unique().tolist())
-                        advice = "" if look is None or column in self.truths else reading_advice(look)
+                        found = detect_number_or_date(values.dropna().astype(str).unique().tolist())
+                        advice = "" if found is None or column in self.boolean_columns else reading_advice(found)
                         hint = f" {advice}" if advice else f" If it is a missing value, add --missing {text!r}."
                     raise ValueError(
                         f"{name}: {column!r} holds the text {text!r} in row {number:,}, but the "
@@ -90,7 +92,7 @@ class KnownColumns:
         return frame
 
 
-class ModelFile(KnownColumns):
+class ModelFile(ModelColumns):
     """Fitted classifier in a file, with the names and types of its columns."""
 
     def __init__(self, path: str) -> None:

@@ -13,7 +13,7 @@ from tanlearn._typing import AnyArray
 from tanlearn.data.table_files import require_pyarrow
 from tanlearn.files.regular_files import Kind, special_kind, write_file
 
-__all__ = ["check_output", "classes_told", "size_told", "table_ending", "write_table"]
+__all__ = ["check_output", "describe_classes", "file_size", "table_ending", "write_table"]
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".feather")
 _FILE = Kind("table", "Name another file", "Write it again")
@@ -36,13 +36,13 @@ def check_output(output: str, *inputs: str | None) -> None:
         raise ValueError(f"{output} is read, so it cannot be written as well. Name another output.")
 
 
-def size_told(path: str) -> str:
+def file_size(path: str) -> str:
     """Return the size of a file in kB or MB."""
     n_bytes = Path(path).stat().st_size
     return f"{n_bytes / 1000:,.1f} kB" if n_bytes < 1_000_000 else f"{n_bytes / 1_000_000:,.1f} MB"
 
 
-def classes_told(classes: AnyArray) -> str:
+def describe_classes(classes: AnyArray) -> str:
     """Return the number of classes and the first ten labels."""
     names = [str(label) for label in classes.tolist()]
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
@@ -72,8 +72,8 @@ def table_ending(output: str, *inputs: str) -> str:
     return ending
 
 
-def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bool, texts: Sequence[str] = ()) -> None:
-    """Write the concatenated parts as a table; number-like strings in ``texts`` become numbers in binary formats."""
+def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bool, copied: Sequence[str] = ()) -> None:
+    """Write the concatenated parts as a table; number-like strings in ``copied`` become numbers in binary formats."""
     import pandas as pd
 
     frame = pd.concat(parts, ignore_index=not has_index)
@@ -81,7 +81,7 @@ def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bo
         separator = "\t" if ending == ".tsv" else ","
         content = frame.to_csv(sep=separator, index=has_index, lineterminator="\n").encode()
     else:
-        frame = frame.assign(**{name: _typed(frame[name]) for name in texts})
+        frame = frame.assign(**{name: _typed(frame[name]) for name in copied})
         buffer = io.BytesIO()
         if ending == ".parquet":
             frame.to_parquet(buffer)
@@ -96,10 +96,10 @@ def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bo
         write_file(output, content, _FILE)
 
 
-def _typed(texts: Any) -> Any:
+def _typed(strings: Any) -> Any:
     """Convert a column of strings to numbers if all of them are numbers without leading zeros."""
     import pandas as pd
 
-    numbers = pd.to_numeric(texts, errors="coerce")
-    is_code = texts.str.fullmatch(r"0\d+").fillna(False).astype(bool)
-    return texts if (numbers.isna() & texts.notna()).any() or is_code.any() else numbers
+    numbers = pd.to_numeric(strings, errors="coerce")
+    is_code = strings.str.fullmatch(r"0\d+").fillna(False).astype(bool)
+    return strings if (numbers.isna() & strings.notna()).any() or is_code.any() else numbers

@@ -61,15 +61,15 @@ def predict(
             kept = named_columns(keep, table)
             columns = file.columns_of(table, kept, fill_missing=fill_missing)
             copied = kept if table.format in ("csv", "tsv") else []
-            texts = [name for name in file.texts if name in columns]
+            strings = [name for name in file.string_columns if name in columns]
             parts, n_done = [], 0
             checked: RowCheck | None = None
             impossible: dict[int, None] = {}
             with progress_bar(f"predicting {table.name}") as draw:
-                pieces = table.chunks(_CHUNK_ROWS, columns, texts=texts)
+                frames = table.chunks(_CHUNK_ROWS, columns, string_columns=strings)
                 # Read separately: the output repeats the text of values that the classifier needs as numbers.
-                copies = table.chunks(_CHUNK_ROWS, kept, texts=copied) if kept else repeat(None)
-                for frame, copy in zip(pieces, copies, strict=False):
+                copies = table.chunks(_CHUNK_ROWS, kept, string_columns=copied) if kept else repeat(None)
+                for frame, copy in zip(frames, copies, strict=False):
                     rows = file.prepare(frame, table.name, n_done + 1).reindex(columns=file.names)
                     with _collected(impossible, n_done + 1):
                         found = file.classifier.check_rows(rows)
@@ -87,7 +87,7 @@ def predict(
             )
         for message in [] if checked is None else checked.messages():
             note(message)
-        write_table(parts, output, ending, has_index=table.has_index, texts=copied)
+        write_table(parts, output, ending, has_index=table.has_index, copied=copied)
         if output != "-":
             note(f"{n_done:,} rows: {output}.")
 

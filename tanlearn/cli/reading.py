@@ -16,10 +16,9 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from tanlearn.cli.messages import note
-from tanlearn.data.notation import Notation
+from tanlearn.data.notation import DATE_ORDERS, Notation
 from tanlearn.data.table_files import FORMATS, TableFile, open_table
 from tanlearn.data.text_files import Layout
-from tanlearn.data.written_values import DATE_ORDERS
 
 __all__ = ["Reading", "check_exists", "with_reading_options"]
 

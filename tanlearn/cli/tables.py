@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 import typer
 
-from tanlearn.cli.column_notes import note_dates, note_missing, note_numbers_as_texts, note_suspects
+from tanlearn.cli.column_notes import note_dates, note_missing, note_number_strings, note_suspects
 from tanlearn.cli.messages import listed, nearest
 from tanlearn.cli.reading import Reading, check_exists
 from tanlearn.data.datasets import Dataset, load_dataset
@@ -70,7 +70,7 @@ def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dat
     check_classes(np.unique(y).tolist(), n_missing, len(y), str(target), table.name)
     note_dates(dates)
     for name in columns:
-        note_numbers_as_texts(X[name])
+        note_number_strings(X[name])
     note_suspects(X, y, str(target))
     return Dataset(Path(table.name).stem, X, y, columns)
 
@@ -89,9 +89,11 @@ def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -
     return left
 
 
-def named_columns(texts: Sequence[str], table: TableFile) -> list[str]:
+def named_columns(options: Sequence[str], table: TableFile) -> list[str]:
     """Return the columns named in options, after checking that they exist."""
-    names = [name for text in texts for name in ([text] if text in table.columns else map(str.strip, text.split(",")))]
+    names = [
+        name for text in options for name in ([text] if text in table.columns else map(str.strip, text.split(",")))
+    ]
     for name in names:
         if name not in table.columns:
             raise ValueError(

@@ -14,7 +14,7 @@ from tanlearn.dask.parts import Part
 from tanlearn.dask.tree import Weighed, compute, delayed, merged
 from tanlearn.data.batches import located
 from tanlearn.data.columns import shorten
-from tanlearn.data.same_columns import SameColumns
+from tanlearn.data.source_schema import SourceSchema
 from tanlearn.data.summaries import TableSummary
 from tanlearn.data.validation import check_total, read_labels, row_weights
 from tanlearn.estimators.row_sources import BatchSource, RowEncoder
@@ -88,14 +88,14 @@ class _Found(Weighed):
     """Summary of some consecutive partitions."""
 
     summary: TableSummary
-    same: SameColumns
+    schema: SourceSchema
     names: tuple[str, ...] | None
     n_samples: tuple[int, ...]
     n_rows: int
 
     def merge(self, other: _Found) -> Self:
         """Add the summary of the partitions that follow, in place."""
-        self.same.merge(other.same)
+        self.schema.merge(other.schema)
         self.summary.merge(other.summary)
         self.names = other.names if self.names is None else self.names
         self.n_samples += other.n_samples
@@ -135,13 +135,13 @@ def _summarize(part: Part, exact: bool) -> _Found:
     """Read and summarize a partition."""
     batches = part.open()
     summary = BatchSource(batches).summarize(exact)
-    return _Found(summary, batches.same, batches.names, (summary.n_samples,), batches.n_samples or 0)
+    return _Found(summary, batches.schema, batches.names, (summary.n_samples,), batches.n_samples or 0)
 
 
 def _select(X: Any, named: list[str], columns: Any) -> Any:
     """Return the feature columns of a DataFrame and the columns with classes and weights."""
     if collection_kind(X) != "frame":
-        raise TypeError(f"y, sample_weight and columns can only name columns of a DataFrame, got {_told(X)}.")
+        raise TypeError(f"y, sample_weight and columns can only name columns of a DataFrame, got {_described(X)}.")
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
     known = Counter(X.columns)
@@ -163,8 +163,8 @@ def _partitions(name: str, collection: Any) -> list[Any]:
     kind = collection_kind(collection)
     if kind is None:
         raise TypeError(
-            f"{name} must be a Dask DataFrame, Series, Array or Bag like X, got {_told(collection)}. Convert it, for "
-            f"example with dask.array.from_array(values, chunks=X.chunks[0])."
+            f"{name} must be a Dask DataFrame, Series, Array or Bag like X, got {_described(collection)}. Convert it, "
+            f"for example with dask.array.from_array(values, chunks=X.chunks[0])."
         )
     if kind == "array" and collection.ndim == 2:
         collection = collection.rechunk({1: -1})  # all columns in one chunk
@@ -179,7 +179,7 @@ def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
     """Return a task per partition for y or the weights, or the given name or None, after checking that they match X."""
     if given is None or isinstance(given, str):
         if name == "y" and given is None and collection_kind(X) != "bag":
-            raise TypeError(f"y must be a collection like X, or a column name, got None for {_told(X)}.")
+            raise TypeError(f"y must be a collection like X, or a column name, got None for {_described(X)}.")
         return [given] * n_partitions
     own, theirs = (one.chunks[0] if collection_kind(one) == "array" else (np.nan,) for one in (X, given))
     if own != theirs and not np.isnan([*own, *theirs]).any():
@@ -195,7 +195,7 @@ def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
     return tasks
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     """Return a description of a value for messages."""
     if collection_kind(value) is not None:
         return {"array": "an Array", "frame": f"a {type(value).__name__}", "bag": "a Bag"}[str(collection_kind(value))]

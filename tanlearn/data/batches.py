@@ -21,10 +21,10 @@ from tanlearn._warnings import warn
 from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.file_source import FileSource, MixedColumnsError, warn_of_rows_without_class
 from tanlearn.data.notation import Notation
-from tanlearn.data.same_columns import SameColumns, kind_of
+from tanlearn.data.source_schema import SourceSchema, kind_of
 from tanlearn.data.table import Column, Table
+from tanlearn.data.table_batches import TableBatch, is_table, rows_per_batch, table_batches
 from tanlearn.data.table_files import TableFile, format_of, open_table
-from tanlearn.data.table_pieces import Piece, holds_table, rows_per_piece, table_pieces
 from tanlearn.data.validation import check_total, read_labels, read_target, row_weights, zero_weight_rows
 
 __all__ = ["Batch", "Batches", "located", "open_batches"]
@@ -43,7 +43,7 @@ class Batch(NamedTuple):
     columns: Table  # features
     target: Column  # class labels as read
     sample_weight: AnyArray | None  # (n_samples,) finite and non-negative; may be all zero
-    place: str = "batch 0"  # name of the batch in messages
+    position: str = "batch 0"  # name of the batch in messages
 
     @property
     def n_samples(self) -> int:
@@ -57,18 +57,18 @@ class Batch(NamedTuple):
 
     def located(self) -> AbstractContextManager[None]:
         """Return a context manager that adds the position of the batch to errors."""
-        return located(self.place)
+        return located(self.position)
 
 
 @contextmanager
-def located(place: str) -> Iterator[None]:
-    """Prefix the message of a ``TypeError`` or ``ValueError`` with the position ``place``."""
+def located(position: str) -> Iterator[None]:
+    """Prefix the message of a ``TypeError`` or ``ValueError`` with a position."""
     try:
         yield
     except TypeError as error:
-        raise TypeError(f"in {place}: {error}") from error
+        raise TypeError(f"in {position}: {error}") from error
     except ValueError as error:
-        raise ValueError(f"in {place}: {error}") from error
+        raise ValueError(f"in {position}: {error}") from error
 
 
 class Batches:
@@ -82,7 +82,7 @@ class Batches:
         columns: Sequence[Any] | None,
         batch_rows: int | None,
         part: int | None,
-        texts: Collection[Any] = (),
+        string_columns: Collection[Any] = (),
         notation: Notation | None = None,
     ) -> None:
         if batch_rows is not None and (not isinstance(batch_rows, int | np.integer) or batch_rows < 1):
@@ -95,7 +95,7 @@ class Batches:
                 )
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
-        if not (holds_table(source) or callable(source) or isinstance(source, Iterable)):
+        if not (is_table(source) or callable(source) or isinstance(source, Iterable)):
             raise _unknown("source", source)
         # Feature names; None before the first batch has been read, and for sources without names
         self.names: tuple[str, ...] | None = None
@@ -104,13 +104,13 @@ class Batches:
         self._columns = None if columns is None else list(columns)
         self._batch_rows = batch_rows
         self._part = part
-        self._texts = set(texts)
+        self._string_columns = set(string_columns)
         self._notation = Notation() if notation is None else notation
         self._kinds: dict[str, str] = {}  # of the columns of all files of text
         self._files: dict[Any, FileSource] = {}  # files of text among the source, once they were opened
         self._is_begun = False
         # Set by the first pass; later passes must match.
-        self.same = SameColumns()  # consistency checks across batches
+        self.schema = SourceSchema()
         self.n_samples: int | None = None  # number of rows, including rows of weight 0; None before the first full pass
 
     @property
@@ -134,12 +134,12 @@ class Batches:
             try:
                 return work(self)
             except MixedColumnsError as error:
-                if self._texts.issuperset(error.names):
+                if self._string_columns.issuperset(error.names):
                     raise
                 warn(f"{error}: all values count as text.")
-                self._texts.update(error.names)
+                self._string_columns.update(error.names)
                 self._files.clear()
-                self.same = SameColumns()
+                self.schema = SourceSchema()
 
     def __iter__(self) -> Iterator[Batch]:
         if self._is_begun and not self.is_rereadable:
@@ -151,19 +151,19 @@ class Batches:
         """Yield the batches of one pass over the source."""
         self._kinds.clear()
         first, total, is_weighted = 0, 0, False
-        for number, piece in enumerate(self._pieces()):
-            name, place = f"batch {number}", f"batch {number}, whose row 0 is row {first:,} of the source"
+        for number, item in enumerate(self._items()):
+            name, position = f"batch {number}", f"batch {number}, whose row 0 is row {first:,} of the source"
             if self._part is not None:
-                name = place = f"partition {self._part}" + (f", from row {first:,} of it on" if first else "")
-            with located(place):
-                batch, names = self._batch(piece)
-                batch = batch._replace(place=place)
+                name = position = f"partition {self._part}" + (f", from row {first:,} of it on" if first else "")
+            with located(position):
+                batch, names = self._batch(item)
+                batch = batch._replace(position=position)
                 columns, target = batch.columns, batch.target
                 if (ignored := zero_weight_rows(batch.sample_weight)) is not None:  # these rows set no types
                     columns, target = columns.take(~ignored), target.take(~ignored)
-                self.same.check(name, columns)
-                self.same.check_kind(name, "y", kind_of(replace(target, is_declared=False)))
-                self.same.check_weights(name, batch.sample_weight is not None)
+                self.schema.check(name, columns)
+                self.schema.check_kind(name, "y", kind_of(replace(target, is_declared=False)))
+                self.schema.check_weights(name, batch.sample_weight is not None)
                 if number == 0:
                     self.names = _string_names(names)
             if batch.sample_weight is not None:
@@ -188,13 +188,13 @@ class Batches:
         if is_weighted:
             check_total(total, first)
 
-    def _pieces(self) -> Iterator[Piece | tuple[Any, ...]]:
+    def _items(self) -> Iterator[TableBatch | tuple[Any, ...]]:
         """Yield the non-empty slices of frames, and the non-empty tuples, of the source."""
         source = self._source
-        if callable(source) and not holds_table(source):
+        if callable(source) and not is_table(source):
             source = source()
-        if holds_table(source):
-            yield from self._pieces_of(source)
+        if is_table(source):
+            yield from self._table_batches(source)
             return
         if not isinstance(source, Iterable):
             raise _unknown("source", source)
@@ -207,20 +207,20 @@ class Batches:
                     )
                 if not hasattr(item[0], "__len__") or len(item[0]):
                     yield item
-            elif holds_table(item):
-                yield from self._pieces_of(item)
+            elif is_table(item):
+                yield from self._table_batches(item)
             else:
                 raise _unknown(f"item {number} of the source", item)
 
-    def _pieces_of(self, source: Any) -> Iterator[Piece]:
+    def _table_batches(self, source: Any) -> Iterator[TableBatch]:
         """Yield the non-empty slices of a table source."""
         file = self._file_source(source)
         if file is None:
-            yield from table_pieces(source, self._choose, self._batch_rows)
+            yield from table_batches(source, self._choose, self._batch_rows)
             return
         for frame in file:
             if len(frame):
-                yield Piece(frame, [*file.columns, file.target, *file.others])
+                yield TableBatch(frame, [*file.columns, file.target, *file.others])
 
     def _file_source(self, source: Any) -> FileSource | None:
         """Return the rows of a file of text, or of a file that is open; None for other sources."""
@@ -235,10 +235,10 @@ class Batches:
             chosen = self._choose(list(source.columns))
             n_others = 0 if self._weight is None else 1
             features, others = chosen[: -1 - n_others], chosen[len(chosen) - n_others :]
-            size = rows_per_piece(chosen, self._batch_rows)
-            texts = [name for name in self._texts if name in chosen]
+            size = rows_per_batch(chosen, self._batch_rows)
+            string_columns = [name for name in self._string_columns if name in chosen]
             self._files[key] = FileSource(
-                source, features, self._target, size, others=others, texts=texts, kinds=self._kinds
+                source, features, self._target, size, others=others, string_columns=string_columns, kinds=self._kinds
             )
         return self._files[key]
 
@@ -260,23 +260,23 @@ class Batches:
             raise ValueError(f"there is no feature besides target and weight. {known}")
         return chosen
 
-    def _batch(self, piece: Piece | tuple[Any, ...]) -> tuple[Batch, list[Any]]:
+    def _batch(self, item: TableBatch | tuple[Any, ...]) -> tuple[Batch, list[Any]]:
         """Return a batch and its feature names, which are empty for data without column names."""
         weights = None
-        if isinstance(piece, tuple):
-            X, y, sample_weight = (*piece, None)[:3]
+        if isinstance(item, tuple):
+            X, y, sample_weight = (*item, None)[:3]
             ignored = zero_weight_rows(sample_weight)
             table = read_columns(X, ignored=ignored)
             if sample_weight is not None:
                 weights = row_weights(sample_weight, table.n_samples)
             names = getattr(X, "column_names", getattr(X, "columns", ()))
             return Batch(table, read_target(y, table.n_samples, ignored), weights), list(names)
-        features = piece.names[: -1 if self._weight is None else -2]
+        features = item.names[: -1 if self._weight is None else -2]
         if self._weight is not None:
-            weights = _weights_of(*piece.read([self._weight]))
+            weights = _weights_of(*item.read([self._weight]))
         ignored = zero_weight_rows(weights)
-        table, (y,) = piece.read(features, ignored), piece.read([self._target], ignored)
-        y = replace(y, place=f"the class (column {self._target!r})")
+        table, (y,) = item.read(features, ignored), item.read([self._target], ignored)
+        y = replace(y, label=f"the class (column {self._target!r})")
         return Batch(table, read_target(y, ignored=ignored), weights), features
 
 
@@ -296,7 +296,7 @@ def _weights_of(column: Column) -> AnyArray:
     """Return the row weights stored in a column."""
     kind = kind_of(column)
     if kind not in (None, "numbers"):
-        raise TypeError(f"{column.place} holds {kind}, but weights must be numbers. Cast the column to numbers.")
+        raise TypeError(f"{column.label} holds {kind}, but weights must be numbers. Cast the column to numbers.")
     return row_weights(column.numbers(), len(column.values))
 
 
@@ -318,7 +318,7 @@ def open_batches(
     columns: Sequence[Any] | None = None,
     batch_rows: int | None = None,
     part: int | None = None,
-    texts: Collection[Any] = (),
+    string_columns: Collection[Any] = (),
     notation: Notation | None = None,
 ) -> Batches:
     """Wrap a source of rows as batches of features, classes and weights; nothing is read until iteration.
@@ -337,10 +337,10 @@ def open_batches(
     ``target``, ``weight`` and ``columns`` name columns of a table; ``columns=None`` means all others. ``batch_rows`` is
     the largest number of rows per batch; by default, the power of two from 1,024 to 131,072 that gives about four
     million values. ``part`` numbers a source that is one partition of a larger one; a partition may have no rows and no
-    weight. ``texts`` are columns of text files that are read as strings in any case, ``notation`` is
-    that of files given by their paths.
+    weight. ``string_columns`` are columns of text files that are read as strings in any case. ``notation`` is the
+    notation of files given by their paths.
 
     Values are converted batch by batch as by :func:`tanlearn.data.columns.read_columns`. Arrow dictionaries declare
     categories, like pandas ``category`` and polars ``Enum``.
     """
-    return Batches(source, target, weight, columns, batch_rows, part, texts, notation)
+    return Batches(source, target, weight, columns, batch_rows, part, string_columns, notation)

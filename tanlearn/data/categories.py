@@ -201,15 +201,15 @@ def find_categories(column: Column) -> AnyArray:
         occurs = np.zeros(len(categories) + 1, np.bool_)  # the extra entry is for -1, a missing value
         occurs[column.values] = True
         categories = np.array(sorted(categories[occurs[:-1]].tolist()), dtype=object)
-    check_number(len(categories), column.place)
+    check_number(len(categories), column.label)
     return categories
 
 
-def check_number(n_categories: int, place: str) -> None:
+def check_number(n_categories: int, label: str) -> None:
     """Raise ValueError if a column has more than 65,535 categories."""
     if n_categories > LARGEST_N_STATES:
         raise ValueError(
-            f"{place} has {n_categories} categories, more than {LARGEST_N_STATES}. It looks like "
+            f"{label} has {n_categories} categories, more than {LARGEST_N_STATES}. It looks like "
             f"an identifier or a continuous column: drop it, or discretize it."
         )
 
@@ -255,7 +255,7 @@ def warn_of_unseen(columns: Sequence[Column], indexes: Sequence[CategoryIndex | 
         present = np.arange(len(row)) if column.missing is None else np.flatnonzero(~column.missing)
         if len(present) >= _FEWEST_UNSEEN:
             known = shorten(np.asarray(index.categories[0]).item())
-            found.append(f"{column.place} (holds {shorten(_value(column, present[0]))}, fit had {known})")
+            found.append(f"{column.label} (holds {shorten(_value(column, present[0]))}, fit had {known})")
     if found:
         more = f", and {len(found) - _N_SHOWN:,} more" if len(found) > _N_SHOWN else ""
         warn(
@@ -279,7 +279,7 @@ def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyAr
         n_unseen = int((is_unseen[number] & present).sum())
         is_named = len(known) and n_unseen == present.sum() >= _FEWEST_UNSEEN  # reported by warn_of_unseen
         if n_unseen and not is_named:
-            found.append(column.place)
+            found.append(column.label)
     if found:
         more = f", and {len(found) - _N_SHOWN:,} more" if len(found) > _N_SHOWN else ""
         # The values are left out: identical text for every chunk, so that Python shows the warning once.
@@ -319,7 +319,7 @@ def _check_types(column: Column, categories: AnyArray) -> None:
     if values and not {*map(_kind, values)} & {*map(_kind, categories.tolist())}:
         example = categories.tolist()[0]
         raise TypeError(
-            f"{column.place} holds {shorten(values[0])} in row {rows[0]}, of {_kind(values[0])}, but held "
+            f"{column.label} holds {shorten(values[0])} in row {rows[0]}, of {_kind(values[0])}, but held "
             f"{_kind(example)} such as {shorten(example)} in fit, and these are never equal. Cast the column to its "
             f"type in fit."
         )
@@ -342,6 +342,6 @@ def _unknown(column: Column, row: int, categories: AnyArray) -> ValueError:
     shown = ", ".join(map(repr, categories[:_N_SHOWN].tolist()))
     more = f", ... ({len(categories)} in all)" if len(categories) > _N_SHOWN else ""
     return ValueError(
-        f"{column.place} holds {_value(column, row)!r} in row {row}, which was not seen in fit; the categories "
+        f"{column.label} holds {_value(column, row)!r} in row {row}, which was not seen in fit; the categories "
         f"are {shown}{more}. Correct the value, fit with it, or set handle_unknown='missing'."
     )

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.categories import distinct, find_categories
-from tanlearn.data.column_looks import MAX_NUMERIC_CATEGORIES
-from tanlearn.data.numbers import FIRST_ROWS, distinct_numbers
+from tanlearn.data.number_encoder import FIRST_ROWS, distinct_numbers
+from tanlearn.data.string_formats import MAX_NUMERIC_CATEGORIES
 from tanlearn.data.table import Column, Table
 
 __all__ = ["find_all_categories", "have_order", "named_columns"]
@@ -31,7 +31,7 @@ def find_all_categories(
     for i in np.flatnonzero(chosen).tolist():
         if i in known:
             found[i] = known[i] if not is_auto or len(known[i]) <= MAX_NUMERIC_CATEGORIES else None
-        elif not is_auto or _looks_categorical(table[i]):
+        elif not is_auto or _is_categorical(table[i]):
             found[i] = find_categories(table[i])
     return found
 
@@ -91,12 +91,12 @@ def _few_at_first(table: Table, number: int) -> bool:
     values = table.values_of(number)
     if values is None:
         return True
-    first, gaps = values[:FIRST_ROWS], table.gaps(number)
-    first = first[first == first if gaps is None else ~gaps[:FIRST_ROWS]]
+    first, missing = values[:FIRST_ROWS], table.missing_mask(number)
+    first = first[first == first if missing is None else ~missing[:FIRST_ROWS]]
     return len(np.unique(first)) <= MAX_NUMERIC_CATEGORIES and (first.dtype.kind != "f" or (first % 1 == 0).all())
 
 
-def _looks_categorical(column: Column) -> bool:
+def _is_categorical(column: Column) -> bool:
     """Return whether "auto" takes a column as categorical; for numbers, the values decide and not the dtype."""
     if column.categories is not None or column.values.dtype.kind not in "iuf":
         return True

@@ -42,7 +42,7 @@ class Limits(NamedTuple):
 class ColumnSummary:
     """Immutable weight of each distinct value of a column in each class."""
 
-    place: str  # name of the column in messages
+    label: str  # name of the column in messages
     kind: str  # "numbers", "strings", "bytes", "declared", or "nothing" if all values so far are missing
     counts: ValueCounts  # exact counts of numbers, or of indices into names
     names: AnyArray | None = None  # (n_names,) distinct strings, sorted, or declared categories in their order
@@ -103,7 +103,7 @@ class ColumnSummary:
     def within(self, limits: Limits, n_classes: int) -> ColumnSummary:
         """Return the summary, compressed as far as the limits require."""
         if self.kind in ("strings", "bytes") and self.names is not None:
-            check_number(len(self.names), self.place)
+            check_number(len(self.names), self.label)
         if self.kind != "numbers":
             return self
         summary, blank = self, _blank(np.dtype(np.float64))
@@ -128,14 +128,14 @@ class ColumnSummary:
         """Return a column with each distinct value (or point) once; a single missing row if there are no values."""
         if self.kind == "nothing":
             blank = np.full(1, np.nan) if self.counts.values.dtype.kind == "f" else np.zeros(1)
-            return Column(blank.astype(self.counts.values.dtype), np.ones(1, np.bool_), None, self.place)
+            return Column(blank.astype(self.counts.values.dtype), np.ones(1, np.bool_), None, self.label)
         if self.names is None:
             values = np.unique(np.concatenate([counts.values for counts in self._all_counts()]))
-            return Column(values, None, None, self.place)
+            return Column(values, None, None, self.label)
         is_empty = not len(self.counts.values)  # declared, and missing in every row
         values = np.full(1, -1) if is_empty else self.counts.values[self.counts.is_first]
         missing = np.ones(1, np.bool_) if is_empty else None
-        return Column(values, missing, self.names, self.place, self.kind == "declared", self.is_ordered)
+        return Column(values, missing, self.names, self.label, self.kind == "declared", self.is_ordered)
 
     def pooled(self, n_classes: int) -> ValueCounts:
         """Return exact and compressed counts added together."""
@@ -159,7 +159,7 @@ class ColumnSummary:
             filled[n_pairs:] = np.nan
         missing = np.arange(n_rows) >= n_pairs
         y = np.append(counts.classes, np.repeat(np.arange(n_classes), 3)).astype(np.intp)
-        return Column(filled, missing, None, self.place), y, np.append(counts.weights, np.ones(3 * n_classes))
+        return Column(filled, missing, None, self.label), y, np.append(counts.weights, np.ones(3 * n_classes))
 
     def _all_counts(self) -> list[ValueCounts]:
         """Return the exact counts, followed by those of all blocks."""
@@ -204,12 +204,12 @@ class ColumnSummary:
         codes = np.fromiter((number.get(name, -1) for name in theirs), np.intp, len(theirs))
         mine, new = self.counts, np.flatnonzero(codes < 0)
         if len(new):
-            places = np.array([bisect_left(own, theirs[k]) for k in new.tolist()])
-            names = np.insert(names, places, np.asarray(other.names)[new])
-            check_number(len(names), self.place)
-            before = np.cumsum(np.bincount(places, minlength=len(own)))  # number of new names before each old one
+            positions = np.array([bisect_left(own, theirs[k]) for k in new.tolist()])
+            names = np.insert(names, positions, np.asarray(other.names)[new])
+            check_number(len(names), self.label)
+            before = np.cumsum(np.bincount(positions, minlength=len(own)))  # number of new names before each old one
             codes += np.append(before, 0)[codes]
-            codes[new] = places + np.arange(len(new))
+            codes[new] = positions + np.arange(len(new))
             mine = mine._replace(values=mine.values + before[mine.values])
         # Both lists of names are sorted, so the new indices increase too.
         moved = other.counts._replace(values=codes[other.counts.values])
@@ -222,7 +222,7 @@ class ColumnSummary:
         if not is_same or (self.is_ordered and own != theirs):
             ordered = ["ordered" if column.is_ordered else "unordered" for column in (self, other)]
             raise TypeError(
-                f"{self.place} declares the {ordered[0]} categories {shorten(own)} in one part and the {ordered[1]} "
+                f"{self.label} declares the {ordered[0]} categories {shorten(own)} in one part and the {ordered[1]} "
                 f"{shorten(theirs)} in another. Declare the same ones in the same order in every part, or cast the "
                 f"column to str."
             )
@@ -232,7 +232,7 @@ class ColumnSummary:
             known = np.array([name in number for name in theirs])
             number |= dict(zip((name for name in theirs if name not in number), count(len(own)), strict=False))
             names = np.concatenate([np.asarray(self.names), np.asarray(other.names)[~known]])
-            check_number(len(names), self.place)
+            check_number(len(names), self.label)
             values = _numbers_of(theirs, number)[moved.values]
             moved = collect(values, moved.classes, moved.weights, n_classes)
         return replace(self, names=names, counts=merge_counts([self.counts, moved], n_classes))
@@ -243,38 +243,38 @@ def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: i
 
     ``classes`` are class codes and ``weights`` are positive, each of shape (n_samples,).
     """
-    values, place = column.values, column.place
+    values, label = column.values, column.label
     if column.missing is not None:
         present = ~column.missing
         values, classes, weights = values[present], classes[present], weights[present]
     if column.categories is not None and column.is_declared:
-        check_number(len(column.categories), place)
+        check_number(len(column.categories), label)
         counts = _count_codes(values, classes, weights, len(column.categories), n_classes)
-        return ColumnSummary(place, "declared", counts, column.categories, column.is_ordered)
+        return ColumnSummary(label, "declared", counts, column.categories, column.is_ordered)
     if not len(values):
         dtype = np.dtype(object) if column.categories is not None else values.dtype
-        return ColumnSummary(place, "nothing", _blank(dtype))
+        return ColumnSummary(label, "nothing", _blank(dtype))
     if column.categories is None and values.dtype.kind in "biuf":
         values = values.astype(values.dtype.newbyteorder("="), copy=False)
         if values.dtype.kind == "f":
             values = values + values.dtype.type(0)  # -0.0 is 0.0
-        return ColumnSummary(place, "numbers", collect(values, classes, weights, n_classes))
-    labels = column.categories
-    if labels is None:
+        return ColumnSummary(label, "numbers", collect(values, classes, weights, n_classes))
+    categories = column.categories
+    if categories is None:
         number = dict(zip(dict.fromkeys(values.tolist()), count()))
         values = np.fromiter(map(number.__getitem__, values.tolist()), np.intp, len(values))
-        labels = np.array(list(number), dtype=object)
-    counts = _count_codes(values, classes, weights, len(labels), n_classes)
+        categories = np.array(list(number), dtype=object)
+    counts = _count_codes(values, classes, weights, len(categories), n_classes)
     # Keep only the strings that occur, sorted.
     occurring = counts.values[counts.is_first]
-    known = labels[occurring].tolist()
+    known = categories[occurring].tolist()
     names = np.array(sorted(known), dtype=object)
     number = dict(zip(names.tolist(), count()))
-    target = np.zeros(len(labels), np.intp)
+    target = np.zeros(len(categories), np.intp)
     target[occurring] = _numbers_of(known, number)
     kind = "bytes" if isinstance(known[0], bytes) else "strings"
     counts = collect(target[counts.values], counts.classes, counts.weights, n_classes)
-    return ColumnSummary(place, kind, counts, names)
+    return ColumnSummary(label, kind, counts, names)
 
 
 def _count_codes(values: AnyArray, classes: IntArray, weights: AnyArray, n_values: int, n_classes: int) -> ValueCounts:
@@ -304,13 +304,13 @@ def _blank(dtype: np.dtype[Any]) -> ValueCounts:
 def _mixed(one: ColumnSummary, other: ColumnSummary) -> TypeError:
     """Return the error for parts with values of different kinds."""
     found = f"{_example(one)} in one part and {_example(other)} in another"
-    if one.place == "y":
+    if one.label == "y":
         return TypeError(
             f"y holds {found}, which cannot be compared: classes must be all strings or all numbers. Cast the "
             f"classes to str."
         )
     return TypeError(
-        f"{one.place} holds {found}, which cannot be compared: the argument must be all strings or all numbers in "
+        f"{one.label} holds {found}, which cannot be compared: the argument must be all strings or all numbers in "
         f"every column. Cast the column to str if it is categorical, or to float if it is continuous."
     )
 
@@ -338,6 +338,6 @@ def _common_type(one: ColumnSummary, other: ColumnSummary) -> np.dtype[Any]:
     if low >= 0:
         return np.dtype(np.uint64)
     raise ValueError(
-        f"{one.place} holds {low} in one part and {high} in another, so it fits neither 64-bit integers nor floating "
+        f"{one.label} holds {low} in one part and {high} in another, so it fits neither 64-bit integers nor floating "
         f"numbers. Cast the column to float if it is a quantity, or to str if it is a name."
     )

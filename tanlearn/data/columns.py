@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from tanlearn._threads import in_blocks
-from tanlearn.data.other_frames import frame_of, lazy_error
+from tanlearn.data.frames import lazy_error, native_frame
 from tanlearn.data.table import ArrayTable, Column, Table, where_any
 
 __all__ = ["from_array", "from_objects", "plain", "read_columns", "shorten", "temporal_error"]
@@ -47,14 +47,14 @@ def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_
         if module in sys.modules and isinstance(X, sys.modules[module].DataFrame):
             names = list(X.columns)
             _check_frame(X.shape, names)
-            places = [f"X column {name!r}" for name in names]
+            labels = [f"X column {name!r}" for name in names]
             if module == "pandas" and _is_one_array(X):
-                return _from_numbers(X.to_numpy(), places, n_jobs, ignored)
+                return _from_numbers(X.to_numpy(), labels, n_jobs, ignored)
             series = (X.iloc[:, j] if module == "pandas" else X.to_series(j) for j in range(len(names)))
-            return Table([reader(values, place, ignored) for values, place in zip(series, places, strict=True)])
+            return Table([reader(values, label, ignored) for values, label in zip(series, labels, strict=True)])
     if (error := lazy_error(X)) is not None:
         raise error
-    native = frame_of(X)
+    native = native_frame(X)
     if native is not X:
         return read_columns(native, n_jobs=n_jobs, ignored=ignored)
     # NumPy would convert numbers in a list with strings to strings, and integers in a list with floats to floats.
@@ -85,11 +85,11 @@ def _is_one_array(frame: Any) -> bool:
 
 
 def _from_numbers(
-    values: NDArray[Any], places: list[str] | None, n_jobs: int | None, ignored: NDArray[np.bool_] | None
+    values: NDArray[Any], labels: list[str] | None, n_jobs: int | None, ignored: NDArray[np.bool_] | None
 ) -> Table:
     """Convert a numeric matrix; floats are scanned for NaN and infinity in blocks of rows."""
     if values.dtype.kind != "f":
-        return ArrayTable(values, None, places)
+        return ArrayTable(values, None, labels)
     values = _doubles(values)
     n_samples, n_features = values.shape
     found = np.zeros((2, n_features), np.bool_)
@@ -97,21 +97,21 @@ def _from_numbers(
     # A column-major array is scanned column by column, a row-major one in blocks of rows.
     by_column = values.strides[0] < values.strides[1]
 
-    def look(first: int, last: int) -> None:
+    def scan(first: int, last: int) -> None:
         block, here = (values[:, first:last], found[:, first:last]) if by_column else (values[first:last], found)
         if not np.isfinite(block).all():
             for present, is_such in zip(here, (np.isinf, np.isnan), strict=True):
                 present[is_such(block).any(axis=0)] = True  # safe across threads: only True is ever written
 
     n_lines, length = (n_features, n_samples) if by_column else (n_samples, n_features)
-    in_blocks(look, n_lines, max(1, _BLOCK // length), n_jobs if values.size > 2 * _BLOCK else 1)
-    infinite, has_gaps = found
-    table = ArrayTable(values, where_any(has_gaps), places)
-    if infinite.any():
+    in_blocks(scan, n_lines, max(1, _BLOCK // length), n_jobs if values.size > 2 * _BLOCK else 1)
+    has_infinity, has_nan = found
+    table = ArrayTable(values, where_any(has_nan), labels)
+    if has_infinity.any():
         if _fits(ignored, n_samples):
-            return _from_numbers(_without(values, ignored, np.nan), places, n_jobs, None)
-        j = int(infinite.argmax())
-        raise _infinite(values[:, j], table.places[j])
+            return _from_numbers(_without(values, ignored, np.nan), labels, n_jobs, None)
+        j = int(has_infinity.argmax())
+        raise _infinite(values[:, j], table.labels[j])
     return table
 
 
@@ -138,54 +138,54 @@ def _check_frame(shape: tuple[int, int], names: list[Any]) -> None:
         seen[name] = j
 
 
-def _from_pandas(series: Any, place: str, ignored: NDArray[np.bool_] | None) -> Column:
+def _from_pandas(series: Any, label: str, ignored: NDArray[np.bool_] | None) -> Column:
     """Convert a pandas Series to a column."""
     dtype = series.dtype
     if hasattr(series, "cat") and hasattr(dtype, "categories"):
         codes, categories = series.cat.codes.to_numpy(), dtype.categories
         if categories.dtype.kind in "mM":  # NumPy would convert nanoseconds to integers
             categories = categories.astype(object)
-        labels = _labels(categories.to_numpy())
-        return Column(codes, where_any(codes < 0), labels, place, is_ordered=bool(dtype.ordered))
+        known = _category_values(categories.to_numpy())
+        return Column(codes, where_any(codes < 0), known, label, is_ordered=bool(dtype.ordered))
     if dtype.kind in "mM":
-        raise temporal_error(place, dtype)
+        raise temporal_error(label, dtype)
     if isinstance(dtype, np.dtype):
-        return from_array(series.to_numpy(), place, ignored=ignored)
+        return from_array(series.to_numpy(), label, ignored=ignored)
     if dtype.type is str and getattr(dtype, "storage", None) != "python":  # pandas before 3 compares these up to a NUL
-        return _from_dictionary(series.factorize(), place)
+        return _from_dictionary(series.factorize(), label)
     if dtype.kind not in "biuf":
-        return from_objects(series.to_numpy(dtype=object), place, ignored)
+        return from_objects(series.to_numpy(dtype=object), label, ignored)
     # A nullable, Arrow or sparse dtype: without an explicit dtype, to_numpy would return Python objects.
     if dtype.kind == "f":
-        return _from_floats(series.to_numpy(np.float64, na_value=np.nan), place, ignored)
+        return _from_floats(series.to_numpy(np.float64, na_value=np.nan), label, ignored)
     missing = where_any(series.isna().to_numpy())
     plain, filler = {"b": (np.bool_, False), "i": (np.int64, 0), "u": (np.uint64, 0)}[dtype.kind]
-    return Column(series.to_numpy(plain, na_value=filler), missing, None, place)
+    return Column(series.to_numpy(plain, na_value=filler), missing, None, label)
 
 
-def _from_polars(series: Any, place: str, ignored: NDArray[np.bool_] | None) -> Column:
+def _from_polars(series: Any, label: str, ignored: NDArray[np.bool_] | None) -> Column:
     """Convert a polars Series to a column."""
     import polars as pl
 
     dtype = series.dtype
     if dtype == pl.Enum:
         codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        return Column(codes, where_any(codes < 0), _labels(dtype.categories.to_numpy()), place)
+        return Column(codes, where_any(codes < 0), _category_values(dtype.categories.to_numpy()), label)
     if dtype.is_float():
-        return from_array(series.fill_null(np.nan).to_numpy(), place, ignored=ignored)
+        return from_array(series.fill_null(np.nan).to_numpy(), label, ignored=ignored)
     if (dtype.is_integer() and not _is_wide(dtype)) or dtype == pl.Boolean:
         missing = where_any(series.is_null().to_numpy())
-        return Column(series.fill_null(strategy="zero").to_numpy(), missing, None, place)
+        return Column(series.fill_null(strategy="zero").to_numpy(), missing, None, label)
     if dtype in (pl.Categorical, pl.String):
         # The physical categories of a Categorical are shared between columns, so they may not occur in this one.
         strings = series.unique().drop_nulls().cast(pl.String)
         numbers = series.cast(pl.String).cast(pl.Enum(strings)).to_physical().cast(pl.Int64).fill_null(-1)
-        return _from_dictionary((numbers.to_numpy(), strings.to_numpy()), place)
+        return _from_dictionary((numbers.to_numpy(), strings.to_numpy()), label)
     if dtype.is_temporal():
-        raise temporal_error(place, dtype)
+        raise temporal_error(label, dtype)
     values = np.empty(len(series), dtype=object)
     values[:] = series.to_list()
-    return from_objects(values, place, ignored)
+    return from_objects(values, label, ignored)
 
 
 def _number_strings(values: NDArray[np.object_]) -> tuple[NDArray[np.intp], list[str]] | None:
@@ -209,36 +209,36 @@ def _number_strings(values: NDArray[np.object_]) -> tuple[NDArray[np.intp], list
     return numbers, [value for value in number if isinstance(value, str)]
 
 
-def _from_dictionary(encoded: tuple[NDArray[Any], Any], place: str) -> Column:
+def _from_dictionary(encoded: tuple[NDArray[Any], Any], label: str) -> Column:
     """Build a column of undeclared categories from codes, -1 where missing, and the strings that they index."""
     numbers, strings = encoded
-    return Column(numbers, where_any(numbers < 0), np.array(strings, dtype=object), place, is_declared=False)
+    return Column(numbers, where_any(numbers < 0), np.array(strings, dtype=object), label, is_declared=False)
 
 
 def from_array(
     values: NDArray[Any],
-    place: str,
+    label: str,
     missing: NDArray[np.bool_] | None = None,
     ignored: NDArray[np.bool_] | None = None,
 ) -> Column:
     """Convert a one-dimensional array to a column.
 
-    ``place`` is the column's name in messages. ``missing`` masks missing values of booleans, integers and strings,
+    ``label`` is the column's name in messages. ``missing`` masks missing values of booleans, integers and strings,
     shape (n_samples,). ``ignored`` masks rows whose values are not used.
     """
     kind = values.dtype.kind
     if kind in "biuUS":
-        return Column(values, missing, None, place)
+        return Column(values, missing, None, label)
     if kind == "f":
-        return _from_floats(values, place, ignored)
+        return _from_floats(values, label, ignored)
     if kind in "OT":
-        return from_objects(values.astype(object), place, ignored)
+        return from_objects(values.astype(object), label, ignored)
     if kind in "mM":
-        raise temporal_error(place, values.dtype)
+        raise temporal_error(label, values.dtype)
     if kind == "c":
-        raise ValueError(f"Complex data not supported: {place} has dtype {values.dtype}.")
+        raise ValueError(f"Complex data not supported: {label} has dtype {values.dtype}.")
     raise TypeError(
-        f"{place} has dtype {values.dtype}, but only strings and numbers can be read. Cast it to str if it names "
+        f"{label} has dtype {values.dtype}, but only strings and numbers can be read. Cast it to str if it names "
         f"something, to float if it measures something, or leave it out."
     )
 
@@ -290,14 +290,14 @@ def _is_wide(dtype: Any) -> bool:
     return str(dtype) in ("Int128", "UInt128")
 
 
-def _from_floats(values: NDArray[Any], place: str, ignored: NDArray[np.bool_] | None = None) -> Column:
+def _from_floats(values: NDArray[Any], label: str, ignored: NDArray[np.bool_] | None = None) -> Column:
     """Convert floats to a column: NaN means missing, and infinity raises."""
     values = _doubles(values)
     if np.isinf(values).any() and _fits(ignored, len(values)):
         values = _without(values, ignored, np.nan)
     if np.isinf(values).any():
-        raise _infinite(values, place)
-    return Column(values, where_any(np.isnan(values)), None, place)
+        raise _infinite(values, label)
+    return Column(values, where_any(np.isnan(values)), None, label)
 
 
 def _fits(ignored: NDArray[np.bool_] | None, n_samples: int) -> bool:
@@ -312,31 +312,31 @@ def _without(values: NDArray[Any], ignored: Any, missing: Any) -> NDArray[Any]:
     return values
 
 
-def _infinite(values: NDArray[Any], place: str) -> ValueError:
+def _infinite(values: NDArray[Any], label: str) -> ValueError:
     """Return the error for a column that contains infinity."""
     row = np.isinf(values).argmax()
     return ValueError(
-        f"{place} contains infinity: {values[row]} in row {row}. Replace it with a finite number, or with "
+        f"{label} contains infinity: {values[row]} in row {row}. Replace it with a finite number, or with "
         f"NaN if the value is unknown."
     )
 
 
-def from_objects(values: NDArray[np.object_], place: str, ignored: NDArray[np.bool_] | None = None) -> Column:
+def from_objects(values: NDArray[np.object_], label: str, ignored: NDArray[np.bool_] | None = None) -> Column:
     """Convert Python objects to a column: all strings, all bytes or all numbers.
 
-    ``place`` is the column's name in messages. ``ignored`` masks rows whose values are not used, shape (n_samples,).
+    ``label`` is the column's name in messages. ``ignored`` masks rows whose values are not used, shape (n_samples,).
     """
     if _fits(ignored, len(values)):
         values = _without(values, ignored, None)
     found = _number_strings(values)
     if found is not None:
-        return _from_dictionary(found, place)
+        return _from_dictionary(found, label)
     types = set(map(type, values))
-    if Decimal in types and place != "y":  # from databases and polars; class labels are not converted
+    if Decimal in types and label != "y":  # from databases and polars; class labels are not converted
         values = _without_decimals(values)
         types = set(map(type, values))
     if types == {float} and values[0] == values[0]:  # shortcut: an eighth of the time
-        return _from_floats(values.astype(np.float64), place)
+        return _from_floats(values.astype(np.float64), label)
     may_miss = not types <= {bool, bytes, int}
     missing = np.fromiter(map(_is_missing, values), np.bool_, len(values)) if may_miss else np.zeros_like(values, bool)
     if type(np.ma.masked) in types:
@@ -344,23 +344,23 @@ def from_objects(values: NDArray[np.object_], place: str, ignored: NDArray[np.bo
     present = values[~missing]
     types = set(map(type, present))
     if all(issubclass(t, str) for t in types) or all(issubclass(t, bytes) for t in types):
-        return Column(values, where_any(missing), None, place)
+        return Column(values, where_any(missing), None, label)
     # numpy.bool_ is not registered as Real, and numpy.timedelta64 is.
     if np.timedelta64 in types or not all(issubclass(t, (Real, np.bool_)) for t in types):
-        raise _mixed(values, missing, place)
+        raise _mixed(values, missing, label)
     numbers = np.array(present.tolist())
     if numbers.dtype.kind == "f" and present.size and not any(issubclass(t, (float, np.floating)) for t in types):
         # NumPy would convert a mix of signed and unsigned 64-bit integers to floats.
         whole = list(map(int, present))
         numbers = np.array(whole, np.int64 if max(whole) < 2**63 else np.uint64 if min(whole) >= 0 else object)
     if numbers.dtype.kind == "O":
-        raise _unfit(values, missing, place)
+        raise _unfit(values, missing, label)
     filled = np.zeros(len(values), numbers.dtype)
     filled[missing] = np.nan if numbers.dtype.kind == "f" else 0
     filled[~missing] = numbers
     if numbers.dtype.kind == "f":
-        return _from_floats(filled, place)
-    return Column(filled, where_any(missing), None, place)
+        return _from_floats(filled, label)
+    return Column(filled, where_any(missing), None, label)
 
 
 def _without_decimals(values: NDArray[np.object_]) -> NDArray[np.object_]:
@@ -384,19 +384,19 @@ def shorten(value: Any) -> str:
         return f"one {type(value).__name__}"
 
 
-def _labels(categories: NDArray[Any]) -> NDArray[Any]:
+def _category_values(categories: NDArray[Any]) -> NDArray[Any]:
     """Return declared categories as numbers or as Python objects."""
     return categories if categories.dtype.kind in "biuf" else categories.astype(object)
 
 
-def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) -> TypeError:
+def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], label: str) -> TypeError:
     """Return the error for a column with several kinds of objects, or with an unsupported kind."""
     examples: dict[str, str] = {}
     for row in np.flatnonzero(~missing):
         examples.setdefault(type(values[row]).__name__, f"{shorten(values[row])} in row {row}")
     found = " and ".join(f"{name} ({example})" for name, example in examples.items())
-    if place == "y":
-        remedy = _REMEDIES[place]
+    if label == "y":
+        remedy = _REMEDIES[label]
         if set(examples) == {"Interval"}:  # scikit-learn's own classifiers and metrics refuse these, too
             remedy = "Name the intervals, pandas.cut(..., labels=[...]), or cast them to strings, y.astype(str)."
         return TypeError(
@@ -404,26 +404,26 @@ def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) 
         )
     # scikit-learn's estimator checks look for "argument must be ... string ... number".
     return TypeError(
-        f"{place} holds {found}, which cannot be compared: the argument must be all strings or all numbers in "
+        f"{label} holds {found}, which cannot be compared: the argument must be all strings or all numbers in "
         f"every column. Cast the column to str if it is categorical, or to float if it is continuous."
     )
 
 
-def _unfit(values: NDArray[np.object_], missing: NDArray[np.bool_], place: str) -> ValueError:
+def _unfit(values: NDArray[np.object_], missing: NDArray[np.bool_], label: str) -> ValueError:
     """Return the error for numbers that NumPy can only store as Python objects."""
     rows = np.flatnonzero(~missing)
     largest = max(rows, key=lambda row: values[row])
     row = next((row for row in rows if np.array(values[row]).dtype.kind == "O"), largest)
-    remedy = _REMEDIES.get(place, "Cast the column to float if it is a quantity, or to str if it is a name.")
+    remedy = _REMEDIES.get(label, "Cast the column to float if it is a quantity, or to str if it is a name.")
     return ValueError(
-        f"{place} holds {shorten(values[row])} in row {row}, so it fits neither 64-bit integers nor floating "
+        f"{label} holds {shorten(values[row])} in row {row}, so it fits neither 64-bit integers nor floating "
         f"numbers. {remedy}"
     )
 
 
-def temporal_error(place: str, dtype: Any) -> TypeError:
+def temporal_error(label: str, dtype: Any) -> TypeError:
     """Return the error for a column of dates or durations."""
     return TypeError(
-        f"{place} holds dates or durations ({dtype}), which are neither categories nor numbers. Replace the "
+        f"{label} holds dates or durations ({dtype}), which are neither categories nor numbers. Replace the "
         f"column by numbers such as the year, the hour or the days since a fixed date."
     )

@@ -223,10 +223,10 @@ class EncodedData:
         if features.size:
             first = rows.argmin()
             row = rows[first] if self.row_numbers is None else self.row_numbers[rows[first]]
-            place = self.label(features[first])
+            label = self.label(features[first])
             raise ValueError(
                 f"{learner} learns from complete rows only, but {features.size} values are missing, the first of "
-                f"{place} in row {row}. Impute them, drop the rows, or make 'missing' a category of its own; "
+                f"{label} in row {row}. Impute them, drop the rows, or make 'missing' a category of its own; "
                 f"prediction does accept missing values."
             )
 

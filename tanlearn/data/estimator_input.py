@@ -11,22 +11,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.data.categories import warn_of_new_categories
-from tanlearn.data.class_weights import own_weights, weigh_classes
 from tanlearn.data.column_kinds import find_all_categories, have_order
-from tanlearn.data.column_names import check_names
-from tanlearn.data.column_notes import warn_of_string_columns
+from tanlearn.data.column_warnings import warn_of_string_columns
 from tanlearn.data.columns import read_columns
 from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.frames import check_names, native_frame
 from tanlearn.data.novelty import Novelty, find_novelty
-from tanlearn.data.other_frames import frame_of
 from tanlearn.data.raw_numbers import raw_numbers
 from tanlearn.data.row_checks import RowCheck
 from tanlearn.data.splits import hold_out
 from tanlearn.data.table import Table
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows, zero_weight_rows
-from tanlearn.data.weight_scale import WeightSums, warn_of_weights
+from tanlearn.data.weights import WeightSums, own_weights, warn_of_weights, weigh_classes
 
 __all__ = [
     "check_rows",
@@ -51,7 +49,7 @@ def encode_training(
     drawn with ``estimator.random_state``, is held out; categories and cut points do not depend on these rows.
     """
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
-    validate_data(estimator, frame_of(X), y, skip_check_array=True)
+    validate_data(estimator, native_frame(X), y, skip_check_array=True)
     columns, codes, classes, weights, numbers = present_rows(columns, y, sample_weight)
     multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
     if weights is not None:
@@ -81,7 +79,7 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     is_first = not hasattr(estimator, "encoder_")
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
     if is_first:
-        validate_data(estimator, frame_of(X), y, skip_check_array=True)
+        validate_data(estimator, native_frame(X), y, skip_check_array=True)
     else:
         check_names(estimator, X)
     columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, classes)
@@ -110,7 +108,7 @@ def _refuse_supervised_cut_points(estimator: Any, columns: Table, label: Any) ->
         return
     names = getattr(estimator, "feature_names_in_", None)
     categories = find_all_categories(encoder.discrete_features, columns, names, estimator.n_jobs)
-    found = [columns[i].place for i, known in enumerate(categories) if known is None]
+    found = [columns[i].label for i, known in enumerate(categories) if known is None]
     if found:
         shown = ", ".join(found[:3]) + (f" and {len(found) - 3:,} more" if len(found) > 3 else "")
         raise ValueError(
@@ -151,7 +149,7 @@ def _encoded(
 ) -> EncodedData:
     """Return encoded rows with their weights before and after multiplication by class weights."""
     encoder = estimator.encoder_
-    rows = table, encoder.n_states_, y, len(estimator.classes_), weights, columns.places, numbers
+    rows = table, encoder.n_states_, y, len(estimator.classes_), weights, columns.labels, numbers
     return EncodedData(
         *rows,
         names=getattr(estimator, "feature_names_in_", None),

@@ -53,7 +53,7 @@ class FileSource:
         n_rows: int,
         *,
         others: Sequence[str] = (),
-        texts: Collection[str] = (),
+        string_columns: Collection[str] = (),
         prepare: Callable[[Any, Any], Any] | None = None,
         kinds: dict[str, str] | None = None,
     ) -> None:
@@ -62,7 +62,7 @@ class FileSource:
         self.n_samples = 0  # rows with a class; 0 before the first complete iteration
         self.n_without_class = 0  # rows without a class, which are left out
         self.dates: list[str] = []  # columns of dates, converted to days
-        self.texts = set(texts)  # columns that are read as strings, whatever they look like
+        self.string_columns = set(string_columns)  # read as strings in any case
         self._n_rows = n_rows
         # Converts the features of a batch, with the number of its first row (from 1) or of each row, to the kinds of a
         # fitted encoder. By default, kinds are determined from the file.
@@ -77,7 +77,9 @@ class FileSource:
         incomplete: set[str] = set()  # ... and columns with missing values
         dropped: list[int] = []
         n_samples = n_without = 0
-        for frame in self.table.chunks(self._n_rows, wanted, texts=self.texts, target=self.target, dropped=dropped):
+        for frame in self.table.chunks(
+            self._n_rows, wanted, string_columns=self.string_columns, target=self.target, dropped=dropped
+        ):
             found = {self.target: _kind(frame[self.target].dropna())}
             if self._prepare is not None:  # before rows are left out, because it reports row numbers
                 first = frame.index.to_numpy() + 1 if self.table.is_text else n_samples + n_without + 1
@@ -85,7 +87,7 @@ class FileSource:
                 frame = prepared.assign(**{name: frame[name] for name in (self.target, *self.others)})
             frame, n_missing = with_class(frame, self.target, self.table.name)
             if self._prepare is None:
-                frame, dates = dates_as_days(frame, [name for name in self.columns if name not in self.texts])
+                frame, dates = dates_as_days(frame, [name for name in self.columns if name not in self.string_columns])
                 found |= {name: "date" if name in dates else _kind(frame[name].dropna()) for name in self.columns}
                 if self.table.is_text and not self.n_samples:  # later passes read the same values
                     large.update(name for name in self.columns if _has_large_integers(frame[name]))
@@ -97,13 +99,13 @@ class FileSource:
             if not mixed:
                 yield frame
         if mixed:  # all mixed columns are reported together, so that the file is read again only once
-            is_new = mixed - self.texts
-            self.texts |= mixed
+            is_new = mixed - self.string_columns
+            self.string_columns |= mixed
             if is_new:
                 raise MixedColumnsError(self.table.name, mixed)
             raise ValueError(f"{self.table.name}: {min(mixed)!r} holds values of several types. Convert them.")
-        if rounded := (large & incomplete) - self.texts:  # numbers of different digits would become equal
-            self.texts |= rounded
+        if rounded := (large & incomplete) - self.string_columns:  # numbers of different digits would become equal
+            self.string_columns |= rounded
             raise MixedColumnsError(self.table.name, rounded, _ROUNDED)
         self.n_samples, self.n_without_class = n_samples, n_without + len(dropped)
         self.dates = [name for name in self.columns if kinds.get(name) == "date"]
@@ -232,7 +234,7 @@ def _read_exactly(
     if not rounded or not table.is_text:
         return frame
     warn(f"{MixedColumnsError(table.name, rounded, _ROUNDED)}: all values count as text.")
-    return table.read(wanted, target=target, texts=rounded)
+    return table.read(wanted, target=target, string_columns=rounded)
 
 
 def _kind(present: Any) -> str | None:

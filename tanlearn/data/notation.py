@@ -1,14 +1,20 @@
-"""The notation of numbers, dates and missing values in a text table."""
+"""The notation of numbers, dates and missing values in a text file, and conversion of string columns by it."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tanlearn.data.written_values import DATE_ORDERS
+from tanlearn.data.string_formats import has_date_order, is_numeric_date, parse_number
+from tanlearn.data.text_files import contains_strings
 
-__all__ = ["Notation"]
+__all__ = ["DATE_ORDERS", "Notation", "parse_strings"]
 
-_MARKS = (",", ".", "'", " ")
+#: Valid orders of dates.
+DATE_ORDERS = ("day-first", "month-first", "year-first")
+#: Valid separators of thousands.
+_SEPARATORS = (",", ".", "'", " ")
 
 
 class Notation(NamedTuple):
@@ -24,7 +30,7 @@ class Notation(NamedTuple):
         """Return the notation itself; raise ValueError if a field is invalid or a mark is ambiguous."""
         if self.decimal not in (".", ","):
             raise ValueError(f"the decimal mark must be . or , and not {self.decimal!r}.")
-        if self.thousands and (self.thousands not in _MARKS or self.thousands == self.decimal):
+        if self.thousands and (self.thousands not in _SEPARATORS or self.thousands == self.decimal):
             raise ValueError(
                 f"the thousands separator must be one of , . ' and a space, and not the decimal mark "
                 f"{self.decimal!r}; got {self.thousands!r}."
@@ -49,3 +55,69 @@ class Notation(NamedTuple):
                 raise ValueError(f"{name} of a notation has another type.")
         fields = dict(state, symbols=tuple(state["symbols"]), missing=tuple(state["missing"]))
         return cls(**fields).check()
+
+
+def parse_strings(
+    series: Any, thousands: str, decimal: str, symbols: Sequence[str], dates: str, *, units: set[str] | None = None
+) -> Any:
+    """Convert a string column to floats or ISO 8601 dates if all its values match the notation; else return it as is.
+
+    ``thousands`` is the separator of thousands (" " includes no-break and narrow spaces), ``symbols`` are signs and
+    units around numbers ("()" for negative numbers in parentheses), and ``dates`` is the order of numeric dates.
+    ``units`` contains the symbols shared by all values of earlier batches of the column, and is updated in place. A
+    column with different units or currencies stays unchanged, because its numbers are not comparable.
+    """
+    if not (thousands or symbols or dates) or not contains_strings(series):
+        return series
+    values = series.dropna().unique().tolist()
+    if thousands or symbols:
+        numbers: dict[str, float] = {}
+        common = set(units or ())
+        for value in values:
+            number, found = _number(value, thousands, decimal, symbols)
+            if number is None or (common and found and not common & found):
+                break
+            numbers[value] = number
+            if found:
+                common = common & found or found
+        else:
+            if units is not None:
+                units.clear()
+                units.update(common)
+            return series.map(numbers).astype(float)
+    if dates and all(has_date_order(value, dates.replace("-", " ")) for value in values):
+        import pandas as pd
+
+        strings = pd.Series([value.strip() for value in values], dtype=object)
+        is_numeric = strings.map(is_numeric_date).astype(bool)
+        moments = pd.Series(pd.NaT, index=strings.index, dtype="datetime64[ns, UTC]")
+        # With dayfirst=True, pandas swaps day and month of 2024/05/01: it is only set for dates without a leading year.
+        for chosen, day_first in ((is_numeric, dates == "day-first"), (~is_numeric, False)):
+            moments[chosen] = pd.to_datetime(
+                strings[chosen], dayfirst=day_first, format="mixed", errors="coerce", utc=True
+            )
+        if not moments.isna().any():  # NaT for invalid dates such as 30 February
+            iso = moments.dt.tz_localize(None).map(lambda moment: moment.isoformat())
+            return series.map(dict(zip(values, iso, strict=True)))
+    return series
+
+
+def _number(text: str, thousands: str, decimal: str, symbols: Sequence[str]) -> tuple[float | None, set[str]]:
+    """Parse a number after removing the symbols around it; return the number or None, and these symbols."""
+    found: set[str] = set()
+    text, minus = text.strip().replace("\u2212", "-"), ""
+    for symbol in symbols:
+        if symbol == "()":
+            inside = re.fullmatch(r"(\D{0,5})\((.+)\)(\D{0,5})", text)
+            if inside and not minus:
+                text, minus = inside[1] + inside[2] + inside[3], "-"
+    for symbol in symbols:
+        sign = text[:1] if text[:1] in ("+", "-") else ""
+        rest = text.removeprefix(sign).strip()
+        bare = rest.removeprefix(symbol).removesuffix(symbol).strip()
+        if bare != rest and symbol not in ("()", "\u2212"):
+            found.add(symbol)
+        text = sign + bare
+    if minus and text[:1] in ("+", "-"):
+        return None, found
+    return parse_number(minus + text, thousands, decimal), found

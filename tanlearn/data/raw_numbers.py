@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import clone
 
 from tanlearn._typing import AnyArray, Codes, IntArray
+from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS
 from tanlearn.data.table import Column, Table
-from tanlearn.data.table_encoder import CUT_DISCRETIZERS
 
-__all__ = ["FittedCuts", "RawNumbers", "joined_numbers", "raw_numbers"]
+__all__ = ["FittedDiscretizer", "RawNumbers", "joined_numbers", "raw_numbers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,32 +37,32 @@ class RawNumbers:
     def take_features(self, features: Any) -> RawNumbers | None:
         """Return the values of some features of the encoded data; None if none of them is discretized."""
         chosen = np.asarray(features, np.intp)
-        places = np.flatnonzero(np.isin(chosen, self.features))
-        if not len(places):
+        positions = np.flatnonzero(np.isin(chosen, self.features))
+        if not len(positions):
             return None
-        own = np.searchsorted(self.features, chosen[places])
-        return replace(self, columns=tuple(self.columns[k] for k in own), features=places)
+        own = np.searchsorted(self.features, chosen[positions])
+        return replace(self, columns=tuple(self.columns[k] for k in own), features=positions)
 
     @property
     def values(self) -> list[AnyArray]:
         """Values of the selected rows, one array per discretized feature."""
         return list(self.columns) if self.rows is None else [column[self.rows] for column in self.columns]
 
-    def fit(self, y: IntArray, sample_weight: AnyArray) -> FittedCuts:
+    def fit(self, y: IntArray, sample_weight: AnyArray) -> FittedDiscretizer:
         """Fit a clone of the discretizer to these rows.
 
         ``y`` are class codes of at least two classes, and ``sample_weight`` the weights before class weights.
         """
         discretizer, values = clone(self.discretizer), self.values
-        if type(discretizer) in CUT_DISCRETIZERS:
+        if type(discretizer) in CUT_POINT_DISCRETIZERS:
             discretizer.fit_columns(_table(values), list(range(len(values))), y, sample_weight)
         else:
             discretizer.fit(np.stack(values).T, y, sample_weight)
-        return FittedCuts(discretizer)
+        return FittedDiscretizer(discretizer)
 
 
 @dataclass(frozen=True, eq=False)
-class FittedCuts:
+class FittedDiscretizer:
     """Discretizer fitted to the training rows of a fold."""
 
     discretizer: Any
@@ -76,7 +76,7 @@ class FittedCuts:
     def encode(self, raw: RawNumbers) -> Codes:
         """Discretize rows to codes, shape (n_discretized, n_samples)."""
         codes: Codes
-        if type(self.discretizer) in CUT_DISCRETIZERS:
+        if type(self.discretizer) in CUT_POINT_DISCRETIZERS:
             codes = self.discretizer.transform_columns(_table(raw.values))
         else:
             codes = np.asarray(self.discretizer.transform(np.stack(raw.values).T)).T
@@ -105,6 +105,6 @@ def _table(values: Sequence[AnyArray]) -> Table:
     columns = []
     for i, column in enumerate(values):
         missing = np.isnan(column) if column.dtype.kind == "f" else None
-        has_gaps = missing is not None and missing.any()
-        columns.append(Column(column, missing if has_gaps else None, None, f"column {i}"))
+        has_missing = missing is not None and missing.any()
+        columns.append(Column(column, missing if has_missing else None, None, f"column {i}"))
     return Table(columns)

@@ -7,16 +7,16 @@ import json
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from tanlearn._threads import in_threads
-from tanlearn._typing import AnyArray, IntArray
-from tanlearn.data.column_kinds import have_order
-from tanlearn.data.column_notes import warn_of_string_summaries
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.data.column_kinds import find_all_categories, have_order, named_columns
 from tanlearn.data.column_summaries import ColumnSummary, Limits, summarize
+from tanlearn.data.column_warnings import LARGEST_SHARE, warn_of_constant_columns, warn_of_string_summaries
 from tanlearn.data.columns import shorten
-from tanlearn.data.lost_columns import warn_of_lost_columns
+from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS, CutPointDiscretizer, MDLPDiscretizer
 from tanlearn.data.stored_values import DAMAGE, read_arrays, read_format
-from tanlearn.data.summary_encoder import fit_to_summaries
 from tanlearn.data.summary_state import from_state, to_state
 from tanlearn.data.table import Column, Table
 from tanlearn.data.table_encoder import TableEncoder
@@ -28,7 +28,7 @@ __all__ = ["TableSummary"]
 _FORMAT = 1
 _LARGEST_INTEGER = int(np.iinfo(np.int64).max)
 # Below this number of values (about 5 ms of work), threads do not pay off.
-_FEW_CELLS = 2**17
+_FEW_VALUES = 2**17
 
 
 class TableSummary:
@@ -77,13 +77,13 @@ class TableSummary:
         return self._n_samples
 
     @property
-    def places(self) -> tuple[str, ...]:
+    def labels(self) -> tuple[str, ...]:
         """Names of the columns in messages; empty before the first batch."""
-        return tuple(column.place for column in self._columns or ())
+        return tuple(column.label for column in self._columns or ())
 
     def __repr__(self) -> str:
         return (
-            f"TableSummary(n_samples={self.n_samples}, n_columns={len(self.places)}, n_classes={len(self.classes_)}, "
+            f"TableSummary(n_samples={self.n_samples}, n_columns={len(self.labels)}, n_classes={len(self.classes_)}, "
             f"weight={self.class_counts.sum()}, dtype={self.class_counts.dtype})"
         )
 
@@ -106,7 +106,7 @@ class TableSummary:
         part._classes = _count_classes(classes, codes, weights)
         part._label_type = classes.dtype
         n_classes, codes = max(len(classes), 1), codes.astype(np.int32)  # converted once for all columns
-        n_jobs = n_jobs if len(codes) * len(columns) > _FEW_CELLS else 1
+        n_jobs = n_jobs if len(codes) * len(columns) > _FEW_VALUES else 1
         part._columns = in_threads(lambda column: summarize(column, codes, weights, n_classes), columns, n_jobs)
         return self.merge(part, n_jobs=n_jobs)
 
@@ -121,11 +121,11 @@ class TableSummary:
         if added is None:
             return self
         if own is not None:
-            _check_places(self.places, other.places)
+            _check_labels(self.labels, other.labels)
         _check_total(self.class_counts, other.class_counts)
         classes = self._classes.merge(other._classes, Limits(1, exact=True), 1)
         n_classes = max(len(classes.counts.values), 1)
-        mine, theirs = (_places_of(part, classes) for part in (self._classes, other._classes))
+        mine, theirs = (_positions_of(part, classes) for part in (self._classes, other._classes))
 
         def merge(i: int) -> ColumnSummary:
             more = _renumber(added[i], theirs, n_classes)
@@ -144,20 +144,20 @@ class TableSummary:
     def rank_error(self, i: int) -> float:
         """Return the bound on the rank error of numbers in column ``i``, as a fraction of its weight; 0 if exact."""
         if self._columns is None or not 0 <= i < len(self._columns):
-            raise IndexError(f"there is no column {i}: columns are numbered from 0 to {len(self.places) - 1}.")
+            raise IndexError(f"there is no column {i}: columns are numbered from 0 to {len(self.labels) - 1}.")
         return self._columns[i].rank_error
 
     def fit_encoder(self, encoder: TableEncoder, names: AnyArray | None = None) -> TableEncoder:
         """Return a clone of an encoder, fitted to all rows.
 
-        ``names`` are the column names, shape (n_features,). The discretizer must be a ``CutDiscretizer``. In compressed
-        columns, cut points lie between points, and typical values are means of points. Warns as
+        ``names`` are the column names, shape (n_features,). The discretizer must be a ``CutPointDiscretizer``. In
+        compressed columns, cut points lie between points, and typical values are means of points. Warns as
         :meth:`TableEncoder.fit` does, with fractions of the weight instead of fractions of the rows.
         """
         columns = self._columns_to_fit()
         warn_of_string_summaries(columns, encoder.discrete_features)
-        fitted, lost = fit_to_summaries(encoder, columns, len(self.classes_), names)
-        warn_of_lost_columns(lost, fitted.discretizer_, self.n_samples, float(self.class_counts.sum()))
+        fitted, constant = _fit_encoder(encoder, columns, len(self.classes_), names)
+        warn_of_constant_columns(constant, fitted.discretizer_, self.n_samples, float(self.class_counts.sum()))
         return fitted
 
     def have_order(self, encoder: TableEncoder) -> AnyArray:
@@ -246,7 +246,7 @@ def _count_classes(classes: AnyArray, codes: IntArray, weights: AnyArray) -> Col
     return summarize(Column(classes, None, None, "y"), np.zeros(len(classes), np.intp), sums, 1)
 
 
-def _places_of(part: ColumnSummary, whole: ColumnSummary) -> IntArray:
+def _positions_of(part: ColumnSummary, whole: ColumnSummary) -> IntArray:
     """Return the position of each class of a part among all classes."""
     if whole.names is None or part.names is None:
         values = part.counts.values.astype(whole.counts.values.dtype)
@@ -262,12 +262,12 @@ def _renumber(column: ColumnSummary, classes: IntArray, n_classes: int) -> Colum
     return column.renumber(classes, n_classes)
 
 
-def _check_places(own: tuple[str, ...], other: tuple[str, ...]) -> None:
+def _check_labels(own: tuple[str, ...], other: tuple[str, ...]) -> None:
     """Raise ValueError if two parts have different columns."""
     if own == other:
         return
     differ = next((i for i, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), min(len(own), len(other)))
-    found = [repr(places[differ]) if differ < len(places) else "nothing" for places in (own, other)]
+    found = [repr(labels[differ]) if differ < len(labels) else "nothing" for labels in (own, other)]
     raise ValueError(
         f"all parts must have the same columns in the same order: {len(own)} columns before, {len(other)} now, and "
         f"column {differ} was {found[0]} and is {found[1]}. Name, order or drop the columns as in the first part."
@@ -285,3 +285,72 @@ def _check_total(own: AnyArray, other: AnyArray) -> None:
             f"the weights of all parts add up to {total}, but may add up to {shorten(largest)} at most. Divide them by "
             f"a common factor{remedy}."
         )
+
+
+def _fit_encoder(
+    encoder: TableEncoder, columns: list[ColumnSummary], n_classes: int, names: AnyArray | None
+) -> tuple[TableEncoder, list[str]]:
+    """Fit a clone of an encoder to column summaries; also return the columns reduced to a single interval.
+
+    Cut points depend only on the weights of values and classes, so each column is discretized separately, as weighted
+    rows of its distinct values. ``columns`` must not be empty, ``n_classes`` is at least 2, and ``names`` are the
+    column names.
+    """
+    fitted: TableEncoder = clone(encoder)
+    fitted._validate_params()
+    if names is not None:
+        fitted.feature_names_in_ = names
+    categories = _find_categories(columns, fitted.discrete_features, names)
+    continuous = [column for column, known in zip(columns, categories, strict=True) if known is None]
+    if not continuous:
+        return fitted.restore(categories, [None] * len(columns), None), []
+    discretizer = clone(MDLPDiscretizer(n_jobs=fitted.n_jobs) if fitted.discretizer is None else fitted.discretizer)
+    if not isinstance(discretizer, CutPointDiscretizer):
+        raise TypeError(
+            f"{type(discretizer).__name__} is not a CutPointDiscretizer, but data read in batches can only be "
+            f"discretized by cut points. Use MDLPDiscretizer, QuantileDiscretizer, or a subclass of one of them."
+        )
+    found = in_threads(lambda column: _discretize(column, discretizer, n_classes), continuous, fitted.n_jobs)
+    discretizer.restore([cuts for cuts, _, _ in found])
+    constant = [column.label for column, (_, _, is_constant) in zip(continuous, found, strict=True) if is_constant]
+    means = iter(found)
+    typical = [next(means)[1] if known is None else None for known in categories]
+    ranges = [column.value_range if known is None else None for column, known in zip(columns, categories, strict=True)]
+    return fitted.restore(categories, typical, discretizer, ranges), constant
+
+
+def _find_categories(columns: list[ColumnSummary], option: Any, names: AnyArray | None) -> list[AnyArray | None]:
+    """Return the categories of the categorical columns and None for the others, according to ``discrete_features``."""
+    options: list[Any] = [option] * len(columns)
+    if not isinstance(option, str):
+        options = named_columns(option, len(columns), names).tolist()
+    found: list[AnyArray | None] = []
+    for column, own in zip(columns, options, strict=True):
+        if own is True and column.blocks:
+            raise ValueError(
+                f"{column.label} has so many distinct values that only quantiles are kept, and no categories. It "
+                f"looks like an identifier or a continuous column: drop it, discretize it, or summarize it with "
+                f"exact=True."
+            )
+        found += [None] if column.blocks else find_all_categories(own, Table([column.as_column()]), None)
+    return found
+
+
+def _discretize(column: ColumnSummary, discretizer: Any, n_classes: int) -> tuple[FloatArray, FloatArray, bool]:
+    """Return a column's cut points, the mean of each interval, and whether different values share a single interval."""
+    rows, y, weights = column.as_rows(n_classes)
+    own = clone(discretizer)
+    if type(own) in CUT_POINT_DISCRETIZERS:
+        own.fit_columns(Table([rows]), [0], y, weights)
+    else:  # a custom discretizer, called as the encoder does
+        own.fit(rows.numbers()[:, np.newaxis], y, weights)
+    cuts: FloatArray = own.cut_points_[0]
+    present = ~np.asarray(rows.missing)
+    values, weights = rows.values[present].astype(np.float64), weights[present]
+    states = np.searchsorted(cuts, values)
+    total = np.bincount(states, weights, len(cuts) + 1)
+    # Weights are normalized first, so that no sum overflows.
+    mean = np.bincount(states, values * (weights / total[states]), len(cuts) + 1)
+    of_value = np.bincount(np.unique(values, return_inverse=True)[1], weights)
+    is_constant = len(cuts) == 0 and len(values) > 0 and of_value.max() < LARGEST_SHARE * total[0]
+    return cuts, np.where(total > 0, mean, np.nan), bool(is_constant)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tanlearn._typing import AnyArray
 
-__all__ = ["ArrayTable", "Column", "Panel", "Table", "where_any"]
+__all__ = ["ArrayTable", "Column", "StridedColumns", "Table", "where_any"]
 
 # Dtypes that kernels are compiled for. Others (half precision, foreign byte order, odd strides) are copied by column.
 _TYPES = frozenset(map(np.dtype, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")))
@@ -29,7 +29,7 @@ class Column:
     # categories, and arbitrary otherwise
     missing: NDArray[np.bool_] | None
     categories: NDArray[Any] | None  # (n_categories,)
-    place: str  # name of the column in messages
+    label: str  # name of the column in messages
     # Whether the column's dtype declares the categories and their order (pandas category, polars Enum). Otherwise
     # categories are strings in any order, of which some may not occur
     is_declared: bool = True
@@ -56,11 +56,11 @@ class Column:
                 kind = type(first if self.categories is None else self.categories[first]).__name__
             if were_numbers:
                 raise TypeError(
-                    f"{self.place} holds {kind}, but held numbers in fit. Convert it to numbers, for example with "
+                    f"{self.label} holds {kind}, but held numbers in fit. Convert it to numbers, for example with "
                     f"pandas.to_numeric; use None or NaN for a missing value."
                 )
             raise TypeError(
-                f"{self.place} holds {kind}, but only numbers can be discretized. Cast the column to numbers, or "
+                f"{self.label} holds {kind}, but only numbers can be discretized. Cast the column to numbers, or "
                 f"treat it as categorical: see discrete_features of TableEncoder, or use CategoryEncoder."
             )
         if self.missing is None or self.values.dtype.kind == "f":
@@ -68,7 +68,7 @@ class Column:
         return np.where(self.missing, np.nan, self.values)
 
 
-class Panel(NamedTuple):
+class StridedColumns(NamedTuple):
     """Strided view of numeric columns in one block of memory, for kernels.
 
     The value in row ``row`` of column ``k`` is ``memory[row * row_step + k * column_step]``, whatever the memory order.
@@ -101,9 +101,9 @@ class Table(Sequence[Column]):
         return len(self._columns[0].values)
 
     @property
-    def places(self) -> tuple[str, ...]:
+    def labels(self) -> tuple[str, ...]:
         """Names of the columns in messages."""
-        return tuple(column.place for column in self)
+        return tuple(column.label for column in self)
 
     def take(self, rows: NDArray[np.bool_]) -> Table:
         """Return the rows selected by a mask."""
@@ -114,7 +114,7 @@ class Table(Sequence[Column]):
         column = self._columns[number]
         return column.values if column.categories is None and column.values.dtype.kind in "biuf" else None
 
-    def gaps(self, number: int) -> NDArray[np.bool_] | None:
+    def missing_mask(self, number: int) -> NDArray[np.bool_] | None:
         """Return the mask of missing values of an integer or boolean column, shape (n_samples,).
 
         None without missing values, and for floats, whose missing values are NaN.
@@ -122,10 +122,10 @@ class Table(Sequence[Column]):
         column = self._columns[number]
         return None if column.values.dtype.kind == "f" else column.missing
 
-    def panels(self) -> list[Panel]:
+    def strided_columns(self) -> list[StridedColumns]:
         """Return strided views of the numeric columns, one per column; missing integers have arbitrary values."""
         return [
-            _panel(_plain(values)[:, np.newaxis], np.array([number]))
+            _strided(_plain(values)[:, np.newaxis], np.array([number]))
             for number in range(len(self))
             if (values := self.values_of(number)) is not None
         ]
@@ -135,12 +135,12 @@ class ArrayTable(Table):
     """Columns of a numeric matrix, created on access."""
 
     def __init__(
-        self, values: AnyArray, has_gaps: NDArray[np.bool_] | None, places: Sequence[str] | None = None
+        self, values: AnyArray, has_nan: NDArray[np.bool_] | None, labels: Sequence[str] | None = None
     ) -> None:
         # (n_samples, n_features) booleans, integers, or floats of at most 64 bits without infinity
         self.values = values
-        self._has_gaps = has_gaps  # (n_features,) columns that contain NaN; None if no column does
-        self._places = places  # names of the columns in messages; by default their numbers
+        self._has_nan = has_nan  # (n_features,) columns that contain NaN; None if no column does
+        self._labels = labels  # names of the columns in messages; by default their numbers
 
     def __len__(self) -> int:
         return self.values.shape[1]
@@ -151,8 +151,8 @@ class ArrayTable(Table):
     def __getitem__(self, number: Any) -> Any:
         number = range(len(self))[operator.index(number)]
         values = self.values[:, number]
-        missing = None if self._has_gaps is None or not self._has_gaps[number] else np.isnan(values)
-        return Column(values, missing, None, f"X column {number}" if self._places is None else self._places[number])
+        missing = None if self._has_nan is None or not self._has_nan[number] else np.isnan(values)
+        return Column(values, missing, None, f"X column {number}" if self._labels is None else self._labels[number])
 
     @property
     def n_samples(self) -> int:
@@ -160,35 +160,35 @@ class ArrayTable(Table):
         return len(self.values)
 
     @property
-    def places(self) -> tuple[str, ...]:
+    def labels(self) -> tuple[str, ...]:
         """Names of the columns in messages."""
-        if self._places is None:
-            self._places = tuple(f"X column {number}" for number in range(len(self)))
-        return tuple(self._places)
+        if self._labels is None:
+            self._labels = tuple(f"X column {number}" for number in range(len(self)))
+        return tuple(self._labels)
 
     def take(self, rows: NDArray[np.bool_]) -> Table:
         """Return a copy of the rows selected by a mask."""
         values = self.values[rows]
-        has_gaps = None if self._has_gaps is None else where_any(np.any(np.isnan(values), axis=0))
-        return ArrayTable(values, has_gaps, self._places)
+        has_nan = None if self._has_nan is None else where_any(np.any(np.isnan(values), axis=0))
+        return ArrayTable(values, has_nan, self._labels)
 
     def values_of(self, number: int) -> AnyArray:
         """Return one column of the array, shape (n_samples,), without a scan for missing values."""
         return self.values[:, number]
 
-    def gaps(self, number: int) -> NDArray[np.bool_] | None:
+    def missing_mask(self, number: int) -> NDArray[np.bool_] | None:
         """Return None, because only floats can be missing in an array."""
         return None
 
-    def panels(self) -> list[Panel]:
+    def strided_columns(self) -> list[StridedColumns]:
         """Return one view of a row-major array, otherwise one view per column.
 
         Kernels that process 50 columns of a column-major array side by side take three times as long.
         """
         row_step, column_step = self.values.strides
         if _is_plain(self.values) and (row_step >= column_step or self.n_samples == 1):
-            return [_panel(self.values, np.arange(len(self)))]
-        return super().panels()
+            return [_strided(self.values, np.arange(len(self)))]
+        return super().strided_columns()
 
 
 def where_any(mask: Any) -> NDArray[np.bool_] | None:
@@ -214,7 +214,7 @@ def _plain(values: AnyArray) -> AnyArray:
     return np.ascontiguousarray(values, np.float32 if is_half else values.dtype.newbyteorder("="))
 
 
-def _panel(values: AnyArray, columns: NDArray[np.intp]) -> Panel:
+def _strided(values: AnyArray, columns: NDArray[np.intp]) -> StridedColumns:
     """Return the strided view of an array that kernels can step through."""
     dtype = values.dtype
     if dtype == np.bool_:
@@ -228,4 +228,4 @@ def _panel(values: AnyArray, columns: NDArray[np.intp]) -> Panel:
         memory = as_strided(values, (n_cells,), (size,))
     memory = memory.view()
     memory.flags.writeable = False
-    return Panel(memory, row_step, column_step, columns, dtype)
+    return StridedColumns(memory, row_step, column_step, columns, dtype)

@@ -13,28 +13,25 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.data.categories import encode_categories, refuse_unseen, warn_of_unseen
 from tanlearn.data.category_index import CategoryIndex
 from tanlearn.data.column_kinds import find_all_categories
-from tanlearn.data.column_names import check_names
-from tanlearn.data.column_notes import warn_of_string_columns
+from tanlearn.data.column_warnings import (
+    warn_of_constant_columns,
+    warn_of_rounded_columns,
+    warn_of_string_columns,
+)
 from tanlearn.data.columns import read_columns
-from tanlearn.data.discretize import MDLPDiscretizer
-from tanlearn.data.lost_columns import LARGEST_SHARE, warn_of_lost_columns, warn_of_rounded_columns
-from tanlearn.data.numbers import NumberEncoder
-from tanlearn.data.other_frames import frame_of
-from tanlearn.data.quantiles import QuantileDiscretizer
+from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS, MDLPDiscretizer
+from tanlearn.data.frames import check_names, native_frame
+from tanlearn.data.interval_statistics import constant_columns, mean_values, value_ranges, wider_ranges
+from tanlearn.data.number_encoder import NumberEncoder
 from tanlearn.data.row_checks import RowCheck, check_columns
-from tanlearn.data.table import ArrayTable, Panel, Table
+from tanlearn.data.table import Table
 from tanlearn.data.validation import present_rows, zero_weight_rows
-from tanlearn.kernels.encode import mean_of_states
 
-__all__ = ["CUT_DISCRETIZERS", "TableEncoder"]
-
-#: Discretizers that are fully described by their cut points; subclasses may encode differently.
-CUT_DISCRETIZERS = MDLPDiscretizer, QuantileDiscretizer
+__all__ = ["TableEncoder"]
 
 
 class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -153,7 +150,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         self._validate_params()
         columns = read_columns(X, n_jobs=self.n_jobs, ignored=zero_weight_rows(sample_weight))
-        validate_data(self, frame_of(X), y, skip_check_array=True)
+        validate_data(self, native_frame(X), y, skip_check_array=True)
         columns, codes, _, weights, _ = present_rows(columns, y, sample_weight)
         warn_of_string_columns(columns, self.discrete_features)
         self.fit_columns(columns, codes, weights, names=getattr(self, "feature_names_in_", None))
@@ -380,15 +377,17 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             unfitted = MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer
             discretizer = clone(unfitted)
             warn_of_rounded_columns(columns[i] for i in continuous)
-            if type(discretizer) in CUT_DISCRETIZERS:
+            if type(discretizer) in CUT_POINT_DISCRETIZERS:
                 discretizer.fit_columns(columns, continuous, y, sample_weight)
             else:
                 discretizer.fit(_side_by_side(columns, continuous), y, sample_weight)
-        self.restore(categories, [None] * len(columns), discretizer, _value_ranges(columns, continuous))
+        self.restore(categories, [None] * len(columns), discretizer, value_ranges(columns, continuous))
         total = columns.n_samples if sample_weight is None else float(sample_weight.sum())
-        warn_of_lost_columns(self._lost_columns(columns), discretizer, columns.n_samples, total)
+        constant = constant_columns(columns, np.flatnonzero(~self.is_discrete_ & (self.n_states_ == 1)))
+        warn_of_constant_columns(constant, discretizer, columns.n_samples, total)
         codes = self.encode_columns(columns)
-        self.typical_values_ = self._typical_values(columns, codes, sample_weight)
+        n_intervals = np.where(self.is_discrete_, 0, self.n_states_)
+        self.typical_values_ = mean_values(columns, codes, n_intervals, sample_weight, self.n_jobs)
         return codes
 
     def with_ranges_of(self, columns: Table) -> TableEncoder:
@@ -413,7 +412,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         [(0.5, 7.5)]
         """
         known = getattr(self, "value_ranges_", [None] * len(columns))  # a pickle of an earlier version has none
-        return self.with_ranges(_value_ranges(columns, [i for i, own in enumerate(known) if own is not None]))
+        return self.with_ranges(value_ranges(columns, [i for i, own in enumerate(known) if own is not None]))
 
     def with_ranges(self, others: list[tuple[float, float] | None]) -> TableEncoder:
         """Return the encoder with training ranges extended by other ranges.
@@ -436,13 +435,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         [(-1.0, 1.5)]
         """
         known = getattr(self, "value_ranges_", [None] * len(others))
-        wider = [
-            own
-            if own is None or other is None
-            else (float(np.fmin(own[0], other[0])), float(np.fmax(own[1], other[1])))
-            for own, other in zip(known, others, strict=True)
-        ]
-        if np.array_equal(_bounds(known), _bounds(wider), equal_nan=True):
+        wider = wider_ranges(known, others)
+        if wider is known:
             return self
         encoder = copy(self)
         encoder.value_ranges_ = wider
@@ -483,7 +477,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if complete:
             return codes
         continuous = [i for i, index in enumerate(self._indexes) if index is None and not done[i]]
-        if continuous and type(self.discretizer_) in CUT_DISCRETIZERS:
+        if continuous and type(self.discretizer_) in CUT_POINT_DISCRETIZERS:
             for i in continuous:  # not numeric: raises unless all values are missing
                 columns[i].numbers(were_numbers=True)
                 codes[i] = missing_code(codes.dtype)
@@ -528,7 +522,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.categories_, self.typical_values_, self.discretizer_ = categories, typical_values, discretizer
         self.value_ranges_ = [None] * len(categories) if value_ranges is None else value_ranges
         self.n_features_in_ = len(categories)
-        self.is_discrete_ = np.array([known is not None for known in categories])
+        self.is_discrete_: NDArray[np.bool_] = np.array([known is not None for known in categories])
         self.n_states_: IntArray = np.array(
             [1 if known is None else max(len(known), 1) for known in categories], np.intp
         )
@@ -537,7 +531,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         dtype = codes_dtype(int(self.n_states_.max()))
         self._indexes = [None if known is None else CategoryIndex(known, dtype) for known in categories]
         cuts: list[FloatArray | None] = [None] * len(categories)
-        if type(discretizer) in CUT_DISCRETIZERS:
+        if type(discretizer) in CUT_POINT_DISCRETIZERS:
             for i, own in zip(np.flatnonzero(~self.is_discrete_), discretizer.cut_points_, strict=True):
                 cuts[i] = own
         self._numbers = NumberEncoder(self._indexes, cuts, dtype)
@@ -571,61 +565,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             values[:, i] = known[np.where(missing[i], -1, codes[i].astype(np.intp))]
         return values
 
-    def _lost_columns(self, columns: Table) -> list[str]:
-        """Return the names of columns with a single interval although their values differ."""
-        lost = []
-        for i in np.flatnonzero(~self.is_discrete_ & (self.n_states_ == 1)):
-            column = columns[i]
-            values = column.values if column.missing is None else column.values[~column.missing]
-            # A value with such a fraction of the rows is the median. Finding it takes a tenth of the time of sorting.
-            middle = np.partition(values, len(values) // 2)[len(values) // 2] if len(values) else 0
-            if np.count_nonzero(values == middle) < LARGEST_SHARE * len(values):
-                lost.append(column.place)
-        return lost
-
-    def _typical_values(self, columns: Table, codes: Codes, sample_weight: AnyArray | None) -> list[FloatArray | None]:
-        """Return the weighted mean of the training values in each interval of the continuous features."""
-        weights = np.ones(columns.n_samples) if sample_weight is None else sample_weight.astype(np.float64, copy=False)
-        n_states, unseen = self.n_states_, missing_code(codes.dtype)
-        typical: list[FloatArray | None] = [
-            None if known else np.full(k, np.nan) for known, k in zip(self.is_discrete_, n_states, strict=True)
-        ]
-
-        def average(where: tuple[Panel, int]) -> None:
-            panel, k = where
-            i = panel.columns[k]
-            total, mean = np.zeros(n_states[i]), np.zeros(n_states[i])
-            mean_of_states(*panel[:3], k, codes[i], weights, unseen, total, mean)
-            typical[i] = np.where(total > 0, mean, np.nan)
-
-        panels = [(panel, k) for panel in columns.panels() for k in range(len(panel.columns))]
-        in_threads(average, [(panel, k) for panel, k in panels if not self.is_discrete_[panel.columns[k]]], self.n_jobs)
-        return typical
-
 
 def _side_by_side(columns: Table, chosen: list[int], *, were_numbers: bool = False) -> AnyArray:
     """Stack numeric columns into a matrix, in Fortran order."""
     return np.stack([columns[i].numbers(were_numbers=were_numbers) for i in chosen]).T
-
-
-def _bounds(ranges: list[tuple[float, float] | None]) -> FloatArray:
-    """Return ranges as an array, NaN where there is none."""
-    return np.array([(np.nan, np.nan) if own is None else own for own in ranges])
-
-
-def _value_ranges(columns: Table, chosen: list[int]) -> list[tuple[float, float] | None]:
-    """Return the smallest and largest value of the chosen columns, and None for the others.
-
-    Zeros have no sign, as in summaries, because the order of rows would decide between 0.0 and -0.0.
-    """
-    found: list[tuple[float, float] | None] = [None] * len(columns)
-    # fmin and fmax skip NaN, and return it only if there is no other value.
-    if isinstance(columns, ArrayTable):  # one reduction over rows is faster than one per column
-        low, high = (extreme.reduce(columns.values, axis=0).tolist() for extreme in (np.fmin, np.fmax))
-        for i in chosen:
-            found[i] = float(low[i]) + 0.0, float(high[i]) + 0.0
-        return found
-    for i in chosen:
-        values = columns[i].numbers()
-        found[i] = float(np.fmin.reduce(values)) + 0.0, float(np.fmax.reduce(values)) + 0.0
-    return found

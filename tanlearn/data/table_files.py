@@ -16,19 +16,18 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.notation import Notation
+from tanlearn.data.notation import Notation, parse_strings
 from tanlearn.data.text_files import (
     DAMAGED,
     MISSING,
     CheckedRows,
     Layout,
+    contains_strings,
     find_separator,
-    holds_texts,
     open_text,
     undecodable,
     unmarked,
 )
-from tanlearn.data.written_values import read_written
 
 __all__ = ["FORMATS", "TableFile", "dates_as_days", "format_of", "open_table", "require_pandas", "require_pyarrow"]
 
@@ -86,12 +85,12 @@ class TableFile:
         self,
         columns: Sequence[str] | None = None,
         *,
-        texts: Collection[str] = (),
+        string_columns: Collection[str] = (),
         target: str | None = None,
         dropped: list[int] | None = None,
     ) -> Any:
         """Return the whole table as a pandas DataFrame; the parameters are those of :meth:`chunks`."""
-        (frame,) = self.chunks(None, columns, texts=texts, target=target, dropped=dropped)
+        (frame,) = self.chunks(None, columns, string_columns=string_columns, target=target, dropped=dropped)
         return frame
 
     def chunks(
@@ -99,28 +98,32 @@ class TableFile:
         n_rows: int | None,
         columns: Sequence[str] | None = None,
         *,
-        texts: Collection[str] = (),
+        string_columns: Collection[str] = (),
         target: str | None = None,
         dropped: list[int] | None = None,
     ) -> Iterator[Any]:
         """Yield the table as pandas DataFrames with at most ``n_rows`` rows (None: one frame with all rows).
 
-        ``columns`` selects and orders the columns. ``texts`` names columns of a text file that stay strings; the types
-        of others are inferred per chunk. Rows of a text file without a value in the column ``target`` are left out
-        before types are inferred: ``dropped`` receives their numbers, from 0, and the index of the frames has the
-        numbers of the others. Values of ``target`` are never converted by ``thousands``, ``symbols`` and ``dates``.
+        ``columns`` selects and orders the columns. ``string_columns`` names columns of a text file that stay strings;
+        the types of others are inferred per chunk. Rows of a text file without a value in the column ``target`` are
+        left out before types are inferred: ``dropped`` receives their numbers, from 0, and the index of the frames has
+        the numbers of the others. Values of ``target`` are never converted by ``thousands``, ``symbols`` and ``dates``.
         Other file formats declare their types, and all rows are returned. At least one frame is yielded.
         """
         wanted = list(self.columns if columns is None else columns)
         left_out: list[int] = [] if dropped is None else dropped
-        pieces = self._texts(n_rows, wanted, texts, target, left_out) if self.is_text else self._binary(n_rows, wanted)
+        chunks = (
+            self._text_chunks(n_rows, wanted, string_columns, target, left_out)
+            if self.is_text
+            else self._binary_chunks(n_rows, wanted)
+        )
         is_empty = True
         units: dict[str, set[str]] = {}
         try:
-            for piece in pieces:
-                if len(piece):
+            for chunk in chunks:
+                if len(chunk):
                     is_empty = False
-                    yield self._converted(piece[wanted], {*texts, target}, units)
+                    yield self._converted(chunk[wanted], {*string_columns, target}, units)
         except UnicodeDecodeError as error:
             raise undecodable(self.path, self.name, self.encoding, error) from error
         except (ValueError, OSError, *DAMAGED) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
@@ -130,25 +133,30 @@ class TableFile:
         elif is_empty:
             raise ValueError(f"{self.name} has no rows, only column names.")
 
-    def _converted(self, piece: Any, unchanged: Collection[str | None], units: dict[str, set[str]]) -> Any:
+    def _converted(self, chunk: Any, unchanged: Collection[str | None], units: dict[str, set[str]]) -> Any:
         """Convert the numbers and dates of a chunk.
 
         ``units`` contains the units of earlier chunks by column, and is updated in place.
         """
         thousands, symbols, dates = self.notation.thousands, self.notation.symbols, self.notation.dates
         if not (thousands or symbols or dates):
-            return piece
+            return chunk
         written = thousands, self.notation.decimal, symbols, dates
-        return piece.assign(
+        return chunk.assign(
             **{
-                name: read_written(piece[name], *written, units=units.setdefault(name, set()))
-                for name in piece.columns
+                name: parse_strings(chunk[name], *written, units=units.setdefault(name, set()))
+                for name in chunk.columns
                 if name not in unchanged
             }
         )
 
-    def _texts(
-        self, n_rows: int | None, columns: list[str], texts: Collection[str], target: str | None, dropped: list[int]
+    def _text_chunks(
+        self,
+        n_rows: int | None,
+        columns: list[str],
+        string_columns: Collection[str],
+        target: str | None,
+        dropped: list[int],
     ) -> Iterator[Any]:
         """Yield the chunks of a text file."""
         pd = require_pandas(self.name)
@@ -166,28 +174,28 @@ class TableFile:
                     usecols=columns,
                     index_col=False,
                     skipinitialspace=True,
-                    dtype=dict.fromkeys(texts, str),
+                    dtype=dict.fromkeys(string_columns, str),
                     na_values=list(self.notation.missing),
                     decimal=self.notation.decimal,
                     low_memory=False,
                     iterator=True,
                 ) as reader:
-                    piece = reader.read(n_rows)
-                    while len(piece):
+                    chunk = reader.read(n_rows)
+                    while len(chunk):
                         codes = [self.columns[j] for j in rows.marked if self.columns[j] in columns]
                         if dropped:  # shift the index by the number of rows left out before each row
                             shifts = np.array(dropped) - np.arange(len(dropped))
-                            piece.index += np.searchsorted(shifts, piece.index, side="right")
-                        piece = piece.assign(**{name: unmarked(piece[name]) for name in codes})
+                            chunk.index += np.searchsorted(shifts, chunk.index, side="right")
+                        chunk = chunk.assign(**{name: unmarked(chunk[name]) for name in codes})
                         # pandas keeps missing marks as text beside integers of more than 64 bits.
-                        strings = [name for name in piece.columns if piece[name].dtype.kind in "OU"]
-                        kept = {name: piece[name].isin(marks) for name in strings}
-                        yield piece.assign(**{name: piece[name].mask(own) for name, own in kept.items() if own.any()})
-                        piece = reader.read(n_rows) if n_rows is not None else ()
+                        strings = [name for name in chunk.columns if chunk[name].dtype.kind in "OU"]
+                        kept = {name: chunk[name].isin(marks) for name in strings}
+                        yield chunk.assign(**{name: chunk[name].mask(own) for name, own in kept.items() if own.any()})
+                        chunk = reader.read(n_rows) if n_rows is not None else ()
             except (pd.errors.EmptyDataError, StopIteration):
                 return
 
-    def _binary(self, n_rows: int | None, columns: list[str]) -> Iterator[Any]:
+    def _binary_chunks(self, n_rows: int | None, columns: list[str]) -> Iterator[Any]:
         """Yield the chunks of a Parquet or Feather file."""
         pa = require_pyarrow(self.name)
         # The whole table is read by the same code as chunks, so that both have the same types.
@@ -427,5 +435,5 @@ def _exact(frame: Any, table: Any) -> Any:
 
 def _stripped(frame: Any) -> Any:
     """Strip spaces around the strings of a frame."""
-    texts = {name: frame[name].str.strip() for name in frame.columns if holds_texts(frame[name])}
-    return frame.assign(**texts) if texts else frame
+    strings = {name: frame[name].str.strip() for name in frame.columns if contains_strings(frame[name])}
+    return frame.assign(**strings) if strings else frame

@@ -23,8 +23,8 @@ __all__ = [
     "MISSING",
     "CheckedRows",
     "Layout",
+    "contains_strings",
     "find_separator",
-    "holds_texts",
     "open_text",
     "undecodable",
     "unmarked",
@@ -89,7 +89,7 @@ class CheckedRows(io.TextIOBase):
         self._separator, self._missing = separator, missing
         self._layout = Layout() if layout is None else layout
         # Rows without a value in the column number _required are left out and listed in dropped.
-        self._required, self._gaps = required, MISSING.union(missing)
+        self._required, self._missing_fields = required, MISSING.union(missing)
         self._file, self._ahead = file, deque[str]()  # lines of a block that are read one by one
         self._line = self._first = self._n_rows = 0
         self._may_hold_codes = re.compile(rf"{re.escape(separator)}0\d").search
@@ -146,11 +146,11 @@ class CheckedRows(io.TextIOBase):
 
     def read(self, size: int | None = -1) -> str:
         """Return whole rows with at least ``size`` characters; all remaining rows if ``size`` is None or negative."""
-        texts, n_characters = [], 0
+        rows, n_characters = [], 0
         while size is None or size < 0 or n_characters < size:
             block = self._plain_block()
             if block is not None:
-                texts.append(block)
+                rows.append(block)
                 n_characters += len(block)
                 continue
             text, record = next(self._records, ("", None))
@@ -159,7 +159,7 @@ class CheckedRows(io.TextIOBase):
             # Most rows are passed on unchanged: rewriting all of them takes three times as long.
             fields = list(map(str.strip, record))
             self._n_rows += 1
-            if self._required is not None and fields[self._required] in self._gaps:
+            if self._required is not None and fields[self._required] in self._missing_fields:
                 self.dropped.append(self._n_rows - 1)
                 continue
             is_new = fields != record
@@ -167,9 +167,9 @@ class CheckedRows(io.TextIOBase):
                 is_new |= self._mark_codes(fields)
             if is_new:
                 text = self._written(fields)
-            texts.append(text)
+            rows.append(text)
             n_characters += len(text)
-        return "".join(texts)
+        return "".join(rows)
 
     def _plain_block(self) -> str | None:
         """Return the next lines if all of them are rows to be passed on unchanged; None if any must be read alone."""
@@ -199,7 +199,7 @@ class CheckedRows(io.TextIOBase):
             values = {line.rsplit(separator, 1)[1] for line in lines}
         else:
             values = {line.split(separator, required + 1)[required] for line in lines}
-        return self._gaps.isdisjoint(value.rstrip("\r\n") for value in values)
+        return self._missing_fields.isdisjoint(value.rstrip("\r\n") for value in values)
 
     def _mark_codes(self, fields: list[str]) -> bool:
         """Prefix digits with leading zeros, in place, and return whether there are any."""
@@ -231,10 +231,10 @@ def _has_outer_space(text: str, separator: str) -> bool:
 
 def unmarked(series: Any) -> Any:
     """Remove the prefix of digits with leading zeros from a string column."""
-    return series.str.removeprefix(_MARK) if holds_texts(series) else series
+    return series.str.removeprefix(_MARK) if contains_strings(series) else series
 
 
-def holds_texts(series: Any) -> bool:
+def contains_strings(series: Any) -> bool:
     """Return whether a column contains strings and otherwise only missing values; False for an all-missing column."""
     from pandas.api.types import infer_dtype
 
@@ -244,14 +244,14 @@ def holds_texts(series: Any) -> bool:
 def _ragged(n_found: int, n_fields: int, first: int, last: int) -> ValueError:
     """Return the error for a row that is longer or shorter than the header."""
     if first == last:
-        place, hint = f"line {first}", ""
+        position, hint = f"line {first}", ""
     else:
-        place, hint = f"lines {first} to {last}", ", or a quote left open in it"
+        position, hint = f"lines {first} to {last}", ", or a quote left open in it"
     return ValueError(
-        f"{place}: the row has {n_found} field(s), but the header has {n_fields}. Correct the row{hint}. If lines "
+        f"{position}: the row has {n_found} field(s), but the header has {n_fields}. Correct the row{hint}. If lines "
         f"before the header or comments are not part of the table, skip them: --skip-rows N, --comment CHARACTER."
         if n_fields == 1
-        else f"{place}: the row has {n_found} field(s), but the header has {n_fields}. Correct the row{hint}."
+        else f"{position}: the row has {n_found} field(s), but the header has {n_fields}. Correct the row{hint}."
     )
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from tanlearn.data.categories import distinct
 from tanlearn.data.columns import from_array, from_objects, plain, shorten
-from tanlearn.data.other_frames import lazy_error
+from tanlearn.data.frames import lazy_error
 from tanlearn.data.table import Column, Table
 
 __all__ = [
@@ -72,7 +72,7 @@ def _number(column: Column) -> tuple[NDArray[Any], NDArray[np.intp]]:
         occurs = np.zeros(len(column.categories), np.bool_)
         occurs[labels] = True
         number_of = np.zeros(len(occurs), np.intp)
-        classes, number_of[occurs] = _number(Column(column.categories[occurs], None, None, column.place))
+        classes, number_of[occurs] = _number(Column(column.categories[occurs], None, None, column.label))
         return classes, number_of[labels]
     classes = distinct(column).astype(labels.dtype, copy=False)
     if labels.dtype.kind not in "OUS":
@@ -95,16 +95,16 @@ def number_classes(
     numbers = None if rows is None else np.flatnonzero(rows)
     if rows is not None:
         column = column.take(rows)
-    labels, places = column.values if column.categories is None else column.categories, column.values
+    labels, indices = column.values if column.categories is None else column.categories, column.values
     if column.categories is None:  # distinct numbers once, other labels row by row
-        labels, places = _number(column) if labels.dtype.kind in "biuf" else (labels, np.arange(len(labels)))
-    codes = np.fromiter((number.get(label, -1) for label in labels.tolist()), np.intp, len(labels))[places]
+        labels, indices = _number(column) if labels.dtype.kind in "biuf" else (labels, np.arange(len(labels)))
+    codes = np.fromiter((number.get(label, -1) for label in labels.tolist()), np.intp, len(labels))[indices]
     if (codes < 0).any():
         row = int((codes < 0).argmax())
-        label = labels.tolist()[places[row]]
-        place = row if numbers is None else numbers[row]
+        label = labels.tolist()[indices[row]]
+        row_number = row if numbers is None else numbers[row]
         raise ValueError(
-            f"y holds {label!r} in row {place}, which is not among the classes: {', '.join(map(repr, number))}. "
+            f"y holds {label!r} in row {row_number}, which is not among the classes: {', '.join(map(repr, number))}. "
             f"Correct it, or fit with rows of this class (with partial_fit, name all classes in the first call)."
         )
     return codes
@@ -139,12 +139,12 @@ def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_]
     missing = None if column.missing is None else column.missing if ignored is None else column.missing & ~ignored
     if missing is not None and missing.any():
         raise ValueError(
-            f"{column.place} is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of "
+            f"{column.label} is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of "
             f"{len(column.values)} rows). Every row needs a class: drop the rows without one, or make 'missing' a "
             f"class of its own."
         )
     if not isinstance(y, Column) and labels.dtype.kind == "O" and column.categories is None:
-        _refuse_truths_among_numbers(labels, ignored)
+        _refuse_mixed_labels(labels, ignored)
     return column
 
 
@@ -243,15 +243,15 @@ def present_rows(
     return columns.take(rows), codes, classes, weights[rows], np.flatnonzero(rows)
 
 
-def _refuse_truths_among_numbers(labels: NDArray[np.object_], ignored: NDArray[np.bool_] | None) -> None:
+def _refuse_mixed_labels(labels: NDArray[np.object_], ignored: NDArray[np.bool_] | None) -> None:
     """Raise TypeError if class labels mix booleans and numbers, which scikit-learn would not compare."""
-    is_truth = np.fromiter((isinstance(label, (bool, np.bool_)) for label in labels), np.bool_, len(labels))
+    is_boolean = np.fromiter((isinstance(label, (bool, np.bool_)) for label in labels), np.bool_, len(labels))
     rows = np.arange(len(labels)) if ignored is None else np.flatnonzero(~ignored)
-    if is_truth[rows].any() and not is_truth[rows].all():
-        truth, number = rows[is_truth[rows].argmax()], rows[is_truth[rows].argmin()]
+    if is_boolean[rows].any() and not is_boolean[rows].all():
+        boolean, number = rows[is_boolean[rows].argmax()], rows[is_boolean[rows].argmin()]
         raise TypeError(
-            f"y mixes booleans and numbers: {labels[truth]} in row {truth}, {labels[number]} in row {number}. Classes "
-            f"must be all booleans or all numbers: cast them to bool or to int."
+            f"y mixes booleans and numbers: {labels[boolean]} in row {boolean}, {labels[number]} in row {number}. "
+            f"Classes must be all booleans or all numbers: cast them to bool or to int."
         )
 
 

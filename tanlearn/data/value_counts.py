@@ -95,7 +95,7 @@ def collect(
     is_first = found.is_first
     if is_first.all():
         return found
-    row, own, sums = _room(len(order), weights)
+    row, own, sums = _allocate_pairs(len(order), weights)
     n = sum_values(is_first, found.classes, found.weights, np.zeros(n_classes, sums.dtype), row, own, sums)
     return ValueCounts(found.values[row[:n]], own[:n].copy(), sums[:n].copy())
 
@@ -115,7 +115,7 @@ def _sorting(values: AnyArray) -> IntArray:
     return spare if is_spare else order
 
 
-def _room(n: int, weights: AnyArray) -> tuple[IntArray, NDArray[np.int32], AnyArray]:
+def _allocate_pairs(n: int, weights: AnyArray) -> tuple[IntArray, NDArray[np.int32], AnyArray]:
     """Allocate arrays for the rows, classes and weights of pairs."""
     return np.empty(n, np.intp), np.empty(n, np.int32), np.empty(n, weights.dtype)
 
@@ -143,12 +143,12 @@ def compress(counts: ValueCounts, n_points: int, n_classes: int) -> tuple[ValueC
     if n_values <= n_points:
         return counts, 0, 0
     # Rounding of sums may add one point.
-    row, own, sums = _room(min(len(is_first), (n_points + 1) * n_classes), counts.weights)
+    row, own, sums = _allocate_pairs(min(len(is_first), (n_points + 1) * n_classes), counts.weights)
     reached, begin = np.zeros(n_values + 1, sums.dtype), np.empty(n_values + 1, np.intp)
-    of_class, lost = np.zeros(n_classes, sums.dtype), np.zeros(2, sums.dtype)
-    arrays = counts.classes, counts.weights, n_points, of_class, reached, begin, row, own, sums, lost
+    of_class, rank_errors = np.zeros(n_classes, sums.dtype), np.zeros(2, sums.dtype)
+    arrays = counts.classes, counts.weights, n_points, of_class, reached, begin, row, own, sums, rank_errors
     n = sum_points(is_first, *arrays)
-    return ValueCounts(counts.values[row[:n]], own[:n].copy(), sums[:n].copy()), *lost.tolist()
+    return ValueCounts(counts.values[row[:n]], own[:n].copy(), sums[:n].copy()), *rank_errors.tolist()
 
 
 def add_block(blocks: tuple[Block, ...], block: Block, n_points: int, n_classes: int) -> tuple[Block, ...]:

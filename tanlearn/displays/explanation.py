@@ -124,7 +124,7 @@ class ExplanationDisplay:
             raise ValueError(f"target and against must be two classes; both are {classes[one]!r}.")
         shares = estimator.explain(X, against=estimator.classes_[other])[0, :, one]
         names, values = feature_names(estimator), _values(X)
-        labels = [f"{name} = {_told(value)}" for name, value in zip(names, values, strict=True)]
+        labels = [f"{name} = {_format_value(value)}" for name, value in zip(names, values, strict=True)]
         return cls(shares, labels, target=classes[one], against=classes[other]).plot(ax, most=most)
 
     def plot(self, ax: Any = None, *, most: int = 10) -> ExplanationDisplay:
@@ -208,7 +208,7 @@ def _values(X: Any) -> list[Any]:
     return list(X[0])
 
 
-def _told(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Format a value for a label."""
     if value is None or value != value:  # nan
         return "missing"

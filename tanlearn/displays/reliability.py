@@ -143,10 +143,10 @@ class ReliabilityDisplay:
         if self.before is not None and not np.array_equal(self.before, self.confidence):
             ways = [(self.before, _BEFORE, "without calibration", self.error_before_), *ways]
         for numbers, colour, label, error in ways:
-            rows, said, right = self._bins(numbers)
+            rows, confidence_sums, right = self._bins(numbers)
             there = rows > 0
             ax.plot(
-                said[there] / rows[there],
+                confidence_sums[there] / rows[there],
                 right[there] / rows[there],
                 color=colour,
                 marker="o",
@@ -171,13 +171,13 @@ class ReliabilityDisplay:
 
     def _bins(self, confidence: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the number of rows, the sum of confidences and the number of correct predictions per bin."""
-        place = np.minimum((confidence * self.n_bins).astype(int), self.n_bins - 1)
-        ones, right = np.ones(len(place)), self.is_right.astype(float)
+        bin_of = np.minimum((confidence * self.n_bins).astype(int), self.n_bins - 1)
+        ones, right = np.ones(len(bin_of)), self.is_right.astype(float)
         of_rows: list[FloatArray] = [ones, confidence, right]
-        rows, said, hits = (np.bincount(place, weights, self.n_bins).astype(float) for weights in of_rows)
-        return rows, said, hits
+        rows, confidence_sums, hits = (np.bincount(bin_of, weights, self.n_bins).astype(float) for weights in of_rows)
+        return rows, confidence_sums, hits
 
     def _error(self, confidence: FloatArray) -> float:
         """Return the expected calibration error."""
-        rows, said, right = self._bins(confidence)
-        return float(np.abs(said - right).sum() / rows.sum())
+        rows, confidence_sums, right = self._bins(confidence)
+        return float(np.abs(confidence_sums - right).sum() / rows.sum())

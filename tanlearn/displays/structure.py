@@ -238,9 +238,9 @@ class StructureDisplay:
         widths = self._widths()
         arrow = {"arrowstyle": "-|>", "shrinkA": 9, "shrinkB": 11} if has_names else {"arrowstyle": "-", "shrinkB": 0}
         for i, row in enumerate(self.structure.parents.tolist()):
-            for place, j in enumerate(row):
+            for p, j in enumerate(row):
                 if j >= 0:
-                    arrowprops = {**arrow, "color": _GREY, "linewidth": widths[i, place]}
+                    arrowprops = {**arrow, "color": _GREY, "linewidth": widths[i, p]}
                     ax.annotate("", positions[i], positions[j], arrowprops=arrowprops, zorder=1)
         n_children = np.bincount(self.structure.parents[self.structure.parents >= 0], minlength=n_features)
         if has_names:
@@ -253,7 +253,7 @@ class StructureDisplay:
         for i in named.tolist():
             text = _broken(self.feature_names[i]) if has_names else self.feature_names[i]
             ax.text(*positions[i], text, ha="center", va="center", fontsize="small", bbox=box, zorder=3)
-        self._say_widths(ax)
+        self._explain_widths(ax)
 
     def _draw_pixels(self, ax: Any, image_shape: tuple[int, int], is_new: bool) -> None:
         """Draw an image of the relevances, with arcs from parents to children."""
@@ -268,20 +268,20 @@ class StructureDisplay:
         reach = 30 / max(image_shape)  # scale of arrow heads, relative to a pixel
         head = f"head_width={0.006 * reach + 0.08:.3f},head_length={0.012 * reach + 0.16:.3f}"
         for i, row in enumerate(self.structure.parents.tolist()):
-            for place, j in enumerate(row):
+            for p, j in enumerate(row):
                 if j >= 0:
                     arrowprops = {
                         "arrowstyle": f"-|>,{head}",
                         "connectionstyle": "arc3,rad=0.2",
                         "color": _BLUE,
-                        "linewidth": 0.6 * widths[i, place],
+                        "linewidth": 0.6 * widths[i, p],
                         "shrinkA": 0,
                         "shrinkB": 0,
                     }
                     ax.annotate("", (i % width, i // width), (j % width, j // width), arrowprops=arrowprops)
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
-        self._say_widths(ax)
+        self._explain_widths(ax)
 
     def _widths(self) -> FloatArray:
         """Return the line widths of the edges, in points."""
@@ -290,7 +290,7 @@ class StructureDisplay:
         most = float(np.max(self.weights, initial=0.0, where=self.structure.parents >= 0))
         return 0.5 + 2.5 * np.clip(self.weights, 0, None) / (most or 1.0)
 
-    def _say_widths(self, ax: Any) -> None:
+    def _explain_widths(self, ax: Any) -> None:
         """Add a caption that explains the line widths."""
         if self.weights is not None and self.structure.n_edges:
             most = float(np.max(self.weights, initial=0.0, where=self.structure.parents >= 0))

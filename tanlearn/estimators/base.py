@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
-from tanlearn.data.class_weights import read_prior
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.estimator_input import (
     check_rows,
@@ -26,6 +25,7 @@ from tanlearn.data.estimator_input import (
 from tanlearn.data.row_checks import RowCheck
 from tanlearn.data.stored_values import fields
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.data.weights import read_prior
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.estimators.notebook import NotebookMixin
 from tanlearn.estimators.row_predictor import RowPredictor

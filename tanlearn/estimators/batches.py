@@ -139,7 +139,7 @@ class BatchFitMixin:
         twin = copy(self)
         delete_fitted_attributes(twin)
         summary = source.summarize(exact)
-        _take_names(twin, source.names, len(summary.places))
+        _take_names(twin, source.names, len(summary.labels))
         names = getattr(twin, "feature_names_in_", None)
         encoder = summary.fit_encoder(new_encoder(self), names)
         twin.encoder_, twin.classes_ = encoder, summary.classes_  # type: ignore[attr-defined]

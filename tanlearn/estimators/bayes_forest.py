@@ -11,9 +11,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from tanlearn._typing import Codes, FloatArray
+from tanlearn.data.discretize import QuantileDiscretizer
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.estimator_input import generator
-from tanlearn.data.quantiles import QuantileDiscretizer
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.forest_reading import ForestReadingMixin

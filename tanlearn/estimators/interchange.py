@@ -283,7 +283,7 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
     """Convert a network to a classifier."""
     for name, variable in network.variables.items():
         if name not in network.definitions:
-            raise ValueError(f"{variable.place}: variable {name!r} has no probabilities: add them.")
+            raise ValueError(f"{variable.position}: variable {name!r} has no probabilities: add them.")
     notes = {name: _read_note(variable) for name, variable in network.variables.items()}
     by_name = {name: name for name in notes} | {note["name"]: name for name, note in notes.items() if note["name"]}
     if class_name not in by_name:
@@ -452,7 +452,7 @@ def _read_note(variable: Variable) -> dict[str, Any]:
             raise ValueError("its values do not match the names of the states.")
     except Exception as error:  # an edited property can cause any error
         raise ValueError(
-            f"{variable.place}: variable {variable.name!r}: its property tanlearn is invalid ({error}). Remove it "
+            f"{variable.position}: variable {variable.name!r}: its property tanlearn is invalid ({error}). Remove it "
             f"(the states are then strings), or write the file again."
         ) from error
     return told

@@ -14,7 +14,8 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.data.columns import read_columns, shorten
-from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
+from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS
+from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.kernels.scores import score_row
 from tanlearn.network.back_off import BackOffTables
@@ -81,7 +82,7 @@ class RowPredictor:
                 self._encoders.append(known.__getitem__)
                 if not _PLAIN.issuperset(map(type, known)):
                     self._others[i] = known
-            elif type(encoder.discretizer_) in CUT_DISCRETIZERS:
+            elif type(encoder.discretizer_) in CUT_POINT_DISCRETIZERS:
                 self._encoders.append(_counter(next(cuts).tolist(), self._missing))
             else:
                 self._encoders.append(_unknown)

@@ -16,13 +16,12 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray, codes_dtype
 from tanlearn.data.batches import Batch, Batches
-from tanlearn.data.class_weights import own_weights, weigh_classes
 from tanlearn.data.encoded_data import EncodedData, joined
 from tanlearn.data.raw_numbers import raw_numbers
 from tanlearn.data.summaries import TableSummary
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.validation import present_rows
-from tanlearn.data.weight_scale import WeightSums, warn_of_weights
+from tanlearn.data.weights import WeightSums, own_weights, warn_of_weights, weigh_classes
 
 __all__ = ["BatchSource", "EncodedBatches", "EncodedSource", "RowEncoder", "RowSource", "choose_rows"]
 
@@ -77,7 +76,7 @@ class RowEncoder:
             codes = self.encoder.encode_columns(columns)
             multiplied = weigh_classes(self.class_weight, y, self.classes, weights)
             raw = raw_numbers(columns, np.flatnonzero(~self.encoder.is_discrete_), self.encoder.discretizer_)
-        rows = codes, self.encoder.n_states_, y, len(self.classes), multiplied, columns.places, numbers
+        rows = codes, self.encoder.n_states_, y, len(self.classes), multiplied, columns.labels, numbers
         base = own_weights(weights, multiplied)
         return EncodedData(*rows, self.device, is_ordered=self.is_ordered, base_weight=base, raw=raw)
 

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from tanlearn._typing import AnyArray
 from tanlearn.data.batches import open_batches
 from tanlearn.data.categories import warn_of_new_categories
-from tanlearn.data.column_names import check_names
 from tanlearn.data.columns import read_columns, shorten
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.frames import check_names
 from tanlearn.data.stored_values import fields
 from tanlearn.data.summaries import TableSummary
 from tanlearn.data.table import Table
@@ -24,7 +24,7 @@ from tanlearn.data.validation import present_rows, read_labels, zero_weight_rows
 from tanlearn.estimators.row_sources import BatchSource
 from tanlearn.files.archive import pack, read_archive
 from tanlearn.files.counts import describe_counts, restore_counts
-from tanlearn.files.encoders import describe_table, encoder_difference, place_of, restore_table
+from tanlearn.files.encoders import column_label, describe_table, encoder_difference, restore_table
 from tanlearn.files.regular_files import COUNTS, write_file
 from tanlearn.files.values import Reader, Writer
 from tanlearn.network.counts import CountState
@@ -101,7 +101,7 @@ class TableCounts:
             place = next((i for i, pair in enumerate(zip(n_states, known, strict=False)) if pair[0] != pair[1]), None)
             what = f"{len(n_states)} columns, but the encoder {len(known)}"
             if place is not None:
-                what = f"{n_states[place]} values of {place_of(encoder, place)}, but the encoder has {known[place]}"
+                what = f"{n_states[place]} values of {column_label(encoder, place)}, but the encoder has {known[place]}"
             raise ValueError(f"the counts are of {what}. Pass the encoder of the counted codes.")
 
     @classmethod
@@ -256,9 +256,9 @@ class TableCounts:
                     "and pairs out."
                 )
             columns = None if target is None or own.names is None else own.names.tolist()
-        texts = [] if own is None else own._string_columns()
+        string_columns = [] if own is None else own._string_columns()
         if own is not None and target is not None and own.classes.dtype.kind in "OU":
-            texts.append(target)
+            string_columns.append(target)
         notation = getattr(like, "_notation", None)  # that in which a classifier was fitted
         batches = open_batches(
             source,
@@ -266,7 +266,7 @@ class TableCounts:
             weight=sample_weight,
             columns=columns,
             batch_rows=batch_rows,
-            texts=texts,
+            string_columns=string_columns,
             notation=notation,
         )
         if own is None:
@@ -415,7 +415,7 @@ class TableCounts:
         table = self.encoder.encode_columns(columns)
         warn_of_new_categories(columns, self.encoder.categories_, table)
         rows = table, self.encoder.n_states_, codes, len(self.classes)
-        self.counts.update(EncodedData(*rows, weights, columns.places, numbers), n_jobs=n_jobs)
+        self.counts.update(EncodedData(*rows, weights, columns.labels, numbers), n_jobs=n_jobs)
         self.encoder = self.encoder.with_ranges_of(columns)
 
     def _check_names(self, names: tuple[str, ...] | None) -> None:

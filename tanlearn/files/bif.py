@@ -17,12 +17,12 @@ import numpy as np
 from tanlearn._typing import FloatArray
 from tanlearn.files.discrete_network import (
     LARGEST_NETWORK,
+    DecimalStrings,
     Definition,
     Logarithms,
     Network,
-    Texts,
     Variable,
-    look_up,
+    cpt_shape,
     normalize,
     unique,
 )
@@ -90,7 +90,7 @@ def parse_bif(content: bytes) -> Network:
         elif keyword == "variable":
             variable = _variable(cursor)
             if variable.name in variables:
-                raise ValueError(f"{variable.place}: variable {variable.name!r} is declared twice: rename one.")
+                raise ValueError(f"{variable.position}: variable {variable.name!r} is declared twice: rename one.")
             variables[variable.name] = variable
         elif keyword == "probability":
             blocks.append(_block(cursor))
@@ -105,8 +105,8 @@ def parse_bif(content: bytes) -> Network:
         try:
             definitions[child] = Definition(parents, _table(block, child, parents, variables, cursor, logarithms))
         except ValueError as error:
-            place = "" if str(error).startswith("line ") else f"line {block.line}: "
-            raise ValueError(f"{place}probability of {child!r}: {error}") from error
+            position = "" if str(error).startswith("line ") else f"line {block.line}: "
+            raise ValueError(f"{position}probability of {child!r}: {error}") from error
         if any(entry[0] == "default" for entry in block.entries):
             table = definitions[child].log_table
             n_implied += table.size - (len(block.entries) - 1) * table.shape[-1]
@@ -119,7 +119,7 @@ def parse_bif(content: bytes) -> Network:
 
 def format_bif(network: Network) -> str:
     """Format a network as BIF. Names must consist of letters, digits and ``_``; notes must not contain ``;``."""
-    lines, texts = ["network tanlearn {", "}"], Texts()
+    lines, strings = ["network tanlearn {", "}"], DecimalStrings()
     for name, states, note, _ in network.variables.values():
         lines += [f"variable {name} {{", f"    type discrete [ {len(states)} ] {{ {', '.join(states)} }};"]
         lines += [] if note is None else [f"    property tanlearn = {note};"]
@@ -130,7 +130,7 @@ def format_bif(network: Network) -> str:
         configurations = itertools.product(*(network.variables[name].states for name in parents))
         for states, row in zip(configurations, log_table.reshape(-1, log_table.shape[-1]).tolist(), strict=True):
             given = f"({', '.join(states)})" if parents else "table"
-            lines.append(f"    {given} {', '.join(map(texts.__getitem__, row))};")
+            lines.append(f"    {given} {', '.join(map(strings.__getitem__, row))};")
         lines.append("}")
     return "\n".join([*lines, ""])
 
@@ -194,11 +194,11 @@ class _Cursor:
         """Raise ValueError with the line of the next token."""
         raise ValueError(f"line {self.line_of(self.token.position)}: {message}")
 
-    def take(self, kind: str, *texts: str) -> _Token:
+    def take(self, kind: str, *strings: str) -> _Token:
         """Consume and return the next token, which must have this kind and, if given, one of these spellings."""
         token = self.token
-        if token.kind != kind or (texts and token.text not in texts):
-            self.fail(f"expected {' or '.join(map(repr, texts)) or 'a ' + kind}, found {token.text[:40]!r}.")
+        if token.kind != kind or (strings and token.text not in strings):
+            self.fail(f"expected {' or '.join(map(repr, strings)) or 'a ' + kind}, found {token.text[:40]!r}.")
         if kind != "end":
             self._token, self._taken = None, token.position
         return token
@@ -325,7 +325,7 @@ def _table(
     logarithms: Logarithms,
 ) -> FloatArray:
     """Return the log probabilities of a block, shape (states of each parent ..., states of the child)."""
-    shape = look_up(variables, child, parents)
+    shape = cpt_shape(variables, child, parents)
     kinds = [entry[0] for entry in block.entries]
     if "table" in kinds:
         if len(kinds) > 1:

@@ -65,14 +65,14 @@ def describe(model: Any) -> dict[str, Any]:
     names, structure, tables = feature_names(model), model.structure_, model.tables_
     features = []
     for i, column in enumerate(encoder_columns(model.encoder_)):
-        learnt = {key: as_json(values, key) for key, values in column.items()}
+        encoding = {key: as_json(values, key) for key, values in column.items()}
         features.append(
             {
                 "name": names[i],
                 "kind": "categorical" if "categories" in column else "continuous",
-                **learnt,
+                **encoding,
                 "parents": [names[j] for j in structure.parents[i] if j >= 0],
-                **_told(tables, i),
+                **_probabilities(tables, i),
             }
         )
     return {
@@ -106,7 +106,7 @@ def feature_names(model: Any, class_name: str | None = None) -> list[str]:
     return names
 
 
-def _told(tables: Tables, i: int) -> dict[str, Any]:
+def _probabilities(tables: Tables, i: int) -> dict[str, Any]:
     """Return the probabilities of a feature, or the counts and concentrations of back-off CPTs."""
     if not isinstance(tables, BackOffTables):
         return {"probabilities": tables.probabilities(i).tolist()}

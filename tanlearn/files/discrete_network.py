@@ -20,13 +20,13 @@ from tanlearn._typing import FloatArray
 from tanlearn.files.fast_logarithms import fast_log
 
 __all__ = [
+    "DecimalStrings",
     "Definition",
     "Logarithms",
     "Network",
-    "Texts",
     "Variable",
+    "cpt_shape",
     "log_of",
-    "look_up",
     "normalize",
     "text_of",
     "unique",
@@ -53,7 +53,7 @@ class Variable(NamedTuple):
     name: str
     states: tuple[str, ...]  # distinct names of the states
     note: str | None  # value of tanlearn's own property, if tanlearn wrote the file
-    place: str  # position of the declaration, such as "line 3", for messages
+    position: str  # position of the declaration, such as "line 3", for messages
 
 
 class Definition(NamedTuple):
@@ -116,7 +116,7 @@ def text_of(log_probability: float) -> str:
     return text
 
 
-class Texts(dict[float, str]):
+class DecimalStrings(dict[float, str]):
     """Cache of the decimal strings of logarithms, as returned by :func:`text_of`."""
 
     def __missing__(self, log_probability: float) -> str:
@@ -135,7 +135,7 @@ def unique(names: Sequence[str], what: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def look_up(variables: dict[str, Variable], child: str, parents: Sequence[str]) -> tuple[int, ...]:
+def cpt_shape(variables: dict[str, Variable], child: str, parents: Sequence[str]) -> tuple[int, ...]:
     """Return the shape of the CPT of a variable: the numbers of states of its parents, then of the variable.
 
     Raises ValueError if a variable is not declared or occurs twice, or if the CPT would be too large.

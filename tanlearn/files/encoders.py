@@ -8,14 +8,20 @@ import numpy as np
 
 from tanlearn._typing import AnyArray
 from tanlearn.data.categories import LARGEST_N_STATES
-from tanlearn.data.cuts import CutDiscretizer
-from tanlearn.data.quantiles import QuantileDiscretizer
+from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS, CutPointDiscretizer, QuantileDiscretizer
 from tanlearn.data.stored_values import fields
-from tanlearn.data.table_encoder import CUT_DISCRETIZERS, TableEncoder
+from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.files.archive import ExplainedError
 from tanlearn.files.values import Reader, Writer
 
-__all__ = ["describe_table", "encoder_columns", "encoder_difference", "place_of", "restore_encoder", "restore_table"]
+__all__ = [
+    "column_label",
+    "describe_table",
+    "encoder_columns",
+    "encoder_difference",
+    "restore_encoder",
+    "restore_table",
+]
 
 _CALLED = {"categories": "categories", "cut_points": "cut points"}
 _QUANTILES = "QuantileDiscretizer"
@@ -44,7 +50,7 @@ def describe_table(
             "discretizer": None if discretizer is None else writer.parameters(discretizer, "encoder_.discretizer_"),
             **({"discretizer_class": _QUANTILES} if type(discretizer) is QuantileDiscretizer else {}),
             "columns": columns,
-            **_ranges_told(writer, encoder),
+            **_describe_ranges(writer, encoder),
         },
     }
 
@@ -71,7 +77,7 @@ def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
     a string nor a number.
     """
     discretizer = encoder.discretizer_
-    for part, known in ((encoder, [TableEncoder]), (discretizer, CUT_DISCRETIZERS)):
+    for part, known in ((encoder, [TableEncoder]), (discretizer, CUT_POINT_DISCRETIZERS)):
         if part is not None and type(part) not in known:
             raise ExplainedError(
                 f"encoder_ uses {type(part).__name__}, but files store only {known[0].__name__}. Fit with that class, "
@@ -88,7 +94,7 @@ def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
 
 def restore_encoder(
     encoder: TableEncoder,
-    discretizer: CutDiscretizer | None,
+    discretizer: CutPointDiscretizer | None,
     columns: list[dict[str, Any]],
     value_ranges: list[tuple[float, float] | None] | None = None,
 ) -> TableEncoder:
@@ -107,14 +113,14 @@ def restore_encoder(
         else:
             categories.append(None)
             cuts, typical = fields(column, "cut_points", "typical_values")
-            cut_points.append(_check_cuts(i, cuts))
+            cut_points.append(_check_cut_points(i, cuts))
             typical_values.append(_check_typical(i, typical, len(cut_points[-1]) + 1))
     if discretizer is not None:
         discretizer.restore(cut_points)
     return encoder.restore(categories, typical_values, discretizer, value_ranges)
 
 
-def place_of(encoder: TableEncoder, i: int) -> str:
+def column_label(encoder: TableEncoder, i: int) -> str:
     """Return the name of a column in messages, such as "X column 'town'"."""
     names = getattr(encoder, "feature_names_in_", None)
     return f"X column {i}" if names is None else f"X column {names[i]!r}"
@@ -133,7 +139,7 @@ def encoder_difference(one: TableEncoder, two: TableEncoder) -> str | None:
     if one.categories_ is two.categories_:  # both from the same fit
         return None
     for i, pair in enumerate(zip(encoder_columns(one), encoder_columns(two), strict=True)):
-        here, there = place_of(one, i), place_of(two, i)
+        here, there = column_label(one, i), column_label(two, i)
         if here != there:
             return f"column {i} is {here} here and {there} there"
         found = _differing(*pair)
@@ -155,11 +161,11 @@ def _differing(one: dict[str, AnyArray], two: dict[str, AnyArray]) -> str | None
             return f"has {len(here)} cut point(s) here and {len(there)} there"
         low, high = next(cuts for cuts in zip(*pair, strict=True) if cuts[0] != cuts[1])
         return f"has the cut point {low!r} here and {high!r} there"
-    for values, others, place, elsewhere in ((*pair, "here", "there"), (*pair[::-1], "there", "here")):
+    for values, others, side, other_side in ((*pair, "here", "there"), (*pair[::-1], "there", "here")):
         known = set(others)
         alone = [value for value in values if value not in known]
         if alone:
-            return f"has the category {alone[0]!r} {place}, which is unknown {elsewhere}"
+            return f"has the category {alone[0]!r} {side}, which is unknown {other_side}"
     return "has its categories in another order there"
 
 
@@ -179,13 +185,14 @@ def _check_categories(column: int, categories: Any) -> AnyArray:
     return categories
 
 
-def _check_cuts(column: int, cuts: Any) -> AnyArray:
+def _check_cut_points(column: int, cut_points: Any) -> AnyArray:
     """Return the cut points of a column; raise ValueError unless they are finite and increasing."""
-    if not isinstance(cuts, np.ndarray) or cuts.dtype != np.float64 or cuts.ndim != 1 or len(cuts) >= LARGEST_N_STATES:
+    is_vector = isinstance(cut_points, np.ndarray) and cut_points.dtype == np.float64 and cut_points.ndim == 1
+    if not is_vector or len(cut_points) >= LARGEST_N_STATES:
         raise ValueError(f"the cut points of column {column} must be float64, and at most {LARGEST_N_STATES - 1}.")
-    if not np.isfinite(cuts).all() or not (cuts[:-1] < cuts[1:]).all():
+    if not np.isfinite(cut_points).all() or not (cut_points[:-1] < cut_points[1:]).all():
         raise ValueError(f"the cut points of column {column} must be finite and increasing.")
-    return cuts
+    return cut_points
 
 
 def _check_typical(column: int, values: Any, n_states: int) -> AnyArray:
@@ -206,7 +213,7 @@ def _check_classes(classes: Any) -> AnyArray:
     return classes
 
 
-def _ranges_told(writer: Writer, encoder: TableEncoder) -> dict[str, Any]:
+def _describe_ranges(writer: Writer, encoder: TableEncoder) -> dict[str, Any]:
     """Return the training ranges of continuous columns as JSON, or an empty dictionary if all are unknown."""
     ranges = getattr(encoder, "value_ranges_", [])  # pickles of earlier versions lack this attribute
     if all(own is None for own in ranges):

@@ -40,6 +40,6 @@ def _restore(description: Any, arrays: dict[str, AnyArray]) -> tuple[TableSummar
     if list(arrays) != [member] or arrays[member].dtype != np.uint8 or arrays[member].ndim != 1:
         raise ValueError("the file must contain a single array of bytes.")
     summary = TableSummary.from_bytes(arrays[member].tobytes())
-    if type(names) is not list or not set(map(type, names)) <= {str} or len(names) != len(summary.places):
-        raise ValueError(f"names must be a list of {len(summary.places)} column names.")
+    if type(names) is not list or not set(map(type, names)) <= {str} or len(names) != len(summary.labels):
+        raise ValueError(f"names must be a list of {len(summary.labels)} column names.")
     return summary, names

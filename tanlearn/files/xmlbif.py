@@ -12,12 +12,12 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from tanlearn.files.discrete_network import (
+    DecimalStrings,
     Definition,
     Logarithms,
     Network,
-    Texts,
     Variable,
-    look_up,
+    cpt_shape,
     normalize,
     unique,
 )
@@ -35,23 +35,23 @@ class _Element:
     tag: str
     line: int
     children: list[_Element] = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)  # character data
+    character_data: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
         """Text of the element, without surrounding white space."""
-        return "".join(self.pieces).strip()
+        return "".join(self.character_data).strip()
 
-    def texts(self, tag: str) -> list[str]:
+    def strings(self, tag: str) -> list[str]:
         """Return the text of each child with this tag."""
         return [child.text for child in self.children if child.tag == tag]
 
     def one(self, tag: str) -> str:
         """Return the text of the only child with this tag; raise ValueError if there are none or several."""
-        texts = self.texts(tag)
-        if len(texts) != 1:
-            raise ValueError(f"line {self.line}: {self.tag} must contain one {tag}, but has {len(texts)}.")
-        return texts[0]
+        strings = self.strings(tag)
+        if len(strings) != 1:
+            raise ValueError(f"line {self.line}: {self.tag} must contain one {tag}, but has {len(strings)}.")
+        return strings[0]
 
 
 def parse_xmlbif(content: bytes) -> Network:
@@ -69,22 +69,22 @@ def parse_xmlbif(content: bytes) -> Network:
     logarithms = Logarithms()
     for element in networks[0].children:
         if element.tag == "VARIABLE":
-            name, place = element.one("NAME"), f"line {element.line}"
+            name, position = element.one("NAME"), f"line {element.line}"
             if name in variables:
-                raise ValueError(f"{place}: variable {name!r} is declared twice: rename one.")
+                raise ValueError(f"{position}: variable {name!r} is declared twice: rename one.")
             try:
-                states = unique(element.texts("OUTCOME"), "states")
-                variables[unique([name], "variables")[0]] = Variable(name, states, _note(element), place)
+                states = unique(element.strings("OUTCOME"), "states")
+                variables[unique([name], "variables")[0]] = Variable(name, states, _note(element), position)
             except ValueError as error:
-                raise ValueError(f"{place}: variable {name!r}: {error}") from error
+                raise ValueError(f"{position}: variable {name!r}: {error}") from error
     for element in networks[0].children:
         if element.tag == "DEFINITION":
-            name, parents = element.one("FOR"), tuple(element.texts("GIVEN"))
+            name, parents = element.one("FOR"), tuple(element.strings("GIVEN"))
             if name in definitions:
                 raise ValueError(f"line {element.line}: variable {name!r} has two definitions: remove one.")
             words = element.one("TABLE").split()
             try:
-                shape = look_up(variables, name, parents)
+                shape = cpt_shape(variables, name, parents)
                 if len(words) != np.prod(shape):
                     raise ValueError(f"its TABLE must have {np.prod(shape)} numbers, but has {len(words)}.")
                 log_table = normalize(logarithms.of(words).reshape(shape))
@@ -100,7 +100,7 @@ def format_xmlbif(network: Network) -> str:
     The document type is omitted, because some programs cannot read files that declare one.
     """
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<BIF VERSION="0.3">', "<NETWORK>", "<NAME>tanlearn</NAME>"]
-    texts = Texts()
+    strings = DecimalStrings()
     for name, states, note, _ in network.variables.values():
         lines += ['<VARIABLE TYPE="nature">', f"    <NAME>{escape(name)}</NAME>"]
         lines += [f"    <OUTCOME>{escape(state)}</OUTCOME>" for state in states]
@@ -110,7 +110,11 @@ def format_xmlbif(network: Network) -> str:
         lines += ["<DEFINITION>", f"    <FOR>{escape(child)}</FOR>"]
         lines += [f"    <GIVEN>{escape(name)}</GIVEN>" for name in parents]
         rows = log_table.reshape(-1, log_table.shape[-1]).tolist()
-        lines += ["    <TABLE>", *("        " + " ".join(map(texts.__getitem__, row)) for row in rows), "    </TABLE>"]
+        lines += [
+            "    <TABLE>",
+            *("        " + " ".join(map(strings.__getitem__, row)) for row in rows),
+            "    </TABLE>",
+        ]
         lines.append("</DEFINITION>")
     return "\n".join([*lines, "</NETWORK>", "</BIF>", ""])
 
@@ -137,7 +141,7 @@ def _parse(content: bytes) -> _Element:
 
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _: path.pop()
-    parser.CharacterDataHandler = lambda text: path[-1].pieces.append(text)
+    parser.CharacterDataHandler = lambda text: path[-1].character_data.append(text)
     parser.EntityDeclHandler = refuse
     try:
         found = _START.match(content)
@@ -154,7 +158,7 @@ def _parse(content: bytes) -> _Element:
 
 def _note(element: _Element) -> str | None:
     """Return the value of tanlearn's own property of a variable, or None."""
-    for text in element.texts("PROPERTY"):
+    for text in element.strings("PROPERTY"):
         name, equals, note = text.partition("=")
         if equals and name.strip() == "tanlearn":
             return note.strip()

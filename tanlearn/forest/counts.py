@@ -22,10 +22,10 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, IntArray
-from tanlearn.data.class_weights import log_frequencies
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.stored_values import check_array, fields
 from tanlearn.data.value_counts import sum_equal
+from tanlearn.data.weights import log_frequencies
 from tanlearn.forest.contexts import ContextTables
 from tanlearn.forest.drawing import Cuts
 from tanlearn.forest.forest import Forest

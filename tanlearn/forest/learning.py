@@ -11,8 +11,8 @@ import numpy as np
 
 from tanlearn._tasks import in_order
 from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
-from tanlearn.data.class_weights import log_frequencies
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.weights import log_frequencies
 from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.member import Member, grow_member

@@ -15,9 +15,9 @@ import numpy as np
 
 from tanlearn._tasks import in_order
 from tanlearn._typing import IntArray
-from tanlearn.data.class_weights import log_frequencies
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import deal_folds
+from tanlearn.data.weights import log_frequencies
 from tanlearn.forest.left_out import LeftOut
 from tanlearn.forest.member import Member
 from tanlearn.forest.ridge import Problem

@@ -19,9 +19,9 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.data.class_weights import log_frequencies
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import validation_masks
+from tanlearn.data.weights import log_frequencies
 from tanlearn.network.calibration import Calibration, EvidenceCalibration
 from tanlearn.network.inference import log_joint
 from tanlearn.network.structures import Structure

@@ -130,9 +130,9 @@ def _run_some(
     """Take runs off the queue, train and score them together, and free their memory at the end."""
     started = time.perf_counter()
     cupy().get_default_memory_pool().free_all_blocks()
-    room = cupy().cuda.runtime.memGetInfo()[0] * MEMORY_SHARE
+    free_bytes = cupy().cuda.runtime.memGetInfo()[0] * MEMORY_SHARE
     begun: list[tuple[Run, Any, list[Training]]] = []
-    while waiting and (room > 0 or not begun) and len(begun) < MOST_TOGETHER:
+    while waiting and (free_bytes > 0 or not begun) and len(begun) < MOST_TOGETHER:
         run = waiting.popleft()
         try:
             model = _configured(estimator, run)
@@ -143,7 +143,7 @@ def _run_some(
         except Exception as error:
             yield _failed(run, error, 0.0)
             continue
-        room -= sum(training.cuda_bytes() for training in trainings)
+        free_bytes -= sum(training.cuda_bytes() for training in trainings)
         begun.append((run, model, trainings))
     outcomes = iter(train_together([training for *_, trainings in begun for training in trainings], progress))
     seconds = (time.perf_counter() - started) / max(1, len(begun))  # the time of the group divided by its size

@@ -267,9 +267,11 @@ def test_report_says_how_far_a_search_is_from_the_papers():
     letter = complete_runs([*closed_form, *runs("NB HYB", "narrow", 40, 2), *runs("TAN All", "refined", 400, 3)])
     usps = complete_runs(runs("NB HYB", "narrow", 100, 4))
     text = report.protocol({"letter": letter, "usps": usps})
-    assert text.startswith("No run draws from the ranges of the paper, which trains 500 epochs; all draw from ours.")
+    assert text.startswith(
+        "No run draws from the ranges of the paper, which trains 500 epochs; all draw from our ranges"
+    )
     said = text.replace("\n", " ")
-    assert said.endswith("Runs took 40 to 400 epochs, and a cell has so many of them: letter 2 to 3; usps 4.")
+    assert said.endswith("Runs have 40 to 400 epochs. The number of runs per cell is: letter 2 to 3; usps 4.")
     both = complete_runs([*runs("NB HYB", "published", 500, 1), *runs("TAN All", "narrow", 40, 3)])
     text = report.protocol({"letter": both})
     assert text.startswith(

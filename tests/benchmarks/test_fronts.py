@@ -84,7 +84,7 @@ def test_networks_of_this_library_become_points():
     assert {name: (round(point.test, 6), point.bits) for name, point in found.items()} == {
         (report.NB, report.FLOAT): (25, 3822 * 32),
         (f"{report.NB}, trained", "2 bits"): (35, 3822 * 2),
-        (f"{report.SUBSET}, small", "4 bits, price 0.01"): (16, 20_000),
+        (f"{report.SUBSET}, small", "4 bits, penalty 0.01"): (16, 20_000),
         (f"{report.ORDER_FREE}, trained", "1 bit"): (30, 7000),
         (f"{report.TAN}, searched", "2 bits, 1 s"): (14, 2 * 7644),
         (f"{report.TAN}, searched", "2 bits, 60 s"): (20, 2 * 7644),
@@ -185,13 +185,13 @@ def test_the_effort_of_a_set_is_told():
     lines = [bayes("test", 0.1, 0.1, run=3), bayes("test", 0.1, 0.1, learner=report.SUBSET, bits=[3, 0], run=9)]
     said = fronts.effort(lines, [], [], [net("test", (None, 0.1), epochs=epochs) for epochs in (500, 8, 63)])
     assert said == (
-        "Of 4 runs of 3 epochs of every network of few bits; dense nets of 8, 63, 500 epochs. Not run for this set: "
-        "order-free trees of few bits, searches, k-trees."
+        "Results are from 4 runs of 3 epochs per network of few bits; dense networks of 8, 63, 500 epochs. Not run for "
+        "this set: order-free trees of few bits, searches, k-trees."
     )
     searched = [{"learner": report.NB, "limit": limit} for limit in (10.0, 2.0)]
     said = fronts.effort([], searched, [{"learner": pairs.ROUNDED}, {"learner": report.ORDER_FREE}], [])
     assert said == (
-        "Of searches of 2 and 10 s. Not run for this set: trees with a price for size and few bits at once."
+        "Results are from searches of 2 and 10 s. Not run for this set: trees with a size penalty and few bits."
     )
 
 
@@ -270,7 +270,7 @@ def test_the_report_says_what_was_found(tmp_path):
     assert "| NB, counted |  |  | 40.00 (40.00) | 12.30 (12.30) |" in text
     assert "| dense, relu, real |  | 11.00 (11.00) |" in text
     assert "| NB, counted | 2 bits | 7.64 | 416 | 12.30 | 12.30 |" in text
-    assert "Of dense nets of 500 epochs. Not run" in text
+    assert "Results are from dense networks of 500 epochs. Not run" in text
     assert "that of dense, relu, real, for 0.5 x memory: 20.00 to\n11.00 %." in text
     for name in ("memory", "front"):
         assert (tmp_path / f"figures/{name}-letter.png").stat().st_size > 10_000

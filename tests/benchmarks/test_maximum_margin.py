@@ -168,13 +168,12 @@ def test_report_marks_what_differs_and_draws_both_figures(tmp_path):
     assert rows(text, "NB")[1][:6] == ["NB", "CG-MM", "1", "95.94 +- 0.36", "95.23", "+0.71 **!**"]
     assert rows(text, "NB")[1][-1] == "scale 0.02, 9 iterations, tuned on 100 rows"
     assert rows(text, "TAN-CMI")[0][3:9] == ["91.00 +- 0.52", "91.90", "-0.90 **!**", "2.0", "0.0", "4.0"]
-    assert "Of 4 cells that the paper has, 2 differ by more than 0.7 points and" in text.replace("\n", " ")
-    assert (
-        "2 differ by more than 0.7 points and have a **!** beside the difference, 1 above the paper and 1 below."
-        in (text.replace("\n", " "))
+    assert "Of 4 cells of the paper, 2 differ by more than 0.7 points" in text.replace("\n", " ")
+    assert "points (our own limit) and are marked by **!**: 1 are above the paper and 1 below." in (
+        text.replace("\n", " ")
     )
-    assert "of all, 3 are above and 1 below, usps TAN-CMI ML furthest (-0.90)." in text.replace("\n", " ")
-    assert "its rate is below frequencies' here: 60.00 % on 100 rows (*ML* 70.00 %)." in text.replace("\n", " ")
+    assert "Of all cells, 3 are above and 1 below; the lowest is usps TAN-CMI ML (-0.90)." in text.replace("\n", " ")
+    assert "its rate is below that of frequencies: 60.00 % on 100 rows (*ML* 70.00 %)." in text.replace("\n", " ")
     assert rows(text, "usps") == [["usps", "3,837", "40", "982,272", "10,240", "14,689", "7", "NB"]]
     assert rows(text, "100")[1][1:3] == ["CVX-MM", "60.00 +- 0.00"]
     assert rows(text, "100")[1][5:8] == ["2", "1", "1"]
@@ -191,8 +190,8 @@ def test_standard_error_is_the_published_one():
 def test_rates_that_mnist_was_shrunk_by_are_no_evidence():
     found = cells.latest([line("NB", "ML", 0.8373, name="mnist"), line("TAN-CR", "ML", 0.9208, name="mnist")])
     said = report.independent_agreement(found).replace("\n", " ")
-    assert "What they were not chosen by: TAN-CR ML -0.50 points." in said
-    assert "not chosen by: nothing yet." in report.independent_agreement({}).replace("\n", " ")
+    assert "Independent differences are: TAN-CR ML -0.50 points." in said
+    assert "differences are: none yet." in report.independent_agreement({}).replace("\n", " ")
 
 
 def test_kappa_moves_the_rate_and_stays_out_of_other_tables(run):
@@ -236,8 +235,8 @@ def test_convex_relaxation_is_set_beside_frequencies():
         return convex.convex_against_frequencies(cells.latest(lines)).replace("\n", " ")
 
     assert said(0.7, 0.8, 0.9) == said(0.7, 0.8, None) == ""  # better, and never solved
-    assert "here: 75.00 % on 100 rows (*ML, alpha=1* 80.00 %)." in said(0.7, 0.8, 0.75)
-    assert "here: 65.00 % on 100 rows (*ML* 70.00 and *ML, alpha=1* 80.00 %)." in said(0.7, 0.8, 0.65)
+    assert "frequencies: 75.00 % on 100 rows (*ML, alpha=1* 80.00 %)." in said(0.7, 0.8, 0.75)
+    assert "frequencies: 65.00 % on 100 rows (*ML* 70.00 and *ML, alpha=1* 80.00 %)." in said(0.7, 0.8, 0.65)
 
     names = ("ML", "ML, alpha=1", "CVX-MM")
     rates = {100: (0.7, 0.5, 0.6), 1600: (0.8, 0.7, 0.9)}

@@ -121,11 +121,13 @@ def test_report_says_what_went_against_the_paper():
         return report.against_the_paper(small).replace("\n", " ")
 
     below = said({"TAN-OMI-CR-ML": 0.2, "TAN-RO-CR-ML Mean": 0.5, "TAN-RO-CR-ML Max": 0.1, "TAN-RO-CR-ML Min": 0.1})
-    assert below.startswith("Against the paper: TAN-OMI-CR-ML is 0.30 points below TAN-RO-CR-ML Mean (significance 0.")
-    assert "in the paper it is 0.13 above. So these sets do not show" in below  # and nothing of Min and Max
+    assert below.startswith(
+        "Differences from the paper: TAN-OMI-CR-ML is 0.30 points below TAN-RO-CR-ML Mean (significa"
+    )
+    assert "in the paper it is 0.13 above. On these data sets, an ordering" in below  # and nothing of Min and Max
     above = said({"TAN-OMI-CR-ML": 50.0})
-    assert "better than chance" not in above
-    in_the_paper, here = above.removeprefix("Against the paper: ").split(" Significant here only: ")
+    assert "better than a random one" not in above
+    in_the_paper, here = above.removeprefix("Differences from the paper: ").split(" Significant here only: ")
     assert "; NB-ML and TAN-OMI-CR-ML;" not in in_the_paper  # significant in both
     assert "TAN-CMI-ML and TAN-OMISP-CR-ML" in in_the_paper
     assert "TAN-RO-CR-ML Max and TAN-OMI-CR-ML" in here
@@ -278,14 +280,14 @@ def test_search_stands_among_drawn_orderings(monkeypatch):
         "b": {"TAN-OMI-CR": [line(0.5)], "TAN-RO-CR": [line(0.4, 0.4, 0.6, 0.6)]},
     }
     said = orderings._among_orderings(found).replace("\n", " ")
-    assert "with 50.00, is above 50 % of them. There the difference is +0.00." in said
+    assert "with 50.00, is above 50 % of them. The difference is +0.00." in said
     assert "mean rate of 50.00 with a standard deviation of 18.26" in said
     for number, (search, mean) in enumerate([(0.6, 0.5), (0.7, 0.5), (0.8, 0.5)], start=1):
         for name in ("a", "b"):
             found[f"{name}, partition {number}"] = {"TAN-OMI-CR": [line(search)], "TAN-RO-CR": [line(mean)]}
     found["a"]["TAN-OMI-CR"] = found["b"]["TAN-OMI-CR"] = [line(0.4)]
     said = orderings._among_orderings(found).replace("\n", " ")
-    assert "There the difference is -10.00, 3.0 standard deviations from the mean of the others: it is the" in said
+    assert "The difference is -10.00, 3.0 standard deviations from the mean of the others. The partition" in said
 
 
 def test_explaining_away_joins_what_the_class_makes_tell_about_each_other():

@@ -31,7 +31,7 @@ def test_sets_are_run_once_and_reported(folder, monkeypatch):
     command.main(["report", "--results", str(folder), "--output", str(folder)])
     text = (folder / "parent_dropout.md").read_text()
     assert "| first | 60 | 0.00 |" in text
-    assert "clearly fewer errors on 0 of 2 sets, clearly more on 0." in text
+    assert "a clearly lower error on 0 of 2 sets, a clearly higher one on 0." in text
 
 
 def test_clear_is_what_exceeds_two_standard_errors():
@@ -45,4 +45,4 @@ def test_clear_is_what_exceeds_two_standard_errors():
     lines += [line("alike", "long", 30), line("alike", "long, 0.3", 29)]
     found = command.outcomes(lines)
     said = command.verdicts(found, {"less": "chosen on", "alike": "chosen on"})
-    assert "chosen on: clearly fewer errors on 1 of 2 sets, clearly more on 0 (less -10.00 points)." in said
+    assert "chosen on: a clearly lower error on 1 of 2 sets, a clearly higher one on 0 (less -10.00 points)." in said

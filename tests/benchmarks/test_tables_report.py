@@ -224,7 +224,7 @@ def test_learners_take_part_when_they_have_finished_most_sets():
     ]
     found = report.pools(Outcomes(lines + rows({TUNED: 3.0}, RAW[7:8])))
     assert found["tables", "All learners"] == [OWN, RANDOM_FOREST, TUNED, BOOSTING]
-    assert found["tables_defaults", "Ours and peers with defaults"] == [OWN, RANDOM_FOREST, BOOSTING]
+    assert found["tables_defaults", "Learners of tanlearn and peers with defaults"] == [OWN, RANDOM_FOREST, BOOSTING]
 
 
 def test_report_shows_verdicts_groups_duels_costs_and_all_sets(tmp_path):
@@ -234,13 +234,16 @@ def test_report_shows_verdicts_groups_duels_costs_and_all_sets(tmp_path):
     write(tmp_path / "tables.jsonl", lines)
     main(["report", "--results", str(tmp_path), "--output", str(tmp_path)])
     text = (tmp_path / "tables.md").read_text(encoding="utf-8")
-    assert f"## Verdicts on {FOREST}" in text
+    assert f"## Targets for {FOREST}" in text
     assert "| first in mean rank of log loss | held out | 1.00 of 4 | met |" in text
     assert "| usps, published: at most 1.9 % | test part | **2.50 %, 0.60 over** | **missed** |" in text
     assert "| letter, published: at most 3 % | test part | - | open |" in text
     assert f"| {FOREST} | {' | '.join(['**1.00**'] * 9)} |" in text
     assert f"| {OWN} | {' | '.join(['4.00'] * 9)} |" in text
-    assert "Of 6 sets, 3 chosen on, 3 held out, that all of them have finished." in text.replace("\n", " ")
+    assert (
+        "Means over the 6 data sets (3 chosen on, 3 held out) that all of these learners have finished."
+        in text.replace("\n", " ")
+    )
     assert "| AODE | 0/6/0 (0:6) | 0/6/0 (0:6) |" in text  # one fold says nothing for sure
     assert "- AODE, held out: 3 of 3 sets. " in text
     assert f"- {FOREST}, chosen on: 0 of 3 sets." in text

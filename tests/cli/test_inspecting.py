@@ -55,12 +55,12 @@ def test_words_json_and_files_say_the_same(run, model, shop):
 
 
 def test_bars_are_of_one_scale_and_nothing_has_none(capsys):
-    from tanlearn.cli.inspecting import _print_story
+    from tanlearn.cli.inspecting import _print_explanation
 
     shares = {"most": 1.0, "none": 0.0, "almost": -0.004, "against": -0.5, "impossible": -np.inf}
     columns = [{"column": name, "value": 1, "log_odds": share} for name, share in shares.items()]
     told = {"prediction": "yes", "probabilities": {"yes": 0.6, "no": 0.4}, "against": "no", "columns": columns}
-    _print_story({**told, "prior": 2.0, "total": -0.001})
+    _print_explanation({**told, "prior": 2.0, "total": -0.001})
     lines = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert lines["most"][2:] == ["+1.00", "+" * 10]
     assert lines["none"][2:] == lines["almost"][2:] == ["+0.00"]

@@ -65,7 +65,7 @@ def test_an_encoder_makes_of_an_array_what_it_makes_of_a_frame(name):
     table = TABLE.select([name])
     found = read_record_batch(table.to_batches()[0])
     assert facts(found) == facts(read_columns(table.to_pandas()))
-    assert found.places == (f"X column {name!r}",)
+    assert found.labels == (f"X column {name!r}",)
 
 
 def test_views_of_strings_are_read_as_strings():
@@ -94,7 +94,7 @@ def test_numbers_lie_where_they_lay():
 def test_texts_declare_nothing_and_dictionaries_do_unless_a_reader_made_them_of_texts():
     words = pa.array(["b", "a", None])
     batch = pa.record_batch({"text": words, "made": words.dictionary_encode(), "own": words.dictionary_encode()})
-    columns = read_record_batch(batch, texts={"made"})
+    columns = read_record_batch(batch, string_columns={"made"})
     assert [column.is_declared for column in columns] == [False, False, True]
     assert all(column.values.tolist() == [0, 1, -1] for column in columns)
     assert all(column.missing.tolist() == [False, False, True] for column in columns)

@@ -11,8 +11,8 @@ import pytest
 from tanlearn import TableEncoder
 from tanlearn.data.batches import open_batches
 from tanlearn.data.columns import read_columns
-from tanlearn.data.same_columns import SameColumns
-from tanlearn.data.table_pieces import rows_per_piece
+from tanlearn.data.source_schema import SourceSchema
+from tanlearn.data.table_batches import rows_per_batch
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.dataset")
@@ -140,7 +140,7 @@ def test_batches_have_no_more_rows_and_just_the_columns_that_are_asked_for(name,
     batches = open_batches(SOURCES[name](tmp_path), "late", columns=["town", "age"], batch_rows=ROWS)
     found = list(batches)
     assert max(batch.n_samples for batch in found) == ROWS
-    assert {batch.columns.places for batch in found} == {("X column 'town'", "X column 'age'")}
+    assert {batch.columns.labels for batch in found} == {("X column 'town'", "X column 'age'")}
     assert {batch.sample_weight for batch in found} == {None}
     assert batches.names == ("town", "age")
 
@@ -179,7 +179,7 @@ def test_a_part_of_a_source_may_have_no_rows_and_no_weight_and_is_named_by_its_n
     empty = open_batches([(FRAME[list(FEATURES)].iloc[:0], FRAME["late"].iloc[:0])], part=3)
     assert list(empty) == list(empty) == []
     light = open_batches([(FRAME[list(FEATURES)], FRAME["late"], np.zeros(len(FRAME)))], part=3)
-    assert [batch.place for batch in light] == ["partition 3"]
+    assert [batch.position for batch in light] == ["partition 3"]
     with pytest.raises(ValueError, match=r"^in partition 3, from row 1 of it on: sample_weight"):
         list(open_batches([([["a"]], ["n"], [1.0]), ([["a"]], ["n"], [-1.0])], part=3))
 
@@ -203,16 +203,16 @@ def test_a_part_of_a_source_may_have_no_rows_and_no_weight_and_is_named_by_its_n
         ),
     ],
 )
-def test_parts_that_were_read_apart_have_the_same_columns(first, second, error, reason):
+def test_partitions_that_were_read_apart_have_the_same_columns(first, second, error, reason):
     parts = [open_batches([(X, ["n"])], part=number) for number, X in ((2, first), (5, second))]
     for part in parts:
         list(part)
-    nothing = SameColumns()
+    empty = SourceSchema()
     if error is None:
-        assert nothing.merge(parts[0].same).merge(SameColumns()).merge(parts[1].same) is nothing
+        assert empty.merge(parts[0].schema).merge(SourceSchema()).merge(parts[1].schema) is empty
         return
     with pytest.raises(error, match=reason):
-        nothing.merge(parts[0].same).merge(parts[1].same)
+        empty.merge(parts[0].schema).merge(parts[1].schema)
 
 
 def test_categories_of_a_parquet_file_are_declared_and_its_texts_are_not(tmp_path):
@@ -377,13 +377,13 @@ def test_batches_have_a_positive_number_of_rows(batch_rows):
 def test_batches_say_where_they_begin_and_count_all_rows():
     batches = open_batches(FRAME.assign(weight=[0] * 20 + [2] * (N - 20)), "late", weight="weight", batch_rows=20)
     assert batches.n_samples is None
-    places = [batch.place for batch in batches]
-    assert places == [f"batch {k}, whose row 0 is row {20 * k} of the source" for k in range(3)]
+    positions = [batch.position for batch in batches]
+    assert positions == [f"batch {k}, whose row 0 is row {20 * k} of the source" for k in range(3)]
     assert batches.n_samples == N
     long = open_batches([(A[:1].repeat(1500, axis=0), [0] * 1500)] * 2)
-    assert [batch.place for batch in long][1] == "batch 1, whose row 0 is row 1,500 of the source"
+    assert [batch.position for batch in long][1] == "batch 1, whose row 0 is row 1,500 of the source"
     parts = open_batches([(A, [0, 1])] * 2, part=4)
-    assert [batch.place for batch in parts] == ["partition 4", "partition 4, from row 2 of it on"]
+    assert [batch.position for batch in parts] == ["partition 4", "partition 4, from row 2 of it on"]
 
 
 def test_rows_of_weight_zero_decide_on_no_type_of_a_batch():
@@ -451,5 +451,5 @@ def test_queries_of_older_polars_are_collected(monkeypatch):
 
 
 def test_pieces_are_smaller_where_there_are_many_columns():
-    assert [rows_per_piece(["x"] * n, None) for n in (1, 32, 33, 1000, 10**6)] == [2**17, 2**17, 2**16, 2**12, 2**10]
-    assert rows_per_piece(["x"], 5) == 5
+    assert [rows_per_batch(["x"] * n, None) for n in (1, 32, 33, 1000, 10**6)] == [2**17, 2**17, 2**16, 2**12, 2**10]
+    assert rows_per_batch(["x"], 5) == 5

@@ -15,7 +15,7 @@ from tanlearn import (
     TANSearchCV,
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
-from tanlearn.data.class_weights import log_frequencies, weigh_classes
+from tanlearn.data.weights import log_frequencies, weigh_classes
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice(["a", "b", "c"], 200, p=[0.6, 0.3, 0.1])

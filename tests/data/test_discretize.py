@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tanlearn import MDLPDiscretizer, QuantileDiscretizer
-from tanlearn.data.cuts import CutDiscretizer
+from tanlearn.data.discretize import CutPointDiscretizer
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 MISSING = 255
@@ -292,7 +292,7 @@ def test_restored_discretizers_have_the_cut_points_that_they_are_given(discretiz
 
 
 def test_discretizers_of_ones_own_say_how_cut_points_are_found():
-    class Own(CutDiscretizer):
+    class Own(CutPointDiscretizer):
         n_jobs = None
 
     with pytest.raises(NotImplementedError, match="Own"):

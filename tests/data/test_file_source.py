@@ -51,7 +51,7 @@ def test_batches_have_the_columns_of_the_whole_file(nasty):
     source = FileSource(open_table(nasty), ["zip", "town", "age", "since", "note"], "buys", 7)
     with pytest.raises(MixedColumnsError, match=r"nasty\.csv: text and other values are mixed in 'note'"):
         list(source)
-    assert source.texts == {"note"}
+    assert source.string_columns == {"note"}
     found = pd.concat(source)
     pd.testing.assert_frame_equal(found.reset_index(drop=True), whole.reset_index(drop=True), check_dtype=False)
     assert (source.n_samples, source.n_without_class, source.dates) == (61, 2, ["since"])

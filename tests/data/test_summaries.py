@@ -118,7 +118,7 @@ def test_rows_one_by_one_are_the_table():
 
 @pytest.mark.parametrize("weight", [None, WEIGHT / 4], ids=["rows", "quarters"])
 def test_threads_change_nothing(weight, monkeypatch):
-    monkeypatch.setattr("tanlearn.data.summaries._FEW_CELLS", 0)
+    monkeypatch.setattr("tanlearn.data.summaries._FEW_VALUES", 0)
     one, two = (TableSummary(n_points=16) for _ in range(2))
     for rows in np.array_split(np.arange(N), 3):
         columns, own = read_columns(FRAME.iloc[rows]), None if weight is None else weight[rows]
@@ -183,7 +183,7 @@ def test_many_classes_give_no_warning():
 def test_empty_parts_leave_no_trace():
     none = read_columns(FRAME).take(np.zeros(N, np.bool_))
     summary = TableSummary().merge(TableSummary()).update(none, []).update(none, [], [])
-    assert (summary.n_samples, summary.places[0], summary.classes_.tolist()) == (0, "X column 'town'", [])
+    assert (summary.n_samples, summary.labels[0], summary.classes_.tolist()) == (0, "X column 'town'", [])
     summary.update(read_columns(FRAME), np.full(N, "absent"), np.zeros(N))  # rows of no weight are none
     summary.update(read_columns(FRAME), Y, WEIGHT).update(none, [])
     assert summary.to_bytes() == of(FRAME, Y, WEIGHT).to_bytes()
@@ -241,7 +241,7 @@ def test_encoders_need_rows_classes_and_cuts():
     summary = of([[1.5, "a"], [2.5, "b"]], [0, 1])
     with pytest.raises(TypeError, match="X column 1 holds str, but only numbers can be discretized"):
         summary.fit_encoder(TableEncoder(discrete_features=False))
-    with pytest.raises(TypeError, match="Bins is not a CutDiscretizer"):
+    with pytest.raises(TypeError, match="Bins is not a CutPointDiscretizer"):
         summary.fit_encoder(TableEncoder(discretizer=Bins()))
     with pytest.raises(ValueError, match="discrete_features must be"):
         summary.fit_encoder(TableEncoder(discrete_features=[2]))
@@ -279,11 +279,11 @@ def test_bytes_give_the_summary_back(name):
     assert again.to_bytes() == summary.to_bytes()
     assert repr(again) == repr(summary)
     assert again.classes_.dtype == summary.classes_.dtype
-    assert again.places == summary.places
+    assert again.labels == summary.labels
     if len(summary.classes_) > 1:
         assert_same(again.fit_encoder(TableEncoder()), summary.fit_encoder(TableEncoder()))
-        assert [again.rank_error(i) for i in range(len(again.places))] == [
-            summary.rank_error(i) for i in range(len(again.places))
+        assert [again.rank_error(i) for i in range(len(again.labels))] == [
+            summary.rank_error(i) for i in range(len(again.labels))
         ]
     if summary.n_samples:
         twice = again.merge(summary)

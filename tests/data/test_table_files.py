@@ -85,7 +85,7 @@ def test_digits_with_leading_zeros_are_texts_and_all_else_in_their_column(write)
         assert (frame["n"].tolist(), frame["share"].tolist()) == ([0, 10, 5], [0.5, 0.5, -0.1])
         assert frame["id"].tolist() == ["007", "7", "010"]
         assert frame["zip"].isna().tolist() == [False, False, True]
-    assert open_table(write(text)).read(["n", "id"], texts=["id"])["id"].tolist() == ["007", "7", "010"]
+    assert open_table(write(text)).read(["n", "id"], string_columns=["id"])["id"].tolist() == ["007", "7", "010"]
     assert open_table(write("a,b\n000,1\n12,2\n"), missing=["000"]).read()["a"].tolist()[1] == 12.0
 
 
@@ -160,13 +160,13 @@ def test_any_text_comes_back_as_it_was_written(write):
         rows = [["".join(rng.choices('xy,"\n;', k=rng.randint(1, 6))) + "z" for _ in range(2)] for _ in range(4)]
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([["a", "b"], *rows])
-        found = open_table(write(text.getvalue())).read(texts=["a", "b"])
+        found = open_table(write(text.getvalue())).read(string_columns=["a", "b"])
         assert found.to_numpy().tolist() == [[cell.strip() for cell in row] for row in rows]
 
 
 def test_other_texts_may_mean_missing_and_numbers_may_be_texts(write):
     path = write("zip,age\n0123,?\n4567,30\n")
-    frame = open_table(path, missing=["?"]).read(texts=["zip"])
+    frame = open_table(path, missing=["?"]).read(string_columns=["zip"])
     assert frame["zip"].tolist() == ["0123", "4567"]
     assert frame["age"].isna().tolist() == [True, False]
     assert open_table(path).read()["age"].tolist() == ["?", "30"]

@@ -19,7 +19,7 @@ from tanlearn import (
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, KDependence
 
-# Weights of any size are the subject here; what points them out is tested in test_weight_scale.py.
+# Weights of any size are the subject here; what points them out is tested in test_weights.py.
 pytestmark = pytest.mark.filterwarnings("ignore:sample_weight adds up:UserWarning")
 
 RNG = np.random.default_rng(0)

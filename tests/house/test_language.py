@@ -1,4 +1,4 @@
-"""Docstrings, messages and pages use the field's terms: words that readers stumbled over stay out of all three."""
+"""Docstrings, messages, pages and names use the field's terms: words that readers stumbled over stay out."""
 
 import ast
 import importlib
@@ -35,6 +35,29 @@ BANNED = {
 }
 RST_CODE = r"^\.\. (code-block|toctree|currentmodule|autosummary).*(\n( .*)?)*"
 PATTERN = re.compile("|".join(rf"\b({pattern})\b" for pattern in BANNED), re.IGNORECASE)
+#: Words that no name of a module, class, function or parameter has, and the words to use in their place.
+BANNED_IN_NAMES = {
+    r"gaps?|holes?|lost": "missing",
+    r"cuts?(?!_points?(?![a-z]))": "cut_point",
+    r"learnt|told|tells?|says?|said|knows?|asked": "fitted, requested, report",
+    r"rooms?|doors?|borders?|twins?|walks?|dear|cold|grains?|prices?": "package, reference, cost, unfitted",
+    r"places?": "position, label",
+    r"pieces?|panels?": "batch",
+    r"members?": "network",
+    r"looks?": "format, evaluation",
+    r"truths?|texts": "boolean; strings",
+}
+NAME_PATTERN = re.compile("|".join(rf"(?<![a-z])({pattern})(?![a-z])" for pattern in BANNED_IN_NAMES))
+#: Names that still have such words; names of kernels change together, because a change compiles all kernels anew.
+EXCEPTIONS = frozenset(
+    """
+    Cuts Gaps Grain Learnt Member _Gaps _cut _cuts _learnt _place _read_n_cuts _told accept_cut asked asked_feature
+    asked_values best_cut class_place cold count_cuts_below cut cut_features cuts draw_cuts entropy_cuts
+    feature_cuts gaps grain grow_member has_gaps is_cut learnt learnt_html look look_up looks lost make_gaps
+    mdlp_cuts member members n_asked n_cuts n_members place places price price_gradient purest_cut quantile_cuts
+    room say tell twins value_place
+    """.split()  # noqa: SIM905 - as a list, one name per line
+)
 
 
 def prose(text: str) -> str:
@@ -54,6 +77,23 @@ def messages(module: str) -> dict[str, str]:
             parts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
             found[f"line {node.lineno}"] = " ".join(part for part in parts if isinstance(part, str))
     return found
+
+
+def names(module: str) -> set[str]:
+    """Return the name of a module without its package, and the names of its classes, functions and parameters."""
+    found = {module.rpartition(".")[2]}
+    for node in ast.walk(ast.parse(inspect.getsource(importlib.import_module(module)))):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+    return found
+
+
+def banned_names(found: set[str]) -> list[str]:
+    """Return the names with a banned word, in any case and between underscores."""
+    snake = {name: re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() for name in found}
+    return sorted(name for name, words in snake.items() if NAME_PATTERN.search(words))
 
 
 def page_prose(page: Path) -> str:
@@ -83,6 +123,17 @@ def banned(texts: dict[str, str]) -> list[str]:
 @pytest.mark.parametrize("name", module_names())
 def test_docstrings_and_messages_use_the_terms_of_the_field(name):
     assert "\n".join(banned(docstrings(name)) + banned(messages(name))) == ""
+
+
+@pytest.mark.parametrize("name", module_names())
+def test_names_use_the_terms_of_the_field(name):
+    assert [found for found in banned_names(names(name)) if found not in EXCEPTIONS] == []
+
+
+def test_banned_words_are_found_in_names():
+    wrong = {"StringLook", "_told_once", "has_gaps", "cut", "CutDiscretizer", "lostColumns", "twin2"}
+    right = {"cut_points_", "CutPointDiscretizer", "replace", "_lookup", "context", "execute"}
+    assert banned_names(wrong | right) == sorted(wrong)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

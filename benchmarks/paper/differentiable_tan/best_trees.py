@@ -9,10 +9,10 @@ from .complete_runs import best_on_test, chosen_on_validation
 
 #: A k-tree has two augmenting parents per feature; the edges of a pseudo-TAN may form cycles.
 NO_TREES = {cell.name for cell in CELLS if cell.family in ("K-tree", "Pseudo-TAN")}
-SAID = """All runs of ours that learn trees, naive Bayes among them, as one search: the cell is chosen as settings
-are, by the lowest validation error, of every fold by itself. Of hundreds of runs the lowest error on a thousand
-validation rows, as satimage has, is luck as well. *published* is the lowest test error of table 1 for a tree, which has
-seen the test part. *alone*: what the cell that is chosen most often has by itself, see below."""
+SAID = """This section treats all our runs for trees, including naive Bayes, as one search. The cell is selected per
+fold by the lowest validation error, like the settings. With hundreds of runs and a thousand validation rows (satimage),
+the lowest error is partly chance. *published* is the lowest test error of a tree in table 1, selected on the test part.
+*alone* is the result of the cell that is selected most often, without the others (see below)."""
 HEADER = ["set", "published", "chosen on validation", "cells chosen (folds)", "alone", "best on test", "runs"]
 
 

@@ -12,10 +12,10 @@ FEWEST = 80
 HEADER = ["cell", "runs", "best of a tenth", "best of a third", "best of all", "gain", "runs of the paper", "may find"]
 #: Settings of random search I and II, each with both learning rates ([DT] 4.2).
 N_SETTINGS = {"I": 2 * 500, "II": 2 * 100}
-SAID = """What the best on test owes to the number of runs of *published* settings: its mean over all choices of a tenth
-and a third of them. *gain*: what a tenfold of runs has brought. *may find* is the best of as many runs as the paper has
-made (settings times orderings times draws; it does not say how many of the pseudo-TAN), if every further tenfold
-brought as much: a guess, and mostly too low, as errors have a lower end."""
+SAID = """This table shows how the best on test depends on the number of runs with *published* settings. The best of a
+tenth and of a third are means over all choices of so many runs. *gain* is the decrease from ten times as many runs.
+*may find* extrapolates this decrease to the number of runs in the paper (settings times orderings times draws; unknown
+for the pseudo-TAN). It is mostly too low, because errors have a lower bound."""
 
 
 def expected_best(errors, n):

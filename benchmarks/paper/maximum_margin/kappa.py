@@ -31,8 +31,8 @@ def kappa_section(cells):
     )
     n_draws = len(cells[next(iter(rates)), next(iter(FIGURE_5))])
     text = paragraph(
-        f"""Test rates of CG-MM on usps (the paper: the image of the Washington D.C. Mall) for lambda 0.02, iterations
-        chosen by five folds, means over {n_draws} draws of the partition. {moves}. The paper calls the impact moderate
-        and 0.5 slightly better."""
+        f"""Test rates are those of CG-MM on usps (in the paper: the image of the Washington D.C. Mall) for lambda 0.02.
+        The number of iterations is selected on five folds, and rates are means over {n_draws} draws of the partition.
+        {moves}. The paper reports a moderate impact, with 0.5 slightly better."""
     )
     return f"## Figure 5: the influence of kappa\n\n{text}\n\n{table}"

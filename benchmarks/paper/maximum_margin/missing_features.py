@@ -163,19 +163,23 @@ def report(arguments):
     sections = [
         f"""# Features missing in test rows
 
-Rates in %, means over draws of the missing features, and the median microseconds that the prediction of a row takes,
-imputation included, measured beside other work now and then. Made by
+This page compares the classification rates of learners when features are missing in test rows. Rates (in %) are means
+over draws of the missing features. Times are median microseconds per row, including imputation, partly measured while
+other programs were running.
+
+- CG-MM and CG-CL are 20 iterations of conjugate gradient, and HYB is the default of StochasticGradient, without tuning.
+- The support vector machine is trained on {SVM_ROWS:,} rows, which are also the candidates for nearest neighbors. Both
+  are tested on {SVM_TEST_ROWS:,} rows.
+- *means* imputes the means of the rows. *nearest* imputes the means of the five nearest rows, or their most frequent
+  values for discretized features. All other learners marginalize missing features.
+- usps replaces the image of the Washington D.C. Mall, which was not found.
+
+Made by
 
     python -m benchmarks.paper.maximum_margin.missing_features run
     python -m benchmarks.paper.maximum_margin.missing_features report
 
-with {made_with(lines)}.
-
-CG-MM and CG-CL are 20 iterations of conjugate gradient, HYB is the default of StochasticGradient; nothing was tuned.
-The support vector machine learns from {SVM_ROWS:,} rows, neighbours are looked for among these, and both are asked for
-{SVM_TEST_ROWS:,}. *means* and *nearest* fill gaps with the means of the rows, and with those (discretised: the most
-frequent values) of the five nearest ones; all others sum over what is missing. usps stands in for the image of the
-Washington D.C. Mall, which was not found."""
+with {made_with(lines)}."""
     ]
     for name in dict.fromkeys(line["set"] for line in lines):
         found = [line for line in lines if line["set"] == name]
@@ -238,8 +242,8 @@ def structures_compared(lines):
     if not below:
         return ""
     return paragraph(
-        f"""Against the papers, where discriminative structures outperform {generative} "even in the case of missing
-        features" (on TIMIT and mnist), {discriminative} is below it where {", ".join(map(str, below))} are missing,
+        f"""In the papers, discriminative structures outperform {generative} "even in the case of missing features" (on
+        TIMIT and mnist). Here {discriminative} is below it with {", ".join(map(str, below))} missing features,
         {len(below)} of {len(points)} numbers, by up to {-min(points.values()):.2f} points."""
     )
 
@@ -263,9 +267,10 @@ def parameters_compared(lines):
     )
     return paragraph(
         f"""NB CG-MM is above NB ML up to {above[-1] if above else "none, not even with no"} missing of
-        {lines[0]["n_features"]} (the paper: about 80 of 196 on mnist, 150 of 191 on its image), above NB CG-CL at
-        {len(sturdier)} of {len(margin)} numbers of missing features, and better filled from neighbours than summed over
-        at {len(filled)} of {len(margin) - 1}. Standard deviations over draws are at most {spread:.1f} points."""
+        {lines[0]["n_features"]} features (in the paper: about 80 of 196 on mnist, 150 of 191 on its image). It is
+        above NB CG-CL for {len(sturdier)} of {len(margin)} numbers of missing features. Imputation from the nearest
+        rows is better than marginalization for {len(filled)} of {len(margin) - 1} numbers. Standard deviations over
+        draws are at most {spread:.1f} points."""
     )
 
 

@@ -18,13 +18,14 @@ def orderings_section(found):
     table = table_of_partitions(found)
     if not table:
         return ""
-    return f"""## Is an ordering by information better than chance?
+    return f"""## Orderings by information and random orderings
 
-In table 1 TAN-OMI-CR is not above random orderings, in the paper it is. What could explain it: the papers' search
-starts at the third feature of the ordering, which leaves the second without a parent, ours at the second; the
-estimator; the partition. So both searches ran in three ways, over the same sets split in other ways, drawn.
-*difference* is that of TAN-OMI-CR and the mean of the random orderings, with its standard deviation over partitions;
-*significance* that of a one-sided paired t-test over the sets, every set with its mean over partitions.
+In the paper, TAN-OMI-CR is above random orderings; in our table 1 it is not. There are three possible explanations: the
+search, the estimator, and the partition. The search of the paper starts at the third feature of the ordering, so that
+the second has no parent; ours starts at the second. Both searches were therefore run with three variants, on other
+random partitions of the same data sets. *difference* is the rate of TAN-OMI-CR minus the mean of the random orderings,
+with the standard deviation over partitions. *significance* is that of a one-sided paired t-test over the data sets,
+with means over partitions.
 
 {table}
 
@@ -102,12 +103,12 @@ def _among_orderings(found):
             f", {abs(there - others.mean()) / others.std(ddof=1):.1f} standard deviations from the mean of the others"
         )
         if there < 0 < others.mean():
-            verdict += ": it is the partition that explains table 1, and neither the start nor the estimator"
+            verdict += ". The partition therefore explains table 1, not the search or the estimator"
     # The k-th orderings of all sets and folds are averaged; any other assignment of draws would do as well.
     return paragraph(
-        f"""In the partition of table 1, {len(drawn):,} draws of an ordering for every set and fold have a mean rate of
-        {drawn.mean():.2f} with a standard deviation of {drawn.std(ddof=1):.2f} points; TAN-OMI-CR, with {search:.2f},
-        is above {100 * np.mean(drawn < search):.0f} % of them. There the difference is {there:+.2f}{verdict}."""
+        f"""In the partition of table 1, {len(drawn):,} random orderings for every data set and fold have a mean rate of
+        {drawn.mean():.2f} with a standard deviation of {drawn.std(ddof=1):.2f} points. TAN-OMI-CR, with {search:.2f},
+        is above {100 * np.mean(drawn < search):.0f} % of them. The difference is {there:+.2f}{verdict}."""
     )
 
 
@@ -127,12 +128,12 @@ def ways_section(found):
         [label, f"{np.mean([of_set[label] for of_set in rates]):.2f}", _seconds(sets, label.rsplit("-", 1)[0])]
         for label in labels(shown)
     ]
-    return f"""## Other ways that the paper speaks of
+    return f"""## Other methods that the paper mentions
 
-*CL*: parents by the mean log-posterior of the class instead of the rate, of which the paper says that it does worse.
-*5 candidates*: the parent sets of many features restricted "similar to the sparse candidate algorithm", here to the
-five earlier features with the most information about a feature, given the class. *EAR*: the tree of the largest
-explaining-away residuals (Bilmes 1999).
+- *CL*: parents selected by the mean log-posterior of the class instead of the rate. The paper reports a lower rate.
+- *5 candidates*: parent sets restricted "similar to the sparse candidate algorithm", here to the five earlier features
+  with the largest mutual information with the feature, given the class.
+- *EAR*: the tree of the largest explaining-away residuals (Bilmes 1999).
 
 {markdown_table(["learner", f"{len(sets)} sets", "processor seconds for all structures"], rows)}"""
 

@@ -34,9 +34,44 @@ FLOAT_BITS = 32
 COLORS = {"bayes": "#0072b2", "dense": "#d55e00", "convolutional": "#009e73"}
 
 
-HEAD = """# Errors, bits and operations, beside neural networks
+HEAD = """# Errors, bits and operations of Bayesian and neural networks
 
-Figures 3, 4 and 7 of "On resource-efficient Bayesian network classifiers and deep neural networks". Test errors in %.
+This page reproduces figures 3, 4 and 7 of "On resource-efficient Bayesian network classifiers and deep neural
+networks", with test errors in %.
+
+- *Selection*. Each model is selected on 20 % of a fold's training part, then trained on all of it and tested.
+- *Best on test*. The numbers in brackets are the lowest test errors of all trainings, as in the paper, as means over
+  folds. Most of these trainings are on 80 % of the training part. For neural networks, only those at the end of a race
+  are included ([how](neural/plan.py)).
+- *Budgets*. A model fits a budget if it needs at most 5 % more. A star marks the network whose widths were solved for
+  the budget, as in the paper, if no network of the family fits. Widths are rounded, which makes small networks larger.
+- *Operations*. Networks for budgets of operations are convolutional. Dense networks are those for budgets of memory. An
+  operation is an addition, a multiplication with addition, or a normalized unit.
+- *Memory*. Parameters of normalization and biases count as 32 bits.
+- *small* trees have a size penalty and few bits. *counted* models have rounded smoothed frequencies. K-trees have up to
+  two parents per feature, trained by gradient (not in the paper, [how](pairs.py)).
+- [BayesForest](../../quality/tables.md) is not included. It stores counts of millions of contexts, for which no
+  representation of few bits exists.
+
+Selected neural networks are trained once more on all rows, with other initial weights. Each result is therefore a
+single draw. Very small networks are unstable, and their test errors can be far above their validation errors. The
+largest such difference is stated for each data set.
+
+The paper shows these figures as plots without numbers. Its text reports the following, which is compared with our
+results:
+
+- Dense networks with real inputs have lower errors than naive Bayes for every memory budget: the same here. With
+  one-hot inputs, the fairer comparison, only some have: the same here.
+- Convolutional networks with ReLU and the smallest memory budget are better than all others with the largest budget.
+  Here this holds from the budget of naive Bayes with one bit on, but not for the smallest budget.
+- To be better than naive Bayes, convolutional networks need 2 to 4 times the operations of a Bayesian network on usps,
+  and 4 to 8 times on mnist. Here they need 2 to 8 times on both. To be better than any network of this library, they
+  need 8 to 32 times on usps (with k-trees), and 2 to 8 times on mnist (without k-trees).
+- Training for few bits is far better than branch and bound. Here this holds on usps and satimage, but branch and bound
+  is better on letter ([searches](report.md)).
+
+Budgets of 3, 5, 6 and 7 bits, more than 32 times the operations, and other initial weights were not run.
+
 Made by
 
     python -m benchmarks.paper.resource_efficient run bits size small --budget 20
@@ -45,39 +80,7 @@ Made by
     python -m benchmarks.paper.resource_efficient run neural --budget 1    # mnist: see there
     python -m benchmarks.paper.resource_efficient report
 
-with {made_with}.
-
-Every model was chosen on 20 % of a fold's training part, then trained on all of it and tested. In brackets, and as best
-on test, is what the paper reports, the lowest test error of trainings, most of them on 80 % of the training part; of
-neural networks only of what reached the end of a race ([how](neural/plan.py)); of several folds, the mean of what each
-finds. A budget holds what needs at most a twentieth more. Where no net of a family does, there stands, with a star, the
-one whose widths were solved for the budget, as in the paper: widths are rounded, which makes small nets larger. Nets
-for budgets of operations are convolutional; dense ones stand there with what they need for their budgets of memory. An
-operation is an addition, a multiplication with addition, or a normalised unit; parameters of normalisation and biases
-count as 32 bits.
-Trees that are small have a price for size and few bits at once; what is counted has smoothed frequencies, rounded.
-K-trees have up to two parents a feature, learnt by gradient, which no paper has ([how](pairs.py)). A
-[BayesForest](../../quality/tables/report.md) is in no table: it keeps counts of millions of contexts, and there is no
-form of few bits for them.
-
-What is chosen of neural networks is trained once more on all rows, from other weights, and once only: a figure is one
-draw. Very small nets are so unstable that their test errors can be far above the validation errors they were chosen by;
-every set tells its largest such step.
-
-The paper shows these figures as pictures, without numbers that could stand beside ours. What its text says of them, and
-what is found here:
-
-- Dense nets of real inputs err less than naive Bayes at every budget of memory: so here. Of one-hot inputs, the fairer
-  comparison, some do and some do not: so here.
-- Convolutional nets with ReLU of the smallest budget of memory beat all else of the largest: here from the budget of
-  naive Bayes of one bit on, and not the smallest.
-- On usps they need 2 to 4 times the operations of a Bayesian network to err less than naive Bayes, on mnist 4 to 8
-  times: here between 2 and 8 times on both. To err less than any network of this library they need between 8 and 32
-  times on usps, where there are k-trees, and between 2 and 8 times on mnist, where there are none.
-- Training for few bits beats branch and bound by far: so on usps and satimage, and the other way round on letter ([the
-  searches](report.md)).
-
-Not run here, for time: budgets of 3, 5, 6 and 7 bits, more than 32 times the operations, and other draws of weights."""
+with {made_with}."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +146,8 @@ def of_bayes(name, lines, searched, counted):
     best = best_float(lines, SUBSET)
     for line in lines:
         if line["learner"] == SUBSET and line["bits"] and line["run"] == best.get(line["fold"]):
-            price = f"{label(line['bits'])}, price {line['size_weight']:.2g}"
-            yield training(f"{SUBSET}, small", price, (line["run"],), line, n_bits(line["bits"]))
+            what = f"{label(line['bits'])}, penalty {line['size_weight']:.2g}"
+            yield training(f"{SUBSET}, small", what, (line["run"],), line, n_bits(line["bits"]))
         elif line["learner"] == ORDER_FREE:
             yield training(f"{ORDER_FREE}, trained", label(line["bits"]), (line["run"],), line, n_bits(line["bits"]))
     for line in searched:
@@ -288,27 +291,27 @@ def effort(lines, searched, others, nets):
     done = []
     runs = 1 + max((line["run"] for line in lines if line["learner"] in (NB, TAN)), default=-1)
     if runs:
-        done.append(f"{runs} runs of {lines[0]['epochs']} epochs of every network of few bits")
+        done.append(f"{runs} runs of {lines[0]['epochs']} epochs per network of few bits")
     limits = sorted({f"{line['limit']:g}" for line in searched}, key=float)
     if limits:
         done.append(f"searches of {' and '.join(limits)} s")
     for kind in dict.fromkeys(line["kind"] for line in nets):
         heats = sorted({line["epochs"] for line in nets if line["kind"] == kind})
-        done.append(f"{kind} nets of {', '.join(map(str, heats))} epochs")
+        done.append(f"{kind} networks of {', '.join(map(str, heats))} epochs")
     tried = [*lines, *others, *({"learner": f"{line['learner']}, {SEARCHED}"} for line in searched)]
     names = {line["learner"] for line in tried}
     small = any(line["learner"] == SUBSET and line["bits"] for line in lines)
     missing = [
         words
         for words, is_there in (
-            ("trees with a price for size and few bits at once", small),
+            ("trees with a size penalty and few bits", small),
             ("order-free trees of few bits", ORDER_FREE in names),
             ("searches", bool(searched)),
             ("k-trees", any("k-tree" in name for name in names)),
         )
         if not is_there
     ]
-    return f"Of {'; '.join(done)}." + (f" Not run for this set: {', '.join(missing)}." if missing else "")
+    return f"Results are from {'; '.join(done)}." + (f" Not run for this set: {', '.join(missing)}." if missing else "")
 
 
 def section(name, made_of, trainings, chosen, best):
@@ -327,7 +330,7 @@ def section(name, made_of, trainings, chosen, best):
         for kind, words in kinds
         if any(point.kind == kind for point in best)
     )
-    header = ["family", "chosen", "kbit", "operations", "validation", "test"]
+    header = ["family", "selection", "kbit", "operations", "validation", "test"]
     nets = [point for point in chosen if point.kind != "bayes"]
     step = max(nets, key=lambda point: point.test - point.validation)
     return f"""## {name}
@@ -336,29 +339,30 @@ def section(name, made_of, trainings, chosen, best):
 
 ### Memory (figure 3)
 
-Budgets are {NAIVE_BAYES[name]:,} parameters, as naive Bayes has in the paper, times so many bits.
+Each column is a memory budget: the number of bits times {NAIVE_BAYES[name]:,} parameters, the size of naive Bayes in
+the paper.
 
 {budget_table(trainings, "bits", NAIVE_BAYES[name], MEMORY_BUDGETS)}
 
 ![{name}: errors of all families over memory](figures/memory-{name}.png)
 
-The largest step from validation to test error is that of {step.family}, {step.label}: {step.validation:.2f} to
+The largest increase from validation to test error is that of {step.family}, {step.label}: {step.validation:.2f} to
 {step.test:.2f} %.
 
 ### Operations (figure 4)
 
-Budgets are multiples of the {ADDITIONS[name]:,} additions of a network of this library.
+Each column is a multiple of the {ADDITIONS[name]:,} additions of a network of this library.
 
 {budget_table(trainings, "operations", ADDITIONS[name], OPERATION_BUDGETS)}
 
 ### The front (figure 7)
 
-What no other beats in validation error, bits and operations at once, of what was chosen for every budget, price and
-number of bits (the paper's front is of all single models, by test error):
+The Pareto front contains the models that no other beats in validation error, bits and operations at once. One model is
+selected per budget, size penalty and number of bits. The front of the paper contains all single models, by test error:
 
 {markdown_table(header, rows, left=(0, 1))}
 
-By the lowest test error of every family, budget, price and number of bits, the front consists of {shares}.
+By the lowest test error per family, budget, size penalty and number of bits, the front consists of {shares}.
 
 ![{name}: Pareto fronts of networks, Bayesian and neural](figures/front-{name}.png)"""
 

@@ -155,22 +155,23 @@ def mean_error(folds):
 def write_report(lines, folder, more):
     """Write the report of lines to a folder; ``more(name, lines)`` returns a further section of a data set."""
     sections = [
-        f"""# Few bits, and a price for size
+        f"""# Few bits and size penalty
 
-Figures 5 and 6 of "On resource-efficient Bayesian network classifiers and deep neural networks". Test errors in %. Made
-by
+This page reproduces figures 5 and 6 of "On resource-efficient Bayesian network classifiers and deep neural networks",
+with test errors in %. For the comparison with neural networks, see [errors, bits and operations](fronts.md).
+
+A run draws the settings of the hybrid loss and the learning rates. Runs, and splits into integer and fraction bits, are
+selected for each fold on 20 % of its training part, and then trained on all of it. The paper reports the best of 100
+runs by test error. Runs have fewer epochs than the 500 of the paper. Errors are therefore above those of
+[table 1](../differentiable_tan/report.md), whose trainings and searches are longer.
+
+Made by
 
     python -m benchmarks.paper.resource_efficient run bits size --budget 20
     python -m benchmarks.paper.resource_efficient run search --limit 10    # letter also with 2; satimage --bits 1 2 3 4
     python -m benchmarks.paper.resource_efficient report
 
-with {made_with(lines)}.
-
-A run draws the settings of the hybrid loss and the rates. Runs, and splits into integer and fraction bits, are chosen
-on 20 % of a fold's training part, by every fold for itself (the paper reports the best of 100 runs by test error); what
-is chosen is trained on all of it. Runs have fewer than the 500 epochs of the paper: so errors are above those of
-[table 1](../differentiable_tan/report.md), whose trainings and searches are longer. What errors, bits and operations
-are worth beside neural networks is [another page](fronts.md)."""
+with {made_with(lines)}."""
     ]
     for name in dict.fromkeys(line["set"] for line in lines):
         found = [line for line in lines if line["set"] == name]
@@ -210,18 +211,17 @@ def bits_section(name, lines, budget, columns):
     ratios = ", ".join(f"{learner} {cost_ratio(lines, learner):.2f}" for learner in (NB, TAN))
     return f"""## Bits: {name}
 
-{budget} runs of every learner, of {lines[0]["epochs"]} epochs. Trained is quantisation-aware training, rounded is what
-was trained in float32, rounded afterwards. Best on test is the lowest test error of all runs and splits, which the
-paper reports, here nearly all of them trained on 80 % of the training rows; of several folds, the mean of what each
-finds.
+Each learner has {budget} runs of {lines[0]["epochs"]} epochs. *trained* is quantization-aware training, and *rounded*
+is training in float32 with rounding afterwards. *best on test* is the lowest test error of all runs and splits, as in
+the paper, as a mean over folds. Nearly all of these runs were trained on 80 % of the training rows.
 
 {markdown_table(["bits", *map(str, N_BITS), FLOAT], rows)}
 
-Splits chosen, B_I and B_F (and by how many folds):
+Selected splits, B_I and B_F (number of folds in brackets):
 
 {markdown_table(["bits", *map(str, N_BITS)], splits, left=range(9))}
 
-Processor time of a training for few bits, of one in float32 (medians): {ratios}."""
+Processor time of a training for few bits relative to float32 (medians): {ratios}."""
 
 
 def split_names(folds):
@@ -253,12 +253,13 @@ def size_section(name, budget, epochs, points):
         [f"{price:.2g}", f"{error:.2f}", f"{size:.2f}", f"{edges:.1f}", "yes" if on_front else ""]
         for price, error, size, edges, on_front in points
     ]
-    header = ["price of a cell", "test error", "cells, of naive Bayes", "edges", "on the front"]
+    header = ["size penalty", "test error", "CPT entries relative to naive Bayes", "edges", "on the front"]
     return f"""## Size: {name}
 
-{SUBSET}, the best of {budget} runs of {epochs} epochs without a price, trained with each. The front is that of test
-errors, as in the paper. An edge from a feature that has one value costs nothing. The price stands beside the mean loss
-of rows; the paper's lambda, beside their sum (eq. 17), is as many times larger as there are rows.
+The best of {budget} runs of {SUBSET} with {epochs} epochs and no penalty is trained again with each penalty. The
+Pareto front uses test errors, as in the paper. An edge from a feature with a single value adds no entries. The penalty
+is added to the mean loss of the rows. The lambda of the paper is added to the sum of the losses (eq. 17) and is larger
+by a factor of the number of rows.
 
 {markdown_table(header, rows)}"""
 

@@ -162,11 +162,13 @@ def section(name, searched, lines):
                 rows.append([f"{learner}, {way}", *(f"{mean_error(one):.2f}" if one else "" for one in cells)])
             cells = [columns.get((learner, n_bits)) for n_bits in N_BITS]
             rows.append([f"{learner}, {SEARCHED}", *(f"{100 * pooled_error(one):.2f}" if one else "" for one in cells)])
-            rows.append(["its gap [%]", *(f"{_mean(one, 'gap', 100):.0f}" if one else "" for one in cells)])
-            rows.append(["its nodes", *(f"{_mean(one, 'n_nodes'):.0f}" if one else "" for one in cells)])
+            distances = (f"{_mean(one, 'gap', 100):.0f}" if one else "" for one in cells)
+            rows.append(["distance to the bound [%]", *distances])
+            rows.append(["nodes", *(f"{_mean(one, 'n_nodes'):.0f}" if one else "" for one in cells)])
         if rows:
             table = markdown_table(["bits", *map(str, N_BITS)], rows)
-            texts.append(f"Searches of {limit:g} s, beside other work, with one of {len(FACTORS)} margins:\n\n{table}")
+            how = f"Searches of {limit:g} s, with one of {len(FACTORS)} margins, while other programs were running:"
+            texts.append(f"{how}\n\n{table}")
     if not texts:
         return ""
     plain = {learner: others[learner, FLOAT, None] for learner in (NB, TAN) if (learner, FLOAT, None) in others}
@@ -175,11 +177,11 @@ def section(name, searched, lines):
         [
             f"""## Search: {name}
 
-Branch and bound for the widest margins, from rounded frequencies, beside the same structure trained for few bits and
-rounded. {f"With float32 tables: {floats}. " if floats else ""}Nodes are boxes of tables that were looked into, the gap
-is what the bound leaves open of the mean hinge of training rows, both in means over folds. Where there are few nodes,
-what was found is rounding and descent from a relaxation rather than branching; where the gap is 0, every training row
-has its margin already, which says nothing of test rows.""",
+Branch and bound maximizes the margin, starting from rounded frequencies. It is compared with the same structure trained
+for few bits and rounded. {f"Errors with float32 CPTs: {floats}. " if floats else ""}*nodes* are the boxes of CPTs that
+were examined. *distance to the bound* is the part of the mean hinge loss on training rows that the lower bound leaves
+open. Both are means over folds. With few nodes, the result comes from rounding and descent from a relaxation, not from
+branching. With a distance of 0, every training row has its margin, which need not hold for test rows.""",
             *texts,
         ]
     )

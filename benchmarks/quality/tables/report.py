@@ -32,9 +32,12 @@ def pools(outcomes):
     unlimited = taking_part(outcomes, lambda one: one.most_rows is None)
     defaults = [name for name in unlimited if not LEARNERS[name].is_tuned]
     limited = [name for name in outcomes.learners if LEARNERS[name].most_rows is not None]
-    found = {("tables", "All learners"): unlimited, ("tables_defaults", "Ours and peers with defaults"): defaults}
+    found = {
+        ("tables", "All learners"): unlimited,
+        ("tables_defaults", "Learners of tanlearn and peers with defaults"): defaults,
+    }
     if limited:
-        found["tables_small", f"With {' and '.join(limited)}, on sets it is run on"] = [*unlimited, *limited]
+        found["tables_small", f"With {' and '.join(limited)}, on its data sets"] = [*unlimited, *limited]
     known, kept = [], {}
     for title, learners in found.items():
         if len(learners) > 2 and learners not in known and len(outcomes.common(learners)) > 1:
@@ -56,9 +59,9 @@ def ranking(outcomes, learners):
         rows.append([learners[column], *cells])
     header = ["learner", *(f"{MEASURES[m]}, {part}" if part == PARTS[0] else part for m, part in tables)]
     sizes = ", ".join(f"{len(tables['error', part])} {part}" for part in PARTS[1:])
-    chance = ", ".join(f"{friedman(tables[m, PARTS[0]]):.2g} of {MEASURES[m]}" for m in MEASURES)
-    said = f"""Of {len(tables["error", PARTS[0]])} sets, {sizes}, that all of them have finished. Friedman's test: such
-    ranks come by chance with a probability of {chance}."""
+    chance = ", ".join(f"{friedman(tables[m, PARTS[0]]):.2g} for {MEASURES[m]}" for m in MEASURES)
+    said = f"""Means over the {len(tables["error", PARTS[0]])} data sets ({sizes}) that all of these learners have
+    finished. The p-values of Friedman's test are {chance}."""
     return f"{paragraph(said)}\n\n{markdown_table(header, rows)}"
 
 
@@ -120,7 +123,7 @@ def costs(outcomes, learners):
         )
         rows.append([learner, f"{fit:.3f}", f"{wall:.3f}", f"{predict:.1f}", f"{passed:.1f}", f"{n_bytes / 1e6:.2f}"])
     return markdown_table(
-        ["learner", "fit [s]", "by the clock", "predict a row [µs]", "by the clock", "size [MB]"], rows
+        ["learner", "fit [s]", "wall clock", "predict, per row [µs]", "wall clock", "size [MB]"], rows
     )
 
 
@@ -159,47 +162,46 @@ def introduction(lines, outcomes):
     """Return how figures were made, and what they mean."""
     jobs = " or ".join(str(n) for n in sorted({line["jobs"] for line in lines}))
     seeds = " and ".join(str(seed) for seed in sorted({line["seed"] for line in lines}))
-    made = f"""Made by `python -m benchmarks.quality.tables run`, then `report`, with {made_with(lines)}:
-    {len(outcomes.sets)} raw sets in five stratified folds, with seeds
-    {seeds}, as far as finished (of sets of more than {MOST_ROWS:,} rows a
-    stratified random sample of so many), and {len(outcomes.published)} that papers have discretised and split,
-    or shrunk, which are in no mean and no rank. Figures of a set are means over its folds; means and ranks are of sets
-    and seeds that all who are compared have finished. A learner that fails on a set is the last there."""
-    measures = f"""Log losses are in nats, with probabilities of {LEAST:g} at least; the Brier score is the sum over
-    classes of squared differences; the calibration error is taken in ten bins of the highest probability. Seconds are
-    processor time of all threads, and seconds by the clock, on a machine that others use, too. Learners that can use
-    threads had {jobs}. Sizes are bytes of pickles, not compressed."""
-    looked = f"""For {FOREST} alone that does not hold: its settings were looked at on folds 1 and 2 of seed 0 of sets
-    of both groups, of up to 8,124 rows. Nothing had been seen of the other folds, of seed 1, and of larger sets."""
+    data = f"""This page compares tanlearn with other libraries on {len(outcomes.sets)} raw data sets. Each has five
+    stratified folds, with seeds {seeds}, as far as finished. For data sets of more than {MOST_ROWS:,} rows, a
+    stratified random sample of this size is used. Another {len(outcomes.published)} data sets are discretized, split or
+    reduced as in papers; no mean and no rank includes them."""
+    measures = f"""Results of a data set are means over its folds. Means and ranks use the data sets and seeds that all
+    compared learners have finished. A learner that fails on a data set is ranked last there. Log losses are in nats,
+    with probabilities of at least {LEAST:g}. The Brier score is the sum over classes of squared differences. The
+    calibration error uses ten bins of the highest probability. Times are processor seconds of all threads, and
+    wall-clock seconds on a shared machine. The number of threads is {jobs}. Sizes are bytes of uncompressed pickles."""
     twins = ", ".join(f"{name} with {twin}" for name, twin in TWINS.items())
-    groups = f"""Settings of ours are chosen on one group of sets, and reported on both: in alphabetical order, every
-    second set is held out, but for sets that share rows, or the law that drew them, with another, and go with it
-    ({twins})."""
-    return "\n\n".join(paragraph(text) for text in (made, measures, groups, looked))
+    groups = f"""Settings of tanlearn were chosen on one group of data sets ("chosen on" or c). Results are reported for
+    both groups. In alphabetical order, every second data set is held out ("held out" or h). Data sets that share rows
+    or their generating distribution are in the same group ({twins})."""
+    looked = f"""{FOREST} is an exception. Its settings were evaluated on folds 1 and 2 of seed 0 of data sets of both
+    groups, of up to 8,124 rows. The other folds, seed 1, and larger data sets were not used."""
+    return "\n\n".join(paragraph(text) for text in (data, measures, groups, looked))
 
 
 def how_peers_are_run():
     """Return the encodings of the peers, and the settings they choose among."""
-    plain = f"""Forests have {peers.N_TREES} trees, and get a column a category of columns of up to {peers.MOST_COLUMNS}
-    categories; "{NUMBERED}" numbers categories instead, and is the random forest itself where there are none. Boosting
-    gets categories as categories. Gaps stay, and are a category where columns are categorical; logistic regression and
-    support vector machines get medians and a column that says so, all numbers standardised."""
+    plain = f"""Random forests have {peers.N_TREES} trees. Columns of up to {peers.MOST_COLUMNS} categories are one-hot
+    encoded for them. "{NUMBERED}" uses integer codes instead, and equals the random forest on data without categories.
+    Boosting receives categories as such. Missing values are kept, and are a category in categorical columns. For
+    logistic regression and support vector machines they are replaced by medians, with an indicator column, and all
+    numbers are standardized."""
     grids = {
-        "forests": f"leaves of {peers.LEAVES} rows, {peers.SHARES} of the features a split, categories as columns or "
-        f"numbered, with {peers.N_CHEAPER} trees while they choose",
+        "forests": f"leaves of {peers.LEAVES} rows, {peers.SHARES} of the features per split, one-hot or integer "
+        f"categories, with {peers.N_CHEAPER} trees during the selection",
         **{
             name: ", ".join(f"{what.removeprefix('model__')} {some}" for what, some in g.items())
             for name, g in peers.GRIDS.items()
         },
     }
-    tuned = f"""Tuned ones choose by log loss on three folds of the training part: {
+    tuned = f"""Settings of tuned learners are selected by log loss on three folds of the training part: {
         "; ".join(f"{name}: {grid}" for name, grid in grids.items())
-    }. Boosting has up to {MOST_TREES} trees a class,
-    stopped where {
+    }. Boosting has up to {MOST_TREES} trees per class. It stops if {
         PATIENCE
-    } more have not lowered the log loss of the fold that is left out, and then the mean number of
-    the three. The support vector machine has radial basis functions, and a logistic regression on scores of folds left
-    out makes probabilities; it is run on up to {FEW_ROWS:,} training rows."""
+    } more trees do not lower the log loss of the held-out fold. The final model has the mean number of trees of the
+    three folds. The support vector machine has radial basis functions and runs on up to {FEW_ROWS:,} training rows. A
+    logistic regression on its held-out scores provides the probabilities."""
     return f"{paragraph(plain)}\n\n{paragraph(tuned)}"
 
 
@@ -215,29 +217,30 @@ def unfinished(outcomes):
 
 def sections(lines, outcomes, judged, folder):
     """Yield the sections, and draw their pictures."""
-    yield from ("# Learners and their peers on all tables", introduction(lines, outcomes), how_peers_are_run())
+    yield from ("# Comparison with other libraries", introduction(lines, outcomes), how_peers_are_run())
+    yield paragraph(f"Made by `python -m benchmarks.quality.tables run`, then `report`, with {made_with(lines)}.")
     found = pools(outcomes)
     unlimited = taking_part(outcomes, lambda one: one.most_rows is None)
     verdicts = [one.row() for one in judge(outcomes, unlimited, judged)]
-    yield f"## Verdicts on {judged}"
-    yield markdown_table(["asked", "of", "found", "met"], verdicts, left=range(4))
+    yield f"## Targets for {judged}"
+    yield markdown_table(["target", "data sets", "result", "met"], verdicts, left=range(4))
     for (picture, title), learners in found.items():
         yield f"## Mean ranks: {title[0].lower()}{title[1:]}"
         yield ranking(outcomes, learners)
-        yield f"![Mean ranks of learners, with bars over those not told apart]({picture}.png)"
+        yield f"![Mean ranks of learners; bars connect learners without significant differences]({picture}.png)"
         draw(folder / f"{picture}.png", learners, [LEARNERS[name].is_ours for name in learners], outcomes)
     if found:
-        said = """In the pictures ours are blue. A bar stands beside learners in a row of which no two are told apart by
-        Wilcoxon's signed-rank test at 5 %, with Holm's correction for all pairs."""
+        said = """Learners of tanlearn are blue in the plots. A bar connects learners of which no two differ
+        significantly by Wilcoxon's signed-rank test at 5 %, with Holm's correction for all pairs."""
         yield paragraph(said)
     yield "## Wins, draws and losses"
-    said = """Of ours in the lines against peers in the columns: sets won / neither / lost, where a difference counts
-    that a t-test corrected for overlapping training parts (Nadeau, Bengio 2003) finds at 5 %, over folds and seeds; and
-    in brackets on how many sets the mean is lower and higher."""
+    said = """Each entry compares a learner of tanlearn (row) with a peer (column): data sets won / undecided / lost. A
+    difference counts if a t-test at 5 %, corrected for overlapping training parts (Nadeau, Bengio 2003), is significant
+    over folds and seeds. The numbers of data sets with a lower and a higher mean are in brackets."""
     yield paragraph(said)
     for measure, title in MEASURES.items():
         yield f"### By {title}\n\n{duels(outcomes, measure)}"
-    yield f"## Sets on which ours err over {WORSE:g} points more than a random forest"
+    yield f"## Data sets with errors over {WORSE:g} points above those of a random forest"
     yield great_losses(outcomes)
     for (_, title), learners in found.items():
         yield f"## Time and size: {title[0].lower()}{title[1:]}, means over {len(outcomes.common(learners))} sets"

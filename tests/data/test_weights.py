@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tanlearn import NaiveBayesClassifier, scale_weights
-from tanlearn.data.weight_scale import WeightSums, effective_size, warn_of_weights
+from tanlearn.data.weights import WeightSums, effective_size, warn_of_weights
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(0, 2, 60)

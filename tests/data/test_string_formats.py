@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from tanlearn import NaiveBayesClassifier, TableEncoder
-from tanlearn.data.column_looks import look_at_strings, notation_of_strings
-from tanlearn.data.column_notes import ColumnKindWarning, is_suspect, kind_in_words, looks_of_table, remedy
+from tanlearn.data.column_warnings import ColumnKindWarning, describe_format, is_suspect, remedy, suspect_formats
 from tanlearn.data.columns import read_columns
+from tanlearn.data.notation import parse_strings
+from tanlearn.data.string_formats import detect_format, detect_number_or_date
 from tanlearn.data.table_files import dates_as_days, open_table
-from tanlearn.data.written_values import read_written
 
 N = 60
 Y = np.arange(N) % 2
@@ -37,9 +37,9 @@ Y = np.arange(N) % 2
     ],
 )  # fmt: skip
 def test_notations_are_recognized(values, kind, mark, decimal):
-    look = look_at_strings(values)
-    assert (look.kind, look.mark, look.decimal) == (kind, mark, decimal)
-    assert look.is_whole
+    found = detect_format(values)
+    assert (found.kind, found.thousands, found.decimal) == (kind, mark, decimal)
+    assert found.all_match
 
 
 @pytest.mark.parametrize(
@@ -53,20 +53,20 @@ def test_notations_are_recognized(values, kind, mark, decimal):
     ],
 )  # fmt: skip
 def test_dates_have_an_order(values, order):
-    look = look_at_strings(values)
-    assert (look.kind, look.order) == ("date", order)
+    found = detect_format(values)
+    assert (found.kind, found.order) == ("date", order)
 
 
 def test_commas_before_three_digits_only_are_ambiguous():
-    assert look_at_strings(["1,500", "2,750", "900"]).is_ambiguous
-    assert not look_at_strings(["1,500", "2,750.5"]).is_ambiguous
+    assert detect_format(["1,500", "2,750", "900"]).is_ambiguous
+    assert not detect_format(["1,500", "2,750.5"]).is_ambiguous
 
 
 def test_lonely_values_are_identifiers_or_free_text():
-    assert look_at_strings([f"A{i}" for i in range(30)]).kind == "identifiers"
-    assert look_at_strings([f"A{i}" for i in range(29)]).kind == "categories"
-    assert look_at_strings([f"many words here {i}" for i in range(30)]).kind == "free text"
-    assert look_at_strings([f"A{i}" for i in range(30)] * 2).kind == "categories"
+    assert detect_format([f"A{i}" for i in range(30)]).kind == "identifiers"
+    assert detect_format([f"A{i}" for i in range(29)]).kind == "categories"
+    assert detect_format([f"many words here {i}" for i in range(30)]).kind == "free text"
+    assert detect_format([f"A{i}" for i in range(30)] * 2).kind == "categories"
 
 
 @pytest.mark.parametrize(
@@ -76,29 +76,29 @@ def test_lonely_values_are_identifiers_or_free_text():
 def test_strings_of_digits_are_reported_where_most_rows_hold_a_value_of_their_own(pattern, kind):
     """Casting codes to strings declares them categorical; nothing can be learned from codes of single rows."""
     codes = [pattern.format(2000 + i) for i in range(N)]
-    look = look_at_strings(codes)
-    assert (look.kind, look.is_mostly_unique, is_suspect(look)) == (kind, True, True)
-    few = look_at_strings(codes[:29])
+    found = detect_format(codes)
+    assert (found.kind, found.is_mostly_unique, is_suspect(found)) == (kind, True, True)
+    few = detect_format(codes[:29])
     assert not few.is_mostly_unique
     assert not is_suspect(few)
-    assert not is_suspect(look_at_strings(codes[:30] * 2))
+    assert not is_suspect(detect_format(codes[:30] * 2))
     with pytest.warns(ColumnKindWarning, match="X column 'code' looks like " + kind):
         NaiveBayesClassifier().fit(pd.DataFrame({"code": codes, "x": Y}), Y)
 
 
 def test_numbers_among_many_other_strings_are_reported_where_values_are_mostly_unique():
-    look = look_at_strings([f"{x}k" if x % 3 == 0 else str(x) for x in range(100, 160)])
-    assert (look.kind, look.n_matching, look.others) == ("number", 40, ("102k", "105k"))
-    assert is_suspect(look)
+    found = detect_format([f"{x}k" if x % 3 == 0 else str(x) for x in range(100, 160)])
+    assert (found.kind, found.n_matching, found.others) == ("number", 40, ("102k", "105k"))
+    assert is_suspect(found)
 
 
 @pytest.mark.parametrize("values", [["2024-01", "2023/12"], ["Jan 2024", "december-2023"]])
 def test_months_without_a_day_are_read_as_their_first_day(values):
     series = pd.Series(values)
     for order in ("day-first", "year-first"):
-        read = read_written(series, "", ".", [], order)
+        read = parse_strings(series, "", ".", [], order)
         assert read.tolist() == ["2024-01-01T00:00:00", "2023-12-01T00:00:00"]
-    days = eval(remedy("series", look_at_strings(values)).removesuffix(" reads them"), {"pd": pd, "series": series})
+    days = eval(remedy("series", detect_format(values)).removesuffix(" reads them"), {"pd": pd, "series": series})
     assert days.tolist() == [19723.0, 19692.0]
 
 
@@ -136,7 +136,7 @@ def test_one_warning_per_fit_names_columns_and_the_code_that_reads_them():
 
 
 def test_readers_convert_whole_columns_only():
-    read = lambda values, *notation: read_written(pd.Series(values, dtype=object), *notation).tolist()  # noqa: E731
+    read = lambda values, *notation: parse_strings(pd.Series(values, dtype=object), *notation).tolist()  # noqa: E731
     assert read(["$1,250.50", "-$5", "($7)", "\u22122"], ",", ".", ["$", "()"], "") == [1250.5, -5.0, -7.0, -2.0]
     assert read(["1\u202f250,5 kg", "3 kg"], " ", ",", ["kg"], "") == [1250.5, 3.0]
     assert read(["1'250,5", "3"], "'", ",", [], "") == [1250.5, 3.0]
@@ -177,7 +177,7 @@ def test_files_are_read_in_the_stated_notation(tmp_path):
     ],
 )  # fmt: skip
 def test_the_order_of_dates_changes_only_dates_that_end_with_the_year(order, values, expected):
-    assert read_written(pd.Series(values, dtype=object), "", ".", [], order).tolist() == expected
+    assert parse_strings(pd.Series(values, dtype=object), "", ".", [], order).tolist() == expected
 
 
 def test_every_day_of_a_year_is_read_right():
@@ -188,7 +188,7 @@ def test_every_day_of_a_year_is_read_right():
         ("%Y-%m-%d", "year-first"), ("%Y.%m.%d", "month-first"), ("%d %B %Y", "month-first"),
     ):  # fmt: skip
         written = pd.Series(days.strftime(pattern), dtype=object)
-        assert read_written(written, "", ".", [], order).tolist() == expected, pattern
+        assert parse_strings(written, "", ".", [], order).tolist() == expected, pattern
 
 
 def test_iso_dates_beside_dates_with_the_day_first(tmp_path):
@@ -247,15 +247,15 @@ DATES = {
 @pytest.mark.parametrize("case", REMEDIES)
 def test_the_remedy_in_python_and_the_options_read_the_same_numbers(case):
     values, notation = REMEDIES[case]
-    look = look_at_strings(values)
-    assert look.is_whole
-    assert is_suspect(look)
-    assert set(look.signs) - {MINUS} == set(notation[2]) - {MINUS}
-    assert (look.mark, look.decimal) == notation[:2]
+    found = detect_format(values)
+    assert found.all_match
+    assert is_suspect(found)
+    assert set(found.signs) - {MINUS} == set(notation[2]) - {MINUS}
+    assert (found.thousands, found.decimal) == notation[:2]
     column = pd.Series(values)
-    code = remedy("column", look).split(" reads them")[0]
+    code = remedy("column", found).split(" reads them")[0]
     assert eval(code, {"pd": pd, "column": column}).tolist() == NUMBERS
-    assert read_written(column, *notation).tolist() == NUMBERS
+    assert parse_strings(column, *notation).tolist() == NUMBERS
 
 
 @pytest.mark.parametrize("case", DATES)
@@ -263,9 +263,9 @@ def test_the_remedy_in_python_and_the_options_read_the_same_dates(case):
     values, order, expected = DATES[case]
     column = pd.Series(values)
     days = [pd.Timestamp(one).timestamp() / 86_400 for one in expected]
-    code = remedy("column", look_at_strings(values)).split(" reads them")[0]
+    code = remedy("column", detect_format(values)).split(" reads them")[0]
     assert eval(code, {"pd": pd, "column": column}).tolist() == days
-    read, _ = dates_as_days(pd.DataFrame({"day": read_written(column, "", ".", [], order)}))
+    read, _ = dates_as_days(pd.DataFrame({"day": parse_strings(column, "", ".", [], order)}))
     assert read["day"].tolist() == days
 
 
@@ -287,9 +287,9 @@ QUOTED = {
 @pytest.mark.parametrize("case", QUOTED)
 def test_quoted_values_are_read_as_numbers_only_if_all_of_them_are_numbers(case):
     values, expected = QUOTED[case]
-    look = look_at_strings(values)
-    assert (look.kind, is_suspect(look)) == ("quoted", True)
-    code = remedy("column", look)
+    found = detect_format(values)
+    assert (found.kind, is_suspect(found)) == ("quoted", True)
+    code = remedy("column", found)
     ending = " removes the quotes" if isinstance(expected[0], str) else " reads them"
     assert code.endswith(ending)
     found = eval(code.removesuffix(ending), {"pd": pd, "column": pd.Series(values)})
@@ -306,16 +306,16 @@ def test_quoted_values_are_read_as_numbers_only_if_all_of_them_are_numbers(case)
     ],
 )  # fmt: skip
 def test_the_remedy_for_times_reads_the_hour(values, hours):
-    look = look_at_strings(values)
-    assert (look.kind, is_suspect(look)) == ("time", True)
-    code = remedy("column", look).removesuffix(" reads the hour")
+    found = detect_format(values)
+    assert (found.kind, is_suspect(found)) == ("time", True)
+    code = remedy("column", found).removesuffix(" reads the hour")
     found = eval(code, {"pd": pd, "column": pd.Series(values)}).tolist()
     assert [None if hour != hour else hour for hour in found] == hours
 
 
 def test_both_remedies_for_ambiguous_dates_are_right():
     values = ["05/06/2024", "01/02/2024"]
-    reading = remedy("column", look_at_strings(values))
+    reading = remedy("column", detect_format(values))
     code, _, more = reading.partition(" reads them with the day first, ")
     assert more == "dayfirst=False with the month first"
     for own, expected in (
@@ -330,7 +330,7 @@ def test_both_remedies_for_ambiguous_dates_are_right():
 def test_both_remedies_for_ambiguous_commas_are_right(pattern):
     values = [pattern.format(number) for number in ("1,500", "22,750", "1,125")]
     sign = -1 if pattern in ("({})", MINUS + "{}") else 1
-    reading = remedy("column", look_at_strings(values))
+    reading = remedy("column", detect_format(values))
     thousands, _, fractions = reading.partition(" reads them with commas between thousands, ")
     expected = [1500, 22750, 1125]
     for code, factor in ((thousands, 1), (fractions.removesuffix(" with decimal commas"), 1000)):
@@ -357,17 +357,17 @@ def test_kinds_are_described_in_words():
         "dates (day first)": ["16/07/2024", "17/07/2024"],
     }
     for text, values in words.items():
-        assert kind_in_words(look_at_strings(values)) == f"{text}, such as {values[0]!r} and {values[1]!r}"
+        assert describe_format(detect_format(values)) == f"{text}, such as {values[0]!r} and {values[1]!r}"
     many = ["8:30", "9:15", "10:45", "soon", "later"]
-    assert kind_in_words(look_at_strings(many)) == (
+    assert describe_format(detect_format(many)) == (
         "times of day, such as '8:30' and '9:15', but 2 of 5 values are not ('soon' and 'later')"
     )
     for text, pattern in (("identifiers", "A{}"), ("free text", "many words here {}")):
         values = [pattern.format(i) for i in range(1000, 2234)]
-        assert kind_in_words(look_at_strings(values)) == (
+        assert describe_format(detect_format(values)) == (
             f"{text}: 1,234 rows hold a unique value, such as {values[0]!r} and {values[1]!r}"
         )
-        assert remedy("column", look_at_strings(values)).startswith("leave it out")
+        assert remedy("column", detect_format(values)).startswith("leave it out")
 
 
 def test_ten_columns_are_named_and_the_others_are_counted():
@@ -401,28 +401,28 @@ def test_only_undeclared_strings_are_examined():
     percentages = pd.Series([f"{i}%" for i in range(N)])
     X = pd.DataFrame({"declared": percentages.astype("category"), "bytes": percentages.str.encode("utf-8")})
     X = X.assign(none=pd.Series([None] * N, dtype=object), number=np.arange(N) % 7)
-    assert looks_of_table(read_columns(X)) == []
-    assert [place for place, _ in looks_of_table(read_columns(X.assign(plain=percentages)))] == ["X column 'plain'"]
+    assert suspect_formats(read_columns(X)) == []
+    assert [place for place, _ in suspect_formats(read_columns(X.assign(plain=percentages)))] == ["X column 'plain'"]
 
 
 @pytest.mark.parametrize("pattern", ["{}%", "$ {}", "0,{}"])
 def test_numbers_of_more_than_ten_values_are_suspect(pattern):
     for n in (10, 11):
-        assert is_suspect(look_at_strings([pattern.format(i) for i in range(21, 21 + n)])) is (n > 10)
+        assert is_suspect(detect_format([pattern.format(i) for i in range(21, 21 + n)])) is (n > 10)
 
 
 def test_plain_numbers_are_suspect_with_fractions_or_with_few_other_strings():
     integers = [str(i) for i in range(40)]
-    assert not is_suspect(look_at_strings(integers, [2] * 40))
+    assert not is_suspect(detect_format(integers, [2] * 40))
     for others, expected in ((["?"], True), (["?", "x"], True), (["?", "x", "-"], False)):
         values = integers + others
-        assert is_suspect(look_at_strings(values, [2] * len(values))) is expected
-    assert is_suspect(look_at_strings([*integers[:20], "?", "x"], [2] * 22))  # two are few in any column
+        assert is_suspect(detect_format(values, [2] * len(values))) is expected
+    assert is_suspect(detect_format([*integers[:20], "?", "x"], [2] * 22))  # two are few in any column
     fractions = [f"{i}.5" for i in range(40)]
-    assert is_suspect(look_at_strings(fractions, [2] * 40))
+    assert is_suspect(detect_format(fractions, [2] * 40))
     for n, n_others, expected in ((95, 5, True), (94, 6, False), (108, 6, False), (114, 6, True)):
         values = [str(i) for i in range(n)] + list("abcdef")[:n_others]  # at most a twentieth
-        assert is_suspect(look_at_strings(values, [2] * len(values))) is expected
+        assert is_suspect(detect_format(values, [2] * len(values))) is expected
 
 
 @pytest.mark.parametrize(
@@ -433,10 +433,10 @@ def test_plain_numbers_are_suspect_with_fractions_or_with_few_other_strings():
     ],
 )  # fmt: skip
 def test_columns_with_two_units_are_never_stripped(values, symbols):
-    look = look_at_strings(values)
-    assert look.has_several_units
-    assert remedy("column", look) == "convert them to one unit first"
-    assert read_written(pd.Series(values), "", ".", symbols, "").tolist() == values
+    found = detect_format(values)
+    assert found.has_several_units
+    assert remedy("column", found) == "convert them to one unit first"
+    assert parse_strings(pd.Series(values), "", ".", symbols, "").tolist() == values
 
 
 def test_units_of_earlier_rows_are_remembered(tmp_path):
@@ -458,15 +458,15 @@ def test_the_target_is_never_converted(tmp_path):
     "values", [["2", "3", "4", "5more"], ["4cyl", "6cyl", "8cyl"], ["1x", "2x"], ["0%", "5%"], ["0,5", "1,5"], ["$5"]]
 )
 def test_few_numbers_are_categories(values):
-    assert not is_suspect(look_at_strings(values))
+    assert not is_suspect(detect_format(values))
 
 
 def test_a_unit_is_carried_by_most_values():
-    assert look_at_strings([*map(str, range(20)), "20more"]).kind == "number"
-    assert look_at_strings([*map(str, range(9)), *(f"{x} kg" for x in range(10, 20))]).kind == "unit"
+    assert detect_format([*map(str, range(20)), "20more"]).kind == "number"
+    assert detect_format([*map(str, range(9)), *(f"{x} kg" for x in range(10, 20))]).kind == "unit"
 
 
 def test_a_single_value_has_a_notation():
-    assert notation_of_strings(["$5"]).signs == ("$",)
-    assert notation_of_strings(["1,5"]).decimal == ","
-    assert notation_of_strings(["?"]) is None
+    assert detect_number_or_date(["$5"]).signs == ("$",)
+    assert detect_number_or_date(["1,5"]).decimal == ","
+    assert detect_number_or_date(["?"]) is None

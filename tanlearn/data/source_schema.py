@@ -9,34 +9,34 @@ import numpy as np
 
 from tanlearn.data.table import Column, Table
 
-__all__ = ["SameColumns", "kind_of"]
+__all__ = ["SourceSchema", "kind_of"]
 
 _KINDS: dict[str, Any] = {"numbers": (Real, np.bool_), "strings": str, "bytes": bytes}
 
 
-class SameColumns:
+class SourceSchema:
     """Columns, kinds of values and use of weights shared by all batches of a source."""
 
     def __init__(self) -> None:
-        self._places: tuple[str, ...] | None = None
+        self._labels: tuple[str, ...] | None = None
         self._first = ""
         self._kinds: dict[str, tuple[str, str]] = {}
         self._weights: tuple[bool, str] | None = None
 
     def check(self, part: str, table: Table) -> None:
         """Raise ValueError for other columns, and TypeError for other kinds of values, than in earlier batches."""
-        self._check_places(part, table.places)
-        for j, place in enumerate(table.places):
-            self.check_kind(part, place, _kind_in(table, j))
+        self._check_labels(part, table.labels)
+        for j, label in enumerate(table.labels):
+            self.check_kind(part, label, _kind_in(table, j))
 
-    def check_kind(self, part: str, place: str, kind: str | None) -> None:
+    def check_kind(self, part: str, label: str, kind: str | None) -> None:
         """Raise TypeError if a column contains another kind of values than before; ``kind`` is from :func:`kind_of`."""
         if kind is None:
             return
-        before, first = self._kinds.setdefault(place, (kind, part))
+        before, first = self._kinds.setdefault(label, (kind, part))
         if before != kind:
             raise TypeError(
-                f"{place} holds {kind} where {first} has {before}, and these are never equal. Cast it to one type in "
+                f"{label} holds {kind} where {first} has {before}, and these are never equal. Cast it to one type in "
                 f"all of them."
             )
 
@@ -47,36 +47,36 @@ class SameColumns:
             there, then = ("weights", "none") if are_there else ("no weights", "some")
             raise ValueError(f"there are {there} where {first} has {then}. Pass weights for all rows, or for none.")
 
-    def merge(self, other: SameColumns) -> Self:
+    def merge(self, other: SourceSchema) -> Self:
         """Compare with the checks of later batches and include them; raise as the other methods do."""
-        if other._places is None:
+        if other._labels is None:
             return self
         try:
-            self._check_places(other._first, other._places)
+            self._check_labels(other._first, other._labels)
             if other._weights is not None:
                 self.check_weights(other._first, other._weights[0])
         except ValueError as error:
             raise ValueError(f"in {other._first}: {error}") from error
-        for place, (kind, part) in other._kinds.items():
+        for label, (kind, part) in other._kinds.items():
             try:
-                self.check_kind(part, place, kind)
+                self.check_kind(part, label, kind)
             except TypeError as error:
                 raise TypeError(f"in {part}: {error}") from error
         return self
 
-    def _check_places(self, part: str, places: tuple[str, ...]) -> None:
+    def _check_labels(self, part: str, labels: tuple[str, ...]) -> None:
         """Compare the column names."""
-        if self._places is None:
-            self._places, self._first = places, part
-        if len(places) != len(self._places):
+        if self._labels is None:
+            self._labels, self._first = labels, part
+        if len(labels) != len(self._labels):
             raise ValueError(
-                f"there are {len(places)} column(s) where {self._first} has {len(self._places)}. All parts of a source "
+                f"there are {len(labels)} column(s) where {self._first} has {len(self._labels)}. All parts of a source "
                 f"need the same columns in the same order."
             )
-        for j, (place, expected) in enumerate(zip(places, self._places, strict=True)):
-            if place != expected:
+        for j, (label, expected) in enumerate(zip(labels, self._labels, strict=True)):
+            if label != expected:
                 raise ValueError(
-                    f"column {j} is {place} where {self._first} has {expected}. All parts of a source need the same "
+                    f"column {j} is {label} where {self._first} has {expected}. All parts of a source need the same "
                     f"columns in the same order: rename or reorder them."
                 )
 
@@ -98,6 +98,6 @@ def kind_of(column: Column) -> str | None:
 def _kind_in(table: Table, j: int) -> str | None:
     """Return the kind of values in a column; columns that begin with a number are not scanned for missing values."""
     values = table.values_of(j)
-    if values is None or not len(values) or table.gaps(j) is not None or values[0] != values[0]:
+    if values is None or not len(values) or table.missing_mask(j) is not None or values[0] != values[0]:
         return kind_of(table[j])
     return "numbers"

@@ -1,6 +1,6 @@
 """Detection of the content of string columns: unparsed numbers, dates, identifiers or free text.
 
-:func:`look_at_strings` makes the decision for Python warnings and for the notes of the command line. A column has the
+:func:`detect_format` makes the decision for Python warnings and for the notes of the command line. A column has the
 first kind in :data:`KINDS` that all its values match; otherwise, the first kind that most of its values match.
 """
 
@@ -19,12 +19,12 @@ __all__ = [
     "KINDS",
     "MAX_NUMERIC_CATEGORIES",
     "NUMBER_KINDS",
-    "StringLook",
-    "date_order",
-    "is_number_date",
-    "look_at_strings",
-    "notation_of_strings",
-    "plain_number",
+    "StringFormat",
+    "detect_format",
+    "detect_number_or_date",
+    "has_date_order",
+    "is_numeric_date",
+    "parse_number",
 ]
 
 #: Kinds in the order in which they are tried. "constant", "identifiers", "free text" and "categories" come afterwards.
@@ -42,7 +42,7 @@ MAX_NUMERIC_CATEGORIES = 10
 FEWEST_ROWS = 30
 # Smallest fraction of rows with a unique value for a column to count as mostly unique. Unique values carry no
 # information about the class, and new rows will mostly contain unseen values.
-_LONELY = 0.5
+_SMALLEST_SHARE = 0.5
 #: Largest number of distinct values that are examined; more are subsampled.
 _MOST_VALUES = 5_000
 #: Fewest words, as the median over the values, for free text.
@@ -89,7 +89,7 @@ _NAME_MONTH = re.compile(rf"{_MONTH}[ \-/]?(?:1[6-9]|20)\d\d", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class StringLook:
+class StringFormat:
     """Detected content of a string column."""
 
     kind: str  # one of KINDS, or "constant", "identifiers", "free text", "categories"
@@ -97,7 +97,7 @@ class StringLook:
     n_matching: int  # number of matching distinct values
     n_values: int  # number of distinct values
     others: tuple[str, ...] = ()  # up to two values that do not match
-    mark: str = ""  # thousands separator: "", ",", ".", "'" or " "
+    thousands: str = ""  # thousands separator: "", ",", ".", "'" or " "
     decimal: str = "."  # decimal mark
     order: str = ""  # dates: "day first", "month first", "year first", "month name" or "ambiguous"
     is_ambiguous: bool = False  # whether commas may be thousands separators or decimal marks
@@ -107,7 +107,7 @@ class StringLook:
     has_spaces: bool = False  # whether matching values contain spaces
     # Whether there are at least 30 rows, and at least half of them contain a value that occurs in no other row
     is_mostly_unique: bool = False
-    is_text: bool = False  # whether quoted values are strings, such as digits with leading zeros, and not all numbers
+    is_string: bool = False  # whether quoted values are strings, such as digits with leading zeros, and not all numbers
 
     @property
     def has_several_units(self) -> bool:
@@ -115,12 +115,12 @@ class StringLook:
         return self.kind in NUMBER_KINDS and len([sign for sign in self.signs if sign not in _NO_UNITS]) > 1
 
     @property
-    def is_whole(self) -> bool:
+    def all_match(self) -> bool:
         """True if all values match the detected kind."""
         return self.n_matching == self.n_values
 
 
-def look_at_strings(values: Sequence[str], counts: Any = None) -> StringLook:
+def detect_format(values: Sequence[str], counts: Any = None) -> StringFormat:
     """Detect the content of a string column from its values.
 
     ``values`` are the distinct values that are not missing, with their row counts in ``counts``, shape (n_values,), or
@@ -132,53 +132,53 @@ def look_at_strings(values: Sequence[str], counts: Any = None) -> StringLook:
     if counts is None:
         number = Counter(map(str, values))
         values, counts = list(number), list(number.values())
-    texts = [str(value) for value in values]
-    if len(texts) < 2:
-        return StringLook("constant", tuple(texts), len(texts), len(texts))
-    n_values, found = len(texts), notation_of_strings(texts)
-    n_rows, lonely = int(np.sum(counts)), int(np.sum(np.asarray(counts) == 1))
-    is_mostly_unique = n_rows >= FEWEST_ROWS and lonely >= _LONELY * n_rows
+    strings = [str(value) for value in values]
+    if len(strings) < 2:
+        return StringFormat("constant", tuple(strings), len(strings), len(strings))
+    n_values, found = len(strings), detect_number_or_date(strings)
+    n_rows, n_unique = int(np.sum(counts)), int(np.sum(np.asarray(counts) == 1))
+    is_mostly_unique = n_rows >= FEWEST_ROWS and n_unique >= _SMALLEST_SHARE * n_rows
     if found is not None and not (found.kind == "codes" and is_mostly_unique):
         return replace(found, is_mostly_unique=is_mostly_unique)
     if is_mostly_unique:
-        words = sorted(len(text.split()) for text in texts)
+        words = sorted(len(text.split()) for text in strings)
         kind = "free text" if words[len(words) // 2] >= _WORDS else "identifiers"
-        return StringLook(kind, tuple(texts[:2]), lonely, n_values, is_mostly_unique=True)
-    return StringLook("categories", tuple(texts[:2]), n_values, n_values)
+        return StringFormat(kind, tuple(strings[:2]), n_unique, n_values, is_mostly_unique=True)
+    return StringFormat("categories", tuple(strings[:2]), n_values, n_values)
 
 
-def notation_of_strings(values: Sequence[str]) -> StringLook | None:
+def detect_number_or_date(values: Sequence[str]) -> StringFormat | None:
     """Return the kind of numbers or dates that more than half of the values match, or None; a single value suffices."""
     some = list(values[:: 1 + (len(values) - 1) // _MOST_VALUES])
-    best: StringLook | None = None
-    for look in _candidates(some, [text.strip() for text in some]):
-        if look.n_matching > (best.n_matching if best else 0):
-            best = look
+    best: StringFormat | None = None
+    for match in _candidates(some, [text.strip() for text in some]):
+        if match.n_matching > (best.n_matching if best else 0):
+            best = match
     return best if best is not None and 2 * best.n_matching > best.n_values else None
 
 
-def plain_number(text: str, mark: str, decimal: str) -> float | None:
+def parse_number(text: str, thousands: str, decimal: str) -> float | None:
     """Parse a number with the given thousands separator and decimal mark; return None for anything else.
 
     Thousands are grouped by three digits, U+2212 is a minus sign, and digits with leading zeros are not a number. The
     separator ``" "`` includes no-break and narrow spaces.
     """
     text = text.strip().replace("\u2212", "-")
-    if _PLAIN.fullmatch(text) and not (mark == "." and "." in text) and not (decimal == "," and "." in text):
+    if _PLAIN.fullmatch(text) and not (thousands == "." and "." in text) and not (decimal == "," and "." in text):
         return float(text)
-    if not mark:
+    if not thousands:
         return float(text.replace(",", ".")) if decimal == "," and _COMMA.fullmatch(text) else None
-    pattern = _SPACED_COMMA if (mark, decimal) == (" ", ",") else _GROUPED[mark]
-    if mark == "'" and decimal == ",":
+    pattern = _SPACED_COMMA if (thousands, decimal) == (" ", ",") else _GROUPED[thousands]
+    if thousands == "'" and decimal == ",":
         text, pattern = text.replace(",", "."), _GROUPED["'"]
     if not pattern.fullmatch(text):
         return None
-    for sign in _SPACES if mark == " " else "'\u2019" if mark == "'" else mark:
+    for sign in _SPACES if thousands == " " else "'\u2019" if thousands == "'" else thousands:
         text = text.replace(sign, "")
     return float(text.replace(",", "."))
 
 
-def date_order(text: str, order: str) -> bool:
+def has_date_order(text: str, order: str) -> bool:
     """Return whether a string is a date in an order such as "day first"; dates with month names match every order."""
     text = text.strip()
     if _has_year_first(text) or _has_month_name(text):
@@ -190,7 +190,7 @@ def date_order(text: str, order: str) -> bool:
     return 1 <= day <= 31 and 1 <= month <= 12
 
 
-def is_number_date(text: str) -> bool:
+def is_numeric_date(text: str) -> bool:
     """Return whether a string without surrounding spaces is a numeric date that ends with the year."""
     return _NUMBER_DATE.fullmatch(text) is not None
 
@@ -199,9 +199,9 @@ def is_number_date(text: str) -> bool:
 _NOTATIONS = (("", "."), (",", "."), ("", ","), (" ", "."), (" ", ","), ("'", "."), (".", ","))
 
 
-def _candidates(texts: list[str], stripped: list[str]) -> list[StringLook]:
+def _candidates(strings: list[str], stripped: list[str]) -> list[StringFormat]:
     """Return the matches of all kinds of numbers and dates, simpler kinds first."""
-    found = [_as_codes(texts, stripped)]
+    found = [_as_codes(strings, stripped)]
     plain = [text.replace("\u2212", "-") for text in stripped]
     cleaners: list[tuple[str, Callable[[str], tuple[str, tuple[str, ...]]]]] = [
         ("number", lambda text: (text, ())),
@@ -221,56 +221,56 @@ def _candidates(texts: list[str], stripped: list[str]) -> list[StringLook]:
         signs = {sign for _, own in pairs for sign in own}
         if (kind != "number" and not signs) or (kind == "accounting" and "()" not in signs):
             continue
-        if kind == "unit" and (len(signs) > _MOST_UNITS or 2 * sum(bool(own) for _, own in pairs) <= len(texts)):
+        if kind == "unit" and (len(signs) > _MOST_UNITS or 2 * sum(bool(own) for _, own in pairs) <= len(strings)):
             continue
-        found += _as_numbers(kind, texts, pairs)
+        found += _as_numbers(kind, strings, pairs)
         if kind == "quoted":
-            found.append(_look("quoted", texts, [bool(own) for _, own in pairs], pairs, is_text=True))
+            found.append(_match("quoted", strings, [bool(own) for _, own in pairs], pairs, is_string=True))
     pairs = [(text, ("a.m.",) if _HALF.search(text) else ()) for text in stripped]
-    found.append(_look("time", texts, list(map(_is_time, stripped)), pairs))
-    found += _as_dates(texts, stripped)
+    found.append(_match("time", strings, list(map(_is_time, stripped)), pairs))
+    found += _as_dates(strings, stripped)
     return found
 
 
-def _as_numbers(kind: str, texts: list[str], pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[StringLook]:
+def _as_numbers(kind: str, strings: list[str], pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[StringFormat]:
     """Return one match per number notation; ``pairs`` are the values without symbols, and these symbols."""
     found, cleaned = [], [text for text, _ in pairs]
-    for mark, decimal in _NOTATIONS:
-        fits = [plain_number(text, mark, decimal) is not None for text in cleaned]
+    for thousands, decimal in _NOTATIONS:
+        fits = [parse_number(text, thousands, decimal) is not None for text in cleaned]
         if kind == "number":
-            fits = [fit and "\u2212" not in text for fit, text in zip(fits, texts, strict=True)]
+            fits = [fit and "\u2212" not in text for fit, text in zip(fits, strings, strict=True)]
         ambiguous = False
-        if mark == ",":
+        if thousands == ",":
             both = [text for text, fit in zip(cleaned, fits, strict=True) if fit and "," in text]
             ambiguous = bool(both) and all(_COMMA.fullmatch(text) for text in both)
         name = kind
-        if kind == "number" and mark:
+        if kind == "number" and thousands:
             name = "thousands"
         elif kind == "number" and decimal == ",":
             name = "decimal comma"
-        found.append(_look(name, texts, fits, pairs, mark=mark, decimal=decimal, is_ambiguous=ambiguous))
+        found.append(_match(name, strings, fits, pairs, thousands=thousands, decimal=decimal, is_ambiguous=ambiguous))
     return found
 
 
-def _as_codes(texts: list[str], stripped: list[str]) -> StringLook:
+def _as_codes(strings: list[str], stripped: list[str]) -> StringFormat:
     """Return the match of digits with leading zeros, which are codes and not numbers."""
     is_digits = [text.isdecimal() for text in stripped]
     has_zeros = any(text[0] == "0" and len(text) > 1 for text, own in zip(stripped, is_digits, strict=True) if own)
-    return _look("codes", texts, is_digits if has_zeros else [False] * len(texts))
+    return _match("codes", strings, is_digits if has_zeros else [False] * len(strings))
 
 
-def _as_dates(texts: list[str], stripped: list[str]) -> list[StringLook]:
+def _as_dates(strings: list[str], stripped: list[str]) -> list[StringFormat]:
     """Return one match per date order."""
     found = [
-        _look("date", texts, list(map(_has_year_first, stripped)), order="year first"),
-        _look("date", texts, list(map(_has_month_name, stripped)), order="month name"),
+        _match("date", strings, list(map(_has_year_first, stripped)), order="year first"),
+        _match("date", strings, list(map(_has_month_name, stripped)), order="month name"),
     ]
     parts = [_NUMBER_DATE.fullmatch(text) for text in stripped]
     pairs = [None if part is None else (int(part[1]), int(part[3])) for part in parts]
     day = [pair is not None and 1 <= pair[0] <= 31 and 1 <= pair[1] <= 12 for pair in pairs]
     month = [pair is not None and 1 <= pair[0] <= 12 and 1 <= pair[1] <= 31 for pair in pairs]
     order = "ambiguous" if day == month else "day first" if sum(day) > sum(month) else "month first"
-    found.append(_look("date", texts, day if sum(day) >= sum(month) else month, order=order))
+    found.append(_match("date", strings, day if sum(day) >= sum(month) else month, order=order))
     return found
 
 
@@ -284,16 +284,16 @@ def _has_month_name(text: str) -> bool:
     return bool(_NAME_DATE.fullmatch(text) or _NAME_MONTH.fullmatch(text))
 
 
-def _look(
+def _match(
     kind: str,
-    texts: list[str],
+    strings: list[str],
     fits: list[bool],
     pairs: Sequence[tuple[str, tuple[str, ...]]] | None = None,
     **rest: Any,
-) -> StringLook:
+) -> StringFormat:
     """Return the match of one kind with its counts and examples."""
-    matching = [text for text, fit in zip(texts, fits, strict=True) if fit]
-    others = [text for text, fit in zip(texts, fits, strict=True) if not fit]
+    matching = [text for text, fit in zip(strings, fits, strict=True) if fit]
+    others = [text for text, fit in zip(strings, fits, strict=True) if not fit]
     if pairs is not None:
         signs = dict.fromkeys(sign for (_, own), fit in zip(pairs, fits, strict=True) if fit for sign in own)
         rest["signs"] = tuple(signs)
@@ -301,7 +301,7 @@ def _look(
         rest["has_spaces"] = any(space in text.strip() for text in matching for space in _SPACES)
     # Values that show the notation come first among the examples.
     matching.sort(key=lambda text: text.lstrip("+-").isdecimal())
-    return StringLook(kind, tuple(matching[:2]), len(matching), len(texts), tuple(others[:2]), **rest)
+    return StringFormat(kind, tuple(matching[:2]), len(matching), len(strings), tuple(others[:2]), **rest)
 
 
 def _is_time(text: str) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.data.category_index import LARGEST_EXACT, TABLE_SPAN, CategoryIndex
-from tanlearn.data.table import ArrayTable, Panel, Table
+from tanlearn.data.table import ArrayTable, StridedColumns, Table
 from tanlearn.kernels.encode import cells_of, count_cuts_below, look_up, mark_present
 
 __all__ = ["FIRST_ROWS", "NumberEncoder", "distinct_numbers"]
@@ -26,7 +26,7 @@ _BLOCK = 2**16
 _GROUP = 2**11
 
 
-class _Pieces(NamedTuple):
+class _FeatureTables(NamedTuple):
     """Lookup tables, or cut points, of several features, concatenated.
 
     ``numbers[start[k]:stop[k]]`` belongs to ``features[k]``. It contains the codes of the integers from ``low[k]`` to
@@ -40,22 +40,24 @@ class _Pieces(NamedTuple):
     stop: IntArray
     numbers: AnyArray
 
-    def of(self, panel: Panel) -> tuple[AnyArray, ...]:
+    def of(self, view: StridedColumns) -> tuple[AnyArray, ...]:
         """Return the columns of a view that can be encoded, with their features, bounds and slices."""
-        if len(panel.columns) > 1:  # a row-major array with all features
+        if len(view.columns) > 1:  # a row-major array with all features
             return self.features, *self[:-1]
-        first, last = np.searchsorted(self.features, (panel.columns[0], panel.columns[0] + 1))
+        first, last = np.searchsorted(self.features, (view.columns[0], view.columns[0] + 1))
         return np.zeros(last - first, np.intp), *(array[first:last] for array in self[:-1])
 
 
 class NumberEncoder:
     """Encoder of numeric columns: integers by lookup tables, other numbers by cut points."""
 
-    def __init__(self, indexes: Sequence[CategoryIndex | None], cuts: Sequence[FloatArray | None], dtype: type) -> None:
+    def __init__(
+        self, indexes: Sequence[CategoryIndex | None], cut_points: Sequence[FloatArray | None], dtype: type
+    ) -> None:
         self._indexes = indexes  # categories of each feature, or None
         self._missing = missing_code(dtype)
-        self._cuts = _pieces([None if own is None else (0, 0, own) for own in cuts], np.float64)
-        self._tables: dict[str, _Pieces] = {}
+        self._cut_points = _feature_tables([None if own is None else (0, 0, own) for own in cut_points], np.float64)
+        self._tables: dict[str, _FeatureTables] = {}
         self._dtype = dtype  # dtype of the codes, numpy.uint8 or numpy.uint16
 
     def encode(self, table: Table, codes: Codes, n_jobs: int | None = None) -> NDArray[np.bool_]:
@@ -64,64 +66,64 @@ class NumberEncoder:
         Returns a mask of the features that were encoded, shape (n_features,). Columns that are not numeric, or whose
         categories have no lookup table, are skipped.
         """
-        panels = table.panels()
+        views = table.strided_columns()
         done = np.zeros(len(codes), np.bool_)
         tasks: list[Callable[[int, int], None]] = []
-        for panel in panels:
-            tables = self._tables_for(panel.memory.dtype)
-            chosen, features, low, high, start, _ = tables.of(panel)
+        for view in views:
+            tables = self._tables_for(view.memory.dtype)
+            chosen, features, low, high, start, _ = tables.of(view)
             if len(chosen):
                 done[features] = True
-                tasks.append(_task(look_up, panel, (chosen, features, low, high, start, tables.numbers, codes)))
-            chosen, features, _, _, start, stop = self._cuts.of(panel)
+                tasks.append(_task(look_up, view, (chosen, features, low, high, start, tables.numbers, codes)))
+            chosen, features, _, _, start, stop = self._cut_points.of(view)
             if len(chosen):
                 done[features] = True
-                arrays = chosen, features, start, stop, self._cuts.numbers, self._missing, codes
-                tasks.append(_task(count_cuts_below, panel, arrays))
-        _in_blocks(tasks, panels, table.n_samples, n_jobs)
+                arrays = chosen, features, start, stop, self._cut_points.numbers, self._missing, codes
+                tasks.append(_task(count_cuts_below, view, arrays))
+        _in_blocks(tasks, views, table.n_samples, n_jobs)
         if not isinstance(table, ArrayTable):
             for i in np.flatnonzero(done).tolist():
-                gaps = table.gaps(i)
-                if gaps is not None:
-                    codes[i, gaps] = self._missing
+                missing = table.missing_mask(i)
+                if missing is not None:
+                    codes[i, missing] = self._missing
         return done
 
-    def _tables_for(self, dtype: np.dtype[Any]) -> _Pieces:
+    def _tables_for(self, dtype: np.dtype[Any]) -> _FeatureTables:
         """Return the lookup tables for a dtype, cached by its kind."""
         if dtype.kind not in self._tables:
             own = [None if index is None else index.table_for(dtype) for index in self._indexes]
-            self._tables[dtype.kind] = _pieces(own, self._dtype)
+            self._tables[dtype.kind] = _feature_tables(own, self._dtype)
         return self._tables[dtype.kind]
 
 
-def _task(kernel: Callable[..., None], panel: Panel, arrays: tuple[Any, ...]) -> Callable[[int, int], None]:
+def _task(kernel: Callable[..., None], view: StridedColumns, arrays: tuple[Any, ...]) -> Callable[[int, int], None]:
     """Bind a kernel to a view and its arrays; the result takes the first and past-the-last row."""
-    memory, row_step, column_step = panel[:3]
+    memory, row_step, column_step = view[:3]
     return lambda first, last: kernel(memory, row_step, column_step, first, last, *arrays)
 
 
 def _in_blocks(
-    tasks: list[Callable[[int, int], None]], panels: list[Panel], n_samples: int, n_jobs: int | None
+    tasks: list[Callable[[int, int], None]], views: list[StridedColumns], n_samples: int, n_jobs: int | None
 ) -> None:
     """Run all tasks on each block of rows before the next block."""
-    width = max((len(panel.columns) for panel in panels), default=1)
+    width = max((len(view.columns) for view in views), default=1)
 
     def work(first: int, last: int) -> None:
         for task in tasks:
             task(first, last)
 
-    in_blocks(work, n_samples, max(1, _BLOCK // width), n_jobs if n_samples * width * len(panels) > 2 * _BLOCK else 1)
+    in_blocks(work, n_samples, max(1, _BLOCK // width), n_jobs if n_samples * width * len(views) > 2 * _BLOCK else 1)
 
 
-def _pieces(own: list[tuple[int, int, AnyArray] | None], dtype: type) -> _Pieces:
+def _feature_tables(entries: list[tuple[int, int, AnyArray] | None], dtype: type) -> _FeatureTables:
     """Concatenate the bounds, and the tables or cut points, of the features that have any."""
-    features = [i for i, piece in enumerate(own) if piece is not None]
-    found = [piece for piece in own if piece is not None]
-    low, high = (np.array([piece[side] for piece in found], np.int64) for side in (0, 1))
-    sizes = np.array([len(piece[2]) for piece in found], np.intp)
+    features = [i for i, entry in enumerate(entries) if entry is not None]
+    found = [entry for entry in entries if entry is not None]
+    low, high = (np.array([entry[side] for entry in found], np.int64) for side in (0, 1))
+    sizes = np.array([len(entry[2]) for entry in found], np.intp)
     stop = np.cumsum(sizes, dtype=np.intp)
-    numbers = np.concatenate([np.empty(0, dtype), *(piece[2] for piece in found)])
-    return _Pieces(np.array(features, np.intp), low, high, stop - sizes, stop, numbers)
+    numbers = np.concatenate([np.empty(0, dtype), *(entry[2] for entry in found)])
+    return _FeatureTables(np.array(features, np.intp), low, high, stop - sizes, stop, numbers)
 
 
 def distinct_numbers(table: Table, features: IntArray, n_jobs: int | None = None) -> dict[int, AnyArray]:
@@ -129,38 +131,38 @@ def distinct_numbers(table: Table, features: IntArray, n_jobs: int | None = None
 
     Columns with other numbers, a wide range or missing integers are left out of the result.
     """
-    panels = table.panels()
-    is_asked = np.zeros(len(table), np.bool_)
-    is_asked[features] = True
-    wanted: list[tuple[Panel, int, int]] = []
-    for panel in panels:
-        for k in np.flatnonzero(is_asked[panel.columns]).tolist():
-            least = _least(panel, k, table.n_samples) if table.gaps(panel.columns[k]) is None else None
-            if least is not None:
-                wanted.append((panel, k, least))
+    views = table.strided_columns()
+    is_requested = np.zeros(len(table), np.bool_)
+    is_requested[features] = True
+    wanted: list[tuple[StridedColumns, int, int]] = []
+    for view in views:
+        for k in np.flatnonzero(is_requested[view.columns]).tolist():
+            lowest = _lower_bound(view, k, table.n_samples) if table.missing_mask(view.columns[k]) is None else None
+            if lowest is not None:
+                wanted.append((view, k, lowest))
     found: dict[int, AnyArray] = {}
     for first in range(0, len(wanted), _GROUP):
         tasks, results = [], []
         for _, group in groupby(wanted[first : first + _GROUP], key=lambda one: id(one[0])):
             run = list(group)
-            panel, columns = run[0][0], np.array([k for _, k, _ in run], np.intp)
-            low = np.array([least for *_, least in run], np.int64) - TABLE_SPAN // 4
+            view, columns = run[0][0], np.array([k for _, k, _ in run], np.intp)
+            low = np.array([lowest for *_, lowest in run], np.int64) - TABLE_SPAN // 4
             present = np.zeros((len(run), TABLE_SPAN + 2), np.bool_)
-            tasks.append(_task(mark_present, panel, (columns, low, low + TABLE_SPAN, present)))
-            results.append((panel, columns, low, present))
-        _in_blocks(tasks, panels, table.n_samples, n_jobs)
-        for panel, *arrays in results:
+            tasks.append(_task(mark_present, view, (columns, low, low + TABLE_SPAN, present)))
+            results.append((view, columns, low, present))
+        _in_blocks(tasks, views, table.n_samples, n_jobs)
+        for view, *arrays in results:
             for k, low, marks in zip(*arrays, strict=True):
                 if not marks[-2]:
-                    found[panel.columns[k].item()] = (np.flatnonzero(marks[:-2]) + low).astype(panel.dtype)
+                    found[view.columns[k].item()] = (np.flatnonzero(marks[:-2]) + low).astype(view.dtype)
     return found
 
 
-def _least(panel: Panel, k: int, n_samples: int) -> int | None:
+def _lower_bound(view: StridedColumns, k: int, n_samples: int) -> int | None:
     """Return a lower bound of the first numbers of a column, or None if they are too large to count from."""
-    first = cells_of(*panel[:3], k, 0, min(n_samples, FIRST_ROWS))
+    first = cells_of(*view[:3], k, 0, min(n_samples, FIRST_ROWS))
     first = first[first == first]
     if not len(first):
         return 0
-    least = float(first.min())
-    return int(least // 1) if abs(least) < LARGEST_EXACT // 2 else None
+    lowest = float(first.min())
+    return int(lowest // 1) if abs(lowest) < LARGEST_EXACT // 2 else None

@@ -10,7 +10,7 @@ from oracles import encode as naive
 from tanlearn import NaiveBayesClassifier, TableEncoder
 from tanlearn.data.category_index import TABLE_SPAN
 from tanlearn.data.columns import read_columns
-from tanlearn.data.numbers import distinct_numbers
+from tanlearn.data.number_encoder import distinct_numbers
 from tanlearn.data.table import ArrayTable
 
 
