@@ -128,18 +128,18 @@ def microseconds(n_bytes, bandwidth):
     return n_bytes / bandwidth / 1e3
 
 
-def elapsed(stream, lead, pieces, repeats):
+def elapsed(stream, lead, calls, repeats):
     """Return the median microseconds of every call, in sequence after ``lead``, over many repeats.
 
     While the device works on ``lead``, the host gets ahead of it, so that times exclude the launches of the host.
     """
     rows = []
     for _ in range(repeats + 1):
-        events = [cupy().cuda.Event() for _ in range(len(pieces) + 1)]
+        events = [cupy().cuda.Event() for _ in range(len(calls) + 1)]
         lead()
         events[0].record(stream)
-        for piece, event in zip(pieces, events[1:], strict=True):
-            piece()
+        for call, event in zip(calls, events[1:], strict=True):
+            call()
             event.record(stream)
         rows.append(events)
     stream.synchronize()

@@ -57,7 +57,7 @@ def outcomes(lines):
         whole = {learner: some for learner, some in row.items() if len(some) == next(iter(some.values()))["n_folds"]}
         if whole:
             found[name] = {learner: Outcome([some[k] for k in sorted(some)]) for learner, some in whole.items()}
-    return {name: found[name] for name in sorted(found, key=lambda name: _place(name, found[name]))}
+    return {name: found[name] for name in sorted(found, key=lambda name: _sort_key(name, found[name]))}
 
 
 def first_cells(name, row, value):
@@ -71,7 +71,7 @@ def first_header(value):
     return ["set", "rows", "\N{PLUS-MINUS SIGN}"] if value == "error" else ["set", "rows"]
 
 
-def _place(name, row):
+def _sort_key(name, row):
     """Return the sort key of a data set."""
     return name.endswith(PUBLISHED), next(iter(row.values())).n_rows, name
 

@@ -70,7 +70,7 @@ def lines_of(table, n_workers, starts):
             yield start | measure(client, table, start["task"])
 
 
-def said(line):
+def in_words(line):
     """Return a finished line in words."""
     if not line["workers"]:
         return f"a partition alone: {sum(line['cpu'].values()):.3f} s"
@@ -104,7 +104,7 @@ def run(arguments):
     with tempfile.TemporaryDirectory() as temporary:
         for line in run_tables(arguments, Path(arguments.folder or temporary), results):
             results.append(line)
-            print(f"{line['rows']:,} rows in {line['partitions']} partitions, {said(line)}", flush=True)
+            print(f"{line['rows']:,} rows in {line['partitions']} partitions, {in_words(line)}", flush=True)
 
 
 def report(arguments):

@@ -6,7 +6,7 @@ from .cells import CELLS
 from .complete_runs import best_on_test
 from .expected_best import FEWEST, may_find, paper_runs
 
-SAID = """This section lists cells whose best on test (with the protocol of the paper or ours) is above the published
+TEXT = """This section lists cells whose best on test (with the protocol of the paper or ours) is above the published
 error. For cells with enough runs of *published* settings, *may find* estimates the result of as many runs as in the
 paper (see the tables of the data sets below). *2 se* are two standard errors of the published error, the typical change
 with other test rows."""
@@ -37,4 +37,4 @@ def above_published_section(runs):
             rows.append([*row, f"{may_find(papers, n_paper):.2f}" if n_paper and len(papers) >= FEWEST else ""])
     if not rows:
         return ""
-    return f"## Cells above the published error\n\n{paragraph(SAID)}\n\n{markdown_table(HEADER, rows, left=(0, 1))}"
+    return f"## Cells above the published error\n\n{paragraph(TEXT)}\n\n{markdown_table(HEADER, rows, left=(0, 1))}"

@@ -9,7 +9,7 @@ from .complete_runs import best_on_test, chosen_on_validation
 
 #: A k-tree has two augmenting parents per feature; the edges of a pseudo-TAN may form cycles.
 NO_TREES = {cell.name for cell in CELLS if cell.family in ("K-tree", "Pseudo-TAN")}
-SAID = """This section treats all our runs for trees, including naive Bayes, as one search. The cell is selected per
+TEXT = """This section treats all our runs for trees, including naive Bayes, as one search. The cell is selected per
 fold by the lowest validation error, like the settings. With hundreds of runs and a thousand validation rows (satimage),
 the lowest error is partly chance. *published* is the lowest test error of a tree in table 1, selected on the test part.
 *alone* is the result of the cell that is selected most often, without the others (see below)."""
@@ -33,7 +33,7 @@ def best_trees_section(runs):
         rows.append([name, _lowest_published(name), pooled, chosen, alone, best, f"{len(trees):,}"])
     if not rows:
         return ""
-    return f"## The best tree\n\n{paragraph(SAID)}\n\n{markdown_table(HEADER, rows)}"
+    return f"## The best tree\n\n{paragraph(TEXT)}\n\n{markdown_table(HEADER, rows)}"
 
 
 def _lowest_published(name):

@@ -41,9 +41,9 @@ _ANY_START = ["uniform", "maximum-likelihood"]
 _FREQUENCIES = ["maximum-likelihood"]
 
 
-def _rates(learnt, fixed, naive_bayes=None):
+def _rates(candidates, fixed, naive_bayes=None):
     """Return the ranges of the learning rate for candidates, for a fixed tree, and for naive Bayes."""
-    return learnt, fixed, naive_bayes or fixed
+    return candidates, fixed, naive_bayes or fixed
 
 
 def _narrow(trade_off, gamma, eta, learning_rates, structure_learning_rate, init, n_epochs):
@@ -310,7 +310,7 @@ _TREES = {
 }
 
 
-def _learnt_tree(problem, data, ordering, draw):
+def _trained_tree(problem, data, ordering, draw):
     """Return the tree of a training with order-free candidates: all other features, or 8 for images."""
     loss, learning_rate, structure_learning_rate, temperature, n_epochs = _TREES[problem.name]
     model = TANClassifier(
@@ -400,7 +400,7 @@ CELLS = (
     # Ours: the same trees, with parent dropout while their CPTs are trained.
     Cell("Chow-Liu HYB, dropout", "Dropout", _chow_liu, SETS[:3], has_dropout=True),
     Cell("TAN-OM HYB, dropout", "Dropout", _order_search, SETS[:3], n_orderings=5, n_draws=3, has_dropout=True),
-    Cell("TAN Order-free HYB, dropout", "Dropout", _learnt_tree, SETS[:3], n_draws=5, has_dropout=True),
+    Cell("TAN Order-free HYB, dropout", "Dropout", _trained_tree, SETS[:3], n_draws=5, has_dropout=True),
     Cell("TAN Order-free K=8", "TAN Order-free", partial(_sets, "order-free", 8), n_draws=5),
     Cell("TAN Order-free", "TAN Order-free", partial(_sets, "order-free", None), FEW_FEATURES),
     # Two augmenting parents per feature instead of a tree.

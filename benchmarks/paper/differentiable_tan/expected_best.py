@@ -12,7 +12,7 @@ FEWEST = 80
 HEADER = ["cell", "runs", "best of a tenth", "best of a third", "best of all", "gain", "runs of the paper", "may find"]
 #: Settings of random search I and II, each with both learning rates ([DT] 4.2).
 N_SETTINGS = {"I": 2 * 500, "II": 2 * 100}
-SAID = """This table shows how the best on test depends on the number of runs with *published* settings. The best of a
+TEXT = """This table shows how the best on test depends on the number of runs with *published* settings. The best of a
 tenth and of a third are means over all choices of so many runs. *gain* is the decrease from ten times as many runs.
 *may find* extrapolates this decrease to the number of runs in the paper (settings times orderings times draws; unknown
 for the pseudo-TAN). It is mostly too low, because errors have a lower bound."""
@@ -60,4 +60,4 @@ def expected_section(name, runs):
         row += [f"{n_paper:,}", f"{may_find(errors, n_paper):.2f}"] if n_paper else ["", ""]
         published = cell.published.get(name)
         rows.append([*row, decimals(published)])
-    return f"{paragraph(SAID)}\n\n{markdown_table([*HEADER, 'published'], rows)}" if rows else ""
+    return f"{paragraph(TEXT)}\n\n{markdown_table([*HEADER, 'published'], rows)}" if rows else ""

@@ -62,12 +62,12 @@ def main():
             batch_size=arguments.batch_size or BATCH_SIZES[name],
         )
         started = time.perf_counter()
-        learnt = train(data, candidates, JointNLL(), settings, rng).structure
+        learned = train(data, candidates, JointNLL(), settings, rng).structure
         seconds = time.perf_counter() - started
-        reference, found = log_likelihood(tree, data), log_likelihood(learnt, data)
-        same = int((learnt.parent == tree.parent).sum())
+        reference, found = log_likelihood(tree, data), log_likelihood(learned, data)
+        same = int((learned.parent == tree.parent).sum())
         print(
-            f"{name}: log-likelihood a row {found:.6f} learnt, {reference:.6f} Chow-Liu "
+            f"{name}: log-likelihood a row {found:.6f} learned, {reference:.6f} Chow-Liu "
             f"(difference {reference - found:.2e}); {same} of {data.n_features} parents agree; "
             f"{candidates.n_tables} tables, {seconds:.0f} s",
             flush=True,

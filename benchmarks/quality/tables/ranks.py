@@ -31,8 +31,8 @@ def apart(table):
     """Return the pairs of columns that differ by Wilcoxon's signed-rank test with Holm's correction."""
     n = table.shape[1]
     pairs, found = list(combinations(range(n), 2)), np.zeros((n, n), bool)
-    gaps = [differences(table[:, i], table[:, j]) for i, j in pairs]
-    p = np.array([wilcoxon(gap).pvalue if gap.any() else 1.0 for gap in gaps])
+    values = [differences(table[:, i], table[:, j]) for i, j in pairs]
+    p = np.array([wilcoxon(one).pvalue if one.any() else 1.0 for one in values])
     for n_before, place in enumerate(np.argsort(p, kind="stable")):
         if p[place] > LEVEL / (len(pairs) - n_before):
             break
@@ -54,14 +54,14 @@ def cliques(ranks, is_apart):
     return found
 
 
-def is_clear(gaps, shares):
+def is_clear(values, shares):
     """Return whether the mean difference of folds is significant.
 
     The test is the corrected resampled t-test (Nadeau, Bengio 2003), because folds share training rows; ``shares`` are
     test rows per training row.
     """
-    n, spread = len(gaps), gaps.std(ddof=1) if len(gaps) > 1 else np.nan
+    n, spread = len(values), values.std(ddof=1) if len(values) > 1 else np.nan
     if not spread > 0:
-        return bool(n > 1 and gaps.any())
-    statistic = abs(gaps.mean()) / np.sqrt((1 / n + np.mean(shares)) * spread**2)
+        return bool(n > 1 and values.any())
+    statistic = abs(values.mean()) / np.sqrt((1 / n + np.mean(shares)) * spread**2)
     return bool(2 * t.sf(statistic, n - 1) < LEVEL)

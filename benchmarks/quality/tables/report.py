@@ -70,12 +70,12 @@ def duel(outcomes, own, peer, measure, part="all sets"):
     counts, lower, higher = [0, 0, 0], 0, 0
     for name, seeds in outcomes.common([own, peer], part).items():
         if {(name, own), (name, peer)} & outcomes.failures.keys():
-            gaps, clear = differences(*(np.array([outcomes.mean(name, one, measure)]) for one in (own, peer))), True
+            found, clear = differences(*(np.array([outcomes.mean(name, one, measure)]) for one in (own, peer))), True
         else:
             pair = [outcomes.lines(name, one, seeds) for one in (own, peer)]
-            gaps = differences(*(np.array([line[measure] for line in lines]) for lines in pair))
-            clear = is_clear(gaps, [line["n_test"] / line["n_train"] for line in pair[0]])
-        sign = np.sign(np.round(gaps.mean(), 9))
+            found = differences(*(np.array([line[measure] for line in lines]) for lines in pair))
+            clear = is_clear(found, [line["n_test"] / line["n_train"] for line in pair[0]])
+        sign = np.sign(np.round(found.mean(), 9))
         lower, higher = lower + (sign < 0), higher + (sign > 0)
         counts[1 + int(sign) if clear else 1] += 1
     return f"{counts[0]}/{counts[1]}/{counts[2]} ({lower}:{higher})" if sum(counts) else "-"

@@ -30,7 +30,7 @@ def versions():
 def plan(sets, seeds, learners, size):
     """Return (seed, set, learners) in order: stages, seeds, and small sets first; published parts have one seed."""
 
-    def place(name):
+    def order(name):
         return name.endswith(PUBLISHED), size.get(name.removesuffix(PUBLISHED), 0), name
 
     stage = attrgetter("stage")
@@ -38,7 +38,7 @@ def plan(sets, seeds, learners, size):
         (seed, name, some)
         for some in [list(group) for _, group in groupby(sorted(learners, key=stage), stage)]
         for seed in seeds
-        for name in sorted(sets, key=place)
+        for name in sorted(sets, key=order)
         if seed == SEEDS[0] or not name.endswith(PUBLISHED)
     ]
 
@@ -78,7 +78,7 @@ def unfinished(steps, results, folder, folds, jobs):
                 yield f"{place}/{len(steps)}", table, learner, start
 
 
-def said(line):
+def in_words(line):
     """Return a finished line in words."""
     if "failure" in line:
         return line["failure"]
@@ -103,4 +103,4 @@ def run(arguments):
             line = start | attempt(learner.make(table, start["seed"], jobs), table, start["fold"], jobs)
             results.append(line)
             where = f"{line['set']}, seed {line['seed']}, fold {line['fold']}"
-            print(f"[{place}] {where}, {line['learner']}: {said(line)}", flush=True)
+            print(f"[{place}] {where}, {line['learner']}: {in_words(line)}", flush=True)

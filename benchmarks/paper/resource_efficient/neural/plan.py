@@ -114,10 +114,10 @@ def better_share(lines, errors):
 def side_by_side(lines):
     """Yield lists of lines whose nets are trained at once: with the same layers and padded widths."""
 
-    def place(line):
+    def group(line):
         return [*(line[name] for name in ALIKE), [padded_width(net_of(line), width) for width in line["widths"]]]
 
-    for (*_, padded), alike in groupby(sorted(lines, key=place), place):
+    for (*_, padded), alike in groupby(sorted(lines, key=group), group):
         alike = list(alike)
         n_nets = min(16, 2 ** (max(UNITS // padded[0], 1).bit_length() - 1))
         for first in range(0, len(alike), n_nets):
