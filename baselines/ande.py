@@ -18,17 +18,17 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from tanlearn._memory import check_memory
 from tanlearn._threads import number_of_threads
-from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
+from tanlearn._typing import IntArray, missing_code
 from tanlearn._warnings import warn
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.stored_values import check_array, fields
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.partial_fit import PartialFitMixin
+from tanlearn.estimators.counting import CountingClassifier
 from tanlearn.kernels._lanes import padded
-from tanlearn.kernels.mathematics import exp_all
 from tanlearn.network.counts import class_information
+from tanlearn.network.counts_base import Counts
 from tanlearn.network.information import round_information
+from tanlearn.network.model import Model
 from tanlearn.network.table_layout import TableLayout
 
 from .n_dependence import NDependenceEnsemble
@@ -40,7 +40,7 @@ __all__ = ["AnDEClassifier"]
 _MOST_SUPER_PARENTS = {2: 256, 3: 64}
 
 
-class AnDEClassifier(PartialFitMixin, Classifier):
+class AnDEClassifier(CountingClassifier):
     """Averaged n-dependence estimators, n = 2 or 3: weaker independence assumptions than AODE, no structure search.
 
     CPTs over three and four features would be numerous and mostly empty. The model therefore stores the distinct
@@ -137,7 +137,8 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         "device": [StrOptions({"cpu"})],
     }
 
-    _counted: ClassVar[tuple[type, ...]] = (RowCounts,)
+    _count_types: ClassVar[tuple[type[Counts], ...]] = (RowCounts,)
+    _model_type: ClassVar[type[Model]] = NDependenceEnsemble
 
     def __init__(
         self,
@@ -188,7 +189,7 @@ class AnDEClassifier(PartialFitMixin, Classifier):
 
     def _learn_counts(self, counts: RowCounts) -> None:
         """Build the ensemble from row counts, and warn if it is reduced to naive Bayes."""
-        self.ensemble_ = NDependenceEnsemble(
+        self.model_ = NDependenceEnsemble(
             counts, self.n, self._super_parents(counts), float(self.m), float(self.min_count), bool(self.subsumption)
         )
         missing = missing_code(counts.codes.dtype)
@@ -213,24 +214,11 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         information = round_information(class_information(layout, cells))
         return np.sort(np.argsort(-information, kind="stable")[:limit])
 
-    def _log_joint(self, codes: Codes) -> FloatArray:
-        """Return log p(class, features) of encoded rows."""
-        return self.ensemble_.log_joint(codes, n_jobs=self.n_jobs)
-
-    def _least_log_probabilities(self) -> FloatArray:
-        """Return lower bounds of the log probabilities of each feature, shape (n_features, n_classes)."""
-        return self.ensemble_.least_log_probabilities()
-
-    def _set_log_prior(self, log_prior: FloatArray) -> None:
-        """Replace the class probabilities of all estimators."""
-        prior = np.empty_like(log_prior)
-        exp_all(log_prior, prior)
-        self.ensemble_ = self.ensemble_.with_prior(prior)
-
     @property
-    def n_parameters_(self) -> int:
-        """Number of free parameters of the CPTs of all estimators."""
-        return self.ensemble_.n_parameters
+    def ensemble_(self) -> NDependenceEnsemble:
+        """The estimators, with the training rows."""
+        ensemble: NDependenceEnsemble = self.model_
+        return ensemble
 
     @property
     def size_bits_(self) -> int:
@@ -246,36 +234,3 @@ class AnDEClassifier(PartialFitMixin, Classifier):
         n = min(self.n, n_inside)
         each = (n_features - n + 1) * counts.n_classes + n_features * len(counts.y)
         return math.comb(n_inside, n) * each
-
-    def _get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes that are saved besides parameters, classes and encoder."""
-        learnt, counts = self.ensemble_, self.ensemble_.counts
-        return {
-            **counts.state(),
-            "super_parents": learnt.super_parents.astype(np.int32),
-            "settings": np.array([learnt.n, learnt.m, learnt.min_count, learnt.subsumption], np.float64),
-            "prior": np.empty(0) if learnt.prior is None else learnt.prior,
-        }
-
-    def _set_state(self, state: dict[str, Any]) -> None:
-        """Restore the fitted attributes from a file, after classes and encoder; invalid values raise ValueError."""
-        names = ("codes", "y", "weights", "super_parents", "settings", "prior")
-        codes, y, weights, super_parents, settings, prior = fields(state, *names)
-        rows = {"codes": codes, "y": y, "weights": weights}
-        counts = RowCounts.from_state(rows, self.encoder_.n_states_, len(self.classes_))
-        if not len(counts.y):
-            raise ValueError("codes must contain at least one row.")
-        shape = (0,) if isinstance(prior, np.ndarray) and prior.size == 0 else (counts.n_classes,)
-        if (check_array("prior", prior, np.float64, shape) < 0).any():
-            raise ValueError("prior must not be negative.")
-        inside = check_array("super_parents", super_parents, np.int32, (np.size(super_parents),)).astype(np.intp)
-        if len(inside) == 0 or (np.diff(inside) < 1).any() or inside[0] < 0 or inside[-1] >= len(counts.n_states):
-            raise ValueError("super_parents must be one or more feature numbers in increasing order.")
-        n, m, min_count, subsumption = check_array("settings", settings, np.float64, (4,)).tolist()
-        if n not in (2, 3) or not m > 0 or not min_count >= 0 or subsumption not in (0, 1):
-            raise ValueError("settings must be n = 2 or 3, m above 0, min_count from 0, and subsumption 0 or 1.")
-        given = prior if prior.size else None
-        self.ensemble_ = NDependenceEnsemble(counts, int(n), inside, m, min_count, bool(subsumption), given)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "ensemble_") and hasattr(self, "encoder_")

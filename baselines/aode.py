@@ -24,13 +24,15 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.stored_values import check_array, fields
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.partial_fit import PartialFitMixin
+from tanlearn.estimators.counting import CountingClassifier
 from tanlearn.kernels._backends import Backend, backend_of
 from tanlearn.kernels._cuda import check_device
 from tanlearn.kernels._lanes import LANES, padded
 from tanlearn.kernels.mathematics import exp_all, log_all
 from tanlearn.network.counts import CountState
-from tanlearn.network.inference import device_blocks
+from tanlearn.network.counts_base import Counts
+from tanlearn.network.model import Model
+from tanlearn.network.upward_pass import device_blocks
 
 __all__ = ["AODEClassifier", "OneDependenceEnsemble"]
 
@@ -38,7 +40,130 @@ __all__ = ["AODEClassifier", "OneDependenceEnsemble"]
 _BLOCK = 256
 
 
-class AODEClassifier(PartialFitMixin, Classifier):
+@dataclass(frozen=True, eq=False)
+class OneDependenceEnsemble(Model):
+    """Log probabilities of all one-dependence estimators, on encoded data.
+
+    The values of all features are numbered consecutively. One more value stands for a constant feature: as a
+    super-parent it gives naive Bayes, and as a child, with probability 1, it replaces a missing feature. Logarithms are
+    float32. Compared with float64 this takes half the memory and, with SIMD, a third of the time (3,660 rows of 256
+    features: 0.35 s); scores of about -250 change by 8e-5.
+    """
+
+    n_states: IntArray  # (n_features,) number of values of each feature; V is their sum
+    n_classes: int
+    is_parent: AnyArray  # (V + 1,) bool, values that may be super-parents; False for the constant feature
+    log_parent: FloatArray  # ((V + 1) * n_classes + LANES,) float32 log p(class, x_i), laid out as [x_i][class]
+    # ((V + 1)**2 * n_classes + LANES,) float32 log p(x_j | class, x_i), laid out as [x_i][x_j][class]; 0 for i = j
+    log_child: FloatArray
+
+    @classmethod
+    def from_counts(cls, state: CountState, *, alpha: float, min_count: float) -> OneDependenceEnsemble:
+        """Estimate the log probabilities from pair counts, with pseudo-count ``alpha`` per entry.
+
+        A distribution without any count is uniform. Values of weight ``min_count`` or more may be super-parents.
+        """
+        n_states, n_classes = state.n_states, state.n_classes
+        start = np.append(0, np.cumsum(n_states))
+        n_rows = start[-1] + 1
+        log_parent = np.zeros(n_rows * n_classes + LANES, np.float32)
+        log_child = np.zeros(n_rows * n_rows * n_classes + LANES, np.float32)
+        of_parent = log_parent[:-LANES].reshape(n_rows, n_classes)
+        of_child = log_child[:-LANES].reshape(n_rows, n_rows, n_classes)
+        features = [state.feature(i) for i in range(state.n_features)]
+        n_values = np.repeat(n_states, n_states)[:, np.newaxis]
+        for i, own in enumerate([*features, state.class_counts[np.newaxis]]):
+            pairs = [_pair(state, i, j) for j in range(state.n_features)]
+            counts = np.concatenate(pairs, axis=1)
+            total = np.repeat(np.add.reduceat(counts, start[:-1], axis=1), n_states, axis=1)
+            rows = slice(start[i], start[i] + len(own))
+            of_parent[rows] = _log_frequency(own, own.sum(), own.size, alpha)
+            of_child[rows, :-1] = _log_frequency(counts, total, n_values, alpha)
+            if i < state.n_features:
+                of_child[rows, rows] = 0.0
+        weight = np.concatenate([values.sum(axis=1) for values in features])
+        return cls(n_states, n_classes, np.append(weight >= min_count, False), log_parent, log_child)
+
+    def numbers_of_values(self) -> IntArray:
+        """Return the number of values of each feature, (n_features,)."""
+        return self.n_states
+
+    def least_log_probabilities(self) -> FloatArray:
+        """Return the smallest log probability of any value of each feature, shape (n_features, n_classes)."""
+        n_rows = len(self.is_parent)
+        least = self.log_child[:-LANES].reshape(n_rows, n_rows, self.n_classes).min(axis=0)
+        start = np.append(0, np.cumsum(self.n_states[:-1]))
+        return np.minimum.reduceat(least[:-1], start, axis=0).astype(np.float64)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters: one entry of each distribution follows from the others."""
+        cells = self.n_states * self.n_classes
+        free = self.n_states - 1
+        return int((cells - 1 + cells * (free.sum() - free)).sum())
+
+    @property
+    def n_cells(self) -> int:
+        """Number of probabilities of all estimators: p(class, x_i), and p(x_j | class, x_i) for all j != i."""
+        n_values = int(self.n_states.sum())
+        return self.n_classes * (n_values + n_values**2 - int((self.n_states**2).sum()))
+
+    def with_log_prior(self, log_prior: FloatArray) -> OneDependenceEnsemble:
+        """Return a copy with other log class probabilities, shape (n_classes,)."""
+        log_parent = self.log_parent.copy()
+        rows = log_parent[:-LANES].reshape(-1, self.n_classes)
+        for own in np.split(rows, np.cumsum(self.n_states)):  # p(class, x_i), the constant feature last
+            total = _log_sum(own.astype(np.float64))
+            known = total > -np.inf  # false for a class without rows if alpha is 0
+            own[:, known] += (log_prior - total)[known]
+        return replace(self, log_parent=log_parent)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the values that a file stores."""
+        logs = {"log_parent": self.log_parent[:-LANES], "log_child": self.log_child[:-LANES]}
+        return {"is_parent": self.is_parent, **logs}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> OneDependenceEnsemble:
+        """Restore the estimators from the output of :meth:`to_state`; raise ValueError for inconsistent values."""
+        is_parent, *logs = fields(state, "is_parent", "log_parent", "log_child")
+        n_rows = int(n_states.sum()) + 1
+        if check_array("is_parent", is_parent, np.bool_, (n_rows,))[-1]:
+            raise ValueError("is_parent must be false for the constant feature (the last entry).")
+        sizes = {"log_parent": n_rows * n_classes, "log_child": n_rows * n_rows * n_classes}
+        log_parent, log_child = (
+            np.append(check_array(name, log, np.float32, (size,)), np.zeros(LANES, np.float32))
+            for log, (name, size) in zip(logs, sizes.items(), strict=True)
+        )
+        return cls(n_states, n_classes, is_parent, log_parent, log_child)
+
+    def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
+        """Return the log of p(class, observed features), averaged over the super-parents of each row.
+
+        Results on "cuda" differ from those on the CPU by rounding of float64.
+
+        Shapes: codes: (n_features, n_samples), feature-major; result: (n_samples, n_classes).
+        """
+        check_device(device)
+        scores = np.empty((codes.shape[1], self.n_classes))
+        start = np.append(0, np.cumsum(self.n_states))
+        backend = backend_of(device)
+        arrays = backend.put(start, self.is_parent.view(np.uint8), self.log_parent, self.log_child)
+
+        def score(first: int, last: int) -> None:
+            (block,) = backend.put(np.ascontiguousarray(codes[:, first:last]))
+            found, n_parents = _score(backend, self.n_classes, block, *arrays)
+            scores[first:last] = backend.get(found) - _log_number(backend.get(n_parents))
+
+        if device == "cpu":
+            in_blocks(score, len(scores), _BLOCK, n_jobs)
+        else:  # 8 bytes for the parent and 8 for the child offset of each feature, besides its code
+            for rows in device_blocks(len(scores), len(codes) * (16 + codes.itemsize) + 24 * self.n_classes):
+                score(rows.start, rows.stop)
+        return scores
+
+
+class AODEClassifier(CountingClassifier):
     """Averaged one-dependence estimators, trained by counting pairs of features, without structure search.
 
     Predicting a row of d features takes d^2 n_classes additions. The model needs as much memory as its pair counts: 30
@@ -112,7 +237,8 @@ class AODEClassifier(PartialFitMixin, Classifier):
         "min_count": [Interval(Real, 0, None, closed="left")],
     }
 
-    _counted: ClassVar[tuple[type, ...]] = (CountState,)
+    _count_types: ClassVar[tuple[type[Counts], ...]] = (CountState,)
+    _model_type: ClassVar[type[Model]] = OneDependenceEnsemble
 
     def __init__(
         self,
@@ -161,29 +287,18 @@ class AODEClassifier(PartialFitMixin, Classifier):
 
     def _learn_counts(self, state: CountState) -> None:
         """Build the ensemble from pair counts, and warn if it is reduced to naive Bayes."""
-        self.ensemble_ = OneDependenceEnsemble.from_counts(state, alpha=self.alpha, min_count=self.min_count)
-        if not self.ensemble_.is_parent.any():
+        self.model_ = OneDependenceEnsemble.from_counts(state, alpha=self.alpha, min_count=self.min_count)
+        if not self.model_.is_parent.any():
             warn(
                 f"no feature value has the weight min_count={self.min_count} of a super-parent, so the model is naive "
                 f"Bayes. Scale sample_weight to a mean of 1, or lower min_count."
             )
 
-    def _log_joint(self, codes: Codes) -> FloatArray:
-        """Return log p(class, features) of encoded rows."""
-        return self.ensemble_.log_joint(codes, n_jobs=self.n_jobs, device=self.device)
-
-    def _least_log_probabilities(self) -> FloatArray:
-        """Return lower bounds of the log probabilities of each feature, shape (n_features, n_classes)."""
-        return self.ensemble_.least_log_probabilities()
-
-    def _set_log_prior(self, log_prior: FloatArray) -> None:
-        """Replace the class probabilities of all estimators."""
-        self.ensemble_ = self.ensemble_.with_log_prior(log_prior)
-
     @property
-    def n_parameters_(self) -> int:
-        """Number of free parameters of all estimators."""
-        return self.ensemble_.n_parameters
+    def ensemble_(self) -> OneDependenceEnsemble:
+        """The estimators."""
+        ensemble: OneDependenceEnsemble = self.model_
+        return ensemble
 
     @property
     def size_bits_(self) -> int:
@@ -195,129 +310,6 @@ class AODEClassifier(PartialFitMixin, Classifier):
         """Number of additions per prediction: one per feature and class in each estimator, plus the final sum."""
         n_features = len(self.ensemble_.n_states)
         return n_features * (n_features + 1) * self.ensemble_.n_classes
-
-    def _get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes that are saved besides parameters, classes and encoder."""
-        learnt = self.ensemble_
-        logs = {"log_parent": learnt.log_parent[:-LANES], "log_child": learnt.log_child[:-LANES]}
-        return {"is_parent": learnt.is_parent, **logs}
-
-    def _set_state(self, state: dict[str, Any]) -> None:
-        """Restore the fitted attributes from a file, after classes and encoder; invalid values raise ValueError."""
-        is_parent, *logs = fields(state, "is_parent", "log_parent", "log_child")
-        n_states, n_classes = self.encoder_.n_states_, len(self.classes_)
-        n_rows = int(n_states.sum()) + 1
-        if check_array("is_parent", is_parent, np.bool_, (n_rows,))[-1]:
-            raise ValueError("is_parent must be false for the constant feature (the last entry).")
-        sizes = {"log_parent": n_rows * n_classes, "log_child": n_rows * n_rows * n_classes}
-        log_parent, log_child = (
-            np.append(check_array(name, log, np.float32, (size,)), np.zeros(LANES, np.float32))
-            for log, (name, size) in zip(logs, sizes.items(), strict=True)
-        )
-        self.ensemble_ = OneDependenceEnsemble(n_states, n_classes, is_parent, log_parent, log_child)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "ensemble_") and hasattr(self, "encoder_")
-
-
-@dataclass(frozen=True, eq=False)
-class OneDependenceEnsemble:
-    """Log probabilities of all one-dependence estimators, on encoded data.
-
-    The values of all features are numbered consecutively. One more value stands for a constant feature: as a
-    super-parent it gives naive Bayes, and as a child, with probability 1, it replaces a missing feature. Logarithms are
-    float32. Compared with float64 this takes half the memory and, with SIMD, a third of the time (3,660 rows of 256
-    features: 0.35 s); scores of about -250 change by 8e-5.
-    """
-
-    n_states: IntArray  # (n_features,) number of values of each feature; V is their sum
-    n_classes: int
-    is_parent: AnyArray  # (V + 1,) bool, values that may be super-parents; False for the constant feature
-    log_parent: FloatArray  # ((V + 1) * n_classes + LANES,) float32 log p(class, x_i), laid out as [x_i][class]
-    # ((V + 1)**2 * n_classes + LANES,) float32 log p(x_j | class, x_i), laid out as [x_i][x_j][class]; 0 for i = j
-    log_child: FloatArray
-
-    @classmethod
-    def from_counts(cls, state: CountState, *, alpha: float, min_count: float) -> OneDependenceEnsemble:
-        """Estimate the log probabilities from pair counts, with pseudo-count ``alpha`` per entry.
-
-        A distribution without any count is uniform. Values of weight ``min_count`` or more may be super-parents.
-        """
-        n_states, n_classes = state.n_states, state.n_classes
-        start = np.append(0, np.cumsum(n_states))
-        n_rows = start[-1] + 1
-        log_parent = np.zeros(n_rows * n_classes + LANES, np.float32)
-        log_child = np.zeros(n_rows * n_rows * n_classes + LANES, np.float32)
-        of_parent = log_parent[:-LANES].reshape(n_rows, n_classes)
-        of_child = log_child[:-LANES].reshape(n_rows, n_rows, n_classes)
-        features = [state.feature(i) for i in range(state.n_features)]
-        n_values = np.repeat(n_states, n_states)[:, np.newaxis]
-        for i, own in enumerate([*features, state.class_counts[np.newaxis]]):
-            pairs = [_pair(state, i, j) for j in range(state.n_features)]
-            counts = np.concatenate(pairs, axis=1)
-            total = np.repeat(np.add.reduceat(counts, start[:-1], axis=1), n_states, axis=1)
-            rows = slice(start[i], start[i] + len(own))
-            of_parent[rows] = _log_frequency(own, own.sum(), own.size, alpha)
-            of_child[rows, :-1] = _log_frequency(counts, total, n_values, alpha)
-            if i < state.n_features:
-                of_child[rows, rows] = 0.0
-        weight = np.concatenate([values.sum(axis=1) for values in features])
-        return cls(n_states, n_classes, np.append(weight >= min_count, False), log_parent, log_child)
-
-    def least_log_probabilities(self) -> FloatArray:
-        """Return the smallest log probability of any value of each feature, shape (n_features, n_classes)."""
-        n_rows = len(self.is_parent)
-        least = self.log_child[:-LANES].reshape(n_rows, n_rows, self.n_classes).min(axis=0)
-        start = np.append(0, np.cumsum(self.n_states[:-1]))
-        return np.minimum.reduceat(least[:-1], start, axis=0).astype(np.float64)
-
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters: one entry of each distribution follows from the others."""
-        cells = self.n_states * self.n_classes
-        free = self.n_states - 1
-        return int((cells - 1 + cells * (free.sum() - free)).sum())
-
-    @property
-    def n_cells(self) -> int:
-        """Number of probabilities of all estimators: p(class, x_i), and p(x_j | class, x_i) for all j != i."""
-        n_values = int(self.n_states.sum())
-        return self.n_classes * (n_values + n_values**2 - int((self.n_states**2).sum()))
-
-    def with_log_prior(self, log_prior: FloatArray) -> OneDependenceEnsemble:
-        """Return a copy with other log class probabilities, shape (n_classes,)."""
-        log_parent = self.log_parent.copy()
-        rows = log_parent[:-LANES].reshape(-1, self.n_classes)
-        for own in np.split(rows, np.cumsum(self.n_states)):  # p(class, x_i), the constant feature last
-            total = _log_sum(own.astype(np.float64))
-            known = total > -np.inf  # false for a class without rows if alpha is 0
-            own[:, known] += (log_prior - total)[known]
-        return replace(self, log_parent=log_parent)
-
-    def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
-        """Return the log of p(class, observed features), averaged over the super-parents of each row.
-
-        Results on "cuda" differ from those on the CPU by rounding of float64.
-
-        Shapes: codes: (n_features, n_samples), feature-major; result: (n_samples, n_classes).
-        """
-        check_device(device)
-        scores = np.empty((codes.shape[1], self.n_classes))
-        start = np.append(0, np.cumsum(self.n_states))
-        backend = backend_of(device)
-        arrays = backend.put(start, self.is_parent.view(np.uint8), self.log_parent, self.log_child)
-
-        def score(first: int, last: int) -> None:
-            (block,) = backend.put(np.ascontiguousarray(codes[:, first:last]))
-            found, n_parents = _score(backend, self.n_classes, block, *arrays)
-            scores[first:last] = backend.get(found) - _log_number(backend.get(n_parents))
-
-        if device == "cpu":
-            in_blocks(score, len(scores), _BLOCK, n_jobs)
-        else:  # 8 bytes for the parent and 8 for the child offset of each feature, besides its code
-            for rows in device_blocks(len(scores), len(codes) * (16 + codes.itemsize) + 24 * self.n_classes):
-                score(rows.start, rows.stop)
-        return scores
 
 
 def _score(

@@ -60,6 +60,7 @@ class ChowLiu(BaseEstimator):
     """
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
+    needs: ClassVar[str] = "pairs"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "root": [None, Interval(Integral, 0, None, closed="left")],
         "penalty": [None, StrOptions({"aic", "bic"}), Interval(Real, 0, None, closed="left")],

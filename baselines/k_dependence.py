@@ -52,6 +52,7 @@ class KDependence(BaseEstimator):
     """
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
+    needs: ClassVar[str] = "pairs"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "k": [Interval(Integral, 0, None, closed="left")],
         "threshold": [Interval(Real, 0, None, closed="left")],

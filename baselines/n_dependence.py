@@ -13,15 +13,17 @@ import itertools
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn.data.stored_values import check_array, fields
 from tanlearn.kernels import ande as kernels
 from tanlearn.kernels._lanes import padded
-from tanlearn.kernels.mathematics import log_all
+from tanlearn.kernels.mathematics import exp_all, log_all
+from tanlearn.network.model import Model
 
 from .row_counts import RowCounts, distinct_columns
 
@@ -40,7 +42,7 @@ _LN2 = 0.6931471805599453
 
 
 @dataclass(frozen=True, eq=False)
-class NDependenceEnsemble:
+class NDependenceEnsemble(Model):
     """Ensemble of all n-dependence estimators over a set of super-parents."""
 
     counts: RowCounts  # the training rows
@@ -76,12 +78,48 @@ class NDependenceEnsemble:
         least: FloatArray = _log(self.m / counts.n_states[:, np.newaxis] / (n_rows + self.m))
         return least
 
-    def with_prior(self, prior: FloatArray) -> NDependenceEnsemble:
-        """Return a copy with other class probabilities, shape (n_classes,)."""
+    def numbers_of_values(self) -> IntArray:
+        """Return the number of values of each feature, (n_features,)."""
+        return self.counts.n_states
+
+    def with_log_prior(self, log_prior: FloatArray) -> NDependenceEnsemble:
+        """Return a copy with other log class probabilities, shape (n_classes,)."""
+        prior = np.empty_like(log_prior)
+        exp_all(log_prior, prior)
         return replace(self, prior=prior)
 
-    def log_joint(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
+    def to_state(self) -> dict[str, Any]:
+        """Return the values that a file stores."""
+        return {
+            **self.counts.state(),
+            "super_parents": self.super_parents.astype(np.int32),
+            "settings": np.array([self.n, self.m, self.min_count, self.subsumption], np.float64),
+            "prior": np.empty(0) if self.prior is None else self.prior,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> NDependenceEnsemble:
+        """Restore the estimators from the output of :meth:`to_state`; raise ValueError for inconsistent values."""
+        names = ("codes", "y", "weights", "super_parents", "settings", "prior")
+        codes, y, weights, super_parents, settings, prior = fields(state, *names)
+        counts = RowCounts.from_state({"codes": codes, "y": y, "weights": weights}, n_states, n_classes)
+        if not len(counts.y):
+            raise ValueError("codes must contain at least one row.")
+        shape = (0,) if isinstance(prior, np.ndarray) and prior.size == 0 else (counts.n_classes,)
+        if (check_array("prior", prior, np.float64, shape) < 0).any():
+            raise ValueError("prior must not be negative.")
+        inside = check_array("super_parents", super_parents, np.int32, (np.size(super_parents),)).astype(np.intp)
+        if len(inside) == 0 or (np.diff(inside) < 1).any() or inside[0] < 0 or inside[-1] >= len(counts.n_states):
+            raise ValueError("super_parents must be one or more feature numbers in increasing order.")
+        n, m, min_count, subsumption = check_array("settings", settings, np.float64, (4,)).tolist()
+        if n not in (2, 3) or not m > 0 or not min_count >= 0 or subsumption not in (0, 1):
+            raise ValueError("settings must be n = 2 or 3, m above 0, min_count from 0, and subsumption 0 or 1.")
+        return cls(counts, int(n), inside, m, min_count, bool(subsumption), prior if prior.size else None)
+
+    def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
         """Return the log of p(class, observed features), averaged over the estimators that qualify for each row.
+
+        Only the device "cpu" is supported.
 
         Shapes: codes: (n_features, n_samples), feature-major; result: (n_samples, n_classes).
         """

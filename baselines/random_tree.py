@@ -41,6 +41,7 @@ class RandomTree(BaseEstimator):
     """
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")  # any device, because the rows are not used
+    needs: ClassVar[str] = "pairs"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"ordering": [None, "array-like"]}
 
     def __init__(self, *, ordering: Any = None) -> None:

@@ -18,9 +18,8 @@ from tanlearn._typing import IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.batches import BatchFitMixin
-from tanlearn.estimators.embedded import EmbeddedMixin
-from tanlearn.estimators.generation import GenerativeMixin
+from tanlearn.estimators.counting import CountingClassifier
+from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.contexts import ContextCounts
@@ -35,7 +34,7 @@ from .k_dependence import KDependence
 __all__ = ["SelectiveKDependenceClassifier"]
 
 
-class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMixin, Classifier):
+class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
     """KDB with the numbers of parents and features of lowest leave-one-out loss, hierarchically smoothed.
 
     Parameters
@@ -138,6 +137,12 @@ class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMix
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    def _check_needs(self, allowed: frozenset[str]) -> bool:
+        """Raise an AttributeError where no sample of rows is available to select features and parents."""
+        if "sample" not in allowed:
+            raise AttributeError(f"{type(self).__name__} selects its network on rows, so it needs all of them at once.")
+        return True
+
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Rank features and parents, evaluate all networks, and count the rows for the best one."""
         information = Information.of_rows(data, n_jobs=self.n_jobs)
@@ -169,12 +174,12 @@ class SelectiveKDependenceClassifier(BatchFitMixin, GenerativeMixin, EmbeddedMix
         self.selected_ = order[:n_selected]
         parents = np.full((data.n_features, max(1, self.k_)), -1)
         parents[self.selected_, : self.k_] = largest.parents[self.selected_, : self.k_]
-        self.structure_ = Structure(parents)
-        contexts = count(ContextCounts(self.structure_.parents, data.n_states, data.n_classes))
+        structure = Structure(parents)
+        contexts = count(ContextCounts(structure.parents, data.n_states, data.n_classes))
         _forget_classes(contexts, order[n_selected:])
-        m = m[: 1 + int((self.structure_.parents >= 0).sum(axis=1).max())]
+        m = m[: 1 + int((structure.parents >= 0).sum(axis=1).max())]
         tables = BackOffTables(contexts, m, log_class_prior(contexts.class_counts), n_jobs=self.n_jobs)
-        self.tables_ = dense_if_small(tables, self.sparse)
+        self._set_network(structure, dense_if_small(tables, self.sparse))
 
 
 def _forget_classes(contexts: ContextCounts, features: IntArray) -> None:

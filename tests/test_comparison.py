@@ -226,13 +226,13 @@ def test_shares_of_folds_side_by_side_add_up(weather):
     assert others == sorted(others)
 
 
-def test_results_are_told_as_they_come(weather):
+def test_results_are_reported_as_they_come(weather):
     told = []
     results = compare(weather, ["NB ML", failing(ValueError("no")), "TAN-CMI ML"], finished=told.append)
     assert told == results
 
 
-def test_ctrl_c_leaves_what_was_told_and_warnings(weather):
+def test_ctrl_c_leaves_what_was_reported_and_warnings(weather):
     class Interrupted(NaiveBayesClassifier):
         def fit(self, X, y, sample_weight=None):
             if len(y) > 30:  # not in the warm-up
@@ -363,7 +363,7 @@ def test_a_warm_up_on_few_rows_warns_of_nothing():
     assert [str(warning.message) for warning in caught] == []
 
 
-def test_what_all_learners_warn_of_is_told_once():
+def test_what_all_learners_warn_of_is_reported_once():
     rng = np.random.default_rng(0)
     table = Dataset("noise", rng.normal(size=(90, 2)), np.arange(90) % 2, ["a", "b"])
     with warnings.catch_warnings(record=True) as caught:

@@ -133,7 +133,7 @@ def export_c(
 ) -> None:
     """Write a fitted classifier with integer CPTs as one C99 header, and optionally a test program.
 
-    See :meth:`tanlearn.estimators.embedded.EmbeddedMixin.export_c` for the parameters and errors.
+    See :meth:`tanlearn.NaiveBayesClassifier.export_c` for the parameters and errors.
     """
     check_is_fitted(model)
     tables = getattr(model, "tables_", None)

@@ -80,7 +80,7 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
     if found and not is_json and not is_pair:
         number, n_before = int(found[2]), 0
         with reading.as_fitted(file.notation).open(found[1]) as table:
-            for frame in table.chunks(
+            for frame in table.batches(
                 100_000, file.columns_of(table, table.columns), string_columns=file.string_columns
             ):
                 if 1 <= number <= n_before + len(frame):

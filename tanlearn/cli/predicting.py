@@ -66,9 +66,9 @@ def predict(
             checked: RowCheck | None = None
             impossible: dict[int, None] = {}
             with progress_bar(f"predicting {table.name}") as draw:
-                frames = table.chunks(_CHUNK_ROWS, columns, string_columns=strings)
+                frames = table.batches(_CHUNK_ROWS, columns, string_columns=strings)
                 # Read separately: the output repeats the text of values that the classifier needs as numbers.
-                copies = table.chunks(_CHUNK_ROWS, kept, string_columns=copied) if kept else repeat(None)
+                copies = table.batches(_CHUNK_ROWS, kept, string_columns=copied) if kept else repeat(None)
                 for frame, copy in zip(frames, copies, strict=False):
                     rows = file.prepare(frame, table.name, n_done + 1).reindex(columns=file.names)
                     with _collected(impossible, n_done + 1):

@@ -11,7 +11,7 @@ from tanlearn import baselines
 from tanlearn.dask.partitions import Partitions, collection_kind
 from tanlearn.dask.predicting import apply_lazily
 from tanlearn.estimators import bayes_forest, composed
-from tanlearn.estimators.batches import refuse_what_needs_all_rows
+from tanlearn.estimators.counting import IN_BATCHES
 
 __all__ = ["AODEClassifier", "BayesForestClassifier", "BayesNetClassifier", "NaiveBayesClassifier"]
 
@@ -100,7 +100,7 @@ class _DaskMixin:
             return super().fit_batches(source, target, **options)  # type: ignore[misc]
         self._check_parts()  # type: ignore[attr-defined]
         try:
-            refuse_what_needs_all_rows(self, of_contexts=True, of_losses=True)
+            self._check_needs(IN_BATCHES | {"gradients"})  # type: ignore[attr-defined]
         except AttributeError as error:
             raise ValueError(str(error)) from error
         return self._learn_source(Partitions(source, target, sample_weight, columns), exact)  # type: ignore[attr-defined]

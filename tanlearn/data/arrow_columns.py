@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tanlearn.data.columns import from_array, from_objects, temporal_error
-from tanlearn.data.table import Column, Table, where_any
+from tanlearn.data.table import Column, Table, mask_or_none
 
 __all__ = ["read_array", "read_record_batch"]
 
@@ -97,7 +97,7 @@ def _from_dictionary(array: Any, label: str, is_declared: bool) -> Column:
         kept = ~np.isnan(categories)
         codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[codes]
         categories = categories[kept]
-    missing = where_any(codes < 0)
+    missing = mask_or_none(codes < 0)
     return Column(codes, missing, categories, label, is_declared, is_ordered=is_declared and bool(array.type.ordered))
 
 

@@ -20,8 +20,8 @@ from tanlearn.data.table import Column
 __all__ = [
     "LARGEST_N_STATES",
     "CategoryEncoder",
-    "check_number",
-    "distinct",
+    "check_n_categories",
+    "distinct_values",
     "encode_categories",
     "find_categories",
     "refuse_unseen",
@@ -196,16 +196,16 @@ def find_categories(column: Column) -> AnyArray:
     """Return the categories of a column, shape (n_categories,): declared ones in their order, otherwise sorted."""
     categories = column.categories
     if categories is None:
-        categories = distinct(column)
+        categories = distinct_values(column)
     elif not column.is_declared:
         occurs = np.zeros(len(categories) + 1, np.bool_)  # the extra entry is for -1, a missing value
         occurs[column.values] = True
         categories = np.array(sorted(categories[occurs[:-1]].tolist()), dtype=object)
-    check_number(len(categories), column.label)
+    check_n_categories(len(categories), column.label)
     return categories
 
 
-def check_number(n_categories: int, label: str) -> None:
+def check_n_categories(n_categories: int, label: str) -> None:
     """Raise ValueError if a column has more than 65,535 categories."""
     if n_categories > LARGEST_N_STATES:
         raise ValueError(
@@ -291,7 +291,7 @@ def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyAr
         )
 
 
-def distinct(column: Column) -> AnyArray:
+def distinct_values(column: Column) -> AnyArray:
     """Return the distinct values of a column without declared categories, sorted, shape (n_values,)."""
     values = column.values if column.missing is None else column.values[~column.missing]
     if values.dtype.kind in "iu" and values.size > 0:

@@ -30,8 +30,8 @@ class CategoryIndex:
         numeric = categories.dtype.kind in "biuf"
         self._order = np.argsort(categories) if numeric else None
         self._by_value = {} if numeric else self._numbered()
-        whole = categories.dtype.kind in "biu" or (numeric and (categories == np.floor(categories)).all())
-        if whole and len(categories) > 0:
+        are_integers = categories.dtype.kind in "biu" or (numeric and (categories == np.floor(categories)).all())
+        if are_integers and len(categories) > 0:
             low, high = int(categories.min()), int(categories.max())
             # low - 1 and high + 1 must be 64-bit integers too.
             small = high - low < max(TABLE_SPAN, 4 * len(categories))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.data.categories import check_number
+from tanlearn.data.categories import check_n_categories
 from tanlearn.data.columns import shorten
 from tanlearn.data.table import Column
 from tanlearn.data.value_counts import Block, ValueCounts, add_block, collect, compress, merge_counts, sum_by_key
@@ -19,7 +19,7 @@ __all__ = ["ColumnSummary", "Limits", "summarize"]
 
 # A column is exact up to this multiple of n_points distinct values. By default, that is one value more than the largest
 # number of categories, so that a compressed column cannot be categorical.
-_EXACT = 8
+_EXACT_MULTIPLE = 8
 
 
 class Limits(NamedTuple):
@@ -31,7 +31,7 @@ class Limits(NamedTuple):
     @property
     def largest(self) -> int:
         """Largest number of distinct values that are kept exactly unless ``exact`` is set."""
-        return _EXACT * self.n_points
+        return _EXACT_MULTIPLE * self.n_points
 
     def hold(self, counts: ValueCounts) -> bool:
         """Return whether counts stay within the limits, so that they need no compression."""
@@ -103,7 +103,7 @@ class ColumnSummary:
     def within(self, limits: Limits, n_classes: int) -> ColumnSummary:
         """Return the summary, compressed as far as the limits require."""
         if self.kind in ("strings", "bytes") and self.names is not None:
-            check_number(len(self.names), self.label)
+            check_n_categories(len(self.names), self.label)
         if self.kind != "numbers":
             return self
         summary, blank = self, _blank(np.dtype(np.float64))
@@ -206,7 +206,7 @@ class ColumnSummary:
         if len(new):
             positions = np.array([bisect_left(own, theirs[k]) for k in new.tolist()])
             names = np.insert(names, positions, np.asarray(other.names)[new])
-            check_number(len(names), self.label)
+            check_n_categories(len(names), self.label)
             before = np.cumsum(np.bincount(positions, minlength=len(own)))  # number of new names before each old one
             codes += np.append(before, 0)[codes]
             codes[new] = positions + np.arange(len(new))
@@ -232,8 +232,8 @@ class ColumnSummary:
             known = np.array([name in number for name in theirs])
             number |= dict(zip((name for name in theirs if name not in number), count(len(own)), strict=False))
             names = np.concatenate([np.asarray(self.names), np.asarray(other.names)[~known]])
-            check_number(len(names), self.label)
-            values = _numbers_of(theirs, number)[moved.values]
+            check_n_categories(len(names), self.label)
+            values = _codes_of(theirs, number)[moved.values]
             moved = collect(values, moved.classes, moved.weights, n_classes)
         return replace(self, names=names, counts=merge_counts([self.counts, moved], n_classes))
 
@@ -248,7 +248,7 @@ def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: i
         present = ~column.missing
         values, classes, weights = values[present], classes[present], weights[present]
     if column.categories is not None and column.is_declared:
-        check_number(len(column.categories), label)
+        check_n_categories(len(column.categories), label)
         counts = _count_codes(values, classes, weights, len(column.categories), n_classes)
         return ColumnSummary(label, "declared", counts, column.categories, column.is_ordered)
     if not len(values):
@@ -271,7 +271,7 @@ def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: i
     names = np.array(sorted(known), dtype=object)
     number = dict(zip(names.tolist(), count()))
     target = np.zeros(len(categories), np.intp)
-    target[occurring] = _numbers_of(known, number)
+    target[occurring] = _codes_of(known, number)
     kind = "bytes" if isinstance(known[0], bytes) else "strings"
     counts = collect(target[counts.values], counts.classes, counts.weights, n_classes)
     return ColumnSummary(label, kind, counts, names)
@@ -291,7 +291,7 @@ def _add_compressed(
     return add_block(blocks, Block(0, *compress(counts, limits.n_points, n_classes)), limits.n_points, n_classes)
 
 
-def _numbers_of(names: list[Any], number: dict[Any, int]) -> IntArray:
+def _codes_of(names: list[Any], number: dict[Any, int]) -> IntArray:
     """Return the number of each name, from a dictionary."""
     return np.fromiter(map(number.__getitem__, names), np.intp, len(names))
 

@@ -19,14 +19,14 @@ from sklearn.utils import check_array
 
 from tanlearn._threads import in_blocks
 from tanlearn.data.frames import lazy_error, native_frame
-from tanlearn.data.table import ArrayTable, Column, Table, where_any
+from tanlearn.data.table import ArrayTable, Column, Table, mask_or_none
 
 __all__ = ["from_array", "from_objects", "plain", "read_columns", "shorten", "temporal_error"]
 
 # None, numpy.ma.masked, pandas.NA and pandas.NaT; compared by name so that pandas need not be imported.
 _MISSING_TYPES = frozenset({"MaskedConstant", "NAType", "NaTType", "NoneType"})
 # Values per block: 256 kB of doubles, which fit a second-level cache.
-_BLOCK = 2**15
+_VALUES_PER_BLOCK = 2**15
 # Remedies for values that NumPy has no numeric type for, by argument.
 _REMEDIES = {"y": "Cast the classes to str.", "sample_weight": "Pass floating numbers."}
 
@@ -66,7 +66,7 @@ def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_
     columns = np.ascontiguousarray(table.T)
     # Hashing Python strings is faster than sorting NumPy strings. Columns are contiguous after the transposition.
     dtype = object if table.dtype.kind == "U" else table.dtype
-    masks = [where_any(mask) for mask in np.ma.getmaskarray(X).T] if masked else [None] * len(columns)
+    masks = [mask_or_none(mask) for mask in np.ma.getmaskarray(X).T] if masked else [None] * len(columns)
     return Table(
         [
             from_array(values.astype(dtype, copy=False), f"X column {j}", masks[j], ignored)
@@ -104,9 +104,9 @@ def _from_numbers(
                 present[is_such(block).any(axis=0)] = True  # safe across threads: only True is ever written
 
     n_lines, length = (n_features, n_samples) if by_column else (n_samples, n_features)
-    in_blocks(scan, n_lines, max(1, _BLOCK // length), n_jobs if values.size > 2 * _BLOCK else 1)
+    in_blocks(scan, n_lines, max(1, _VALUES_PER_BLOCK // length), n_jobs if values.size > 2 * _VALUES_PER_BLOCK else 1)
     has_infinity, has_nan = found
-    table = ArrayTable(values, where_any(has_nan), labels)
+    table = ArrayTable(values, mask_or_none(has_nan), labels)
     if has_infinity.any():
         if _fits(ignored, n_samples):
             return _from_numbers(_without(values, ignored, np.nan), labels, n_jobs, None)
@@ -146,7 +146,7 @@ def _from_pandas(series: Any, label: str, ignored: NDArray[np.bool_] | None) -> 
         if categories.dtype.kind in "mM":  # NumPy would convert nanoseconds to integers
             categories = categories.astype(object)
         known = _category_values(categories.to_numpy())
-        return Column(codes, where_any(codes < 0), known, label, is_ordered=bool(dtype.ordered))
+        return Column(codes, mask_or_none(codes < 0), known, label, is_ordered=bool(dtype.ordered))
     if dtype.kind in "mM":
         raise temporal_error(label, dtype)
     if isinstance(dtype, np.dtype):
@@ -158,7 +158,7 @@ def _from_pandas(series: Any, label: str, ignored: NDArray[np.bool_] | None) -> 
     # A nullable, Arrow or sparse dtype: without an explicit dtype, to_numpy would return Python objects.
     if dtype.kind == "f":
         return _from_floats(series.to_numpy(np.float64, na_value=np.nan), label, ignored)
-    missing = where_any(series.isna().to_numpy())
+    missing = mask_or_none(series.isna().to_numpy())
     plain, filler = {"b": (np.bool_, False), "i": (np.int64, 0), "u": (np.uint64, 0)}[dtype.kind]
     return Column(series.to_numpy(plain, na_value=filler), missing, None, label)
 
@@ -170,11 +170,11 @@ def _from_polars(series: Any, label: str, ignored: NDArray[np.bool_] | None) -> 
     dtype = series.dtype
     if dtype == pl.Enum:
         codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        return Column(codes, where_any(codes < 0), _category_values(dtype.categories.to_numpy()), label)
+        return Column(codes, mask_or_none(codes < 0), _category_values(dtype.categories.to_numpy()), label)
     if dtype.is_float():
         return from_array(series.fill_null(np.nan).to_numpy(), label, ignored=ignored)
     if (dtype.is_integer() and not _is_wide(dtype)) or dtype == pl.Boolean:
-        missing = where_any(series.is_null().to_numpy())
+        missing = mask_or_none(series.is_null().to_numpy())
         return Column(series.fill_null(strategy="zero").to_numpy(), missing, None, label)
     if dtype in (pl.Categorical, pl.String):
         # The physical categories of a Categorical are shared between columns, so they may not occur in this one.
@@ -212,7 +212,7 @@ def _number_strings(values: NDArray[np.object_]) -> tuple[NDArray[np.intp], list
 def _from_dictionary(encoded: tuple[NDArray[Any], Any], label: str) -> Column:
     """Build a column of undeclared categories from codes, -1 where missing, and the strings that they index."""
     numbers, strings = encoded
-    return Column(numbers, where_any(numbers < 0), np.array(strings, dtype=object), label, is_declared=False)
+    return Column(numbers, mask_or_none(numbers < 0), np.array(strings, dtype=object), label, is_declared=False)
 
 
 def from_array(
@@ -297,7 +297,7 @@ def _from_floats(values: NDArray[Any], label: str, ignored: NDArray[np.bool_] | 
         values = _without(values, ignored, np.nan)
     if np.isinf(values).any():
         raise _infinite(values, label)
-    return Column(values, where_any(np.isnan(values)), None, label)
+    return Column(values, mask_or_none(np.isnan(values)), None, label)
 
 
 def _fits(ignored: NDArray[np.bool_] | None, n_samples: int) -> bool:
@@ -344,15 +344,15 @@ def from_objects(values: NDArray[np.object_], label: str, ignored: NDArray[np.bo
     present = values[~missing]
     types = set(map(type, present))
     if all(issubclass(t, str) for t in types) or all(issubclass(t, bytes) for t in types):
-        return Column(values, where_any(missing), None, label)
+        return Column(values, mask_or_none(missing), None, label)
     # numpy.bool_ is not registered as Real, and numpy.timedelta64 is.
     if np.timedelta64 in types or not all(issubclass(t, (Real, np.bool_)) for t in types):
         raise _mixed(values, missing, label)
     numbers = np.array(present.tolist())
     if numbers.dtype.kind == "f" and present.size and not any(issubclass(t, (float, np.floating)) for t in types):
         # NumPy would convert a mix of signed and unsigned 64-bit integers to floats.
-        whole = list(map(int, present))
-        numbers = np.array(whole, np.int64 if max(whole) < 2**63 else np.uint64 if min(whole) >= 0 else object)
+        integers = list(map(int, present))
+        numbers = np.array(integers, np.int64 if max(integers) < 2**63 else np.uint64 if min(integers) >= 0 else object)
     if numbers.dtype.kind == "O":
         raise _unfit(values, missing, label)
     filled = np.zeros(len(values), numbers.dtype)
@@ -360,7 +360,7 @@ def from_objects(values: NDArray[np.object_], label: str, ignored: NDArray[np.bo
     filled[~missing] = numbers
     if numbers.dtype.kind == "f":
         return _from_floats(filled, label)
-    return Column(filled, where_any(missing), None, label)
+    return Column(filled, mask_or_none(missing), None, label)
 
 
 def _without_decimals(values: NDArray[np.object_]) -> NDArray[np.object_]:

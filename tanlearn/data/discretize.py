@@ -27,7 +27,7 @@ from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 __all__ = ["CUT_POINT_DISCRETIZERS", "CutPointDiscretizer", "MDLPDiscretizer", "QuantileDiscretizer", "between"]
 
 #: Logarithms of all counts are tabulated if the total count is at most this multiple of the number of rows.
-_LARGEST_TABLE = 4
+_LARGEST_LOG_TABLE = 4
 
 
 class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -286,24 +286,24 @@ def _mdlp_cut_points(
             x, y, weight = x[present], y[present], weight[present]
         x = x.astype(np.float64)
         # Sums of real weights depend on the order of equal values, which for NumPy's default sort depends on the CPU.
-        order = np.argsort(x, kind=None if _are_whole(weight) else "stable")
+        order = np.argsort(x, kind=None if _are_integers(weight) else "stable")
         x, classes_of, weight = x[order], y[order].astype(np.int32), weight[order]
     n = len(x)
     weight = np.ones(n) if weight is None else weight
-    is_whole = _are_whole(weight)
+    are_integers = _are_integers(weight)
     first, last, weights = np.empty(n), np.empty(n), np.empty(n)
     start, classes, slot = np.empty(n + 1, np.intp), np.empty(n, np.int32), np.full(n_classes, -1, np.intp)
-    n_sets = collapse(x, classes_of, weight, is_whole, slot, first, last, start, classes, weights)
+    n_sets = collapse(x, classes_of, weight, are_integers, slot, first, last, start, classes, weights)
     total = weights[: start[n_sets]].cumsum()[-1]  # sequential: numpy.sum depends on the processor
     scale = unit_scale(total)
-    units = np.empty(int(total) + 1 if is_whole and total <= _LARGEST_TABLE * n else 0, np.int64)
+    units = np.empty(int(total) + 1 if are_integers and total <= _LARGEST_LOG_TABLE * n else 0, np.int64)
     tabulate_xlogx(scale, units)
     is_cut_point = np.zeros(max(n_sets - 1, 0), np.bool_)
     mdlp_cuts(start[: n_sets + 1], classes, weights, n_classes, scale, units, is_cut_point)
     return between(last[: n_sets - 1][is_cut_point], first[1:n_sets][is_cut_point])
 
 
-def _are_whole(weight: FloatArray) -> bool:
+def _are_integers(weight: FloatArray) -> bool:
     """Return whether all weights are integers, so that their sums are exact in any order."""
     return bool((weight == np.floor(weight)).all())
 

@@ -125,7 +125,7 @@ def new_encoder(estimator: Any) -> TableEncoder:
     encoder: TableEncoder = (
         TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
     )
-    if encoder.discretizer is None and hasattr(estimator, "_default_discretizer"):
+    if encoder.discretizer is None:
         encoder.discretizer = estimator._default_discretizer()
     return encoder
 

@@ -77,7 +77,7 @@ class FileSource:
         incomplete: set[str] = set()  # ... and columns with missing values
         dropped: list[int] = []
         n_samples = n_without = 0
-        for frame in self.table.chunks(
+        for frame in self.table.batches(
             self._n_rows, wanted, string_columns=self.string_columns, target=self.target, dropped=dropped
         ):
             found = {self.target: _kind(frame[self.target].dropna())}

@@ -21,9 +21,9 @@ __all__ = ["FIRST_ROWS", "NumberEncoder", "distinct_numbers"]
 FIRST_ROWS = 256
 # Values per block: half a megabyte of 64-bit numbers, so that data read by one kernel is still in the second-level
 # cache for the next, while 60 us of work outweigh the 3 us of a call.
-_BLOCK = 2**16
+_VALUES_PER_BLOCK = 2**16
 #: Number of columns that are scanned together: the marks of values that occur take 8 MiB.
-_GROUP = 2**11
+_COLUMNS_PER_SCAN = 2**11
 
 
 class _FeatureTables(NamedTuple):
@@ -112,7 +112,12 @@ def _in_blocks(
         for task in tasks:
             task(first, last)
 
-    in_blocks(work, n_samples, max(1, _BLOCK // width), n_jobs if n_samples * width * len(views) > 2 * _BLOCK else 1)
+    in_blocks(
+        work,
+        n_samples,
+        max(1, _VALUES_PER_BLOCK // width),
+        n_jobs if n_samples * width * len(views) > 2 * _VALUES_PER_BLOCK else 1,
+    )
 
 
 def _feature_tables(entries: list[tuple[int, int, AnyArray] | None], dtype: type) -> _FeatureTables:
@@ -141,9 +146,9 @@ def distinct_numbers(table: Table, features: IntArray, n_jobs: int | None = None
             if lowest is not None:
                 wanted.append((view, k, lowest))
     found: dict[int, AnyArray] = {}
-    for first in range(0, len(wanted), _GROUP):
+    for first in range(0, len(wanted), _COLUMNS_PER_SCAN):
         tasks, results = [], []
-        for _, group in groupby(wanted[first : first + _GROUP], key=lambda one: id(one[0])):
+        for _, group in groupby(wanted[first : first + _COLUMNS_PER_SCAN], key=lambda one: id(one[0])):
             run = list(group)
             view, columns = run[0][0], np.array([k for _, k, _ in run], np.intp)
             low = np.array([lowest for *_, lowest in run], np.int64) - TABLE_SPAN // 4

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tanlearn._typing import IntArray
 
-__all__ = ["deal_folds", "hold_out", "search_splits", "stratified_splits", "validation_masks"]
+__all__ = ["draw_folds", "hold_out", "search_splits", "stratified_splits", "validation_masks"]
 
 
 def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -27,7 +27,7 @@ def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Genera
     return held_out
 
 
-def deal_folds(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+def draw_folds(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
     """Draw the fold number of every row, stratified by class, shape (n_samples,).
 
     Fold sizes differ by at most one row, within each class and overall.
@@ -51,7 +51,7 @@ def validation_masks(
     """
     if validation < 1:
         return [hold_out(y, n_classes, validation, rng)]
-    fold = deal_folds(y, int(validation), rng)
+    fold = draw_folds(y, int(validation), rng)
     return [fold == k for k in range(int(validation))]
 
 

@@ -17,7 +17,6 @@ import numpy as np
 __all__ = [
     "FEWEST_ROWS",
     "KINDS",
-    "MAX_NUMERIC_CATEGORIES",
     "NUMBER_KINDS",
     "StringFormat",
     "detect_format",
@@ -34,10 +33,6 @@ KINDS = (
 )  # fmt: skip
 #: Kinds that can be converted to numbers.
 NUMBER_KINDS = ("number", "thousands", "decimal comma", "minus sign", "accounting", "percent", "currency", "unit")
-# Integers with more distinct values than this are usually a quantity (a pixel, an age, an amount) and not a code. Mean
-# error of Chow-Liu TAN with limits of 0, 10 and 64: 12.99, 12.59 and 15.76 % over 18 data sets not used to choose the
-# limit; 17.70, 16.32 and 18.31 % over the 20 used (benchmarks/quality/whole_numbers.md).
-MAX_NUMERIC_CATEGORIES = 10
 #: Fewest rows for the decision that values rarely repeat.
 FEWEST_ROWS = 30
 # Smallest fraction of rows with a unique value for a column to count as mostly unique. Unique values carry no
@@ -46,14 +41,14 @@ _SMALLEST_SHARE = 0.5
 #: Largest number of distinct values that are examined; more are subsampled.
 _MOST_VALUES = 5_000
 #: Fewest words, as the median over the values, for free text.
-_WORDS = 3
+_FEWEST_WORDS = 3
 _NO_UNITS = ("()", "\u2212")
 _SPACES = " \u00a0\u202f\u2009"
-_SIGNS = r"$€£¥₹₽₩₺฿₫₪₴₦¢"
-_CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|US$|R$|kr|zł|Kč|Fr"
-_CURRENCY = "|".join(map(re.escape, [*_CODES.split("|"), *_SIGNS]))
-_PLAIN = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
-_COMMA = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)?,\d+|0|[1-9]\d*)")
+_CURRENCY_SIGNS = r"$€£¥₹₽₩₺฿₫₪₴₦¢"
+_CURRENCY_CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|US$|R$|kr|zł|Kč|Fr"
+_CURRENCY = "|".join(map(re.escape, [*_CURRENCY_CODES.split("|"), *_CURRENCY_SIGNS]))
+_PLAIN_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)?,\d+|0|[1-9]\d*)")
 _GROUPED = {
     mark: re.compile(rf"[+-]?(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+{indian}|0|[1-9]\d*)(?:{re.escape(fraction)}\d+)?")
     for mark, group, indian, fraction in (
@@ -68,14 +63,14 @@ _UNIT = re.compile(
     rf"(?P<number>[^A-Za-zµ°%{_SPACES}]+(?:[{_SPACES}]\d{{3}})*(?:[.,]\d+)?)[{_SPACES}]?(?P<unit>[A-Za-zµ°Ω][A-Za-z°²³/µ0-9]{{0,5}})"
 )
 _PARENTHESES = re.compile(r"([^\d()]{0,5})\(([^()]+)\)([^\d()]{0,5})")
-_BEFORE = re.compile(rf"([+\-]?)\s*({_CURRENCY})\s*([+\-]?)(?=[\d.,])")
-_BEHIND = re.compile(rf"(?<=\d)\s*({_CURRENCY})$")
+_CURRENCY_BEFORE = re.compile(rf"([+\-]?)\s*({_CURRENCY})\s*([+\-]?)(?=[\d.,])")
+_CURRENCY_AFTER = re.compile(rf"(?<=\d)\s*({_CURRENCY})$")
 #: Largest number of different units; more suffixes indicate codes, as in 1A and 2B.
 _MOST_UNITS = 3
 _ORDINALS = {"st", "nd", "rd", "th"}
 _TIME = re.compile(r"(?P<h>\d{1,2}):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?\s*(?P<half>[AaPp]\.?[Mm]\.?)?")
 #: Halves of the day that pandas does not read.
-_HALF = re.compile(r"[ap](?:\.m\.?|m\.)$", re.IGNORECASE)
+_PERIODS_IN_HALF = re.compile(r"[ap](?:\.m\.?|m\.)$", re.IGNORECASE)
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _CLOCK = r"(?:[T ,]+\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:\s?[AaPp][Mm]|Z|[+-]\d\d:?\d\d)?)?"
 _NUMBER_DATE = re.compile(rf"(\d{{1,2}})([/.\-])(\d{{1,2}})\2(?:\d{{4}}|\d\d){_CLOCK}")
@@ -142,7 +137,7 @@ def detect_format(values: Sequence[str], counts: Any = None) -> StringFormat:
         return replace(found, is_mostly_unique=is_mostly_unique)
     if is_mostly_unique:
         words = sorted(len(text.split()) for text in strings)
-        kind = "free text" if words[len(words) // 2] >= _WORDS else "identifiers"
+        kind = "free text" if words[len(words) // 2] >= _FEWEST_WORDS else "identifiers"
         return StringFormat(kind, tuple(strings[:2]), n_unique, n_values, is_mostly_unique=True)
     return StringFormat("categories", tuple(strings[:2]), n_values, n_values)
 
@@ -164,10 +159,14 @@ def parse_number(text: str, thousands: str, decimal: str) -> float | None:
     separator ``" "`` includes no-break and narrow spaces.
     """
     text = text.strip().replace("\u2212", "-")
-    if _PLAIN.fullmatch(text) and not (thousands == "." and "." in text) and not (decimal == "," and "." in text):
+    if (
+        _PLAIN_NUMBER.fullmatch(text)
+        and not (thousands == "." and "." in text)
+        and not (decimal == "," and "." in text)
+    ):
         return float(text)
     if not thousands:
-        return float(text.replace(",", ".")) if decimal == "," and _COMMA.fullmatch(text) else None
+        return float(text.replace(",", ".")) if decimal == "," and _DECIMAL_COMMA.fullmatch(text) else None
     pattern = _SPACED_COMMA if (thousands, decimal) == (" ", ",") else _GROUPED[thousands]
     if thousands == "'" and decimal == ",":
         text, pattern = text.replace(",", "."), _GROUPED["'"]
@@ -226,7 +225,7 @@ def _candidates(strings: list[str], stripped: list[str]) -> list[StringFormat]:
         found += _as_numbers(kind, strings, pairs)
         if kind == "quoted":
             found.append(_match("quoted", strings, [bool(own) for _, own in pairs], pairs, is_string=True))
-    pairs = [(text, ("a.m.",) if _HALF.search(text) else ()) for text in stripped]
+    pairs = [(text, ("a.m.",) if _PERIODS_IN_HALF.search(text) else ()) for text in stripped]
     found.append(_match("time", strings, list(map(_is_time, stripped)), pairs))
     found += _as_dates(strings, stripped)
     return found
@@ -242,7 +241,7 @@ def _as_numbers(kind: str, strings: list[str], pairs: Sequence[tuple[str, tuple[
         ambiguous = False
         if thousands == ",":
             both = [text for text, fit in zip(cleaned, fits, strict=True) if fit and "," in text]
-            ambiguous = bool(both) and all(_COMMA.fullmatch(text) for text in both)
+            ambiguous = bool(both) and all(_DECIMAL_COMMA.fullmatch(text) for text in both)
         name = kind
         if kind == "number" and thousands:
             name = "thousands"
@@ -330,10 +329,10 @@ def _without_percent(text: str) -> tuple[str, tuple[str, ...]]:
 
 def _without_currency(text: str) -> tuple[str, tuple[str, ...]]:
     """Split off the currency before or after a number."""
-    found = _BEFORE.match(text)
+    found = _CURRENCY_BEFORE.match(text)
     if found:
         return found[1] + found[3] + text[found.end() :], (found[2],)
-    found = _BEHIND.search(text)
+    found = _CURRENCY_AFTER.search(text)
     return (text[: found.start()], (found[1],)) if found else (text, ())
 
 

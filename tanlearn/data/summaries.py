@@ -28,7 +28,7 @@ __all__ = ["TableSummary"]
 _FORMAT = 1
 _LARGEST_INTEGER = int(np.iinfo(np.int64).max)
 # Below this number of values (about 5 ms of work), threads do not pay off.
-_FEW_VALUES = 2**17
+_FEWEST_FOR_THREADS = 2**17
 
 
 class TableSummary:
@@ -106,7 +106,7 @@ class TableSummary:
         part._classes = _count_classes(classes, codes, weights)
         part._label_type = classes.dtype
         n_classes, codes = max(len(classes), 1), codes.astype(np.int32)  # converted once for all columns
-        n_jobs = n_jobs if len(codes) * len(columns) > _FEW_VALUES else 1
+        n_jobs = n_jobs if len(codes) * len(columns) > _FEWEST_FOR_THREADS else 1
         part._columns = in_threads(lambda column: summarize(column, codes, weights, n_classes), columns, n_jobs)
         return self.merge(part, n_jobs=n_jobs)
 
@@ -276,11 +276,11 @@ def _check_labels(own: tuple[str, ...], other: tuple[str, ...]) -> None:
 
 def _check_total(own: AnyArray, other: AnyArray) -> None:
     """Raise ValueError if the total weight exceeds the largest count."""
-    is_whole = own.dtype.kind == other.dtype.kind == "i"
+    are_integers = own.dtype.kind == other.dtype.kind == "i"
     total: float = sum(sum(counts.tolist()) for counts in (own, other))
-    largest = _LARGEST_INTEGER if is_whole else LARGEST_TOTAL
+    largest = _LARGEST_INTEGER if are_integers else LARGEST_TOTAL
     if total > largest:
-        remedy = ", or pass them as floating numbers" if is_whole else ""
+        remedy = ", or pass them as floating numbers" if are_integers else ""
         raise ValueError(
             f"the weights of all parts add up to {total}, but may add up to {shorten(largest)} at most. Divide them by "
             f"a common factor{remedy}."

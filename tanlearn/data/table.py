@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tanlearn._typing import AnyArray
 
-__all__ = ["ArrayTable", "Column", "StridedColumns", "Table", "where_any"]
+__all__ = ["ArrayTable", "Column", "StridedColumns", "Table", "mask_or_none"]
 
 # Dtypes that kernels are compiled for. Others (half precision, foreign byte order, odd strides) are copied by column.
 _TYPES = frozenset(map(np.dtype, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")))
@@ -38,7 +38,7 @@ class Column:
 
     def take(self, rows: NDArray[np.bool_]) -> Column:
         """Return the rows selected by a mask."""
-        missing = None if self.missing is None else where_any(self.missing[rows])
+        missing = None if self.missing is None else mask_or_none(self.missing[rows])
         return replace(self, values=self.values[rows], missing=missing)
 
     def numbers(self, *, were_numbers: bool = False) -> NDArray[Any]:
@@ -169,7 +169,7 @@ class ArrayTable(Table):
     def take(self, rows: NDArray[np.bool_]) -> Table:
         """Return a copy of the rows selected by a mask."""
         values = self.values[rows]
-        has_nan = None if self._has_nan is None else where_any(np.any(np.isnan(values), axis=0))
+        has_nan = None if self._has_nan is None else mask_or_none(np.any(np.isnan(values), axis=0))
         return ArrayTable(values, has_nan, self._labels)
 
     def values_of(self, number: int) -> AnyArray:
@@ -191,7 +191,7 @@ class ArrayTable(Table):
         return super().strided_columns()
 
 
-def where_any(mask: Any) -> NDArray[np.bool_] | None:
+def mask_or_none(mask: Any) -> NDArray[np.bool_] | None:
     """Return a mask, or None if no entry is set."""
     return mask if mask.any() else None
 

@@ -1,4 +1,4 @@
-"""Reading of delimited text, Parquet and Feather files, as a whole or in chunks.
+"""Reading of delimited text, Parquet and Feather files, as a whole or in batches.
 
 Text files are read as people write them: spaces around names and values are ignored, and digits with leading zeros are
 strings. Malformed content raises an error with its line number.
@@ -18,7 +18,7 @@ import numpy as np
 from tanlearn._typing import AnyArray
 from tanlearn.data.notation import Notation, parse_strings
 from tanlearn.data.text_files import (
-    DAMAGED,
+    DAMAGE_ERRORS,
     MISSING,
     CheckedRows,
     Layout,
@@ -26,7 +26,7 @@ from tanlearn.data.text_files import (
     find_separator,
     open_text,
     undecodable,
-    unmarked,
+    without_prefix,
 )
 
 __all__ = ["FORMATS", "TableFile", "dates_as_days", "format_of", "open_table", "require_pandas", "require_pyarrow"]
@@ -89,11 +89,11 @@ class TableFile:
         target: str | None = None,
         dropped: list[int] | None = None,
     ) -> Any:
-        """Return the whole table as a pandas DataFrame; the parameters are those of :meth:`chunks`."""
-        (frame,) = self.chunks(None, columns, string_columns=string_columns, target=target, dropped=dropped)
+        """Return the whole table as a pandas DataFrame; the parameters are those of :meth:`batches`."""
+        (frame,) = self.batches(None, columns, string_columns=string_columns, target=target, dropped=dropped)
         return frame
 
-    def chunks(
+    def batches(
         self,
         n_rows: int | None,
         columns: Sequence[str] | None = None,
@@ -105,52 +105,52 @@ class TableFile:
         """Yield the table as pandas DataFrames with at most ``n_rows`` rows (None: one frame with all rows).
 
         ``columns`` selects and orders the columns. ``string_columns`` names columns of a text file that stay strings;
-        the types of others are inferred per chunk. Rows of a text file without a value in the column ``target`` are
+        the types of others are inferred per batch. Rows of a text file without a value in the column ``target`` are
         left out before types are inferred: ``dropped`` receives their numbers, from 0, and the index of the frames has
         the numbers of the others. Values of ``target`` are never converted by ``thousands``, ``symbols`` and ``dates``.
         Other file formats declare their types, and all rows are returned. At least one frame is yielded.
         """
         wanted = list(self.columns if columns is None else columns)
         left_out: list[int] = [] if dropped is None else dropped
-        chunks = (
-            self._text_chunks(n_rows, wanted, string_columns, target, left_out)
+        batches = (
+            self._text_batches(n_rows, wanted, string_columns, target, left_out)
             if self.is_text
-            else self._binary_chunks(n_rows, wanted)
+            else self._binary_batches(n_rows, wanted)
         )
         is_empty = True
         units: dict[str, set[str]] = {}
         try:
-            for chunk in chunks:
-                if len(chunk):
+            for batch in batches:
+                if len(batch):
                     is_empty = False
-                    yield self._converted(chunk[wanted], {*string_columns, target}, units)
+                    yield self._converted(batch[wanted], {*string_columns, target}, units)
         except UnicodeDecodeError as error:
             raise undecodable(self.path, self.name, self.encoding, error) from error
-        except (ValueError, OSError, *DAMAGED) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
+        except (ValueError, OSError, *DAMAGE_ERRORS) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
             raise ValueError(f"{self.name} cannot be read: {error}") from error
         if is_empty and left_out:
             yield require_pandas(self.name).DataFrame(columns=wanted)
         elif is_empty:
             raise ValueError(f"{self.name} has no rows, only column names.")
 
-    def _converted(self, chunk: Any, unchanged: Collection[str | None], units: dict[str, set[str]]) -> Any:
-        """Convert the numbers and dates of a chunk.
+    def _converted(self, batch: Any, unchanged: Collection[str | None], units: dict[str, set[str]]) -> Any:
+        """Convert the numbers and dates of a batch.
 
-        ``units`` contains the units of earlier chunks by column, and is updated in place.
+        ``units`` contains the units of earlier batches by column, and is updated in place.
         """
         thousands, symbols, dates = self.notation.thousands, self.notation.symbols, self.notation.dates
         if not (thousands or symbols or dates):
-            return chunk
+            return batch
         written = thousands, self.notation.decimal, symbols, dates
-        return chunk.assign(
+        return batch.assign(
             **{
-                name: parse_strings(chunk[name], *written, units=units.setdefault(name, set()))
-                for name in chunk.columns
+                name: parse_strings(batch[name], *written, units=units.setdefault(name, set()))
+                for name in batch.columns
                 if name not in unchanged
             }
         )
 
-    def _text_chunks(
+    def _text_batches(
         self,
         n_rows: int | None,
         columns: list[str],
@@ -158,7 +158,7 @@ class TableFile:
         target: str | None,
         dropped: list[int],
     ) -> Iterator[Any]:
-        """Yield the chunks of a text file."""
+        """Yield the batches of a text file."""
         pd = require_pandas(self.name)
         with open_text(self.path, self.encoding) as file:
             required = None if target is None else self.columns.index(target)
@@ -180,25 +180,25 @@ class TableFile:
                     low_memory=False,
                     iterator=True,
                 ) as reader:
-                    chunk = reader.read(n_rows)
-                    while len(chunk):
+                    batch = reader.read(n_rows)
+                    while len(batch):
                         codes = [self.columns[j] for j in rows.marked if self.columns[j] in columns]
                         if dropped:  # shift the index by the number of rows left out before each row
                             shifts = np.array(dropped) - np.arange(len(dropped))
-                            chunk.index += np.searchsorted(shifts, chunk.index, side="right")
-                        chunk = chunk.assign(**{name: unmarked(chunk[name]) for name in codes})
+                            batch.index += np.searchsorted(shifts, batch.index, side="right")
+                        batch = batch.assign(**{name: without_prefix(batch[name]) for name in codes})
                         # pandas keeps missing marks as text beside integers of more than 64 bits.
-                        strings = [name for name in chunk.columns if chunk[name].dtype.kind in "OU"]
-                        kept = {name: chunk[name].isin(marks) for name in strings}
-                        yield chunk.assign(**{name: chunk[name].mask(own) for name, own in kept.items() if own.any()})
-                        chunk = reader.read(n_rows) if n_rows is not None else ()
+                        strings = [name for name in batch.columns if batch[name].dtype.kind in "OU"]
+                        kept = {name: batch[name].isin(marks) for name in strings}
+                        yield batch.assign(**{name: batch[name].mask(own) for name, own in kept.items() if own.any()})
+                        batch = reader.read(n_rows) if n_rows is not None else ()
             except (pd.errors.EmptyDataError, StopIteration):
                 return
 
-    def _binary_chunks(self, n_rows: int | None, columns: list[str]) -> Iterator[Any]:
-        """Yield the chunks of a Parquet or Feather file."""
+    def _binary_batches(self, n_rows: int | None, columns: list[str]) -> Iterator[Any]:
+        """Yield the batches of a Parquet or Feather file."""
         pa = require_pyarrow(self.name)
-        # The whole table is read by the same code as chunks, so that both have the same types.
+        # The whole table is read by the same code as batches, so that both have the same types.
         found, names = pa.dataset.dataset(self.path, format=self.format), [*columns, *self.index]
         for name in columns:
             if pa.types.is_nested(found.schema.field(name).type):
@@ -269,7 +269,7 @@ def open_table(
     Returns
     -------
     TableFile
-        Its method ``read`` returns all rows as a pandas DataFrame, ``chunks`` yields them in parts.
+        Its method ``read`` returns all rows as a pandas DataFrame, ``batches`` yields them in parts.
 
     Raises
     ------
@@ -319,7 +319,7 @@ def open_table(
                 columns = CheckedRows(file, separator, layout=layout).header
         except UnicodeDecodeError as error:
             raise undecodable(path, name, encoding, error) from error
-        except (LookupError, OSError, ValueError, *DAMAGED) as error:
+        except (LookupError, OSError, ValueError, *DAMAGE_ERRORS) as error:
             raise ValueError(f"{name} cannot be read: {error}") from error
         columns = _named(columns)
     else:

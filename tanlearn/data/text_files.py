@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
-    "DAMAGED",
+    "DAMAGE_ERRORS",
     "MISSING",
     "CheckedRows",
     "Layout",
@@ -27,19 +27,19 @@ __all__ = [
     "find_separator",
     "open_text",
     "undecodable",
-    "unmarked",
+    "without_prefix",
 ]
 
 #: Exceptions raised for corrupt files, besides ValueError and OSError (gzip and bzip2).
-DAMAGED = (csv.Error, EOFError, zlib.error, lzma.LZMAError)
+DAMAGE_ERRORS = (csv.Error, EOFError, zlib.error, lzma.LZMAError)
 #: Prefix of digits with leading zeros, so that pandas reads them as strings. No other field begins with it, because
 #: ``str.strip`` removes it as a space.
-_MARK = "\x1f"
+_CODE_PREFIX = "\x1f"
 
 
 # Characters of lines that are checked at once: a block with one row that must be rewritten is read row by row.
-_BLOCK = 2**16
-_ZEROS = re.compile(r"\n0\d")
+_BLOCK_SIZE = 2**16
+_LEADING_ZERO = re.compile(r"\n0\d")
 _ASCII_SPACES = frozenset(" \t\v\f\x1c\x1d\x1e\x1f")  # what str.strip removes, but ends of lines
 _SPACE = re.compile(r"[^\S\r\n]")
 #: Fields that pandas reads as a missing value, according to its documentation.
@@ -175,7 +175,7 @@ class CheckedRows(io.TextIOBase):
         """Return the next lines if all of them are rows to be passed on unchanged; None if any must be read alone."""
         if not self._has_blocks or self._ahead:
             return None
-        lines = self._file.readlines(_BLOCK)
+        lines = self._file.readlines(_BLOCK_SIZE)
         text = "".join(lines)
         if not lines or not self._is_plain(text, lines):
             self._ahead.extend(lines)
@@ -191,7 +191,7 @@ class CheckedRows(io.TextIOBase):
             return False
         if {line.count(separator) for line in lines} != {len(self.header) - 1} or _has_outer_space(text, separator):
             return False
-        if self._may_hold_codes(text) or _ZEROS.search(text) or _ZEROS.match("\n" + text[:2]):
+        if self._may_hold_codes(text) or _LEADING_ZERO.search(text) or _LEADING_ZERO.match("\n" + text[:2]):
             return False
         if required is None:
             return True
@@ -206,7 +206,7 @@ class CheckedRows(io.TextIOBase):
         is_any = False
         for j, field in enumerate(fields):
             if field.startswith("0") and field[1:].isdecimal() and field not in self._missing:
-                fields[j] = _MARK + field
+                fields[j] = _CODE_PREFIX + field
                 self.marked.add(j)
                 is_any = True
         return is_any
@@ -229,9 +229,9 @@ def _has_outer_space(text: str, separator: str) -> bool:
     return False
 
 
-def unmarked(series: Any) -> Any:
+def without_prefix(series: Any) -> Any:
     """Remove the prefix of digits with leading zeros from a string column."""
-    return series.str.removeprefix(_MARK) if contains_strings(series) else series
+    return series.str.removeprefix(_CODE_PREFIX) if contains_strings(series) else series
 
 
 def contains_strings(series: Any) -> bool:
@@ -295,7 +295,7 @@ def undecodable(path: Path, name: str, encoding: str, error: UnicodeDecodeError)
                     line.decode(encoding)
                 except UnicodeDecodeError as found:
                     error, failed = found, True
-    except (OSError, *DAMAGED) as damage:
+    except (OSError, *DAMAGE_ERRORS) as damage:
         return ValueError(f"{name} cannot be read: {damage}")
     return ValueError(
         f"{name} cannot be read: line {number} is not valid {encoding.removesuffix('-sig')} text (byte "

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from tanlearn.data.categories import distinct
+from tanlearn.data.categories import distinct_values
 from tanlearn.data.columns import from_array, from_objects, plain, shorten
 from tanlearn.data.frames import lazy_error
 from tanlearn.data.table import Column, Table
@@ -21,8 +21,8 @@ from tanlearn.data.table import Column, Table
 __all__ = [
     "LARGEST_TOTAL",
     "check_total",
-    "number_class",
-    "number_classes",
+    "class_code",
+    "encode_labels",
     "present_rows",
     "read_classes",
     "read_labels",
@@ -74,7 +74,7 @@ def _number(column: Column) -> tuple[NDArray[Any], NDArray[np.intp]]:
         number_of = np.zeros(len(occurs), np.intp)
         classes, number_of[occurs] = _number(Column(column.categories[occurs], None, None, column.label))
         return classes, number_of[labels]
-    classes = distinct(column).astype(labels.dtype, copy=False)
+    classes = distinct_values(column).astype(labels.dtype, copy=False)
     if labels.dtype.kind not in "OUS":
         return classes, np.searchsorted(classes, labels)
     # A dictionary takes 0.1 s for a million strings; sorting takes 1 to 3 s.
@@ -82,7 +82,7 @@ def _number(column: Column) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return classes, np.fromiter(map(number.__getitem__, labels.tolist()), np.intp, len(labels))
 
 
-def number_classes(
+def encode_labels(
     y: Any, n_samples: int, classes: NDArray[Any], rows: NDArray[np.bool_] | None = None
 ) -> NDArray[np.intp]:
     """Return the codes of labels among known classes, shape (n_rows,).
@@ -110,7 +110,7 @@ def number_classes(
     return codes
 
 
-def number_class(value: Any, classes: NDArray[Any], name: str) -> int:
+def class_code(value: Any, classes: NDArray[Any], name: str) -> int:
     """Return the code of the class that the parameter ``name`` specifies."""
     number = {label: code for code, label in enumerate(classes.tolist())}
     with contextlib.suppress(KeyError, TypeError):  # TypeError: an unhashable value
@@ -237,7 +237,7 @@ def present_rows(
     if classes is None:
         codes, classes = read_classes(y, n_samples, rows)
     else:
-        codes = number_classes(y, n_samples, classes, rows)
+        codes = encode_labels(y, n_samples, classes, rows)
     if weights is None or rows is None:
         return columns, codes, classes, weights, np.arange(n_samples)
     return columns.take(rows), codes, classes, weights[rows], np.flatnonzero(rows)

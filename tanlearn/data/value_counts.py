@@ -22,7 +22,7 @@ __all__ = ["Block", "ValueCounts", "add_block", "collect", "compress", "merge_co
 # Up to this value, 64-bit floats add integers exactly.
 _LARGEST_EXACT = 2**53
 # Below this number of values, NumPy sorts faster (20 us).
-_FEW = 2**10
+_FEWEST_FOR_RADIX_SORT = 2**10
 
 
 class ValueCounts(NamedTuple):
@@ -102,7 +102,7 @@ def collect(
 
 def _sorting(values: AnyArray) -> IntArray:
     """Return the stable sorting order of numbers; 131,072 floats take 2.5 ms, with NumPy 7 to 13 ms."""
-    if len(values) < _FEW:
+    if len(values) < _FEWEST_FOR_RADIX_SORT:
         return np.argsort(values, kind="stable")
     if values.dtype.kind == "f":
         keys = np.empty(len(values), np.uint64)

@@ -27,7 +27,7 @@ __all__ = [
 
 #: Total weight divided by the effective sample size, above which a warning is issued. Counts of bootstrap samples have
 #: a ratio of 2, and counts of repeated rows a ratio of a few; 40 draws of Poisson(1) had at most 2.4.
-MOST_WHOLE, MOST_FRACTIONAL = 8.0, 2.0
+LARGEST_INTEGER_RATIO, LARGEST_FRACTIONAL_RATIO = 8.0, 2.0
 
 
 class WeightSums:
@@ -35,7 +35,7 @@ class WeightSums:
 
     def __init__(self) -> None:
         # Number of rows of positive weight, sum of weights, sum of their squares, and whether all are integers
-        self.n_rows, self.total, self.squares, self.are_whole = 0, 0.0, 0.0, True
+        self.n_rows, self.total, self.squares, self.are_integers = 0, 0.0, 0.0, True
 
     def update(self, weights: AnyArray | None, n_rows: int) -> WeightSums:
         """Add the weights of some rows, in place; None means a weight of 1 for each of ``n_rows`` rows."""
@@ -43,7 +43,7 @@ class WeightSums:
         self.n_rows += len(own)
         self.total += float(own.sum())
         self.squares += float(own @ own)
-        self.are_whole = self.are_whole and bool((own == np.floor(own)).all())
+        self.are_integers = self.are_integers and bool((own == np.floor(own)).all())
         return self
 
     @property
@@ -109,13 +109,13 @@ def warn_of_weights(sums: WeightSums, weights: AnyArray | None = None, y: IntArr
     The criterion is a sum above 8 times the effective sample size for integers; above 2 times or below half of it for
     other numbers. ``weights`` and ``y`` (class codes), if given, detect weights that depend on the class only.
     """
-    most = MOST_WHOLE if sums.are_whole else MOST_FRACTIONAL
+    most = LARGEST_INTEGER_RATIO if sums.are_integers else LARGEST_FRACTIONAL_RATIO
     if not sums.n_rows or 1 / most <= sums.overstatement <= most:
         return
     remedy = "If they are not counts, pass tanlearn.scale_weights(sample_weight)"
     if weights is not None and y is not None and _depend_on_class(weights, y):
         remedy = "Weights that depend only on the class belong in class_weight, which does not change cut points"
-    counts = " If they are counts, ignore this warning." if sums.are_whole and sums.overstatement > 1 else ""
+    counts = " If they are counts, ignore this warning." if sums.are_integers and sums.overstatement > 1 else ""
     warn(
         f"sample_weight adds up to {sums.total:,.6g} for {sums.n_rows:,} rows, whose effective sample size, "
         f"sum(w)^2 / sum(w^2), is {sums.effective_size:,.4g}. A weight of 2 equals repeating the row, so these weights "

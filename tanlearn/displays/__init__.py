@@ -5,7 +5,7 @@ A display computes what it shows once. Its ``plot(ax=None)`` plots it any number
 """
 
 from tanlearn.displays.explanation import ExplanationDisplay
-from tanlearn.displays.importance import ForestImportanceDisplay
+from tanlearn.displays.forest import ForestImportanceDisplay
 from tanlearn.displays.pareto import ParetoDisplay
 from tanlearn.displays.reliability import ReliabilityDisplay
 from tanlearn.displays.structure import StructureDisplay

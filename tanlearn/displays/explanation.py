@@ -9,7 +9,7 @@ import numpy as np
 
 from tanlearn._plots import axes_or_new
 from tanlearn._typing import FloatArray
-from tanlearn.data.validation import number_class
+from tanlearn.data.validation import class_code
 from tanlearn.files.description import feature_names
 
 __all__ = ["ExplanationDisplay"]
@@ -116,10 +116,10 @@ class ExplanationDisplay:
         if len(log_p) != 1:
             raise ValueError(f"X must have one row, got {len(log_p)}. Pass X[i : i + 1].")
         classes, ranked = estimator.classes_.tolist(), np.argsort(-log_p[0], kind="stable").tolist()
-        one = ranked[0] if target is None else number_class(target, estimator.classes_, "target")
+        one = ranked[0] if target is None else class_code(target, estimator.classes_, "target")
         other = next(c for c in ranked if c != one)
         if against is not None:
-            other = number_class(against, estimator.classes_, "against")
+            other = class_code(against, estimator.classes_, "against")
         if one == other:
             raise ValueError(f"target and against must be two classes; both are {classes[one]!r}.")
         shares = estimator.explain(X, against=estimator.classes_[other])[0, :, one]

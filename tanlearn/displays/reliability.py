@@ -8,7 +8,7 @@ import numpy as np
 
 from tanlearn._plots import axes_or_new
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.validation import number_classes
+from tanlearn.data.validation import encode_labels
 from tanlearn.network.inference import log_posterior
 
 __all__ = ["ReliabilityDisplay"]
@@ -108,7 +108,7 @@ class ReliabilityDisplay:
             If Matplotlib is not installed.
         """
         p = estimator.predict_proba(X)
-        is_right = p.argmax(axis=1) == number_classes(y, len(p), estimator.classes_)
+        is_right = p.argmax(axis=1) == encode_labels(y, len(p), estimator.classes_)
         before = None
         if hasattr(estimator, "calibration_") and hasattr(estimator, "predict_joint_log_proba"):
             scores = estimator.predict_joint_log_proba(X)

@@ -10,7 +10,6 @@ import numpy as np
 from tanlearn._plots import axes_or_new
 from tanlearn._typing import FloatArray
 from tanlearn.files.description import feature_names
-from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.layered import layered_positions, margins
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
@@ -149,8 +148,7 @@ class StructureDisplay:
         if weights is not None and weights not in _WEIGHTS:
             raise ValueError(f"weights must be one of {_WEIGHTS} or None, got {weights!r}.")
         structure, tables = estimator.structure_, estimator.tables_
-        has_trees = not (structure.parents[:, 1] >= 0).any() and tables.is_normalized
-        has_trees = has_trees and not isinstance(tables, BackOffTables)
+        has_trees = not (structure.parents[:, 1] >= 0).any() and tables.is_normalized and tables.is_dense
         found, name, relevance = None, "", None
         if has_trees and weights in ("auto", "information"):
             found, relevance = edge_information(structure, tables)

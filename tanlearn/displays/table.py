@@ -12,7 +12,6 @@ from tanlearn._plots import axes_or_new
 from tanlearn._typing import FloatArray
 from tanlearn.displays.names import feature_number, value_names
 from tanlearn.files.description import feature_names
-from tanlearn.network.back_off import BackOffTables
 
 __all__ = ["TableDisplay"]
 
@@ -111,7 +110,7 @@ class TableDisplay:
         ImportError
             If Matplotlib is not installed.
         """
-        if not hasattr(estimator, "tables_") or isinstance(estimator.tables_, BackOffTables):
+        if not hasattr(estimator, "tables_") or not estimator.tables_.is_dense:
             raise TypeError(
                 f"{type(estimator).__name__} has no tables_ to plot. Fit a classifier with a single structure, without "
                 f"back-off smoothing, which keeps counts instead of tables."

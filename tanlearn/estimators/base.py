@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
+from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.estimator_input import (
     check_rows,
@@ -23,33 +24,41 @@ from tanlearn.data.estimator_input import (
     generator,
 )
 from tanlearn.data.row_checks import RowCheck
-from tanlearn.data.stored_values import fields
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.data.weights import read_prior
 from tanlearn.estimators.impossible_rows import replace_impossible
-from tanlearn.estimators.notebook import NotebookMixin
+from tanlearn.estimators.notebook import fitted_html, mime_bundle
 from tanlearn.estimators.row_predictor import RowPredictor
 from tanlearn.estimators.table_counts import why_no_counts
 from tanlearn.files.archive import ExplainedError
-from tanlearn.files.back_off import restore_back_off
 from tanlearn.files.models import save
-from tanlearn.files.values import restore_tables
 from tanlearn.kernels._cuda import DEVICES, check_device
-from tanlearn.network.back_off import BackOffTables
-from tanlearn.network.calibration import Calibration, decision_tables
+from tanlearn.network.calibration import Calibration
 from tanlearn.network.counts_base import Counts
-from tanlearn.network.inference import log_joint, log_posterior
-from tanlearn.network.new_values import bound_new_values, log_joint_of_new_values
-from tanlearn.network.quantization import FixedPoint
+from tanlearn.network.inference import log_posterior
+from tanlearn.network.model import Model
 from tanlearn.network.queries import log_evidence
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
 
 __all__ = ["Classifier"]
 
 
-class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
-    """Base class that encodes raw data, predicts, and saves the fitted model; subclasses implement ``_learn``."""
+def _models_features(classifier: Classifier) -> bool:
+    """Return True if a classifier models the distribution of the features; otherwise raise an AttributeError."""
+    return classifier._check_joint()
+
+
+class Classifier(ClassifierMixin, BaseEstimator):
+    """Base class that encodes raw data, predicts with ``model_``, and saves it.
+
+    A subclass sets ``_model_type``, the type of ``model_`` in files, and overrides
+
+    - ``_default_discretizer``: the discretizer of an encoder without one;
+    - ``_learn(data, validation, rng)``, which sets ``model_`` from encoded rows. ``fit`` calls, in this order,
+      ``_begin`` (validation of parameters, deletion of fitted attributes), the encoder, ``_learn``, and ``_end`` (class
+      prior);
+    - ``_check_joint``, if it does not model the distribution of the features;
+    - ``_get_state`` and ``_set_state``, if files contain more than the model.
+    """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "class_weight": [None, StrOptions({"balanced"}), dict],
@@ -66,8 +75,10 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
     device: str
     n_jobs: int | None
     random_state: Any
-    structure_: Structure
-    tables_: Tables
+    #: Type of ``model_``, for files.
+    _model_type: ClassVar[type[Model]]
+
+    model_: Any  # of _model_type
     classes_: AnyArray
     encoder_: TableEncoder
     counts_: Counts
@@ -124,6 +135,10 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         self._begin()
         return self._learn_all(data, validation)
 
+    def _default_discretizer(self) -> Any:
+        """Return the discretizer of an encoder without one, or None for the encoder's own default."""
+        return None
+
     def _begin(self) -> None:
         """Validate parameters and device, and delete the fitted attributes of an earlier fit."""
         self._validate_params()
@@ -152,7 +167,7 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _set_log_prior(self, log_prior: FloatArray) -> None:
-        """Replace the class prior; classifiers without ``tables_`` override this.
+        """Replace the class prior.
 
         The prior is meant for calibrated probabilities: a row without evidence gets exactly this prior. The CPTs
         therefore hold the prior to the power of the temperature, so that features need more evidence to outweigh it.
@@ -160,10 +175,12 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         dropped. Naive Bayes on dependent features, fitted at 50:50 and applied where 1 of 100 rows had the second
         class, had a log loss of 0.080 with the power and 0.054 without it; the prior alone has 0.060.
         """
-        self.calibration_ = Calibration(self.calibration_.temperature)
-        if self.calibration_ != Calibration():
-            log_prior = log_posterior(log_prior[np.newaxis] * self.calibration_.temperature)[0]
-        self.tables_ = self.tables_.with_log_prior(log_prior)
+        calibration = Calibration(self.calibration_.temperature)
+        if calibration != self.calibration_:
+            self.calibration_ = calibration
+        if calibration != Calibration():
+            log_prior = log_posterior(log_prior[np.newaxis] * calibration.temperature)[0]
+        self.model_ = self.model_.with_log_prior(log_prior)
 
     def with_class_prior(self, class_prior: Any) -> Self:
         """Return a copy of the fitted classifier with other class probabilities.
@@ -204,9 +221,10 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         return twin
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Set ``structure_`` and ``tables_``, or the attributes that an overridden ``_log_joint`` reads."""
+        """Set ``model_`` last, so that an interrupted fit leaves an unfitted classifier."""
         raise NotImplementedError(type(self).__name__)
 
+    @available_if(_models_features)  # type: ignore[untyped-decorator]
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return log p(class, features) of each row, with missing features marginalized.
 
@@ -219,26 +237,24 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._log_joint(encode_rows(self, X))
+        return self._log_joint(X)
 
-    def _log_joint(self, codes: Codes) -> FloatArray:
-        """Return log p(class, features) of encoded rows; classifiers without ``tables_`` override this."""
-        return log_joint(self.tables_, self.structure_, codes, n_jobs=self.n_jobs, device=self.device)
+    def _check_joint(self) -> bool:
+        """Return True; raise an AttributeError if the distribution of the features is not modeled."""
+        return True
+
+    def _log_joint(self, X: Any) -> FloatArray:
+        """Return the scores of raw rows, (n_samples, n_classes)."""
+        codes = encode_rows(self, X)  # raises NotFittedError before ``model_`` is read
+        scores: FloatArray = self.model_.log_joint(codes, n_jobs=self.n_jobs, device=self.device)
+        return scores
 
     def _class_scores(self, X: Any) -> FloatArray:
         """Return the log joint of raw rows; rows with -inf in every class get that of a row without features."""
-        codes = encode_rows(self, X)
-        scores = self._log_joint(codes)
-        return replace_impossible(scores, lambda: self._prior_scores(codes))
+        scores = self._log_joint(X)
+        return replace_impossible(scores, self.model_.log_joint_without_features)
 
-    def _prior_scores(self, codes: Codes) -> FloatArray:
-        """Return the log joint of a row in which every feature is missing."""
-        tables = getattr(self, "tables_", None)
-        if tables is not None and (tables.is_normalized or not self.structure_.is_acyclic):
-            log_prior: FloatArray = tables.log_prior
-            return log_prior
-        return self._log_joint(np.full((len(codes), 1), missing_code(codes.dtype), codes.dtype))[0]
-
+    @available_if(_models_features)  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> FloatArray:
         """Return log p(features) of each row, with missing features marginalized, for outlier detection.
 
@@ -282,34 +298,9 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         [-1.07, -1.27, -1.86, -0.47]
         """
         codes, novelty = encode_new_rows(self, X)
-        scores = self._log_joint_of_new_values(codes, novelty.is_unseen)
-        evidence = log_evidence(scores) + novelty.log_density
-        tables = getattr(self, "tables_", None)
-        if tables is not None and not tables.is_normalized:
-            nothing = np.full((len(tables), 1), missing_code(codes.dtype), codes.dtype)
-            evidence -= log_evidence(log_joint(tables, self.structure_, nothing, is_exact=True, device=self.device))
-        return evidence
-
-    def _log_joint_of_new_values(self, codes: Codes, is_unseen: AnyArray) -> FloatArray:
-        """Return log p(class, features) of encoded rows in which ``is_unseen`` marks unseen values."""
-        tables = getattr(self, "tables_", None)
-        if not is_unseen.any():
-            return self._log_joint(codes)
-        if tables is not None and not isinstance(tables, BackOffTables):
-            arrays = tables, self.structure_, codes, is_unseen
-            return log_joint_of_new_values(*arrays, n_jobs=self.n_jobs, device=self.device)
-        # Marginalize unseen values and multiply by a lower bound of the probabilities of each feature.
-        least = self._least_log_probabilities()
-        log_new = np.minimum(least, bound_new_values(least))
-        scores = self._log_joint(codes)
-        for i in np.flatnonzero(is_unseen.any(axis=1)).tolist():
-            scores[is_unseen[i]] += log_new[i]
-        return scores
-
-    def _least_log_probabilities(self) -> FloatArray:
-        """Return lower bounds of the log-probabilities of all values, of shape (n_features, n_classes)."""
-        assert isinstance(self.tables_, BackOffTables)  # plain tables are scored exactly
-        return np.stack([family.least_log_probability() for family in self.tables_.families])
+        rule: dict[str, Any] = {"n_jobs": self.n_jobs, "device": self.device}
+        scores = self.model_.log_joint_of_new_values(codes, novelty.is_unseen, **rule)
+        return log_evidence(scores) + novelty.log_density - self.model_.log_normalizer(device=self.device)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log-probability of each class.
@@ -436,13 +427,10 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
         'cold'
         """
         check_is_fitted(self)
-        if type(self)._log_joint is not Classifier._log_joint:
-            raise TypeError(
-                f"row_predictor() needs a single-network classifier; {type(self).__name__} combines several. Call "
-                f"predict() on batches instead."
-            )
-        tables = decision_tables(self.tables_, self.calibration_)
-        return RowPredictor(self.encoder_, self.structure_, tables, self.classes_)
+        raise TypeError(
+            f"row_predictor() needs a single-network classifier; {type(self).__name__} combines several. Call "
+            f"predict() on batches instead."
+        )
 
     def save(self, path: Any, *, counts: bool = False) -> None:
         """Save the fitted classifier to a file that :func:`tanlearn.load` reads.
@@ -477,11 +465,13 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
     @property
     def n_parameters_(self) -> int:
         """Number of free parameters of the fitted model."""
-        return self.tables_.n_parameters
+        n_parameters: int = self.model_.n_parameters
+        return n_parameters
 
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes for a model file, besides classes and encoder."""
-        return {"structure": self.structure_, "calibration": asdict(self.calibration_), **self.tables_.to_state()}
+        state: dict[str, Any] = self.model_.to_state()
+        return state
 
     def _get_counts(self) -> Counts:
         """Return ``counts_`` for a model file."""
@@ -494,19 +484,19 @@ class Classifier(NotebookMixin, ClassifierMixin, BaseEstimator):
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore the fitted attributes from a file, after classes and encoder."""
-        fixed_point = FixedPoint(*state.pop("bits")) if "bits" in state else None
-        calibration = Calibration.of_state(state.pop("calibration", {}))
-        back_off, is_normalized = state.pop("back_off", None), state.pop("normalized", True) is not False
-        structure, cells = fields(state, "structure", "cells")
-        table = structure, self.encoder_.n_states_, len(self.classes_), cells
-        if back_off is None:
-            self.tables_ = restore_tables(*table, fixed_point, is_normalized=is_normalized)
-        else:
-            self.tables_ = restore_back_off(*table, back_off)
-        self.structure_, self.calibration_ = structure, calibration
+        self.model_ = self._model_type.from_state(state, self.encoder_.n_states_, len(self.classes_))
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram of the estimator, followed by a summary of the fitted model."""
+        diagram: str = super()._repr_html_inner()
+        return diagram + fitted_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return the representations that Jupyter displays."""
+        return mime_bundle(self)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "tables_") and hasattr(self, "encoder_")
+        return hasattr(self, "model_") and hasattr(self, "encoder_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,22 +8,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 
-from tanlearn._typing import Codes, FloatArray
 from tanlearn.data.discretize import QuantileDiscretizer
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.estimator_input import generator
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.counting import CountingClassifier
 from tanlearn.estimators.forest_reading import ForestReadingMixin
-from tanlearn.estimators.partial_fit import PartialFitMixin
 from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.forest.counts import ForestCounts
-from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
-from tanlearn.forest.learning import Grown, Settings, grow_forest, weigh_forest
-from tanlearn.forest.state import from_state, to_state
+from tanlearn.forest.learning import ForestSettings, GrownNetworks, fit_forest_weights, grow_forest
+from tanlearn.forest.network import DrawSettings
+from tanlearn.network.counts_base import Counts
+from tanlearn.network.model import Model
 from tanlearn.network.structures import Structure
 
 __all__ = ["BayesForestClassifier"]
@@ -38,15 +37,7 @@ _LEAST_EXPONENT = -290
 _LEAST_SAMPLES, _MOST_CONTEXTS = 5, 4096
 
 
-def _is_joint(forest: Any) -> bool:
-    """Raise an error for methods that need a joint distribution."""
-    raise AttributeError(
-        f"{type(forest).__name__} models the class given the features, not the distribution of the features. Use "
-        f"predict_log_proba, or a network such as NaiveBayesClassifier."
-    )
-
-
-class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
+class BayesForestClassifier(ForestReadingMixin, CountingClassifier):
     """Forest of random Bayesian networks: the first choice for prediction, if the model need not be readable.
 
     Each network discretizes numeric features in its own way and draws an order of the features. It gives each feature
@@ -189,9 +180,9 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
         "verbose": [Interval(Integral, 0, None, closed="left")],
         "device": [StrOptions({"cpu"})],
     }
-    _counted: ClassVar[tuple[type, ...]] = (ForestCounts,)
-    forest_: Forest
-    _grown: Grown | None = None
+    _count_types: ClassVar[tuple[type[Counts], ...]] = (ForestCounts,)
+    _model_type: ClassVar[type[Model]] = Forest
+    _grown: GrownNetworks | None = None
 
     def __init__(
         self,
@@ -238,7 +229,16 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Grow the networks and fit their weights."""
-        self.forest_ = self._make_forest(data, rng)
+        self.model_ = self._make_forest(data, rng)
+
+    def _check_needs(self, allowed: frozenset[str]) -> bool:
+        """Raise an AttributeError for weights, which need all rows."""
+        if self.weights is not None:
+            raise AttributeError(
+                f"weights={self.weights!r} are fitted by leaving rows out, which needs all rows at once. Use "
+                f"weights=None."
+            )
+        return True
 
     def _new_counts(self, data: EncodedData) -> ForestCounts:
         """Grow a forest from the first chunk, and return empty counts in its contexts."""
@@ -263,7 +263,7 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
             )
         n_levels = counts.forest.weights.shape[2]
         self._check_smoothing(counts.class_counts.max(), n_levels, counts.most_values)
-        self.forest_ = counts.smooth(float(self.smoothing), n_jobs=self.n_jobs)
+        self.model_ = counts.smooth(float(self.smoothing), n_jobs=self.n_jobs)
 
     def _make_forest(self, data: EncodedData, rng: np.random.Generator) -> Forest:
         """Grow the networks and fit their weights."""
@@ -275,28 +275,28 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
                 f"identifier or a quantity: drop or merge rare classes, or discretize the quantity."
             )
         is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
-        grain = Grain(n_cuts=self._read_n_cuts())
+        draws = DrawSettings(n_cuts=self._read_n_cuts())
         if not isinstance(self.max_parents, str):
-            grain = replace(grain, max_parents=int(self.max_parents))
+            draws = replace(draws, max_parents=int(self.max_parents))
         if not isinstance(self.max_features, str):
-            grain = replace(grain, max_features=float(self.max_features), min_candidates=0)
-        n_levels = 1 + min(grain.max_parents, grain.max_candidates, data.n_features - 1)
+            draws = replace(draws, max_features=float(self.max_features), min_candidates=0)
+        n_levels = 1 + min(draws.max_parents, draws.max_candidates, data.n_features - 1)
         self._check_smoothing(np.bincount(data.y, data.weights).max(), n_levels, data.n_states.max())
         least = max(_LEAST_SAMPLES, data.n_samples // _MOST_CONTEXTS)
-        settings = Settings(
+        settings = ForestSettings(
             n_members=int(self.n_estimators),
-            grain=grain,
+            draws=draws,
             smoothing=float(self.smoothing),
             min_samples=least if isinstance(self.min_samples, str) else int(self.min_samples),
             weights=self.weights,
             ridge=None if isinstance(self.ridge, str) else float(self.ridge),
             n_folds=min(int(self.n_folds), data.n_samples),
         )
-        say = print if self.verbose else lambda message: None
+        report = print if self.verbose else lambda message: None
         before = self._grown if self.warm_start else None
         grown = grow_forest(data, is_ordered, settings, rng, n_jobs=self.n_jobs, before=before)
         self._grown = grown if self.warm_start else None
-        return weigh_forest(data, is_ordered, settings, grown, rng, n_jobs=self.n_jobs, say=say)
+        return fit_forest_weights(data, is_ordered, settings, grown, rng, n_jobs=self.n_jobs, report=report)
 
     def _read_n_cuts(self) -> tuple[int, int]:
         """Return the minimum and maximum number of cut points."""
@@ -321,42 +321,15 @@ class BayesForestClassifier(ForestReadingMixin, PartialFitMixin, Classifier):
                 f"smoothing, decrease max_parents, or divide the weights by a common factor."
             )
 
-    def _log_joint(self, codes: Codes) -> FloatArray:
-        """Return unnormalized log-probabilities of the classes."""
-        return self.forest_.log_scores(codes, n_jobs=self.n_jobs)
-
-    @available_if(_is_joint)  # type: ignore[untyped-decorator]
-    def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Not available: a forest does not model the distribution of the features."""
-        raise NotImplementedError
-
-    @available_if(_is_joint)  # type: ignore[untyped-decorator]
-    def score_samples(self, X: Any) -> FloatArray:
-        """Not available: a forest does not model the distribution of the features."""
-        raise NotImplementedError
-
-    def _set_log_prior(self, log_prior: FloatArray) -> None:
-        """Replace the class frequencies of training by other class probabilities."""
-        self.forest_ = replace(self.forest_, shift=log_prior - self.forest_.log_frequency)
+    def _check_joint(self) -> bool:
+        """Raise an AttributeError: a forest does not model the distribution of the features."""
+        raise AttributeError(
+            f"{type(self).__name__} models the class given the features, not the distribution of the features. Use "
+            f"predict_log_proba, or a network such as NaiveBayesClassifier."
+        )
 
     @property
     def structures_(self) -> list[Structure]:
         """Structure of each network."""
         parents = [member.tables.parents for member in self.forest_.members]
         return [Structure(own if own.size else np.full(len(own), -1)) for own in parents]
-
-    @property
-    def n_parameters_(self) -> int:
-        """Number of parameters: the terms that predictions add up."""
-        return sum(member.tables.gain.size + member.tables.unseen.size for member in self.forest_.members)
-
-    def _get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes for a model file, besides classes and encoder."""
-        return to_state(self.forest_)
-
-    def _set_state(self, state: dict[str, Any]) -> None:
-        """Restore the fitted attributes from a file, after classes and encoder."""
-        self.forest_ = from_state(state, self.encoder_.n_states_, len(self.classes_))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "forest_") and hasattr(self, "encoder_")

@@ -5,140 +5,42 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, InvalidParameterError
+from sklearn.utils._param_validation import HasMethods
 
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.estimator_input import generator
 from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.embedded import EmbeddedMixin
-from tanlearn.estimators.generation import GenerativeMixin
-from tanlearn.estimators.partial_fit import PartialFitMixin, forest_counts
+from tanlearn.estimators.counting import CountingClassifier
+from tanlearn.estimators.network_classifier import NetworkClassifier
+from tanlearn.estimators.network_learning import (
+    check_learners,
+    check_needs,
+    convert_counts,
+    learn_batches,
+    learn_counts,
+    learn_rows,
+    needs_from_counts,
+    new_counts,
+)
 from tanlearn.estimators.row_sources import EncodedSource
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.contexts import ContextCounts
-from tanlearn.network.counts import CountState
-from tanlearn.network.family_counts import FamilyCounts
-from tanlearn.network.structures import Structure, check_structure
-from tanlearn.network.table_layout import TableLayout
-from tanlearn.network.tables import Tables
-from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator
-from tanlearn.parameters.learner import ParameterLearner, check_learner_device
-from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.network.counts_base import Counts
+from tanlearn.network.structures import Structure
+from tanlearn.parameters.learner import ParameterLearner
 
 __all__ = ["BayesNetClassifier", "NaiveBayesClassifier", "StructureLearner"]
 
 
 class StructureLearner(Protocol):
-    """Interface of learners of structures."""
+    """Interface of learners of structures.
+
+    A learner with ``needs = "pairs"`` can also be fitted to counts of pairs, with ``from_counts(pairs, rng)``.
+    """
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
         """Learn a structure from encoded rows."""
         ...
 
 
-#: Suggestions shown when a string or a class is passed instead of an instance.
-_LEARNERS = {
-    "structure": "tanlearn.baselines, such as ChowLiu()",
-    "parameters": "tanlearn, such as MaximumLikelihood()",
-}
-
-
-class _FamiliesMixin(PartialFitMixin):
-    """``fit_batches`` and ``from_counts`` for classifiers with a structure and a parameter learner."""
-
-    structure_: Structure
-    structure_learner_: Any
-    parameters_: Any
-    random_state: Any
-    tables_: Tables
-
-    def _validate_params(self) -> None:
-        """Validate the parameters; strings and classes passed as learners get an error with a suggestion."""
-        for name, learners in _LEARNERS.items():
-            given = getattr(self, name, None)
-            if isinstance(given, str):
-                raise InvalidParameterError(
-                    f"The {name!r} parameter of {type(self).__name__} must be an object, not a string. Got "
-                    f"{given!r} instead. Pass a learner of {learners}."
-                )
-            if isinstance(given, type):
-                raise InvalidParameterError(
-                    f"The {name!r} parameter of {type(self).__name__} must be an object, got the class "
-                    f"{given.__name__}. Pass an instance instead: {given.__name__}(...)."
-                )
-        super()._validate_params()  # type: ignore[misc]
-
-    def _learn_batches(self, rows: EncodedSource) -> None:
-        """Learn the structure from counts of pairs, unless it is fixed, then count its families."""
-        structure, parameters = getattr(self, "structure", None), getattr(self, "parameters", None)
-        self.parameters_ = MaximumLikelihood() if parameters is None else clone(parameters)
-        check_learner_device(self.parameters_, self.device)
-        pairs = start = None
-        if structure is None:
-            structure = Structure.naive_bayes(len(rows.n_states))
-        elif not isinstance(structure, Structure):
-            self.structure_learner_ = clone(structure)
-            pairs = rows.add_to(CountState(rows.n_states, rows.n_classes), n_jobs=self.n_jobs)
-            pairs.names = getattr(self, "feature_names_in_", None)
-            rng = generator(self.random_state)
-            start = copy_generator(rng)
-            structure = self.structure_learner_.from_counts(pairs, rng)
-        check_structure(structure, len(rows.n_states))
-        self.structure_ = structure
-        if hasattr(self.parameters_, "from_contexts"):
-            contexts = ContextCounts(structure.parents, rows.n_states, rows.n_classes)
-            contexts = rows.add_to(contexts, n_jobs=self.n_jobs)
-            self.tables_ = self.parameters_.from_contexts(contexts, lambda: rows.sample)
-            return
-        if pairs is not None and (structure.parents[:, 1:] < 0).all():
-            counts: Any = pairs
-            layout, cells = forest_counts(pairs, structure)
-        else:
-            layout = TableLayout.of_parents(structure.parents, rows.n_states, rows.n_classes)
-            counts = rows.add_to(FamilyCounts(layout), n_jobs=self.n_jobs)
-            cells = counts.cells
-        if hasattr(self.parameters_, "from_objective"):
-            learned = structure if start is None else LearnedStructure(structure, self.structure_learner_, start)
-            self.tables_ = self.parameters_.from_objective(learned, layout, cells, rows)
-            self.calibration_ = self.parameters_.calibration_
-            return
-        self.tables_ = self.parameters_.from_counts(layout, cells)
-        if counts is pairs or pairs is None:  # others cannot relearn the structure
-            self.counts_ = counts
-
-    def _as_own(self, counts: Any) -> Any:
-        """Return the counts that the learners need, converted and checked.
-
-        Structure learners need counts of pairs, smoothing over contexts needs counts of contexts, and other learners
-        need the counts of their families.
-        """
-        structure, parameters = getattr(self, "structure", None), getattr(self, "parameters", None)
-        if hasattr(structure, "from_counts"):
-            self._check_kind(counts, CountState)
-            return counts
-        if hasattr(parameters, "from_contexts"):
-            self._check_kind(counts, ContextCounts)
-        else:
-            self._check_kind(counts, CountState, FamilyCounts)
-        given = Structure.naive_bayes(len(counts.n_states)) if structure is None else structure
-        check_structure(given, len(counts.n_states))
-        if counts.has_pairs:
-            layout, cells = forest_counts(counts, given)
-            own = FamilyCounts(layout)
-            own.cells = cells
-            return own
-        found = Structure(counts.parents)
-        if found != given:
-            raise ValueError(
-                f"the counts are those of the families of {found!r}, but structure is {given!r}. Pass the same "
-                f"structure, or pass counts of pairs."
-            )
-        return counts
-
-
-class BayesNetClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Classifier):
+class BayesNetClassifier(CountingClassifier, NetworkClassifier):
     """Bayesian network classifier composed of a structure learner and a parameter learner.
 
     Parameters
@@ -207,7 +109,7 @@ class BayesNetClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Classif
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Classifier._parameter_constraints,
+        **NetworkClassifier._parameter_constraints,
         "structure": [None, Structure, HasMethods("learn")],
         "parameters": [None, HasMethods("fit")],
     }
@@ -233,28 +135,41 @@ class BayesNetClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Classif
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    def _validate_params(self) -> None:
+        """Validate the parameters."""
+        check_learners(self)
+        super()._validate_params()
+
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Learn the structure, then the parameters."""
-        # Learners set fitted attributes on themselves: fit copies, so that the user's objects do not change.
-        self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
-        check_learner_device(self.parameters_, self.device)
-        found = Structure.naive_bayes(data.n_features) if self.structure is None else self.structure
-        if isinstance(found, Structure):
-            check_structure(found, data.n_features)
-            structure = found
-        else:
-            self.structure_learner_ = clone(found, safe=False)
-            check_learner_device(self.structure_learner_, self.device)
-            start = copy_generator(rng)
-            found = self.structure_learner_.learn(data, rng)
-            check_structure(found, data.n_features)
-            structure = LearnedStructure(found, self.structure_learner_, start)
-        self.tables_ = self.parameters_.fit(structure, data, rng)
-        self.calibration_ = getattr(self.parameters_, "calibration_", Calibration())
-        self.structure_ = found
+        learn_rows(self, data, rng)
+
+    def _check_needs(self, allowed: frozenset[str]) -> bool:
+        """Return True if both learners need only ``allowed``; otherwise raise an AttributeError."""
+        return check_needs(self, allowed)
+
+    def _needs_from_counts(self) -> frozenset[str]:
+        """Return what learners may need for ``from_counts``: counts of contexts exist for fixed structures only."""
+        return needs_from_counts(self)
+
+    def _new_counts(self, data: EncodedData) -> Counts:
+        """Return empty counts: of pairs for structure learners, otherwise of the families of the structure."""
+        return new_counts(self, data)
+
+    def _learn_batches(self, rows: EncodedSource) -> None:
+        """Learn the structure, unless it is fixed, then count its families."""
+        learn_batches(self, rows)
+
+    def _learn_counts(self, counts: Any) -> None:
+        """Learn the structure from the counts, unless it is fixed, and fit the parameters."""
+        learn_counts(self, counts)
+
+    def _convert_counts(self, counts: Any) -> Any:
+        """Return the counts that the learners need, converted and checked."""
+        return convert_counts(self, counts)
 
 
-class NaiveBayesClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Classifier):
+class NaiveBayesClassifier(BayesNetClassifier):
     """Naive Bayes classifier with any parameter learner.
 
     The features are independent given the class (resource-efficient paper, eq. 4).
@@ -315,10 +230,7 @@ class NaiveBayesClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Class
     ['beach', 'home']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Classifier._parameter_constraints,
-        "parameters": [None, HasMethods("fit")],
-    }
+    structure = None
 
     def __init__(
         self,
@@ -338,11 +250,3 @@ class NaiveBayesClassifier(_FamiliesMixin, GenerativeMixin, EmbeddedMixin, Class
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Fit the parameters."""
-        self.structure_ = Structure.naive_bayes(data.n_features)
-        self.parameters_ = MaximumLikelihood() if self.parameters is None else clone(self.parameters, safe=False)
-        check_learner_device(self.parameters_, self.device)
-        self.tables_ = self.parameters_.fit(self.structure_, data, rng)
-        self.calibration_ = getattr(self.parameters_, "calibration_", Calibration())

@@ -7,76 +7,38 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.validation import number_class
+from tanlearn.data.validation import class_code
 from tanlearn.files.description import feature_names
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.queries import log_odds
 
-__all__ = ["ExplanationMixin", "compared"]
+__all__ = ["compared", "explanation_frame"]
 
 #: Label of the contribution of the class prior, the last one of each row.
 CLASSES = "(classes)"
 
 
-class ExplanationMixin:
-    """``explain_frame`` for classifiers with ``explain``."""
+def explanation_frame(model: Any, X: Any, against: Any, parents: list[list[int]] | None = None) -> Any:
+    """Return the contributions of ``explain`` as a frame, one line per row and feature and one for the class prior.
 
-    classes_: AnyArray
-
-    def explain_frame(self, X: Any, *, against: Any = None) -> Any:
-        """Return the contributions of ``explain`` as a frame with names.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Raw values; NaN, None and unseen categories count as missing.
-        against : class, optional
-            Return log odds against this class instead of log-probabilities; they add up to the log odds of
-            ``predict_proba``.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One line per row and feature, and one line ``"(classes)"`` per row for the class prior. The columns are
-            ``row`` (index of a pandas frame, or row number), ``feature``, ``parents`` (comma-separated names, only for
-            classifiers with a single structure), and each class.
-
-        Raises
-        ------
-        NotFittedError
-            If the classifier is not fitted.
-        ValueError
-            If ``against`` is not a class.
-        ImportError
-            If pandas is not installed.
-
-        Examples
-        --------
-        >>> from tanlearn import NaiveBayesClassifier
-        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
-        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
-        >>> model.explain_frame([["sun", 29.0]], against="home").drop(columns="parents").round(2)
-           row    feature  beach  home
-        0    0         x0   0.98   0.0
-        1    0         x1   0.00   0.0
-        2    0  (classes)  -0.41   0.0
-        """
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError('explain_frame needs pandas. Install it with: pip install "tanlearn[frames]"') from error
-        shares = self.explain(X, against=against)  # type: ignore[attr-defined]
-        n_samples, n_lines, n_classes = shares.shape
-        names = feature_names(self)
-        frame = {
-            "row": np.repeat(X.index if isinstance(X, pandas.DataFrame) else np.arange(n_samples), n_lines),
-            "feature": [*names, CLASSES] * n_samples,
-        }
-        if hasattr(self, "structure_"):
-            parents = [", ".join(names[j] for j in row if j >= 0) for row in self.structure_.parents.tolist()]
-            frame["parents"] = [*parents, ""] * n_samples
-        columns = dict(zip(self.classes_.tolist(), shares.reshape(-1, n_classes).T, strict=True))
-        return pandas.concat([pandas.DataFrame(frame), pandas.DataFrame(columns)], axis=1)
+    ``parents`` are the features (-1 for none) that each feature depends on, for a column of their names.
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError('explain_frame needs pandas. Install it with: pip install "tanlearn[frames]"') from error
+    contributions = model.explain(X, against=against)
+    n_samples, n_lines, n_classes = contributions.shape
+    names = feature_names(model)
+    frame = {
+        "row": np.repeat(X.index if isinstance(X, pandas.DataFrame) else np.arange(n_samples), n_lines),
+        "feature": [*names, CLASSES] * n_samples,
+    }
+    if parents is not None:
+        given = [", ".join(names[j] for j in row if j >= 0) for row in parents]
+        frame["parents"] = [*given, ""] * n_samples
+    columns = dict(zip(model.classes_.tolist(), contributions.reshape(-1, n_classes).T, strict=True))
+    return pandas.concat([pandas.DataFrame(frame), pandas.DataFrame(columns)], axis=1)
 
 
 def compared(
@@ -90,7 +52,7 @@ def compared(
     """
     if against is None:
         return contributions
-    other = number_class(against, classes, "against")
+    other = class_code(against, classes, "against")
     if calibration is not None:  # its shift is added to the class prior
         contributions = contributions.copy()
         contributions[:, -1] = calibration.shifted(contributions[:, -1])

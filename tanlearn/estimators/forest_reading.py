@@ -9,22 +9,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.data.estimator_input import encode_rows
-from tanlearn.estimators.explained import ExplanationMixin, compared
+from tanlearn.displays.forest import plot_dependences, plot_importances
+from tanlearn.estimators.explained import compared, explanation_frame
 from tanlearn.files.description import feature_names
 from tanlearn.forest.description import describe
 from tanlearn.forest.forest import Forest
-from tanlearn.forest.plots import plot_dependences, plot_importances
 from tanlearn.forest.reading import dependences, explain
 
 __all__ = ["ForestReadingMixin"]
 
 
-class ForestReadingMixin(ExplanationMixin):
+class ForestReadingMixin:
     """Methods of classifiers that are forests of Bayesian networks."""
 
-    forest_: Forest
+    model_: Any  # a Forest
     classes_: AnyArray
     n_jobs: int | None
+
+    @property
+    def forest_(self) -> Forest:
+        """Networks and weights."""
+        forest: Forest = self.model_
+        return forest
 
     def explain(self, X: Any, *, against: Any = None) -> FloatArray:
         """Split each prediction into contributions of the features.
@@ -74,6 +80,34 @@ class ForestReadingMixin(ExplanationMixin):
         """
         codes = encode_rows(self, X)
         return compared(explain(self.forest_, codes, n_jobs=self.n_jobs), against, self.classes_)
+
+    def explain_frame(self, X: Any, *, against: Any = None) -> Any:
+        """Return the contributions of ``explain`` as a frame with names.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+        against : class, optional
+            Return log odds against this class instead of log-probabilities; they add up to the log odds of
+            ``predict_proba``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line per row and feature, and one line ``"(classes)"`` per row for the class prior. The columns are
+            ``row`` (index of a pandas frame, or row number), ``feature``, and each class.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``against`` is not a class.
+        ImportError
+            If pandas is not installed.
+        """
+        return explanation_frame(self, X, against)
 
     @property
     def feature_importances_(self) -> FloatArray:

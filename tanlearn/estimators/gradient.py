@@ -12,8 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import hold_out
-from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.embedded import EmbeddedMixin
+from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.network.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
 from tanlearn.network.information import Information
 from tanlearn.training.settings import EpochReport
@@ -24,11 +23,11 @@ __all__ = ["LEARNING_RATE", "N_EPOCHS", "GradientClassifier"]
 N_EPOCHS, LEARNING_RATE = 100, 0.01
 
 
-class GradientClassifier(EmbeddedMixin, Classifier):
+class GradientClassifier(NetworkClassifier):
     """Base class of classifiers whose structure and parameters are trained jointly on mini-batches."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Classifier._parameter_constraints,
+        **NetworkClassifier._parameter_constraints,
         "candidates": [StrOptions(set(CANDIDATE_KINDS)), list, tuple, CandidateSets],
         "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
         "ordering": [None, "array-like", StrOptions({"A", "B", "C"})],

@@ -15,10 +15,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tanlearn._threads import in_threads
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.estimators.generation import GenerativeMixin
 from tanlearn.estimators.gradient import LEARNING_RATE, N_EPOCHS, GradientClassifier
 from tanlearn.files.fingerprints import digest
 from tanlearn.network.calibration import Calibration
+from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.held_out import Trained, choose, held_out_parts
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_learners
@@ -37,7 +37,7 @@ __all__ = ["TANClassifier"]
 N_STEPS, FAST = 2_000, 0.1
 
 
-class TANClassifier(GenerativeMixin, GradientClassifier):
+class TANClassifier(GradientClassifier):
     """Gradient TAN: tree structure and parameters trained jointly (differentiable TAN, 2020).
 
     Each mini-batch draws one structure from a distribution over candidate parents. The gradient of the loss is passed
@@ -382,7 +382,6 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
 
     def _take(self, outcome: TrainingOutcome, data: EncodedData, validation: EncodedData | None) -> None:
         """Set the fitted attributes from the outcome of a training."""
-        self.structure_ = outcome.structure
         self.structure_probabilities_ = outcome.probabilities
         self.history_ = outcome.history
         self.n_iter_ = self.n_epochs_ = len(outcome.history)
@@ -390,13 +389,10 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
         self._n_epochs = self.n_iter_ + (self._start[2] if self.warm_start and hasattr(self, "_start") else 0)
         if self.warm_start:
             self._start = self._key, outcome.parameters, self._n_epochs
-        self._settle(outcome.tables, data, validation)
+        self._settle(outcome.structure, outcome.tables, data, validation)
 
-    def _settle(self, tables: Tables, data: EncodedData, validation: EncodedData | None) -> None:
-        """Select loss and length of the parameters and the calibration on held-out rows, and set ``tables_``.
-
-        ``tables_`` is set last, so that an interrupted fit leaves an unfitted classifier.
-        """
+    def _settle(self, structure: Structure, tables: Tables, data: EncodedData, validation: EncodedData | None) -> None:
+        """Select loss and length of the parameters and the calibration on held-out rows, and set ``model_``."""
         self.calibration_ = Calibration()
         parts: Any = []
         if self._is_open or self.calibrate:
@@ -415,9 +411,9 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
             of_parts = None if is_longer and validation is None else trained_parts
             if validation is not None and trained is not None:
                 of_parts = [Trained(trained)]
-            structures = None if trained_parts is None else [one.structure or self.structure_ for one in trained_parts]
+            structures = None if trained_parts is None else [one.structure or structure for one in trained_parts]
             tables = chosen.fit_on_parts(
-                self.structure_, data, parts, rng=rng, trained=trained, trained_parts=of_parts, structures=structures
+                structure, data, parts, rng=rng, trained=trained, trained_parts=of_parts, structures=structures
             )
             self.parameters_, self.loss_, self.calibration_ = chosen, chosen.loss_, chosen.calibration_
         elif parts:
@@ -426,8 +422,8 @@ class TANClassifier(GenerativeMixin, GradientClassifier):
                 learner = Trained(tables)
             elif trained_parts is not None:
                 learner = trained_parts
-            self.calibration_ = choose([learner], self.structure_, parts, n_jobs=self.n_jobs).calibration
-        self.tables_ = tables
+            self.calibration_ = choose([learner], structure, parts, n_jobs=self.n_jobs).calibration
+        self._set_network(structure, tables)
 
     def _train_parts(
         self, data: EncodedData, parts: Sequence[tuple[EncodedData, EncodedData]], bits: Any

@@ -38,7 +38,7 @@ from tanlearn.data.discretize import MDLPDiscretizer
 from tanlearn.data.stored_values import fields
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.composed import BayesNetClassifier
-from tanlearn.estimators.generation import GenerativeMixin
+from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.files.bif import format_bif, parse_bif
 from tanlearn.files.description import feature_names
 from tanlearn.files.discrete_network import LARGEST_MODEL, LARGEST_NETWORK, ROUNDING, Definition, Network, Variable
@@ -236,7 +236,7 @@ def _read(
 
 def _to_network(model: Any, class_name: str | None) -> Network:
     """Convert a fitted classifier to a network whose variables have notes."""
-    if not isinstance(model, GenerativeMixin):
+    if not isinstance(model, NetworkClassifier) or not hasattr(model, "sample"):
         raise TypeError(
             f"{type(model).__name__} is not a Bayesian network with a single structure, so it cannot be written as "
             f"one. Use a NaiveBayesClassifier, BayesNetClassifier or TANClassifier."

@@ -14,7 +14,6 @@ from tanlearn._threads import in_threads
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.gradient import LEARNING_RATE, GradientClassifier
-from tanlearn.estimators.reading import ReadingMixin
 from tanlearn.network.calibration import Calibration
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.structures import Structure
@@ -52,7 +51,7 @@ MAX_ITER = 100
 FEWEST, MOST = 8, 14
 
 
-class KTreeClassifier(ReadingMixin, GradientClassifier):
+class KTreeClassifier(GradientClassifier):
     """Gradient k-trees: up to two augmenting parents per feature, trained jointly with the parameters.
 
     No paper describes this model. As in :class:`~tanlearn.TANClassifier`, each mini-batch draws a structure. The
@@ -277,10 +276,18 @@ class KTreeClassifier(ReadingMixin, GradientClassifier):
             tables = refit.improve(start, data, n_iter=choice.n_iter)
         if choice is not None and self.calibrate:
             self.calibration_ = choice.calibration
-        self.structure_, self.structure_probabilities_ = outcome.structure, outcome.probabilities
+        self.structure_probabilities_ = outcome.probabilities
         self.history_ = outcome.history
         self.n_iter_ = self.n_epochs_ = len(outcome.history)
-        self.refit_, self.tables_ = refit, tables
+        self.refit_ = refit
+        self._set_network(outcome.structure, tables)
+
+    def _check_generative(self) -> bool:
+        """Raise an AttributeError: the scores of a k-tree are not log probabilities of rows."""
+        raise AttributeError(
+            "KTreeClassifier scores classes, but does not model the distribution of rows, so it cannot sample or "
+            "complete them. Use TANClassifier or NaiveBayesClassifier."
+        )
 
     def _most_candidates(self, data: EncodedData) -> int | None:
         """Return ``n_candidates``; by default, half the number of features within 8 and 14 for "information"."""

@@ -10,29 +10,21 @@ from sklearn import get_config
 from tanlearn.files.description import feature_names
 from tanlearn.network.drawings import structure_svg
 
-__all__ = ["NotebookMixin"]
+__all__ = ["fitted_html", "mime_bundle"]
 
 #: Maximum number of class names to show.
 _MOST = 10
 
 
-class NotebookMixin:
-    """Scikit-learn's notebook diagram of an estimator, followed by a summary of the fitted model."""
-
-    def _repr_html_inner(self) -> str:
-        """Return the HTML of diagram and summary."""
-        diagram: str = super()._repr_html_inner()  # type: ignore[misc]
-        return diagram + learnt_html(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Return the representations that Jupyter displays."""
-        bundle = {"text/plain": repr(self)}
-        if get_config()["display"] == "diagram":
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
+def mime_bundle(model: Any) -> dict[str, str]:
+    """Return the representations of an estimator that Jupyter displays."""
+    bundle = {"text/plain": repr(model)}
+    if get_config()["display"] == "diagram":
+        bundle["text/html"] = model._repr_html_inner()
+    return bundle
 
 
-def learnt_html(model: Any) -> str:
+def fitted_html(model: Any) -> str:
     """Return an HTML summary of a fitted classifier: structure, classes, size and training."""
     if not hasattr(model, "classes_") or not hasattr(model, "encoder_"):
         return ""

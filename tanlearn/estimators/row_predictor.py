@@ -18,10 +18,7 @@ from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.kernels.scores import score_row
-from tanlearn.network.back_off import BackOffTables
-from tanlearn.network.inference import log_joint
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.network.bayes_net import BayesNet
 
 __all__ = ["RowPredictor"]
 
@@ -44,10 +41,8 @@ class RowPredictor:
     ----------
     encoder : TableEncoder
         Fitted encoder.
-    structure : Structure
-        Structure of the network.
-    tables : Tables
-        CPTs, one per feature.
+    network : BayesNet
+        Structure and CPTs.
     classes : ndarray of shape (n_classes,)
         Class labels in sorted order.
 
@@ -63,15 +58,14 @@ class RowPredictor:
     'beach'
     """
 
-    def __init__(self, encoder: TableEncoder, structure: Structure, tables: Tables, classes: AnyArray) -> None:
-        self._encoder, self._structure, self._tables, self._classes = encoder, structure, tables, classes
-        layout = tables.layout
+    def __init__(self, encoder: TableEncoder, network: BayesNet, classes: AnyArray) -> None:
+        self._encoder, self._network, self._tables, self._classes = encoder, network, network.tables, classes
+        tables, layout = network.tables, network.tables.layout
         self._dtype = codes_dtype(int(layout.n_states.max()))
         self._missing = missing_code(self._dtype)
-        self._is_plain = type(tables) is Tables
-        self._has_zeros = bool(np.isneginf(tables.cells).any()) if self._is_plain else False
-        self._backs_off = isinstance(tables, BackOffTables)
-        if not self._backs_off:
+        self._is_rounded = tables.bits is not None
+        self._has_zeros = tables.is_dense and not self._is_rounded and bool(np.isneginf(tables.cells).any())
+        if tables.is_dense:
             self._arrays = tables.scoring_cells, layout.parents, layout.n_states, layout.offset, self._missing
         self._encoders: list[Callable[[Any], int]] = []
         self._others: dict[int, _Codes] = {}
@@ -88,7 +82,7 @@ class RowPredictor:
                 self._encoders.append(_unknown)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._encoder, self._structure, self._tables, self._classes)
+        return type(self), (self._encoder, self._network, self._classes)
 
     def predict(self, row: Sequence[Any] | Mapping[str, Any]) -> Any:
         """Return the class of a row of raw values.
@@ -198,7 +192,7 @@ class RowPredictor:
     def _class_of(self, row: IntArray) -> Any:
         """Return the class of a row of codes."""
         scores: FloatArray = np.empty(len(self._classes), self._tables.sum_dtype)
-        if self._backs_off:
+        if not self._tables.is_dense:
             wrong = (row != self._missing) & ((row < 0) | (row >= self._tables.layout.n_states))
             best = -2 if wrong.any() else -1
         else:
@@ -212,20 +206,13 @@ class RowPredictor:
             )
         if best == -1:
             column: AnyArray = row.astype(self._dtype)[:, np.newaxis]
-            scores = log_joint(self._tables, self._structure, column)[0]
+            scores = self._network.log_joint(column)[0]
             best = int(scores.argmax())
-        elif not self._is_plain:
+        elif self._is_rounded:
             best = int(self._tables.decode(scores).argmax())
         if self._has_zeros and np.isneginf(scores[best]):
-            best = replace_impossible(scores[np.newaxis], self._prior_scores)[0].argmax().item()
+            best = replace_impossible(scores[np.newaxis], self._network.log_joint_without_features)[0].argmax().item()
         return self._classes[best]
-
-    def _prior_scores(self) -> FloatArray:
-        """Return the log joint of a row in which every feature is missing."""
-        if self._tables.is_normalized or not self._structure.is_acyclic:
-            return self._tables.log_prior
-        nothing: AnyArray = np.full((len(self._encoders), 1), self._missing, self._dtype)
-        return log_joint(self._tables, self._structure, nothing)[0]
 
 
 class _Codes(dict[Any, int]):

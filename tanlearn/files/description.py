@@ -7,7 +7,8 @@
   syntax;
 - ``training``: an object with ``loss``, the loss of parameter learning in Python syntax, and ``n_iter``, the number of
   iterations or epochs; null if there is none, or if a file did not store it;
-- ``calibration``: an object with ``temperature``, ``power`` and ``pivot``. If the joint log probability of a class is d
+- ``calibration``: an object with ``temperature``, ``power`` and ``pivot``, and in some models ``prior_shift``, numbers
+  that are added to the joint log probabilities of the classes first. If the joint log probability of a class is d
   below that of the most probable class, its probability is proportional to exp(-d / temperature * (d / pivot) ** (power
   - 1));
 - ``classes``: the sorted classes, and ``class_probabilities``, in the same order;
@@ -49,8 +50,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn.files.encoders import encoder_columns
 from tanlearn.files.values import Writer
-from tanlearn.network.back_off import BackOffTables
-from tanlearn.network.tables import Tables
 
 __all__ = ["as_json", "describe", "feature_names", "given_parameters"]
 
@@ -72,7 +71,7 @@ def describe(model: Any) -> dict[str, Any]:
                 "kind": "categorical" if "categories" in column else "continuous",
                 **encoding,
                 "parents": [names[j] for j in structure.parents[i] if j >= 0],
-                **_probabilities(tables, i),
+                **tables.describe(i),
             }
         )
     return {
@@ -104,18 +103,6 @@ def feature_names(model: Any, class_name: str | None = None) -> list[str]:
             f"another name."
         )
     return names
-
-
-def _probabilities(tables: Tables, i: int) -> dict[str, Any]:
-    """Return the probabilities of a feature, or the counts and concentrations of back-off CPTs."""
-    if not isinstance(tables, BackOffTables):
-        return {"probabilities": tables.probabilities(i).tolist()}
-    back_off = []
-    for level in range(len(tables.families[i].bounds) - 1):
-        values, counts = tables.families[i].entries(level)
-        entries = [[*row, n] for row, n in zip(values.tolist(), counts.tolist(), strict=True)]
-        back_off.append({"m": float(tables.concentrations[level]), "counts": entries})
-    return {"probabilities": None, "back_off": back_off}
 
 
 def as_json(values: Any, name: str) -> Any:

@@ -15,21 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
-from tanlearn.data.stored_values import check_array, fields
+from tanlearn.data.stored_values import fields
 from tanlearn.files.archive import ExplainedError
 from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.quantization import FixedPoint, IntegerTables
 from tanlearn.network.structures import Structure
-from tanlearn.network.table_layout import TableLayout, n_table_cells
-from tanlearn.network.tables import Tables
 
-__all__ = [
-    "Reader",
-    "Writer",
-    "is_registered",
-    "register",
-    "restore_tables",
-]
+__all__ = ["Reader", "Writer", "is_registered", "register"]
 
 _NUMBERS = (*(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)), "float16", "float32", "float64")
 _SCALARS: dict[str, Any] = {
@@ -65,31 +56,6 @@ def _registered(name: str) -> Any:
         for module in _REGISTERING:
             importlib.import_module(module)
     return _CLASSES.get(name)
-
-
-def restore_tables(
-    structure: Any,
-    n_states: IntArray,
-    n_classes: int,
-    cells: Any,
-    fixed_point: FixedPoint | None = None,
-    *,
-    is_normalized: bool = True,
-) -> Tables:
-    """Build the CPTs of a structure from values of a file; inconsistent values raise ValueError.
-
-    ``cells`` are float64 log probabilities of shape (n_cells,), or packed uint8 magnitudes if ``fixed_point`` is given.
-    ``is_normalized`` is whether the probabilities of float64 cells sum to one.
-    """
-    if not isinstance(structure, Structure) or structure.n_features != len(n_states):
-        raise ValueError(f"the structure must have {len(n_states)} features, got {structure!r}.")
-    n_cells = n_table_cells(structure.parents, n_states, n_classes)
-    if fixed_point is not None:
-        check_array("cells", cells, np.uint8, (-(-n_cells * fixed_point.n_bits // 8),))
-        layout = TableLayout.of_parents(structure.parents, n_states, n_classes)
-        return IntegerTables(layout, fixed_point.unpack(cells, n_cells), fixed_point)
-    check_array("cells", cells, np.float64, (n_cells,))
-    return Tables(TableLayout.of_parents(structure.parents, n_states, n_classes), cells, is_normalized)
 
 
 class Writer:

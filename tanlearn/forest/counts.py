@@ -27,10 +27,8 @@ from tanlearn.data.stored_values import check_array, fields
 from tanlearn.data.value_counts import sum_equal
 from tanlearn.data.weights import log_frequencies
 from tanlearn.forest.contexts import ContextTables
-from tanlearn.forest.drawing import Cuts
 from tanlearn.forest.forest import Forest
-from tanlearn.forest.member import Member
-from tanlearn.forest.state import from_state, to_state
+from tanlearn.forest.network import Discretization, ForestNetwork
 from tanlearn.kernels.context_tries import list_cells
 from tanlearn.kernels.counts import count_classes
 from tanlearn.network.counts_base import Counts, check_counts, check_differences
@@ -156,7 +154,7 @@ class ForestCounts(Counts):
 
     def state(self) -> dict[str, Any]:
         """Return ``forest`` and the counts for a file."""
-        return {"forest": to_state(self.forest), **self.arrays()}
+        return {"forest": self.forest.to_state(), **self.arrays()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> ForestCounts:
@@ -164,7 +162,7 @@ class ForestCounts(Counts):
         forest, class_counts, n_cells, keys, amounts = fields(
             state, "forest", "class_counts", "n_cells", "keys", "counts"
         )
-        counts = cls(from_state(forest, n_states, n_classes))
+        counts = cls(Forest.from_state(forest, n_states, n_classes))
         counts._class_counts = check_counts("class_counts", class_counts, (n_classes,))
         sizes = check_array("n_cells", n_cells, np.int64, (len(counts.members),))
         if not 0 <= sizes.min() <= sizes.max() < 2**40:
@@ -187,7 +185,7 @@ class ForestCounts(Counts):
         data = data.take(data.weights > 0)
         weights = data.weights.astype(dtype)
 
-        def count(cells: tuple[Cuts, ContextCells]) -> ContextCells:
+        def count(cells: tuple[Discretization, ContextCells]) -> ContextCells:
             own, batch = cells
             return batch.count(own.encode(data.codes), data.y, weights)
 
@@ -225,7 +223,7 @@ class ForestCounts(Counts):
     def smooth(self, smoothing: float, *, n_jobs: int | None = None) -> Forest:
         """Return the forest of these counts; ``smoothing`` is m of all levels, positive."""
         tables = in_threads(lambda cells: cells.smooth(smoothing), self.members, n_jobs)
-        members = [Member(member.cuts, own) for member, own in zip(self.forest.members, tables, strict=True)]
+        members = [ForestNetwork(member.cuts, own) for member, own in zip(self.forest.members, tables, strict=True)]
         log_prior = log_frequencies(self.class_counts)
         return replace(self.forest, members=members, log_prior=log_prior, log_frequency=log_prior)
 

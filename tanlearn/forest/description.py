@@ -61,6 +61,6 @@ def describe(model: Any) -> dict[str, Any]:
         "n_levels": n_levels,
         "combined": "averaged" if forest.is_average else "added",
         "level_weights": weights.mean(axis=0).tolist(),
-        "doubt": float(forest.doubt),
+        "doubt": float(forest.label_noise),
         "features": features,
     }

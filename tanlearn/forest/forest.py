@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from tanlearn._threads import in_blocks, number_of_threads
-from tanlearn._typing import AnyArray, Codes, FloatArray
-from tanlearn.forest.member import Member
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
+from tanlearn.forest.network import ForestNetwork
+from tanlearn.forest.state import read_state, to_state
 from tanlearn.kernels.mathematics import exp_all, log_all
+from tanlearn.network.model import Model
 
 __all__ = ["Forest", "softmax"]
 
@@ -19,27 +22,37 @@ _FEWEST, _MOST = 512, 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class Forest(Model):
     """Forest of networks, whose weighted scores are added or whose probabilities are averaged."""
 
-    members: list[Member]
+    members: list[ForestNetwork]
     log_prior: FloatArray  # (n_classes,) added to the scores of each group
     log_frequency: FloatArray  # (n_classes,) log class frequencies in training
     shift: FloatArray  # (n_classes,) added to log probabilities if class frequencies differ from training
     weights: FloatArray  # (n_members, n_features, n_levels) weight of the gains of each level of each family
-    doubt: float  # fraction of rows whose class is taken as uniformly random, in [0, 1)
+    label_noise: float  # fraction of rows whose class is taken as uniformly random, in [0, 1)
     is_average: bool  # whether probabilities of networks are averaged; otherwise their scores are added
     # (n_features,) increase of the out-of-fold log loss in nats if a feature is left out; None if it is unknown
     importances: FloatArray | None = None
 
+    def numbers_of_values(self) -> IntArray:
+        """Return the number of values of each feature before networks merge them, (n_features,)."""
+        n_states: IntArray = np.diff(self.members[0].cuts.start) - 1
+        return n_states
+
     @property
-    def groups(self) -> list[list[tuple[Member, FloatArray]]]:
+    def n_parameters(self) -> int:
+        """Number of parameters: the terms that predictions add up."""
+        return sum(member.tables.gain.size + member.tables.unseen.size for member in self.members)
+
+    @property
+    def groups(self) -> list[list[tuple[ForestNetwork, FloatArray]]]:
         """Networks with their weights, in groups: all together if scores are added, one by one if averaged."""
         pairs = list(zip(self.members, self.weights, strict=True))
         return [[pair] for pair in pairs] if self.is_average else [pairs]
 
-    def undoubted_proba(self, codes: Codes) -> FloatArray:
-        """Compute the class probabilities, averaged over groups, before doubt and shift.
+    def noiseless_proba(self, codes: Codes) -> FloatArray:
+        """Compute the class probabilities, averaged over groups, before label noise and shift.
 
         Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows, n_classes).
         """
@@ -53,25 +66,39 @@ class Forest:
             mean += softmax(scores[0])
         return mean / len(self.groups)
 
-    def log_scores(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
-        """Compute unnormalized log probabilities of the classes, with doubt and shift.
+    def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
+        """Compute unnormalized log probabilities of the classes, with label noise and shift.
 
-        The result does not depend on ``n_jobs``. Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows,
-        n_classes).
+        The result does not depend on ``n_jobs``. Only the device "cpu" is supported.
+
+        Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows, n_classes).
         """
         n_rows, n_classes = codes.shape[1], len(self.log_prior)
         out = np.empty((n_rows, n_classes))
 
         def score(first: int, last: int) -> None:
-            p = self.undoubted_proba(np.ascontiguousarray(codes[:, first:last]))
-            p *= 1.0 - self.doubt
-            p += self.doubt / n_classes
+            p = self.noiseless_proba(np.ascontiguousarray(codes[:, first:last]))
+            p *= 1.0 - self.label_noise
+            p += self.label_noise / n_classes
             log_all(p.ravel(), p.ravel())
             out[first:last] = p + self.shift
 
         share = -(-n_rows // number_of_threads(n_jobs))
         in_blocks(score, n_rows, min(max(share, _FEWEST), _MOST), n_jobs)
         return out
+
+    def with_log_prior(self, log_prior: FloatArray) -> Forest:
+        """Return a copy with other class probabilities than the frequencies in training, (n_classes,)."""
+        return replace(self, shift=log_prior - self.log_frequency)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return all fields as arrays; those of single networks are concatenated, with their sizes."""
+        return to_state(self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> Forest:
+        """Restore a forest from the output of :meth:`to_state`; raise ValueError for invalid values."""
+        return cls(**read_state(state, n_states, n_classes))
 
 
 def softmax(scores: AnyArray) -> AnyArray:

@@ -1,4 +1,12 @@
-"""Training of a forest: growing its networks, and fitting their weights to out-of-fold predictions."""
+"""Training of a forest: its networks are grown, and their weights are fitted to out-of-fold predictions.
+
+The networks of all rows are grown from one seed each, and once more without each fold (``out_of_fold.py``). Weights of
+levels, then of features, then of single families are fitted by penalized conditional likelihood (``ridge.py``). Each
+set of weights is used only if it lowers the out-of-fold log loss. Finally, the class frequencies, the weighted networks
+and their average are compared by the same loss.
+
+Shapes: weights (n_members, n_features, n_levels), where level j adds the j-th parent; scores (n_rows, n_classes).
+"""
 
 from __future__ import annotations
 
@@ -13,28 +21,41 @@ from tanlearn._tasks import in_order
 from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.weights import log_frequencies
-from tanlearn.forest.drawing import Grain
-from tanlearn.forest.forest import Forest
-from tanlearn.forest.member import Member, grow_member
+from tanlearn.forest.class_groups import grouped, likeliest_classes, own_group, remainder_shares
+from tanlearn.forest.forest import Forest, softmax
+from tanlearn.forest.network import DrawSettings, ForestNetwork, grow_network
+from tanlearn.forest.out_of_fold import FoldNetworks, GrowNetwork, OutOfFold, grow_out_of_fold
 from tanlearn.forest.reading import left_out_importances
-from tanlearn.forest.views import Grow, Views, grow_views
-from tanlearn.forest.weighing import doubt_of, first_rows, mean_log_loss, weigh
+from tanlearn.forest.ridge import Fitted, Problem, fit_weights
 
-__all__ = ["Grown", "Settings", "grow_forest", "learn_forest", "weigh_forest"]
+__all__ = ["ForestSettings", "GrownNetworks", "fit_forest_weights", "grow_forest"]
 
 #: Largest number of rows for feature importances.
 _IMPORTANCE_ROWS = 1024
 #: Standard errors by which the average of the networks must be better than the weighted networks to be selected. In 21
 #: fits of 100 to 400 rows of real data in which it was better by less than 2, it was worse by .014 nats on new rows.
 _STANDARD_ERRORS = 2.0
+#: Candidate ridges of levels and features, whose penalty is centered at their start, and of families, whose penalty is
+#: centered at the weight of their feature; from strong to weak.
+LEVEL_RIDGES = (1.0, 0.03, 1e-3)
+FEATURE_RIDGES = tuple(10.0 ** np.arange(-0.5, -5, -1))
+FAMILY_RIDGES = tuple(10.0 ** np.arange(1, -4, -1))
+#: Maximum number of rows that weights of levels are fitted to, and that candidate models are compared on.
+LEVEL_ROWS = 2048
+#: Maximum number of groups of classes that weights of families are fitted with: the likeliest classes, and the rest.
+N_GROUPS = 4
+#: Maximum number of gains that one set of weights is fitted to; with more rows, a random subset is used.
+MOST_NUMBERS = 2**23
+#: Candidates for the fraction of rows whose class is independent of the features.
+NOISE = 2.0 ** np.arange(-30, -1, 0.5)
 
 
 @dataclass(frozen=True)
-class Settings:
+class ForestSettings:
     """Settings of growing and weighting a forest."""
 
     n_members: int = 32
-    grain: Grain = field(default_factory=Grain)  # random draws of each network
+    draws: DrawSettings = field(default_factory=DrawSettings)  # random draws of each network
     smoothing: float = 1.0  # m of all levels
     min_samples: int = 5  # smallest number of rows of a context
     # "auto" weights levels, features and families, "shared" the same without families; None averages the networks
@@ -44,41 +65,33 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
+class GrownNetworks:
     """Grown networks of a forest, not yet weighted."""
 
     origin: tuple[Any, ...]  # settings, and checksums of the rows: equal if networks can be reused
     seeds: list[int]  # one per network
-    members: list[Member]
+    members: list[ForestNetwork]
 
 
-def learn_forest(
-    data: EncodedData,
-    is_ordered: AnyArray,
-    settings: Settings,
-    rng: np.random.Generator,
-    *,
-    n_jobs: int | None = None,
-    say: Callable[[str], None] = lambda message: None,
-) -> Forest:
-    """Grow a forest, and weight it by out-of-fold predictions of networks grown again without each fold.
+@dataclass(frozen=True, eq=False)
+class FittedWeights:
+    """Fitted weights of a forest, and the predictions of rows that they were not fitted to."""
 
-    ``is_ordered`` (n_features,) marks ordered features. ``say`` is called with progress messages. The forest does not
-    depend on ``n_jobs``.
-    """
-    grown = grow_forest(data, is_ordered, settings, rng, n_jobs=n_jobs)
-    return weigh_forest(data, is_ordered, settings, grown, rng, n_jobs=n_jobs, say=say)
+    weights: FloatArray  # (n_members, n_features, n_levels) weight of the gains of each level of each family
+    of_prior: float  # weight of the log class frequencies
+    rows: IntArray  # (n_rows,) rows to compare candidate models on
+    own_p: FloatArray  # (n_rows,) out-of-fold probabilities of the true classes of these rows
 
 
 def grow_forest(
     data: EncodedData,
     is_ordered: AnyArray,
-    settings: Settings,
+    settings: ForestSettings,
     rng: np.random.Generator,
     *,
     n_jobs: int | None = None,
-    before: Grown | None = None,
-) -> Grown:
+    before: GrownNetworks | None = None,
+) -> GrownNetworks:
     """Grow the networks of a forest.
 
     Networks of ``before`` are reused if they were grown from the same rows with the same settings. The seeds of the
@@ -88,34 +101,34 @@ def grow_forest(
     arrays = data.codes, data.y, data.weights, is_ordered, data.n_states
     rows = [zlib.crc32(np.ascontiguousarray(own).data) for own in arrays]
     shape = data.codes.shape, data.codes.dtype.str, data.n_classes
-    origin = settings.grain, settings.smoothing, settings.min_samples, *shape, *rows
-    members: list[Member] = []
+    origin = settings.draws, settings.smoothing, settings.min_samples, *shape, *rows
+    members: list[ForestNetwork] = []
     if before is not None and before.origin == origin:
         members = before.members[: settings.n_members]
         seeds[: len(members)] = before.seeds[: len(members)]
     grow = _grower(data, is_ordered, settings)
     members = members + in_order(grow, [(data, (seed,)) for seed in seeds[len(members) :]], n_jobs)
-    return Grown(origin, seeds, members)
+    return GrownNetworks(origin, seeds, members)
 
 
-def weigh_forest(
+def fit_forest_weights(
     data: EncodedData,
     is_ordered: AnyArray,
-    settings: Settings,
-    grown: Grown,
+    settings: ForestSettings,
+    grown: GrownNetworks,
     rng: np.random.Generator,
     *,
     n_jobs: int | None = None,
-    say: Callable[[str], None] = lambda message: None,
+    report: Callable[[str], None] = lambda message: None,
 ) -> Forest:
     """Fit the weights of a grown forest to out-of-fold predictions.
 
-    ``is_ordered`` (n_features,) marks ordered features. ``say`` is called with progress messages. The forest does not
-    depend on ``n_jobs``.
+    ``is_ordered`` (n_features,) marks ordered features. ``report`` is called with progress messages. The forest does
+    not depend on ``n_jobs``.
     """
     members, n_members = grown.members, len(grown.members)
     n_levels = max(member.tables.n_levels for member in members)
-    views = grow_views(
+    out_of_fold = grow_out_of_fold(
         data,
         grown.seeds,
         _grower(data, is_ordered, settings),
@@ -129,11 +142,11 @@ def weigh_forest(
     nothing = np.zeros((n_members, data.n_features, n_levels))
     forest = Forest(members, log_prior, log_prior, np.zeros(data.n_classes), nothing, 0.0, False)
     if settings.weights is None:
-        forest, _ = _average(forest, views, first_rows(views.rows, n_levels * data.n_classes), say)
+        forest, _ = _average(forest, out_of_fold, first_rows(out_of_fold.rows, n_levels * data.n_classes), report)
         of_prior = 1.0
     else:
-        forest, of_prior = _select(forest, views, settings, say)
-    forest = _with_importances(forest, views, of_prior)
+        forest, of_prior = _select(forest, out_of_fold, settings, report)
+    forest = _with_importances(forest, out_of_fold, of_prior)
     if not forest.is_average:
         return forest
     used = int((forest.weights[0, 0] > 0).sum())
@@ -141,26 +154,28 @@ def weigh_forest(
     return replace(forest, members=members, weights=forest.weights[:, :, :used].copy())
 
 
-def _select(forest: Forest, views: Views, settings: Settings, say: Callable[[str], None]) -> tuple[Forest, float]:
+def _select(
+    forest: Forest, out_of_fold: OutOfFold, settings: ForestSettings, report: Callable[[str], None]
+) -> tuple[Forest, float]:
     """Select among class frequencies, the weighted networks and their average, by the mean out-of-fold log loss.
 
     Standard errors of the difference to the weighted networks are added to the loss of the average. Returns the forest
     and its weight of the prior.
     """
-    data = views.outer.data
-    found = weigh(views, str(settings.weights), settings.ridge, say)
+    data = out_of_fold.outer.data
+    found = fit_all_weights(out_of_fold, str(settings.weights), settings.ridge, report)
     rows, sample_weight = found.rows, data.weights[found.rows]
-    doubt = doubt_of(found.own_p, sample_weight, data.n_classes)
-    weighted = replace(forest, log_prior=found.of_prior * forest.log_prior, weights=found.weights, doubt=doubt)
-    average, average_p = _average(forest, views, rows, say)
-    frequencies = np.exp(views.outer.base(rows)[np.arange(len(rows)), data.y[rows]])
+    noise = estimate_label_noise(found.own_p, sample_weight, data.n_classes)
+    weighted = replace(forest, log_prior=found.of_prior * forest.log_prior, weights=found.weights, label_noise=noise)
+    average, average_p = _average(forest, out_of_fold, rows, report)
+    frequencies = np.exp(out_of_fold.outer.base(rows)[np.arange(len(rows)), data.y[rows]])
     candidates = {
         "class frequencies": (forest, 1.0, frequencies),
         "weighted": (weighted, found.of_prior, found.own_p),
         "average": (average, 1.0, average_p),
     }
     losses = {
-        name: -np.log((1.0 - candidate.doubt) * own_p + candidate.doubt / data.n_classes)
+        name: -np.log((1.0 - candidate.label_noise) * own_p + candidate.label_noise / data.n_classes)
         for name, (candidate, _, own_p) in candidates.items()
     }
     means = {name: float(np.average(own, weights=sample_weight)) for name, own in losses.items()}
@@ -168,41 +183,158 @@ def _select(forest: Forest, views: Views, settings: Settings, say: Callable[[str
     spread = np.sqrt(np.average((gain - np.average(gain, weights=sample_weight)) ** 2, weights=sample_weight))
     added = {"average": _STANDARD_ERRORS * float(spread) / np.sqrt(len(rows))}
     best = min(means, key=lambda name: means[name] + added.get(name, 0.0))
-    say(f"{best}: log loss {', '.join(f'{loss:.4f} ({name})' for name, loss in means.items())}")
+    report(f"{best}: log loss {', '.join(f'{loss:.4f} ({name})' for name, loss in means.items())}")
     chosen, of_prior, _ = candidates[best]
-    say(f"doubt {chosen.doubt:.2g}")
+    report(f"label noise {chosen.label_noise:.2g}")
     return chosen, of_prior
 
 
-def _average(forest: Forest, views: Views, rows: IntArray, say: Callable[[str], None]) -> tuple[Forest, FloatArray]:
+def _average(
+    forest: Forest, out_of_fold: OutOfFold, rows: IntArray, report: Callable[[str], None]
+) -> tuple[Forest, FloatArray]:
     """Average the networks with the best number of parents; return also out-of-fold probabilities of true classes."""
-    data = views.outer.data
-    own_p = views.outer.level_probabilities(rows)[:, np.arange(len(rows)), data.y[rows]]
+    data = out_of_fold.outer.data
+    own_p = out_of_fold.outer.level_probabilities(rows)[:, np.arange(len(rows)), data.y[rows]]
     losses = [mean_log_loss(p, data.weights[rows]) for p in own_p]
-    say(f"average, log loss by number of parents: {np.round(losses, 4).tolist()}")
+    report(f"average, log loss by number of parents: {np.round(losses, 4).tolist()}")
     best = int(np.argmin(losses))
     weights = np.zeros(forest.weights.shape)
     weights[:, :, : best + 1] = 1.0
-    doubt = doubt_of(own_p[best], data.weights[rows], data.n_classes)
-    return replace(forest, weights=weights, doubt=doubt, is_average=True), own_p[best]
+    noise = estimate_label_noise(own_p[best], data.weights[rows], data.n_classes)
+    return replace(forest, weights=weights, label_noise=noise, is_average=True), own_p[best]
 
 
-def _grower(data: EncodedData, is_ordered: AnyArray, settings: Settings) -> Grow:
+def _grower(data: EncodedData, is_ordered: AnyArray, settings: ForestSettings) -> GrowNetwork:
     """Return a function that grows a network from some of the rows and a seed."""
-    has_gaps = (data.codes == missing_code(data.codes.dtype)).any(axis=1)
+    has_missing = (data.codes == missing_code(data.codes.dtype)).any(axis=1)
 
-    def grow(part: EncodedData, seed: int) -> Member:
+    def grow(part: EncodedData, seed: int) -> ForestNetwork:
         smoothing, least = settings.smoothing, settings.min_samples
-        return grow_member(part, is_ordered, has_gaps, settings.grain, seed, smoothing=smoothing, min_samples=least)
+        return grow_network(part, is_ordered, has_missing, settings.draws, seed, smoothing=smoothing, min_samples=least)
 
     return grow
 
 
-def _with_importances(forest: Forest, views: Views, of_prior: float) -> Forest:
+def _with_importances(forest: Forest, out_of_fold: OutOfFold, of_prior: float) -> Forest:
     """Return the forest with the increase of the out-of-fold log loss when a feature is left out."""
-    left_out, data = views.outer, views.outer.data
-    priors = of_prior * left_out.log_prior
-    twins = [replace(forest, members=own, log_prior=p) for own, p in zip(left_out.members, priors, strict=True)]
-    rows = first_rows(views.rows[:_IMPORTANCE_ROWS], data.n_features * left_out.n_levels * data.n_classes)
-    found = left_out_importances(twins, data, left_out.fold, rows, n_jobs=left_out.n_jobs)
+    outer, data = out_of_fold.outer, out_of_fold.outer.data
+    priors = of_prior * outer.log_prior
+    forests = [replace(forest, members=own, log_prior=p) for own, p in zip(outer.members, priors, strict=True)]
+    rows = first_rows(out_of_fold.rows[:_IMPORTANCE_ROWS], data.n_features * outer.n_levels * data.n_classes)
+    found = left_out_importances(forests, data, outer.fold, rows, n_jobs=outer.n_jobs)
     return replace(forest, importances=found)
+
+
+def fit_all_weights(
+    out_of_fold: OutOfFold, kind: str, ridge: float | None, report: Callable[[str], None]
+) -> FittedWeights:
+    """Fit weights of levels, then of features, then of families, with a penalty on the distance to the set before.
+
+    Weights of families are fitted unless ``kind`` is "shared". A ``ridge`` of None is selected by the out-of-fold log
+    loss. A set of weights is used only if the mean log loss of out-of-fold rows, over all classes, is lower with it.
+    """
+    outer, data = out_of_fold.outer, out_of_fold.outer.data
+    n_members, d, n_classes = outer.n_members, data.n_features, data.n_classes
+
+    def of_levels(view: FoldNetworks, _: int, own: IntArray) -> Problem:
+        scores: AnyArray = np.concatenate([view.level_scores(own), view.base(own)[np.newaxis]])
+        return Problem(scores.astype(np.float32), np.zeros(scores.shape[1:]), data.y[own], data.weights[own])
+
+    start = np.full(outer.n_levels + 1, 0.5)
+    start[[0, -1]] = 1.0
+    level_rows = first_rows(out_of_fold.rows[:LEVEL_ROWS], outer.n_levels * n_classes)
+    whole, parts = out_of_fold.problems(of_levels, level_rows)
+    levels = fit_weights(whole, parts, start, [start] * len(parts), LEVEL_RIDGES)
+    report(_progress("levels", levels))
+    level_of = [*levels.of_parts, levels.weights]
+
+    def of_features(view: FoldNetworks, part: int, own: IntArray) -> Problem:
+        weight = level_of[part]
+        scores: AnyArray = view.feature_scores(own, weight[:-1]).astype(np.float32)
+        return Problem(scores, weight[-1] * view.base(own), data.y[own], data.weights[own])
+
+    feature_rows = first_rows(out_of_fold.rows, d * n_classes)
+    whole, parts = out_of_fold.problems(of_features, feature_rows)
+    ridges = FEATURE_RIDGES if ridge is None else (ridge,)
+    features = fit_weights(whole, parts, np.ones(d), [np.ones(d)] * len(parts), ridges)
+    report(_progress("features", features))
+
+    feature_of: list[FloatArray] = [
+        np.tile(own / n_members, n_members) for own in (*features.of_parts, features.weights)
+    ]
+    fitted = np.sort(feature_rows)  # log_p contains these rows only: at most MOST_NUMBERS entries
+    log_p = np.empty((len(fitted), n_classes))
+    for f, of_rows in enumerate(features.log_p):
+        log_p[np.searchsorted(fitted, feature_rows[out_of_fold.fold[feature_rows] == f])] = of_rows
+    rows = feature_rows[:LEVEL_ROWS]
+    chosen, own_p = feature_of[-1], np.exp(log_p[np.searchsorted(fitted, rows), data.y[rows]])
+
+    def totals(view: FoldNetworks, part: int, of_families: FloatArray, own: IntArray) -> FloatArray:
+        weight = level_of[part]
+        weights = of_families.reshape(n_members, d, 1) * weight[:-1]
+        return view.total_scores(own, weights) + weight[-1] * view.base(own)
+
+    def own_probabilities(family_of: list[FloatArray]) -> FloatArray:
+        p, fold = np.empty(len(rows)), out_of_fold.fold[rows]
+        for f, of_families in enumerate(family_of):
+            own = rows[fold == f]
+            scores = softmax(totals(outer, f if out_of_fold.inner else -1, of_families, own))
+            p[fold == f] = scores[np.arange(len(own)), data.y[own]]
+        return p
+
+    if kind != "shared":
+        n_groups = min(N_GROUPS, n_classes)
+        family_rows = first_rows(feature_rows, n_members * d * n_groups)
+        likeliest = likeliest_classes(log_p, n_groups)
+
+        def of_families(view: FoldNetworks, part: int, own: IntArray) -> Problem:
+            weight, of_row, shares = level_of[part], likeliest[np.searchsorted(fitted, own)], None
+            base = weight[-1] * view.base(own)
+            if n_classes > n_groups:
+                shares = remainder_shares(totals(view, part, feature_of[part], own), of_row)
+                base -= np.log(shares, out=np.zeros(shares.shape), where=shares > 0)
+            scores = view.family_scores(own, weight[:-1], of_row, shares)
+            return Problem(scores, grouped(base, of_row, shares), own_group(data.y[own], of_row), data.weights[own])
+
+        whole, parts = out_of_fold.problems(of_families, family_rows)
+        ridges = FAMILY_RIDGES if ridge is None else (ridge,)
+        families = fit_weights(whole, parts, feature_of[-1], feature_of[:-1], ridges)
+        report(_progress("families", families))
+        if np.isfinite(families.ridge):
+            by_families = own_probabilities(families.of_parts)
+            losses = [mean_log_loss(p, data.weights[rows]) for p in (own_p, by_families)]
+            report(f"weights of families, all classes: log loss {losses[0]:.4f} -> {losses[1]:.4f}")
+            if losses[1] < losses[0]:
+                chosen, own_p = families.weights, by_families
+    weights = chosen.reshape(n_members, d, 1) * levels.weights[:-1]
+    return FittedWeights(weights, float(levels.weights[-1]), rows, own_p)
+
+
+def mean_log_loss(own_p: FloatArray, weights: AnyArray) -> float:
+    """Compute the weighted mean log loss from probabilities of the true classes; infinite if one is 0."""
+    with np.errstate(divide="ignore"):
+        return float(np.average(-np.log(own_p), weights=weights))
+
+
+def _progress(what: str, found: Fitted) -> str:
+    """Format a progress message."""
+    return f"weights of {what}, ridge {found.ridge:g}: log loss {found.start_loss:.4f} -> {found.log_loss:.4f}"
+
+
+def estimate_label_noise(p: FloatArray, weights: AnyArray, n_classes: int) -> float:
+    """Estimate the fraction of rows with a uniformly random class: p becomes (1 - noise) p + noise / n_classes.
+
+    It is the mode of the posterior with one additional row of either kind. Without these pseudo-counts, a few hundred
+    rows without a random class would give a noise near 0, and a single such row later could cost as much as all others
+    gain.
+
+    Shapes: p, weights: (n_rows,), out-of-fold probabilities of the true classes, and weights of the rows.
+    """
+    noise = NOISE[:, np.newaxis]
+    own = np.average(np.log((1.0 - noise) * p + noise / n_classes), axis=1, weights=weights) * len(p)
+    return float(NOISE[(own + np.log(NOISE * (1.0 - NOISE))).argmax()])
+
+
+def first_rows(rows: IntArray, width: int) -> IntArray:
+    """Return the first rows, at most ``MOST_NUMBERS`` numbers at ``width`` numbers per row, but at least one."""
+    return rows[: max(1, MOST_NUMBERS // width)]

@@ -1,9 +1,9 @@
 """Interpretation of a forest: contributions of features to predictions, importances, and dependences of features.
 
 A weighted forest adds the gains g_i of its features to log probabilities of classes. Then probabilities are normalized,
-averaged over networks if the forest is an average, and mixed with doubt. The contributions stay additive through all of
-that by the logarithmic mean L(p, q) = (p - q) / log(p / q), with which p - q = L(p, q) (log p - log q) (Ang, Liu 2001).
-Let q be the prior, p_c = q_c exp(sum_i g_ic) / Z, and L_c = L(p_c, q_c). Then
+averaged over networks if the forest is an average, and mixed with uniform label noise. The contributions stay additive
+through all of that by the logarithmic mean L(p, q) = (p - q) / log(p / q), with which p - q = L(p, q) (log p - log q)
+(Ang, Liu 2001). Let q be the prior, p_c = q_c exp(sum_i g_ic) / Z, and L_c = L(p_c, q_c). Then
 
     p_c - q_c = L_c (sum_i g_ic - log Z)
 
@@ -11,7 +11,7 @@ is 0 in sum over the classes. This determines log Z, and
 
     p_c - q_c = sum_i L_c (g_ic - sum_k L_k g_ik / sum_k L_k).
 
-Differences of probabilities are averaged over networks and multiplied by 1 - doubt term by term. Divided by the
+Differences of probabilities are averaged over networks and multiplied by 1 - noise term by term. Divided by the
 logarithmic mean of the result with and without features, they are differences of log probabilities again.
 """
 
@@ -27,7 +27,7 @@ from tanlearn._threads import in_blocks, in_threads
 from tanlearn._typing import Codes, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.forest.forest import Forest, softmax
-from tanlearn.forest.member import Member
+from tanlearn.forest.network import ForestNetwork
 from tanlearn.kernels.mathematics import log_all
 
 __all__ = ["dependences", "explain", "left_out_importances", "losses_without"]
@@ -37,15 +37,16 @@ _BLOCK = 512
 _MOST_NUMBERS = 2**20
 
 #: A network, and the weights (n_features, n_levels) of its gains.
-_Weighted = tuple[Member, FloatArray]
+_Weighted = tuple[ForestNetwork, FloatArray]
 
 
 def explain(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
     """Split the log probabilities of each row into contributions of its features, for each class.
 
     Entry ``[r, i]`` is the contribution of the families of feature i, entry ``[r, -1]`` the log probability without
-    features: class frequencies, doubt and shift. They sum to :meth:`Forest.log_scores`. In a weighted forest without
-    doubt, differences between two classes are those of the weighted gains. The result does not depend on ``n_jobs``.
+    features: class frequencies, label noise and shift. They sum to :meth:`Forest.log_joint`. In a weighted forest
+    without label noise, differences between two classes are those of the weighted gains. The result does not depend on
+    ``n_jobs``.
 
     Reference: Ang, Liu: A new energy decomposition method: perfect in decomposition and consistent in aggregation.
     Energy 26, 2001.
@@ -54,7 +55,7 @@ def explain(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> Float
     """
     d, n_rows, n_classes = *codes.shape, len(forest.log_prior)
     prior, groups = log_softmax(forest.log_prior), forest.groups
-    before = _mixed(prior[np.newaxis], forest.doubt)
+    before = _mixed(prior[np.newaxis], forest.label_noise)
     slot = np.repeat(np.arange(d)[:, np.newaxis], forest.weights.shape[2], axis=1)
     out = np.empty((n_rows, d + 1, n_classes))
     out[:, d] = before + forest.shift
@@ -70,7 +71,7 @@ def explain(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> Float
             mean = _log_mean(log_p[number], prior)
             own -= (np.einsum("irc,rc->ir", own, mean) / mean.sum(axis=1))[..., np.newaxis]
             moved += own * mean
-        moved *= (1.0 - forest.doubt) / len(groups) / _log_mean(_mixed(log_p, forest.doubt), before)
+        moved *= (1.0 - forest.label_noise) / len(groups) / _log_mean(_mixed(log_p, forest.label_noise), before)
         out[first:last, :d] = moved.transpose(1, 0, 2)
 
     in_blocks(split, n_rows, _rows_of(d * n_classes), n_jobs)
@@ -110,8 +111,8 @@ def dependences(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> F
 
     in_blocks(score, n_rows, _BLOCK, n_jobs)
     # Given the probabilities, the mean information is linear in the gains: so compute the probabilities first.
-    after, before = _mixed(log_p, forest.doubt), _mixed(prior[np.newaxis], forest.doubt)
-    rate = np.exp(after) * ((1.0 - forest.doubt) / len(groups) / n_rows) / _log_mean(after, before)
+    after, before = _mixed(log_p, forest.label_noise), _mixed(prior[np.newaxis], forest.label_noise)
+    rate = np.exp(after) * ((1.0 - forest.label_noise) / len(groups) / n_rows) / _log_mean(after, before)
     size = _rows_of(slot.size * n_classes)
 
     def sum_up(task: tuple[int, _Weighted]) -> FloatArray:
@@ -166,8 +167,8 @@ def losses_without(forest: Forest, codes: Codes, y: IntArray, *, n_jobs: int | N
             scores[1:] += scores[0]
             scores += forest.log_prior
             p += softmax(scores.reshape(-1, n_classes)).reshape(p.shape)
-        p *= (1.0 - forest.doubt) / len(groups)
-        p += forest.doubt / n_classes
+        p *= (1.0 - forest.label_noise) / len(groups)
+        p += forest.label_noise / n_classes
         p *= np.exp(forest.shift)
         own = p[:, np.arange(last - first), y[first:last]] / p.sum(axis=-1)
         log_all(own.ravel(), own.ravel())  # equal on every CPU, since importances are stored in files
@@ -178,27 +179,27 @@ def losses_without(forest: Forest, codes: Codes, y: IntArray, *, n_jobs: int | N
 
 
 def left_out_importances(
-    twins: Sequence[Forest], data: EncodedData, fold: IntArray, rows: IntArray, *, n_jobs: int | None = None
+    forests: Sequence[Forest], data: EncodedData, fold: IntArray, rows: IntArray, *, n_jobs: int | None = None
 ) -> FloatArray:
     """Compute the mean increase of the out-of-fold log loss, in nats, if a feature is left out.
 
-    ``twins`` contains, for each fold, the forest grown without it. Shapes: fold: (n_samples,); rows: (n_rows,), the
+    ``forests`` contains, for each fold, the forest grown without it. Shapes: fold: (n_samples,); rows: (n_rows,), the
     rows to evaluate; result: (n_features,).
     """
     losses = np.empty((1 + data.n_features, len(rows)))
-    for f, twin in enumerate(twins):
+    for f, forest in enumerate(forests):
         own = np.flatnonzero(fold[rows] == f)
-        asked = rows[own]
-        losses[:, own] = losses_without(twin, data.codes[:, asked], data.y[asked], n_jobs=n_jobs)
+        own_rows = rows[own]
+        losses[:, own] = losses_without(forest, data.codes[:, own_rows], data.y[own_rows], n_jobs=n_jobs)
     mean: FloatArray = np.average(losses, axis=1, weights=data.weights[rows])
     return mean[1:] - mean[0]
 
 
-def _mixed(log_p: FloatArray, doubt: float) -> FloatArray:
-    """Return the log of the mean of probabilities over groups (n_groups, ..., n_classes), mixed with doubt."""
-    with np.errstate(divide="ignore"):  # without doubt
-        log_doubt, log_share = np.log(np.array([doubt / log_p.shape[-1], (1.0 - doubt) / len(log_p)]))
-    mixed: FloatArray = np.logaddexp(np.logaddexp.reduce(log_p, axis=0) + log_share, log_doubt)
+def _mixed(log_p: FloatArray, label_noise: float) -> FloatArray:
+    """Return the log of the mean of probabilities over groups (n_groups, ..., n_classes), mixed with label noise."""
+    with np.errstate(divide="ignore"):  # without label noise
+        log_noise, log_rest = np.log(np.array([label_noise / log_p.shape[-1], (1.0 - label_noise) / len(log_p)]))
+    mixed: FloatArray = np.logaddexp(np.logaddexp.reduce(log_p, axis=0) + log_rest, log_noise)
     return mixed
 
 

@@ -9,12 +9,10 @@ import numpy as np
 from tanlearn._typing import AnyArray, IntArray, codes_dtype
 from tanlearn.data.stored_values import check_array, fields
 from tanlearn.forest.contexts import ContextTables
-from tanlearn.forest.drawing import Cuts
-from tanlearn.forest.forest import Forest
-from tanlearn.forest.member import Member
+from tanlearn.forest.network import Discretization, ForestNetwork
 from tanlearn.kernels.context_tries import Contexts
 
-__all__ = ["from_state", "to_state"]
+__all__ = ["read_state", "to_state"]
 
 #: Arrays of the tries, concatenated over networks, with their data types.
 _LISTS = {
@@ -31,7 +29,7 @@ _LISTS = {
 }
 
 
-def to_state(forest: Forest) -> dict[str, Any]:
+def to_state(forest: Any) -> dict[str, Any]:
     """Serialize a forest to a dictionary of arrays; those of single networks are concatenated, with their sizes."""
     lists = [_lists(member.tables) for member in forest.members]
     n_levels = forest.weights.shape[2]
@@ -41,7 +39,7 @@ def to_state(forest: Forest) -> dict[str, Any]:
         "log_frequency": forest.log_frequency,
         "shift": forest.shift,
         "weights": forest.weights,
-        "doubt": float(forest.doubt),
+        "doubt": float(forest.label_noise),
         "is_average": bool(forest.is_average),
         "importances": forest.importances,
         "merged": np.array([member.cuts.merged for member in forest.members], np.uint16),
@@ -52,8 +50,8 @@ def to_state(forest: Forest) -> dict[str, Any]:
     }
 
 
-def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> Forest:
-    """Load a forest from the dictionary that :func:`to_state` returned.
+def read_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> dict[str, Any]:
+    """Return the fields of a forest from the dictionary that :func:`to_state` returned.
 
     ``n_states`` (n_features,) contains the numbers of values of the encoder. Missing fields and invalid indices raise
     ValueError.
@@ -101,8 +99,17 @@ def from_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> For
     for e in range(n_members):
         tables = _tables(own_states[e], parents[e], dict(zip(_LISTS, [piece[e] for piece in pieces], strict=True)))
         _check_tables(tables, n_classes)
-        members.append(Member(_cuts(merged[e], n_states, own_states[e]), tables))
-    return Forest(members, log_prior, log_frequency, shift, weights, doubt, is_average, importances)
+        members.append(ForestNetwork(_cuts(merged[e], n_states, own_states[e]), tables))
+    return {
+        "members": members,
+        "log_prior": log_prior,
+        "log_frequency": log_frequency,
+        "shift": shift,
+        "weights": weights,
+        "label_noise": doubt,
+        "is_average": is_average,
+        "importances": importances,
+    }
 
 
 def _lists(tables: ContextTables) -> dict[str, AnyArray]:
@@ -118,10 +125,10 @@ def _tables(n_states: IntArray, parents: IntArray, lists: dict[str, AnyArray]) -
     return ContextTables(n_states, parents, lists["root"], contexts, lists["gain"], lists["unseen"])
 
 
-def _cuts(merged: AnyArray, n_states: IntArray, own_states: IntArray) -> Cuts:
+def _cuts(merged: AnyArray, n_states: IntArray, own_states: IntArray) -> Discretization:
     """Create a discretization, with the smallest data type for its codes."""
     dtype = codes_dtype(int(own_states.max()))
-    return Cuts(merged.astype(dtype), np.append(0, np.cumsum(n_states + 1)), own_states)
+    return Discretization(merged.astype(dtype), np.append(0, np.cumsum(n_states + 1)), own_states)
 
 
 def _padded(parents: IntArray, width: int) -> IntArray:

@@ -19,7 +19,9 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype,
 from tanlearn.kernels import back_off as kernels
 from tanlearn.kernels.contexts import Levels
 from tanlearn.network.contexts import ContextCounts, build_levels
+from tanlearn.network.local_networks import LocalNetworks
 from tanlearn.network.packing import worth_threads
+from tanlearn.network.structures import Structure
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.network.tables import Tables
 
@@ -214,6 +216,42 @@ class BackOffTables(Tables):
         """Parents of each feature."""
         return [self.contexts.family(i)[0] for i in range(len(self))]
 
+    def marginalize(
+        self,
+        structure: Structure,
+        codes: Codes,
+        rows: IntArray,
+        *,
+        is_exact: bool = False,
+        n_jobs: int | None = None,
+        device: str = "cpu",
+    ) -> FloatArray:
+        """Return the log joint of the selected rows; rows over the limit back off, unless ``is_exact``."""
+        return LocalNetworks(self, structure).log_joint(codes, rows, is_exact=is_exact, n_jobs=n_jobs)
+
+    def is_exact(self, structure: Structure, codes: Codes) -> AnyArray:
+        """Return a mask of the rows within the limit of operations; others back off."""
+        return LocalNetworks(self, structure).is_exact(codes, np.arange(codes.shape[1]))
+
+    def complete(
+        self, structure: Structure, codes: Codes, rows: IntArray, y: IntArray, *, n_jobs: int | None = None
+    ) -> Codes:
+        """Return a copy of the codes with the most probable joint completion of the selected rows."""
+        return LocalNetworks(self, structure).complete(codes, rows, y, n_jobs=n_jobs)
+
+    def least_log_probabilities(self) -> FloatArray:
+        """Return lower bounds of the log probabilities of all values, (n_features, n_classes)."""
+        return np.stack([family.least_log_probability() for family in self.families])
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the concentrations and counts of a feature, level by level."""
+        back_off = []
+        for level in range(len(self.families[feature].bounds) - 1):
+            values, counts = self.families[feature].entries(level)
+            entries = [[*row, n] for row, n in zip(values.tolist(), counts.tolist(), strict=True)]
+            back_off.append({"m": float(self.concentrations[level]), "counts": entries})
+        return {"probabilities": None, "back_off": back_off}
+
     def conditional(self, feature: int, codes: Codes, y: IntArray) -> tuple[FloatArray, IntArray]:
         """Return the conditional distribution of a feature in each row, and the column of each row.
 
@@ -248,6 +286,11 @@ class BackOffTables(Tables):
             "level_counts": np.concatenate(found) if self._has_counts else None,
         }
         return {"cells": self.log_prior, "back_off": back_off}
+
+    @property
+    def is_dense(self) -> bool:
+        """False, because ``cells`` are computed on demand."""
+        return False
 
     @property
     def n_cells(self) -> int:

@@ -15,14 +15,13 @@ local network. Only its CPTs, (n_rows, n_cells), differ from row to row.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.limits import RAISE_LIMIT, most_operations, name_others, warn_of_approximations
 from tanlearn.network.slices import expand_slices, log_sum
@@ -35,6 +34,20 @@ __all__ = ["LocalNetworks"]
 _CAPACITY = 2**18
 #: Rows of a pattern, and numbers in their CPTs, per block.
 _ROWS, _NUMBERS = 256, 2**22
+
+
+class _BackOffTables(Protocol):
+    """Methods of :class:`~tanlearn.network.back_off.BackOffTables` that are used here."""
+
+    @property
+    def layout(self) -> TableLayout: ...
+
+    @property
+    def log_prior(self) -> FloatArray: ...
+
+    def scorer(self, missing: int) -> Callable[[Codes, int, AnyArray], None]: ...
+
+    def of_values(self, feature: int, values: Codes) -> FloatArray: ...
 
 
 class _Pattern(NamedTuple):
@@ -56,7 +69,7 @@ class LocalNetworks:
     It is exact within the limit of :func:`~tanlearn.network.limits.most_operations`. Beyond it, rows back off.
     """
 
-    def __init__(self, tables: BackOffTables, structure: Structure) -> None:
+    def __init__(self, tables: _BackOffTables, structure: Structure) -> None:
         # The structure must be acyclic.
         self._tables, self._structure = tables, structure
 

@@ -45,7 +45,7 @@ def log_joint_of_new_values(
     incomplete = np.flatnonzero(is_incomplete)
     if incomplete.size:
         check_missing(tables, structure, codes, incomplete, device)
-    rarest = bound_new_values(_least(tables))
+    rarest = bound_new_values(tables.least_log_probabilities())
     scores = np.empty((codes.shape[1], tables.layout.n_classes))
     seen = np.flatnonzero(~is_new & ~is_incomplete)
     if seen.size:
@@ -91,17 +91,6 @@ def bound_new_values(least: FloatArray) -> FloatArray:
     """
     rarest: FloatArray = least.min(axis=0, where=np.isfinite(least), initial=_MOST)
     return rarest
-
-
-def _least(tables: Tables) -> FloatArray:
-    """Return the smallest finite log probability of each feature and class, (n_features, n_classes)."""
-    least = np.empty((len(tables), tables.layout.n_classes))
-    for i, n_states in enumerate(tables.layout.n_states.tolist()):
-        table = np.asarray(tables[i], np.float64).reshape(n_states, -1, tables.layout.n_classes)
-        if not tables.is_normalized:
-            table = table - _log_totals(table)
-        least[i] = table.min(axis=(0, 1), where=np.isfinite(table), initial=0.0)
-    return least
 
 
 def _score_complete(tables: Tables, codes: Codes, is_unseen: AnyArray, rarest: FloatArray) -> FloatArray:

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.network.back_off import BackOffTables
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.inference import log_joint
 from tanlearn.network.limits import most_operations, warn_of_approximations
-from tanlearn.network.local_networks import LocalNetworks
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 
@@ -123,11 +121,7 @@ def most_probable_completion(
         return codes.copy(), classes
     _refuse_cycle(structure, "completed by")
     samples = np.flatnonzero(incomplete)
-    if isinstance(tables, BackOffTables):
-        return LocalNetworks(tables, structure).complete(codes, samples, classes, n_jobs=n_jobs), classes
-    eliminator = Eliminator(structure, tables.layout)
-    completed = eliminator.complete(codes, samples, tables.cells, classes, n_jobs=n_jobs)
-    return completed, classes
+    return tables.complete(structure, codes, samples, classes, n_jobs=n_jobs), classes
 
 
 def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
@@ -154,13 +148,11 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
     contributions[:, -1] = tables.log_prior
     lacks_parent = np.zeros((n_samples, n_features), np.bool_)
     is_hidden = codes == missing
-    backs_off: AnyArray = np.zeros(n_samples, np.bool_)
-    if isinstance(tables, BackOffTables):
-        backs_off = ~LocalNetworks(tables, structure).is_exact(codes, np.arange(n_samples))
+    backs_off = ~tables.is_exact(structure, codes)
+    if backs_off.any():
         for i in range(n_features):
             contributions[backs_off, i] = tables.of_rows(i, codes[:, backs_off])
-        if backs_off.any():
-            warn_of_approximations(np.flatnonzero(backs_off).tolist(), most_operations())
+        warn_of_approximations(np.flatnonzero(backs_off).tolist(), most_operations())
     for i in range(n_features):
         family = [i, *layout.parents[i][layout.parents[i] >= 0].tolist()]
         known = ~is_hidden[family].any(axis=0) & ~backs_off

@@ -11,7 +11,10 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import scores
+from tanlearn.network.elimination import Eliminator
+from tanlearn.network.structures import Structure
 from tanlearn.network.table_layout import TableLayout
+from tanlearn.network.upward_pass import log_joint_in_trees
 
 __all__ = ["Tables"]
 
@@ -134,6 +137,98 @@ class Tables:
 
         return score
 
+    def marginalize(
+        self,
+        structure: Structure,
+        codes: Codes,
+        rows: IntArray,
+        *,
+        is_exact: bool = False,
+        n_jobs: int | None = None,
+        device: str = "cpu",
+    ) -> FloatArray:
+        """Return the log joint of the selected rows, with missing values marginalized.
+
+        Parameters
+        ----------
+        structure : Structure
+            The structure of these CPTs, without a cycle.
+        codes : ndarray of shape (n_features, n_samples)
+            Feature-major codes.
+        rows : ndarray of shape (n_rows,)
+            Positions of the samples.
+        is_exact : bool, default=False
+            Whether rows over the limit of operations raise an error; otherwise they are approximated, with a warning.
+        n_jobs : int, optional
+            Number of threads, as in joblib. The result does not depend on it.
+        device : {"cpu", "cuda"}, default="cpu"
+            Device of the computation.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        if (structure.parents[:, 1] >= 0).any():
+            eliminator = Eliminator(structure, self.layout, is_normalized=self.is_normalized)
+            return eliminator.log_joint(codes, rows, self.cells, is_exact=is_exact, n_jobs=n_jobs)
+        own, rule = np.ascontiguousarray(codes[:, rows]), {"is_normalized": self.is_normalized}
+        return log_joint_in_trees(structure, self.layout, self.cells, own, **rule, n_jobs=n_jobs, device=device)
+
+    def is_exact(self, structure: Structure, codes: Codes) -> AnyArray:
+        """Return a mask of the rows that can be explained exactly; the others back off (back-off CPTs only).
+
+        Parameters
+        ----------
+        structure : Structure
+            The structure of these CPTs.
+        codes : ndarray of shape (n_features, n_samples)
+            Feature-major codes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), bool
+        """
+        return np.ones(codes.shape[1], np.bool_)
+
+    def complete(
+        self, structure: Structure, codes: Codes, rows: IntArray, y: IntArray, *, n_jobs: int | None = None
+    ) -> Codes:
+        """Return a copy of the codes with the most probable joint completion of the selected rows.
+
+        Parameters
+        ----------
+        structure : Structure
+            The structure of these CPTs, without a cycle.
+        codes : ndarray of shape (n_features, n_samples)
+            Feature-major codes.
+        rows : ndarray of shape (n_rows,)
+            Positions of the samples.
+        y : ndarray of shape (n_samples,)
+            Class codes. A class -1 is replaced in place by the class that is most probable with the completion.
+        n_jobs : int, optional
+            Number of threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_samples)
+        """
+        return Eliminator(structure, self.layout).complete(codes, rows, self.cells, y, n_jobs=n_jobs)
+
+    def least_log_probabilities(self) -> FloatArray:
+        """Return the smallest finite log probability of each feature in each class.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_classes)
+        """
+        least = np.empty((len(self), self.layout.n_classes))
+        for i, n_states in enumerate(self.layout.n_states.tolist()):
+            table = np.asarray(self[i], np.float64).reshape(n_states, -1, self.layout.n_classes)
+            if not self.is_normalized:
+                table = table - np.logaddexp.reduce(table, axis=0, keepdims=True)
+            least[i] = table.min(axis=(0, 1), where=np.isfinite(table), initial=0.0)
+        return least
+
     def conditional(self, feature: int, codes: Codes, y: IntArray) -> tuple[FloatArray, IntArray]:
         """Return all conditional distributions of a feature, and the index of the one that applies to each row.
 
@@ -173,6 +268,11 @@ class Tables:
             If the device has none.
         """
         self.layout.check_device(device)
+
+    @property
+    def is_dense(self) -> bool:
+        """True if the CPTs are stored entry by entry; sparse back-off CPTs compute ``cells`` on demand."""
+        return True
 
     @property
     def n_cells(self) -> int:
@@ -223,6 +323,22 @@ class Tables:
             False.
         """
         return {"cells": self.cells, **({} if self.is_normalized else {"normalized": False})}
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the parameters of a feature for ``describe`` of classifiers.
+
+        Parameters
+        ----------
+        feature : int
+            Index of the feature.
+
+        Returns
+        -------
+        dict
+            ``probabilities`` as nested lists [value][value of the 1st parent]...[class]; null for back-off CPTs, which
+            have ``back_off`` instead, one object per number of parents with ``m`` and ``counts``.
+        """
+        return {"probabilities": self.probabilities(feature).tolist()}
 
     @property
     def n_parameters(self) -> int:

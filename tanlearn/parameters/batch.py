@@ -50,6 +50,7 @@ class BatchLearner(BaseEstimator):
     """
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
+    needs: ClassVar[str] = "gradients"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": "no_validation",  # type: ignore[dict-item]
         "max_iter": [None, Interval(Integral, 1, None, closed="left")],

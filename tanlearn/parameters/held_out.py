@@ -28,6 +28,7 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.calibration import calibrate, temper_evidence
 from tanlearn.parameters.learned_structure import structures_of_parts
+from tanlearn.parameters.learner import needs_of
 
 __all__ = ["Choice", "Trained", "choose", "held_out_parts", "looks"]
 
@@ -189,7 +190,7 @@ class _Path:
     def follow(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _Path:
         """Fit a learner and evaluate it along the way, until its end or the end of patience."""
         iterations = self.iterations
-        if iterations is None or not hasattr(learner, "improve"):
+        if iterations is None or needs_of(learner) != "gradients":
             self.look(learner.fit(self.structure, data, rng))
             return self
         tables = learner.start(self.structure, data, rng)

@@ -84,6 +84,8 @@ class HierarchicalSmoothing(BaseEstimator):
     [[0.13, 0.83], [0.25, 0.94]]
     """
 
+    needs: ClassVar[str] = "contexts"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "m": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
         "sparse": [StrOptions({"auto"}), "boolean"],

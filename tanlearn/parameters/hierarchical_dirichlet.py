@@ -109,6 +109,8 @@ class HierarchicalDirichlet(BaseEstimator):
     True
     """
 
+    needs: ClassVar[str] = "contexts"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_iter": [Interval(Integral, 1, None, closed="left")],
         "sparse": [StrOptions({"auto"}), "boolean"],

@@ -17,6 +17,7 @@ from tanlearn.network.tables import Tables
 from tanlearn.parameters.batch import LBFGS, BatchLearner
 from tanlearn.parameters.cv_results import cv_results
 from tanlearn.parameters.held_out import Choice, Trained, choose, held_out_parts, looks
+from tanlearn.parameters.learner import needs_of
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.training.losses import Loss, SoftHybrid
 
@@ -226,7 +227,7 @@ class HybridCV(BaseEstimator):
         of_parts = structure if structures is None else structures
         choice = choose(competitors, of_parts, parts, iterations=looks(self.max_iter), n_jobs=self.n_jobs)
         learner = self.learner_ = learners[choice.index]
-        if isinstance(learner, BatchLearner):
+        if needs_of(learner) == "gradients":
             tables = learner.improve(learner.start(structure, data, rng), data, n_iter=choice.n_iter)
             self.n_iter_, self.converged_, self.history_ = learner.n_iter_, learner.converged_, learner.history_
             self.best_n_iter_ = choice.n_iter

@@ -10,7 +10,7 @@ from tanlearn.data.encoded_data import EncodedData
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 
-__all__ = ["ParameterLearner", "check_learner_device"]
+__all__ = ["ParameterLearner", "check_learner_device", "needs_of"]
 
 
 class ParameterLearner(Protocol):
@@ -26,6 +26,11 @@ class ParameterLearner(Protocol):
     A structure that was learned by an estimator has a method ``relearn(data)``. A learner that uses held-out rows
     passes the structure and the splits to :func:`~tanlearn.parameters.learned_structure.structures_of_parts`. It
     evaluates its parameters on each split with the structure of that split. Other learners ignore the method.
+
+    A learner that can be fitted to sums over rows, and therefore in batches, has the attribute ``needs``:
+    ``"families"`` with the method ``from_counts(layout, cells)``; ``"contexts"`` with
+    ``from_contexts(contexts, rows)``; or ``"gradients"`` with ``from_objective(structure, layout, cells, rows)``.
+    Without it, ``fit`` gets all rows.
     """
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
@@ -45,6 +50,12 @@ class ParameterLearner(Protocol):
         Tables
         """
         ...
+
+
+def needs_of(learner: Any) -> str:
+    """Return what a structure or parameter learner is fitted to: its attribute ``needs``, by default ``"rows"``."""
+    needs: str = getattr(learner, "needs", "rows")
+    return needs
 
 
 def check_learner_device(learner: Any, device: str) -> None:

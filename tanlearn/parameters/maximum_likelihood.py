@@ -57,6 +57,7 @@ class MaximumLikelihood(BaseEstimator):
     """
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
+    needs: ClassVar[str] = "families"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "epsilon": [None, Interval(Real, 0, 1, closed="neither")],

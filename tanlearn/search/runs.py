@@ -88,7 +88,7 @@ def run_population(
     """
     device = getattr(estimator, "device", "cpu")
     check_device(device)
-    if device == "cuda" and hasattr(estimator, "begin_encoded"):
+    if device == "cuda":
         yield from _run_on_cuda(estimator, parts, runs, progress)
         return
     stop = threading.Event()

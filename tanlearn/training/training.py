@@ -14,8 +14,8 @@ from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.stored_values import fields
 from tanlearn.files.fingerprints import digest
-from tanlearn.files.values import restore_tables
 from tanlearn.kernels._cuda import row_packing
+from tanlearn.network.bayes_net import restore_tables
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.inference import log_joint
 from tanlearn.network.quantization import round_tables

@@ -119,8 +119,9 @@ def test_values_that_another_implies_are_left_out():
 def test_another_prior_is_that_of_every_estimator(missing):
     XY, samples = random_rows(8, missing=missing), random_rows(9, n=10, missing=missing)[:, :-1]
     prior, ones = [0.7, 0.3, 0.0], np.ones(60, int)
+    log_prior = np.array([np.log(0.7), np.log(0.3), -np.inf])
     expected = [naive.ande(XY, ones, N_STATES, N_CLASSES, 2, 0.5, 1, x, prior=prior) for x in samples]
-    np.testing.assert_allclose(joint(ensemble(XY).with_prior(np.array(prior)), samples), expected, rtol=3e-6)
+    np.testing.assert_allclose(joint(ensemble(XY).with_log_prior(log_prior), samples), expected, rtol=3e-6)
 
 
 def test_weight_zero_is_an_absent_row_and_weight_two_the_row_twice_in_any_order():

@@ -47,7 +47,7 @@ def test_seed_alone_decides_the_outcome(name, parity):
     X, y = parity
     first, second = (LEARNERS[name].make(random_state=5, n_epochs=3).fit(X, y) for _ in range(2))
     codes = first.encoder_.encode(X)
-    np.testing.assert_array_equal(first._log_joint(codes), second._log_joint(codes))
+    np.testing.assert_array_equal(first.model_.log_joint(codes), second.model_.log_joint(codes))
 
 
 @pytest.fixture(autouse=True)

@@ -99,7 +99,10 @@ def test_many_states_agree_with_python(tmp_path, n_states, n_bits):
 @compiled
 def test_a_tie_goes_to_the_first_class(tmp_path):
     model = random_model(np.random.default_rng(0), [3, 2], 3, [-1, 0], FixedPoint(2, 0))
-    model.tables_ = IntegerTables(model.tables_.layout, np.full(model.tables_.layout.n_cells, 3), FixedPoint(2, 0))
+    model._set_network(
+        model.structure_,
+        IntegerTables(model.tables_.layout, np.full(model.tables_.layout.n_cells, 3), FixedPoint(2, 0)),
+    )
     X = [[0, 0], [1, 1], [2, 0]]
     model.export_c(tmp_path / "tie.h", test_rows=X)
     assert numbers_of((tmp_path / "tie_test.c").read_text(), "_test_class") == [0, 0, 0]

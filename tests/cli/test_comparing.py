@@ -136,7 +136,7 @@ def test_folds_show_their_spread(run, table):
     assert "mean of 3 folds" in done.stdout
 
 
-def test_failure_of_one_learner_is_told_and_forgiven(run, gaps):
+def test_failure_of_one_learner_is_reported_and_forgiven(run, gaps):
     done = run("compare", "--data", gaps, "--learners", "NB ML,TAN-CR ML", "--epochs", "2")
     assert done.exit_code == 0
     assert "failed" in done.stdout

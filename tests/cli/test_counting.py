@@ -139,7 +139,7 @@ def test_contexts_of_a_forest_are_filled(run, places):
     np.testing.assert_array_equal(tanlearn.load(places / "m.tan").predict_proba(X), forest.predict_proba(X))
 
 
-def test_what_is_not_known_is_told(run, places):
+def test_what_is_not_known_is_reported(run, places):
     told(run("counts", places / "a.csv", "-t", "y", "--text", "code", "-o", places / "a.counts"))
     frame = pd.read_parquet(places / "b.parquet")[["y", "rooms", "town", "area", "code", "born"]].assign(more=1)
     frame["town"] = np.where(np.arange(len(frame)) < 3, "Wien", frame["town"])

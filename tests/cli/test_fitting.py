@@ -31,7 +31,7 @@ def test_model_of_a_table_is_that_of_its_cleaned_rows(run, shop, model, shop_tex
     np.testing.assert_array_equal(loaded.tables_.cells, by_hand.tables_.cells)
 
 
-def test_what_is_learnt_and_what_to_mind_is_told(run, shop, tmp_path):
+def test_what_is_fitted_and_what_to_mind_is_reported(run, shop, tmp_path):
     done = run("fit", shop, "-t", "buys", "-l", "nb ml", "-o", tmp_path / "m.tan", "--folds", "3")
     assert done.exit_code == 0
     first, second, third = done.stdout.splitlines()
@@ -78,7 +78,7 @@ def test_a_pipe_and_other_formats_make_the_same_model(run, shop, model, shop_tex
         assert path.read_bytes() == model.read_bytes()
 
 
-def test_data_sets_with_a_name_are_learnt_too(run, tmp_path):
+def test_data_sets_with_a_name_are_fitted_too(run, tmp_path):
     path = tmp_path / "m.tan"
     assert run("fit", "digits", "-l", "nb ml", "-o", path).exit_code == 0
     assert tanlearn.load(path).feature_names_in_[:2].tolist() == ["pixel_0_0", "pixel_0_1"]
@@ -178,7 +178,7 @@ def test_a_wrong_option_is_one_line(run, shop, tmp_path, options, message):
     assert not (tmp_path / "m.tan").exists()
 
 
-def test_where_nothing_can_be_written_nothing_is_learnt(run, shop, tmp_path):
+def test_where_nothing_can_be_written_nothing_is_fitted(run, shop, tmp_path):
     for path, message in ((tmp_path / "no" / "m.tan", "there is no folder"), (tmp_path, "is a folder")):
         done = run("fit", shop, "-t", "buys", "-o", path)
         assert done.exit_code == 2
@@ -214,7 +214,7 @@ def test_folds_share_no_checkpoint(run, shop, tmp_path, monkeypatch):
     assert (twin.checkpoint, twin.warm_start, twin.n_epochs) == (None, False, 2)
 
 
-def test_why_numbers_are_texts_is_told(run, tmp_path):
+def test_why_numbers_are_texts_is_reported(run, tmp_path):
     path = tmp_path / "t.csv"
     rows = [f"00{i % 7};{i},{i % 9};{'?' if i % 9 == 0 else i};{'ab'[i % 2]}" for i in range(60)]
     path.write_text("zip;share;age;y\n" + "\n".join(rows) + "\n")
@@ -290,7 +290,7 @@ def test_chunks_take_dates_and_quantities_for_what_they_are(run, shop, tmp_path)
     assert tanlearn.load(path).encoder_.is_discrete_.tolist() == [False, True, False, False, True]
 
 
-def test_large_files_are_learnt_by_chunks(run, shop, tmp_path, monkeypatch):
+def test_large_files_are_fitted_by_chunks(run, shop, tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "_LARGE", 1000)
     done = run("fit", shop, "-t", "buys", "--drop", "id", "-o", tmp_path / "m.tan")
     assert "is large and read in chunks of 200,000 rows." in done.stderr

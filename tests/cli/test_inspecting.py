@@ -70,7 +70,7 @@ def test_bars_are_of_one_scale_and_nothing_has_none(capsys):
     assert lines["sum"] == ["sum", "+0.00"]
 
 
-def test_names_with_commas_are_told_in_quotes(run, tmp_path):
+def test_names_with_commas_are_reported_in_quotes(run, tmp_path):
     table, path = tmp_path / "t.csv", tmp_path / "m.tan"
     table.write_text('"name of, thing",age,y\n' + '"a, b",1,"x, y"\n"c",2,z\n' * 20)
     assert run("fit", table, "-t", "z", "-o", path).stderr.endswith("The columns are: 'name of, thing', age, y.\n")
@@ -80,7 +80,7 @@ def test_names_with_commas_are_told_in_quotes(run, tmp_path):
     assert "classes     'x, y' 50.0%, z 50.0%" in run("describe", path).stdout
 
 
-def test_what_is_not_given_or_unknown_is_told(run, model):
+def test_what_is_not_given_or_unknown_is_reported(run, model):
     done = run("explain", model, "town=Paris", "age=30")
     assert done.exit_code == 0
     assert done.stderr.splitlines() == [
@@ -113,7 +113,7 @@ def test_a_row_that_makes_no_sense_is_one_line(run, model, words, message):
     assert done.stderr.splitlines()[-1].startswith(f"tanlearn: {message}") or message in done.stderr.splitlines()[-1]
 
 
-def test_what_is_typed_is_told_as_typed(run, tmp_path):
+def test_what_is_typed_is_reported_as_typed(run, tmp_path):
     (tmp_path / "t.csv").write_text("at,n,y\n" + "12:30,1,a\n8:15,2,b\n" * 20)
     path = tmp_path / "m.tan"
     assert run("fit", tmp_path / "t.csv", "-t", "y", "-l", "nb ml", "-o", path).exit_code == 0
@@ -124,7 +124,7 @@ def test_what_is_typed_is_told_as_typed(run, tmp_path):
     assert "--missing" not in run("explain", path, "n=old").stderr
 
 
-def test_large_integers_are_told_apart(run, tmp_path):
+def test_large_integers_are_distinguished(run, tmp_path):
     (tmp_path / "t.csv").write_text("big,y\n" + f"{2**60},a\n{2**60 + 1},b\n" * 20)
     run("fit", tmp_path / "t.csv", "-t", "y", "-l", "nb ml", "-o", tmp_path / "m.tan")
     for value, label in ((2**60, "a"), (2**60 + 1, "b")):

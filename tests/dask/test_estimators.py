@@ -270,7 +270,7 @@ def test_score_is_that_of_all_rows():
         (lambda rows: rows.assign(sold=1), "Mix of label input types"),
     ],
 )
-def test_what_cannot_be_scored_is_refused_with_its_place(change, reason):
+def test_what_cannot_be_scored_is_refused_with_its_position(change, reason):
     rows = partitioned(table(), SIZES["two"])
     model = NaiveBayesClassifier().fit(rows, "sold", "times")
     with pytest.raises(ValueError, match=rf"^in partition [01]: {reason}"):
@@ -335,7 +335,7 @@ def test_light_weights_are_searched_as_in_memory():
     np.testing.assert_allclose(model.tables_.cells, whole.tables_.cells, atol=1e-9)
 
 
-def test_what_is_learnt_is_an_estimator_of_this_process(tmp_path):
+def test_what_is_fitted_is_an_estimator_of_this_process(tmp_path):
     frame = table()
     model = BayesNetClassifier(structure=ChowLiu()).fit(partitioned(frame, SIZES["two"]), "sold")
     with pytest.raises(NotFittedError):
@@ -414,7 +414,7 @@ def test_partitions_that_are_others_when_they_are_read_again_are_refused(model):
         (lambda part: part[part.columns[::-1]], "column 0 is X column 'area' where partition 0 has X column 'number'"),
     ],
 )
-def test_other_columns_in_one_partition_are_told_with_it(change, reason):
+def test_other_columns_in_one_partition_are_reported_with_it(change, reason):
     frame = table()[["sold", *FEATURES, "times"]]
     parts = [frame.iloc[:100], change(frame.iloc[100:200]), frame.iloc[200:]]
     rows = dd.from_delayed([dask.delayed(part) for part in parts], meta=frame.iloc[:0], verify_meta=False)
@@ -494,7 +494,7 @@ def test_one_name_is_no_list_of_columns():
 
 
 @pytest.mark.parametrize("class_weight", [{"yes": -1}, {"maybe": 2}])
-def test_wrong_class_weights_are_told_as_in_memory_before_rows_are_counted(class_weight):
+def test_wrong_class_weights_are_reported_as_in_memory_before_rows_are_counted(class_weight):
     rows = partitioned(table(), SIZES["two"])
     with pytest.raises(ValueError, match=r"^class_weight must give positive weights to classes"):
         NaiveBayesClassifier(class_weight=class_weight).fit(rows, "sold")

@@ -237,7 +237,7 @@ def test_categories_of_a_parquet_file_are_declared_and_its_texts_are_not(tmp_pat
     ],
 )
 @pytest.mark.parametrize("name", ["pandas", "lazy", "Table", "folder", "generator of frames"])
-def test_columns_that_are_not_there_are_told(arguments, reason, name, tmp_path):
+def test_columns_that_are_not_there_are_reported(arguments, reason, name, tmp_path):
     with pytest.raises(ValueError, match=reason):
         list(open_batches(SOURCES[name](tmp_path), **arguments))
 
@@ -268,7 +268,7 @@ BAD_PARTS = [
 
 
 @pytest.mark.parametrize(("part", "error", "reason"), BAD_PARTS)
-def test_what_is_wrong_in_a_batch_is_told_with_its_place(part, error, reason):
+def test_what_is_wrong_in_a_batch_is_reported_with_its_position(part, error, reason):
     good = (A, [0, 1])
     with pytest.raises(error, match=rf"in batch 2, whose row 0 is row 4 of the source: .*{reason}"):
         list(open_batches([good, (A[:0], []), good, part]))
@@ -281,7 +281,7 @@ def test_what_is_missing_is_of_any_kind():
         list(open_batches([nothing, names, ([[3, 1.0]], [1])]))
 
 
-def test_types_that_change_between_tables_are_told():
+def test_types_that_change_between_tables_are_reported():
     tables = [
         FRAME[["age", "late"]],
         pl.from_pandas(FRAME[["age", "late"]]).with_columns(pl.col("age").cast(pl.String)),
@@ -329,7 +329,7 @@ def test_no_rows_at_all_are_an_error(source):
         list(open_batches(source, "late"))
 
 
-def test_a_source_that_has_other_rows_when_it_is_read_again_is_told():
+def test_a_source_that_has_other_rows_when_it_is_read_again_is_reported():
     reader = arrow().to_reader()
     batches = open_batches(lambda: reader, "late")
     assert len(list(batches)) == 1
@@ -342,7 +342,7 @@ def test_a_source_that_has_other_rows_when_it_is_read_again_is_told():
     assert len(list(unfinished)) == len(list(unfinished)) == 6
 
 
-def test_what_is_no_source_is_told():
+def test_what_is_no_source_is_reported():
     for source in (3, None):
         with pytest.raises(TypeError, match=rf"source must be a table .* or a function .*; got {source} of type"):
             open_batches(source)
@@ -411,7 +411,7 @@ def test_errors_name_the_batch():
         raise KeyError("of others")
 
 
-def test_files_that_cannot_be_read_are_told(tmp_path):
+def test_files_that_cannot_be_read_are_reported(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.parquet"):
         list(open_batches(tmp_path / "none.parquet", "late"))
     (tmp_path / "empty").mkdir()
@@ -450,6 +450,6 @@ def test_queries_of_older_polars_are_collected(monkeypatch):
     assert (columns, classes) == (EXPECTED, FRAME["late"].tolist())
 
 
-def test_pieces_are_smaller_where_there_are_many_columns():
+def test_batches_are_smaller_where_there_are_many_columns():
     assert [rows_per_batch(["x"] * n, None) for n in (1, 32, 33, 1000, 10**6)] == [2**17, 2**17, 2**16, 2**12, 2**10]
     assert rows_per_batch(["x"], 5) == 5

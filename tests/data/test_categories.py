@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tanlearn import CategoryEncoder, TableEncoder
-from tanlearn.data.categories import distinct
+from tanlearn.data.categories import distinct_values
 from tanlearn.data.table import Column
 
 MISSING = 255
@@ -179,7 +179,7 @@ def test_bytes_keep_their_last_zeros():
 @pytest.mark.parametrize("span", [4094, 4095, 4096, 4097])
 def test_distinct_numbers_of_wide_and_narrow_ranges(dtype, span):
     values = np.array([7 + span, 7, 8, 7 + span, 6 + span], dtype)
-    found = distinct(Column(values, None, None, "x"))
+    found = distinct_values(Column(values, None, None, "x"))
     assert (found.dtype, found.tolist()) == (dtype, [7, 8, 6 + span, 7 + span])
 
 

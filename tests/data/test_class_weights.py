@@ -70,7 +70,7 @@ def test_wrong_class_weights_are_named(option):
         NaiveBayesClassifier(class_weight=option).fit(X, Y)
 
 
-def test_what_is_no_class_is_told_with_the_classes():
+def test_what_is_no_class_is_reported_with_the_classes():
     y, classes = np.array([0, 1]), np.array([0, 1])
     with pytest.raises(ValueError, match=r"got one for 5, which is not in y; the classes are 0, 1\. Leave it out"):
         weigh_classes({5: 1, 0: 1, 1: 1}, y, classes, None)
@@ -79,7 +79,7 @@ def test_what_is_no_class_is_told_with_the_classes():
 
 
 @pytest.mark.parametrize("model", MODELS, **IDS)
-def test_class_prior_replaces_the_learnt_one(model):
+def test_class_prior_replaces_the_estimated_one(model):
     """Scores move by log new - log old, the same for all rows; what a temperature divides is new then."""
     prior = np.array([0.2, 0.5, 0.3])
     plain = clone(model).fit(X, Y)
@@ -132,7 +132,7 @@ def test_class_weights_that_would_overflow_are_refused(option, weights):
 
 
 @pytest.mark.parametrize("cv", [3, 0.3, [(np.arange(150), np.arange(150, 200))]])
-def test_a_search_weighs_the_classes_it_was_told(cv):
+def test_a_search_weighs_the_classes_it_was_given(cv):
     """As if the rows had been weighed by hand; classes are words, and numbers that are no codes."""
     for labels, key in ((Y, "b"), (np.unique(Y, return_inverse=True)[1] + 1, 2)):
         base = TANClassifier(n_epochs=3, class_weight={key: 5})

@@ -95,7 +95,7 @@ def test_order_is_that_of_the_whole():
         assert found.tolist() == have_order(option, columns, encoder.categories_).tolist()
 
 
-def test_lost_columns_are_warned_of_once(recwarn):
+def test_constant_columns_are_warned_of_once(recwarn):
     noise = np.random.default_rng(1).normal(size=(50, 13))
     noise[:, 0] = np.arange(50) < 2  # of which one value takes almost all: nothing to lose
     y = np.arange(50) % 2

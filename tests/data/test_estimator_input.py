@@ -327,7 +327,7 @@ def test_training_data_classes_and_names_of_an_estimator():
     np.testing.assert_array_equal(data.codes, encode_rows(estimator, frame))
 
 
-def test_nothing_is_learnt_from_rows_held_out():
+def test_nothing_is_fitted_to_rows_held_out():
     frame, y = mixed_frame(200)
     frame["town"] = [f"town {i}" for i in range(200)]  # all that are held out are unseen
     weight = 1 + 4 * (frame["income"] > 1)

@@ -6,7 +6,7 @@ import pytest
 from tanlearn import QuantileDiscretizer, TableEncoder
 
 
-def test_few_values_are_all_told_apart():
+def test_few_values_are_all_distinguished():
     X = [[3.0, 0.5], [1.0, 0.5], [2.0, np.nan], [3.0, 0.5]]
     found = QuantileDiscretizer().fit(X, [0, 1, 0, 1])
     assert [cuts.tolist() for cuts in found.cut_points_] == [[1.5, 2.5], []]

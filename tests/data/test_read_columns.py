@@ -187,7 +187,7 @@ STRINGS = ["a\0b", "a\0c", "a", "", "\ud800", "'\\ud800'", "Grün", "b"]
     ],
     ids=["objects", "strings", "list", "pandas objects", "pandas strings"],
 )
-def test_strings_are_told_apart_to_the_last_character(make):
+def test_strings_are_distinguished_to_the_last_character(make):
     rng = np.random.default_rng(0)
     values = [STRINGS[k] for k in rng.permutation(np.arange(80) % len(STRINGS))]
     encoder = CategoryEncoder().fit(make(values))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, StratifiedKFold, train_test_split
 
-from tanlearn.data.splits import deal_folds, hold_out, search_splits, stratified_splits, validation_masks
+from tanlearn.data.splits import draw_folds, hold_out, search_splits, stratified_splits, validation_masks
 
 Y = np.random.default_rng(5).integers(0, 3, 50)
 X = np.zeros((50, 1))
@@ -42,13 +42,13 @@ def test_a_share_of_no_row_is_an_error():
 
 def test_folds_are_stratified_and_seeded():
     y = np.repeat([0, 1, 2], [50, 13, 4])
-    fold = deal_folds(y, 5, np.random.default_rng(0))
+    fold = draw_folds(y, 5, np.random.default_rng(0))
     counts = np.array([np.bincount(fold[y == c], minlength=5) for c in range(3)])
     assert np.ptp(counts, axis=1).max() <= 1
     assert np.ptp(counts.sum(axis=0)) <= 1
-    assert (fold != deal_folds(y, 5, np.random.default_rng(1))).any()
+    assert (fold != draw_folds(y, 5, np.random.default_rng(1))).any()
     with pytest.raises(ValueError, match="68 folds need as many rows of positive weight, but there are 67"):
-        deal_folds(y, 68, np.random.default_rng(0))
+        draw_folds(y, 68, np.random.default_rng(0))
 
 
 def test_rows_of_a_class_are_dealt_in_the_order_that_was_drawn():
@@ -56,7 +56,7 @@ def test_rows_of_a_class_are_dealt_in_the_order_that_was_drawn():
     y = np.random.default_rng(0).integers(0, 3, 2000)
     order = np.random.default_rng(1).permutation(2000).tolist()
     expected = dict(zip(sorted(order, key=y.__getitem__), np.arange(2000) % 7, strict=True))
-    assert deal_folds(y, 7, np.random.default_rng(1)).tolist() == [expected[row] for row in range(2000)]
+    assert draw_folds(y, 7, np.random.default_rng(1)).tolist() == [expected[row] for row in range(2000)]
 
 
 @pytest.mark.parametrize("n_folds", [2, 5, 50])

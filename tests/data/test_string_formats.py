@@ -442,7 +442,7 @@ def test_columns_with_two_units_are_never_stripped(values, symbols):
 def test_units_of_earlier_rows_are_remembered(tmp_path):
     (tmp_path / "t.csv").write_text("w,y\n9.7 kg,a\n5 kg,b\n8549 g,a\n3 g,b\n")
     table = open_table(tmp_path / "t.csv", symbols=["kg", "g"])
-    first, second = table.chunks(2)
+    first, second = table.batches(2)
     assert first["w"].tolist() == [9.7, 5.0]
     assert second["w"].tolist() == ["8549 g", "3 g"]
 

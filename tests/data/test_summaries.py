@@ -118,7 +118,7 @@ def test_rows_one_by_one_are_the_table():
 
 @pytest.mark.parametrize("weight", [None, WEIGHT / 4], ids=["rows", "quarters"])
 def test_threads_change_nothing(weight, monkeypatch):
-    monkeypatch.setattr("tanlearn.data.summaries._FEW_VALUES", 0)
+    monkeypatch.setattr("tanlearn.data.summaries._FEWEST_FOR_THREADS", 0)
     one, two = (TableSummary(n_points=16) for _ in range(2))
     for rows in np.array_split(np.arange(N), 3):
         columns, own = read_columns(FRAME.iloc[rows]), None if weight is None else weight[rows]

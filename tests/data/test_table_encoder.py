@@ -313,6 +313,6 @@ def test_another_word_for_unknown_categories_is_refused(word):
         encoder.encode(FRAME, handle_unknown=word)
 
 
-def test_parameters_are_looked_at_before_the_table():
+def test_parameters_are_examined_before_the_table():
     with pytest.raises(ValueError, match="'n_jobs' parameter"):
         TableEncoder(n_jobs="many").fit([[1]], [1, 2])

@@ -45,9 +45,9 @@ def save(frame, path):
 def test_every_format_holds_the_same_table(tmp_path, ending):
     table = open_table(save(FRAME, tmp_path / f"some.{ending}"))
     assert (table.format, table.columns) == (ending, tuple(FRAME.columns))
-    for found in (table.read(), pd.concat(table.chunks(2), ignore_index=True)):
+    for found in (table.read(), pd.concat(table.batches(2), ignore_index=True)):
         pd.testing.assert_frame_equal(found, FRAME, check_dtype=False)
-    assert [len(chunk) for chunk in table.chunks(2)] == [2, 1]
+    assert [len(chunk) for chunk in table.batches(2)] == [2, 1]
     assert list(table.read(["share", "town"]).columns) == ["share", "town"]
 
 
@@ -79,7 +79,7 @@ def test_spaces_do_not_count_before_types_are_found(write):
 
 def test_digits_with_leading_zeros_are_texts_and_all_else_in_their_column(write):
     text = 'zip,area,n,share,id\n 0123,"01, 02",0,0.5,007\n4567,2,10,00.5, 7 \n,"04",5,-0.1,"010"\n'
-    for frame in (open_table(write(text)).read(), pd.concat(open_table(write(text.replace("\n", "\r\n"))).chunks(3))):
+    for frame in (open_table(write(text)).read(), pd.concat(open_table(write(text.replace("\n", "\r\n"))).batches(3))):
         assert frame["zip"][:2].tolist() == ["0123", "4567"]
         assert frame["area"].tolist() == ["01, 02", "2", "04"]
         assert (frame["n"].tolist(), frame["share"].tolist()) == ([0, 10, 5], [0.5, 0.5, -0.1])
@@ -89,8 +89,8 @@ def test_digits_with_leading_zeros_are_texts_and_all_else_in_their_column(write)
     assert open_table(write("a,b\n000,1\n12,2\n"), missing=["000"]).read()["a"].tolist()[1] == 12.0
 
 
-def test_pieces_without_leading_zeros_are_what_they_look_like(write):
-    pieces = list(open_table(write("a,b,c\n01,x,07\n2,y,8\n3,z,\n4,u,\nTrue,v,9\n,w,10\n")).chunks(2))
+def test_batches_without_leading_zeros_are_what_they_look_like(write):
+    pieces = list(open_table(write("a,b,c\n01,x,07\n2,y,8\n3,z,\n4,u,\nTrue,v,9\n,w,10\n")).batches(2))
     assert [piece["a"].tolist()[0] for piece in pieces] == ["01", 3, True]
     assert [piece["c"].tolist()[0] for piece in pieces[::2]] == ["07", 9]
 
@@ -124,7 +124,7 @@ def test_damaged_compressed_text_is_refused(write, compress):
 def test_integers_of_parquet_stay_integers_beside_gaps(tmp_path):
     large = pd.array([2**60, None, 2**60 + 1], dtype="Int64")
     path = save(pd.DataFrame({"large": large, "small": pd.array([1, None, 2], dtype="Int64")}), tmp_path / "t.parquet")
-    for found in (open_table(path).read(), pd.concat(open_table(path).chunks(3))):
+    for found in (open_table(path).read(), pd.concat(open_table(path).batches(3))):
         assert found["large"].dropna().tolist() == [2**60, 2**60 + 1]
         assert found["small"].dtype.kind == "f"
 
@@ -198,7 +198,7 @@ def test_what_is_no_table_is_refused_with_its_line(write, content, message):
 
 def test_a_ragged_row_is_found_in_a_late_chunk(write):
     path = write("a,b\n" + "1,2\n" * 5000 + "3\n")
-    chunks = open_table(path).chunks(1000)
+    chunks = open_table(path).batches(1000)
     with pytest.raises(ValueError, match="line 5002"):
         list(chunks)
 
@@ -232,7 +232,7 @@ def test_the_index_of_parquet_is_kept_and_is_no_column(tmp_path, index):
     table = open_table(save(frame, tmp_path / "some.parquet"))
     assert table.columns == tuple(FRAME.columns)
     assert table.has_index is (index is not None)
-    for found in (table.read(), pd.concat(table.chunks(2))):
+    for found in (table.read(), pd.concat(table.batches(2))):
         pd.testing.assert_index_equal(found.index, frame.index, exact=False)
 
 
@@ -279,7 +279,7 @@ def test_rows_are_the_same_in_blocks_and_one_by_one(write, monkeypatch, ending):
     def outcome(path, **options):
         dropped = []
         try:
-            frame = pd.concat(open_table(path).chunks(4, dropped=dropped, **options))
+            frame = pd.concat(open_table(path).batches(4, dropped=dropped, **options))
         except ValueError as error:
             return str(error)
         values = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
@@ -301,7 +301,7 @@ def test_rows_are_the_same_in_blocks_and_one_by_one(write, monkeypatch, ending):
         expected = outcome(path, **options)
         monkeypatch.setattr(CheckedRows, "_plain_block", lambda self: found.append(real(self)) or found[-1])
         for size in (1, 30, 2**16):
-            monkeypatch.setattr("tanlearn.data.text_files._BLOCK", size)
+            monkeypatch.setattr("tanlearn.data.text_files._BLOCK_SIZE", size)
             assert outcome(path, **options) == expected
         n_errors += isinstance(expected, str)
     assert sum(block is not None for block in found) > 200

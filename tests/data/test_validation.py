@@ -11,8 +11,8 @@ from sklearn.exceptions import DataConversionWarning
 from tanlearn import NaiveBayesClassifier, TableEncoder
 from tanlearn.data.columns import read_columns
 from tanlearn.data.validation import (
-    number_class,
-    number_classes,
+    class_code,
+    encode_labels,
     read_classes,
     read_labels,
     read_target,
@@ -237,21 +237,21 @@ def test_classes_are_numbered_as_columns_too(labels):
     for given in (labels, column):
         codes, found = read_classes(given, 4)
         assert (codes.tolist(), found.tolist()) == (expected, classes)
-        assert number_classes(given, 4, np.array(classes)).tolist() == expected
+        assert encode_labels(given, 4, np.array(classes)).tolist() == expected
         assert read_labels(given).tolist() == plain
         few, rows = np.array(classes[:-1]), np.array([label != classes[-1] for label in plain])
-        assert number_classes(given, 4, few, rows).tolist() == [code for code in expected if code < len(few)]
+        assert encode_labels(given, 4, few, rows).tolist() == [code for code in expected if code < len(few)]
         with pytest.raises(ValueError, match=f"^y holds {classes[-1]!r} in row 1, which is not among"):
-            number_classes(given, 4, few)
+            encode_labels(given, 4, few)
 
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 def test_one_class_has_its_number(labels):
     classes = np.unique(pd.Series(labels).to_numpy())
-    assert [number_class(label, classes, "against") for label in classes] == list(range(len(classes)))
+    assert [class_code(label, classes, "against") for label in classes] == list(range(len(classes)))
     for wrong in ("maybe", [1], None, np.nan):
         with pytest.raises(ValueError, match=r"^against must be one of the classes: .*, .*; got .*\.$"):
-            number_class(wrong, classes, "against")
+            class_code(wrong, classes, "against")
 
 
 def test_intervals_as_classes_are_refused_with_a_remedy_that_works():

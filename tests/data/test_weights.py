@@ -85,7 +85,7 @@ def raise_again(message):
     warnings.warn(message, UserWarning, stacklevel=2)
 
 
-def test_batches_are_looked_at_together():
+def test_batches_are_examined_together():
     batches = [(X[:30], Y[:30], np.full(30, 10)), (X[30:], Y[30:], np.full(30, 10))]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -163,7 +163,7 @@ def test_columns_that_discretisation_gives_up_are_named_once():
     assert message.endswith("only together with other columns.")
 
 
-def test_discretizers_that_do_not_look_at_classes_are_not_said_to():
+def test_warnings_about_discretizers_without_classes_do_not_mention_classes():
     class Coarse(BaseEstimator):
         def fit(self, X, y, sample_weight=None):
             self.n_states_ = np.ones(X.shape[1], np.intp)

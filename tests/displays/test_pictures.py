@@ -263,7 +263,7 @@ def test_scores_are_drawn_against_the_mean_of_the_classes(ax):
     np.testing.assert_allclose(by_class.sum(axis=-1), 0, atol=1e-9)
 
 
-def test_training_has_a_curve_for_everything_that_is_told(table):
+def test_training_has_a_curve_for_everything_that_is_reported(table):
     model = TANClassifier(loss=JointNLL(), n_epochs=4, validation_fraction=0.2, random_state=0).fit(*table)
     display = TrainingDisplay.from_estimator(model)
     curves = [axes.lines[0].get_xydata()[:, 1] for axes in display.axes_]
@@ -352,7 +352,7 @@ def test_rendered_bars_are_where_plain_rectangles_are(ax):
     assert np.abs(pixels(ax) - pixels(plain)).mean() > 2
 
 
-def test_without_matplotlib_the_remedy_is_told(model, monkeypatch):
+def test_without_matplotlib_the_remedy_is_reported(model, monkeypatch):
     real = builtins.__import__
 
     def refuse(name, *rest):

@@ -74,7 +74,7 @@ def test_missing_and_unseen_values_are_predicted_from(table):
     model = small().fit(complete, y[X.index.isin(complete.index)])
     p = model.predict_proba(asked)  # no gaps in training: who knows nothing has the prior
     frequency = np.exp(model.forest_.log_prior)
-    expected = (1 - model.forest_.doubt) * frequency / frequency.sum() + model.forest_.doubt / 2
+    expected = (1 - model.forest_.label_noise) * frequency / frequency.sum() + model.forest_.label_noise / 2
     np.testing.assert_allclose(p[2], expected)
 
 
@@ -414,9 +414,9 @@ def test_parameters_reach_the_settings(monkeypatch, n_folds, expected):
     ((settings, others),) = asked
     assert (settings.n_members, settings.smoothing, settings.min_samples) == (7, 3.0, 9)
     assert (settings.weights, settings.ridge, settings.n_folds) == ("shared", 0.5, expected)
-    grain = settings.grain
-    assert (grain.n_cuts, grain.max_parents, grain.max_features, grain.min_candidates) == ((2, 5), 2, 0.25, 0)
-    assert (grain.supervised, grain.max_candidates) == (0.5, 32)
+    draws = settings.draws
+    assert (draws.n_cuts, draws.max_parents, draws.max_features, draws.min_candidates) == ((2, 5), 2, 0.25, 0)
+    assert (draws.supervised, draws.max_candidates) == (0.5, 32)
     assert others == {"n_jobs": 2, "before": None}
 
 
@@ -453,7 +453,7 @@ def test_warm_start_regrows_where_values_or_classes_are_others():
         kept = model.fit_encoded(data).forest_
         assert kept.members[0] is not first
         fresh = small(n_estimators=2).fit_encoded(data).forest_
-        np.testing.assert_array_equal(kept.log_scores(data.codes), fresh.log_scores(data.codes))
+        np.testing.assert_array_equal(kept.log_joint(data.codes), fresh.log_joint(data.codes))
         first = kept.members[0]
 
 
@@ -464,5 +464,5 @@ def test_rows_of_no_weight_are_none():
         small(n_estimators=2).fit_encoded(EncodedData.from_codes(codes, own, sample_weight=weight, n_classes=2))
         for own in (y, np.where(weight == 0, 1 - y, y))
     ]
-    scores = [model.forest_.log_scores(EncodedData.from_codes(codes, y).codes) for model in models]
+    scores = [model.forest_.log_joint(EncodedData.from_codes(codes, y).codes) for model in models]
     np.testing.assert_array_equal(*scores)

@@ -23,7 +23,7 @@ from tanlearn import (
     load,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, SimulatedAnnealing
-from tanlearn.network import inference
+from tanlearn.network import inference, upward_pass
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.network.tables import Tables
 
@@ -102,17 +102,17 @@ def test_blocks_of_rows_change_nothing(backend, monkeypatch, name):
     model, X = fitted(name).set_params(device="cuda"), random_table(missing=0.2, seed=3)[0]
     X = X[~np.isnan(X).any(axis=1)] if name == "two parents" else X
     whole = model.predict_joint_log_proba(X)
-    monkeypatch.setattr(inference, "_DEVICE_BYTES", 2000)
-    assert len(inference.device_blocks(len(X), 28)) > 1
+    monkeypatch.setattr(upward_pass, "_DEVICE_BYTES", 2000)
+    assert len(upward_pass.device_blocks(len(X), 28)) > 1
     np.testing.assert_array_equal(model.predict_joint_log_proba(X), whole)
 
 
 def test_blocks_hold_every_row_once():
-    blocks = inference.device_blocks(2**28, 300)
+    blocks = upward_pass.device_blocks(2**28, 300)
     assert [block.start for block in blocks[1:]] == [block.stop for block in blocks[:-1]]
     assert (blocks[0].start, blocks[-1].stop) == (0, 2**28)
     assert all(0 < 300 * (block.stop - block.start) <= 2**28 for block in blocks)
-    assert inference.device_blocks(2, 2**30) == [slice(0, 1), slice(1, 2)]
+    assert upward_pass.device_blocks(2, 2**30) == [slice(0, 1), slice(1, 2)]
 
 
 @pytest.mark.parametrize("bits", [(3, 1), (4, 7), (0, 16)])

@@ -36,7 +36,7 @@ def model(table, request):
     """Return a forest with known importances."""
     X, y = table
     model = BayesForestClassifier(n_estimators=6, weights=request.param, random_state=0).fit(X[:160], y[:160])
-    model.forest_ = replace(model.forest_, importances=IMPORTANCES)
+    model.model_ = replace(model.forest_, importances=IMPORTANCES)
     return model
 
 
@@ -107,7 +107,7 @@ def test_importances_that_are_not_known_are_no_attribute(table):
     model = BayesForestClassifier(n_estimators=2, random_state=0)
     assert not hasattr(model, "feature_importances_")
     model.fit(X, y)
-    model.forest_ = replace(model.forest_, importances=None)
+    model.model_ = replace(model.forest_, importances=None)
     with pytest.raises(AttributeError, match="Fit it again"):
         _ = model.feature_importances_
     assert model.describe()["features"][0]["importance"] is None
@@ -132,7 +132,7 @@ def test_outlines_are_short_and_of_json(model):
     assert told["combined"] == ("averaged" if model.weights is None else "added")
     assert told["n_contexts"] > 6 * 4
     assert told["n_parameters"] == model.n_parameters_
-    assert 0 < told["doubt"] == model.forest_.doubt
+    assert 0 < told["doubt"] == model.forest_.label_noise
     features = told["features"]
     weights = [feature["weight"] for feature in features]
     assert weights == sorted(weights, reverse=True)

@@ -31,7 +31,7 @@ from tanlearn.baselines import (
 )
 from tanlearn.baselines.row_counts import RowCounts
 from tanlearn.data.estimator_input import encode_training
-from tanlearn.estimators.partial_fit import forest_counts
+from tanlearn.estimators.network_learning import count_pairs_in_trees
 from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.family_counts import FamilyCounts
 from tanlearn.network.table_layout import TableLayout
@@ -135,7 +135,7 @@ def test_without_an_encoder_the_model_is_that_of_codes(model, count):
     data, _ = encoded(*table())
     found = clone(model).from_counts(counted(data, count, 4))
     whole = clone(model).fit_encoded(data)
-    np.testing.assert_array_equal(found._log_joint(data.codes), whole._log_joint(data.codes))
+    np.testing.assert_array_equal(found.model_.log_joint(data.codes), whole.model_.log_joint(data.codes))
     assert not hasattr(found, "encoder_")
     with pytest.raises(NotFittedError):
         found.predict(table()[0])
@@ -170,7 +170,7 @@ def test_forests_learn_from_counts_in_their_contexts():
     np.testing.assert_array_equal(found.predict_proba(frame), expected.predict_proba(frame))
     codes = clone(model).from_counts(both.counts)
     np.testing.assert_array_equal(
-        codes._log_joint(found.encoder_.encode(frame)), found._log_joint(found.encoder_.encode(frame))
+        codes.model_.log_joint(found.encoder_.encode(frame)), found.model_.log_joint(found.encoder_.encode(frame))
     )
     with pytest.raises(ValueError, match="n_estimators is 4"):
         clone(model).set_params(n_estimators=4).from_counts(both)
@@ -307,4 +307,4 @@ def test_a_second_parent_that_is_the_first_column_needs_more_than_pairs():
     data = EncodedData.from_codes([[0, 1, 1], [1, 0, 1], [1, 1, 0]], [0, 1, 1])
     counts = CountState(data.n_states, 2).update(data)
     with pytest.raises(ValueError, match="features with several augmenting parents need counts of three values"):
-        forest_counts(counts, Structure([[-1, -1], [0, -1], [1, 0]]))
+        count_pairs_in_trees(counts, Structure([[-1, -1], [0, -1], [1, 0]]))

@@ -69,7 +69,7 @@ def test_what_moves_inside_tanlearn_keeps_its_digest(module, value):
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-def test_what_others_define_is_told_apart_by_its_module(module, value):
+def test_what_others_define_is_distinguished_by_its_module(module, value):
     names = "tanlearn.prices", "prices", "tanlearning"
     assert len({digest("training", [value(module(name))]) for name in names}) == 3
 

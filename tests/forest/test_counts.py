@@ -97,7 +97,7 @@ def test_subtracting_what_was_added_leaves_what_was_there():
     assert counts == count(FIRST)
     nothing = counts.subtract(count(FIRST))
     assert nothing == ForestCounts(first_forest())
-    proba = nothing.smooth(1.0).undoubted_proba(DATA.codes)  # of nothing, all classes are as likely
+    proba = nothing.smooth(1.0).noiseless_proba(DATA.codes)  # of nothing, all classes are as likely
     np.testing.assert_allclose(proba, 1 / 3, rtol=1e-6)
 
 

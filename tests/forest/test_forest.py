@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import log_softmax
-from support.forests import GRAIN, Gains, learn, make
+from support.forests import DRAWS, Gains, learn, learn_forest, make
 
 from tanlearn import EncodedData
 from tanlearn.forest import learning
 from tanlearn.forest.forest import Forest, softmax
-from tanlearn.forest.learning import Settings, learn_forest
-from tanlearn.forest.views import Views
-from tanlearn.forest.weighing import Weighed, doubt_of
+from tanlearn.forest.learning import FittedWeights, ForestSettings, estimate_label_noise
+from tanlearn.forest.out_of_fold import OutOfFold
 
 
 @pytest.mark.parametrize("weights", ["auto", "shared", None])
@@ -20,9 +19,9 @@ def test_forest_is_the_same_on_any_number_of_threads_and_of_one_seed(weights):
     data = make(150, gaps=0.05)
     first, second = learn(data, weights=weights), learn(data, n_jobs=3, weights=weights)
     other = learn(data, seed=1, weights=weights)
-    scores = first.log_scores(data.codes)
-    np.testing.assert_array_equal(scores, second.log_scores(data.codes, n_jobs=2))
-    assert (scores != other.log_scores(data.codes)).any()
+    scores = first.log_joint(data.codes)
+    np.testing.assert_array_equal(scores, second.log_joint(data.codes, n_jobs=2))
+    assert (scores != other.log_joint(data.codes)).any()
     np.testing.assert_allclose(np.exp(scores).sum(axis=1), 1)
     assert (scores.argmax(axis=1) == data.y).mean() > 0.6
 
@@ -36,14 +35,14 @@ def test_average_is_the_mean_of_probabilities_and_weighted_scores_are_added():
         member.add_scores(data.codes, weight, np.zeros(weight.shape, np.intp), scores)
         logs.append(scores[0])
     mean = np.exp(log_softmax(logs, axis=2)).mean(axis=0)
-    np.testing.assert_allclose(forest.undoubted_proba(data.codes), mean)
-    expected = np.log((1 - forest.doubt) * mean + forest.doubt / 3)
-    np.testing.assert_allclose(forest.log_scores(data.codes), expected)
+    np.testing.assert_allclose(forest.noiseless_proba(data.codes), mean)
+    expected = np.log((1 - forest.label_noise) * mean + forest.label_noise / 3)
+    np.testing.assert_allclose(forest.log_joint(data.codes), expected)
     shift = np.array([0.0, 1.0, -np.inf])
     added = replace(forest, is_average=False, shift=shift)
     total = np.exp(log_softmax(np.sum(logs, axis=0) - 2 * forest.log_prior, axis=1))
-    expected = np.log((1 - forest.doubt) * total + forest.doubt / 3) + shift
-    np.testing.assert_allclose(added.log_scores(data.codes), expected)
+    expected = np.log((1 - forest.label_noise) * total + forest.label_noise / 3) + shift
+    np.testing.assert_allclose(added.log_joint(data.codes), expected)
 
 
 def test_softmax_of_large_scores_is_finite():
@@ -54,26 +53,26 @@ def weighed_by(monkeypatch, found, **settings):
     """Return a forest of weights that are given, and what they were asked with."""
     asked = []
 
-    def weigh(*arguments):
+    def fit_all_weights(*arguments):
         asked.append(arguments)
         return found
 
-    monkeypatch.setattr(learning, "weigh", weigh)
+    monkeypatch.setattr(learning, "fit_all_weights", fit_all_weights)
     return learn(make(90, weights=np.arange(1.0, 91)), **settings), asked
 
 
 @pytest.mark.parametrize(("weights", "ridge"), [("auto", None), ("shared", 0.25)])
 def test_the_forest_is_weighed_as_views_of_it_say(monkeypatch, weights, ridge):
     rows, own_p = np.arange(60), np.append(np.full(55, 0.95), np.full(5, 1e-6))
-    found = Weighed(np.random.default_rng(0).normal(size=(3, 5, 3)), 0.3, rows, own_p)
+    found = FittedWeights(np.random.default_rng(0).normal(size=(3, 5, 3)), 0.3, rows, own_p)
     forest, asked = weighed_by(monkeypatch, found, weights=weights, ridge=ridge)
     data = make(90, weights=np.arange(1.0, 91))
     sums = np.bincount(data.y, data.weights) + 1
     np.testing.assert_allclose(forest.log_frequency, np.log(sums / sums.sum()))
     np.testing.assert_allclose(forest.log_prior, 0.3 * np.log(sums / sums.sum()))
     np.testing.assert_array_equal(forest.weights, found.weights)
-    doubt = doubt_of(own_p, data.weights[:60], 3)
-    assert (forest.doubt, forest.is_average, forest.shift.tolist()) == (doubt, False, [0.0] * 3)
+    doubt = estimate_label_noise(own_p, data.weights[:60], 3)
+    assert (forest.label_noise, forest.is_average, forest.shift.tolist()) == (doubt, False, [0.0] * 3)
     ((views, *how, _),) = asked
     assert how == [weights, ridge]
     assert (views.outer.n_members, len(views.inner)) == (3, 3)
@@ -81,11 +80,11 @@ def test_the_forest_is_weighed_as_views_of_it_say(monkeypatch, weights, ridge):
     for member, weight in zip(forest.members, found.weights, strict=True):
         member.add_scores(data.codes, weight, np.zeros((5, 3), np.intp), scores)
     total = np.exp(log_softmax(scores[0], axis=1))
-    np.testing.assert_allclose(forest.log_scores(data.codes), np.log((1 - doubt) * total + doubt / 3))
+    np.testing.assert_allclose(forest.log_joint(data.codes), np.log((1 - doubt) * total + doubt / 3))
 
 
 def test_twins_are_grown_by_the_seeds_of_the_members(monkeypatch):
-    forest, asked = weighed_by(monkeypatch, Weighed(np.ones((3, 5, 3)), 1.0, np.arange(9), np.ones(9)))
+    forest, asked = weighed_by(monkeypatch, FittedWeights(np.ones((3, 5, 3)), 1.0, np.arange(9), np.ones(9)))
     ((views, *_),) = asked
     families = [[set(own) for own in member.tables.parents.tolist()] for member in forest.members]
     assert len({str(own) for own in families}) == 3
@@ -98,18 +97,18 @@ def test_gaps_of_any_row_are_a_value_in_all_twins(monkeypatch, weights):
     data, grown = make(60), []
     codes = data.codes.copy()
     codes[1, 7] = codes[4, 8] = 255
-    grow_member = learning.grow_member
+    grow_network = learning.grow_network
 
-    def grow(part, is_ordered, has_gaps, *how, **more):
-        grown.append((part.n_samples, has_gaps.tolist()))
-        return grow_member(part, is_ordered, has_gaps, *how, **more)
+    def grow(part, is_ordered, has_missing, *how, **more):
+        grown.append((part.n_samples, has_missing.tolist()))
+        return grow_network(part, is_ordered, has_missing, *how, **more)
 
-    monkeypatch.setattr(learning, "grow_member", grow)
+    monkeypatch.setattr(learning, "grow_network", grow)
     forest = learn(replace(data, codes=codes), n_members=2, weights=weights)
     assert len(grown) == 2 * (1 + (6 if weights else 3))
     assert min(n for n, _ in grown) < 60
     assert {tuple(gaps) for _, gaps in grown} == {(False, True, False, False, True)}
-    assert np.isfinite(forest.log_scores(codes)).all()
+    assert np.isfinite(forest.log_joint(codes)).all()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -123,18 +122,18 @@ def test_an_average_takes_the_levels_that_left_out_rows_are_best_off_with(monkey
     gains[:, 0, level + 1 :] -= right
     outer, asked = Gains(data, gains, np.zeros((90, 3))), []
 
-    def grow_views(*_, **how):
+    def grow_out_of_fold(*_, **how):
         asked.append(how)
-        return Views(outer, [], np.arange(90) % 3, rng.permutation(90))
+        return OutOfFold(outer, [], np.arange(90) % 3, rng.permutation(90))
 
-    monkeypatch.setattr(learning, "grow_views", grow_views)
+    monkeypatch.setattr(learning, "grow_out_of_fold", grow_out_of_fold)
     monkeypatch.setattr(learning, "_with_importances", lambda forest, *_: forest)  # needs twins
     forest = learn(data, weights=None)
     assert [how["is_nested"] for how in asked] == [False]
     np.testing.assert_array_equal(forest.weights, np.ones((3, 5, level + 1)))
     assert {member.tables.n_levels for member in forest.members} <= set(range(1, level + 2))
     own = outer.level_probabilities(np.arange(90))[level, np.arange(90), data.y]
-    assert forest.doubt == doubt_of(own, data.weights, 3)
+    assert forest.label_noise == estimate_label_noise(own, data.weights, 3)
     assert forest.is_average
     assert forest.log_prior is forest.log_frequency
 
@@ -153,15 +152,15 @@ def test_the_model_of_the_least_out_of_fold_log_loss_is_selected(monkeypatch, be
         p = outer.level_probabilities(rows)[:, np.arange(70), data.y[rows]]
         level = np.average(-np.log(p), axis=1, weights=data.weights[rows]).argmin()
         own_p = np.minimum(p[level] * np.exp(0.5 * np.resize([-1.0, 1.0], 70) - 0.05), 0.99)
-    found = Weighed(rng.normal(size=(3, 5, 3)), 0.3, rows, own_p)
-    monkeypatch.setattr(learning, "weigh", lambda *_: found)
-    monkeypatch.setattr(learning, "grow_views", lambda *_, **how: Views(outer, [], np.arange(90) % 3, rows))
+    found = FittedWeights(rng.normal(size=(3, 5, 3)), 0.3, rows, own_p)
+    monkeypatch.setattr(learning, "fit_all_weights", lambda *_: found)
+    monkeypatch.setattr(learning, "grow_out_of_fold", lambda *_, **how: OutOfFold(outer, [], np.arange(90) % 3, rows))
     priors = []
     monkeypatch.setattr(learning, "_with_importances", lambda forest, _, of_prior: priors.append(of_prior) or forest)
-    told, settings = [], Settings(n_members=3, grain=GRAIN, n_folds=3)
-    forest = learn_forest(data, np.arange(5) != 2, settings, np.random.default_rng(0), say=told.append)
+    told, settings = [], ForestSettings(n_members=3, draws=DRAWS, n_folds=3)
+    forest = learn_forest(data, np.arange(5) != 2, settings, np.random.default_rng(0), report=told.append)
     is_weighted = best in ("weighted", "doubted", "close")
-    doubt = doubt_of(own_p, data.weights[rows], 3)
+    doubt = estimate_label_noise(own_p, data.weights[rows], 3)
     loss = np.average(-np.log((1 - doubt) * own_p + doubt / 3), weights=data.weights[rows])
     assert f" {loss:.4f} (weighted)" in told[-2]
     if best == "close":
@@ -170,26 +169,26 @@ def test_the_model_of_the_least_out_of_fold_log_loss_is_selected(monkeypatch, be
         )
         assert 0.02 < by_weights - by_average < 0.2
     assert told[-2].split(":")[0] == ("weighted" if is_weighted else best)
-    assert told[-1] == f"doubt {forest.doubt:.2g}"
+    assert told[-1] == f"label noise {forest.label_noise:.2g}"
     assert priors == [0.3 if is_weighted else 1.0]
     if best == "class frequencies":
         assert not forest.weights.any()
-        assert (forest.doubt, forest.is_average) == (0.0, False)
+        assert (forest.label_noise, forest.is_average) == (0.0, False)
         frequencies = np.tile(np.exp(forest.log_frequency), (90, 1))
-        np.testing.assert_allclose(np.exp(forest.log_scores(data.codes)), frequencies)
+        np.testing.assert_allclose(np.exp(forest.log_joint(data.codes)), frequencies)
     elif best == "average":
         p = outer.level_probabilities(rows)[:, np.arange(70), data.y[rows]]
         losses = np.average(-np.log(p), axis=1, weights=data.weights[rows])
         assert forest.weights.shape == (3, 5, 1 + losses.argmin())
         assert (forest.weights == 1).all()
         assert forest.is_average
-        assert forest.doubt == doubt_of(p[losses.argmin()], data.weights[rows], 3)
+        assert forest.label_noise == estimate_label_noise(p[losses.argmin()], data.weights[rows], 3)
         assert forest.log_prior is forest.log_frequency
     else:
         np.testing.assert_array_equal(forest.weights, found.weights)
         assert not forest.is_average
-        assert forest.doubt == doubt_of(own_p, data.weights[rows], 3)
-        assert best == "close" or (forest.doubt > 0.03) == (best == "doubted")
+        assert forest.label_noise == estimate_label_noise(own_p, data.weights[rows], 3)
+        assert best == "close" or (forest.label_noise > 0.03) == (best == "doubted")
 
 
 @pytest.mark.parametrize(("standard_errors", "is_average"), [(1.95, False), (2.05, True)])
@@ -206,20 +205,22 @@ def test_the_average_is_selected_if_its_gain_exceeds_two_standard_errors(
     gain -= np.average(gain, weights=weights)
     gain *= mean * np.sqrt(70) / standard_errors / np.sqrt(np.average(gain**2, weights=weights))
     own_p = average * np.exp(-(mean + gain))
-    monkeypatch.setattr(learning, "weigh", lambda *_: Weighed(np.ones((3, 5, 3)), 1.0, rows, own_p))
-    monkeypatch.setattr(learning, "grow_views", lambda *_, **how: Views(outer, [], np.arange(90) % 3, rows))
+    monkeypatch.setattr(learning, "fit_all_weights", lambda *_: FittedWeights(np.ones((3, 5, 3)), 1.0, rows, own_p))
+    monkeypatch.setattr(learning, "grow_out_of_fold", lambda *_, **how: OutOfFold(outer, [], np.arange(90) % 3, rows))
     monkeypatch.setattr(learning, "_with_importances", lambda forest, *_: forest)  # needs networks
-    monkeypatch.setattr(learning, "doubt_of", lambda *_: 0.0)  # it would change the gains
+    monkeypatch.setattr(learning, "estimate_label_noise", lambda *_: 0.0)  # it would change the gains
     assert learn(data).is_average == is_average
 
 
 @pytest.mark.parametrize("weights", ["auto", None])
 def test_importances_are_of_the_model_that_is_returned(monkeypatch, weights):
     """Without missing values in training, a feature that is left out is a missing value in prediction."""
-    data, kept, grow_views = make(90, weights=np.arange(1.0, 91)), [], learning.grow_views
-    found = Weighed(np.random.default_rng(0).uniform(0.1, 1.0, (3, 5, 3)), 0.3, np.arange(90), np.full(90, 0.999))
-    monkeypatch.setattr(learning, "weigh", lambda *_: found)
-    monkeypatch.setattr(learning, "grow_views", lambda *own, **how: kept.append(grow_views(*own, **how)) or kept[0])
+    data, kept, grow_out_of_fold = make(90, weights=np.arange(1.0, 91)), [], learning.grow_out_of_fold
+    found = FittedWeights(np.random.default_rng(0).uniform(0.1, 1.0, (3, 5, 3)), 0.3, np.arange(90), np.full(90, 0.999))
+    monkeypatch.setattr(learning, "fit_all_weights", lambda *_: found)
+    monkeypatch.setattr(
+        learning, "grow_out_of_fold", lambda *own, **how: kept.append(grow_out_of_fold(*own, **how)) or kept[0]
+    )
     forest = learn(data, weights=weights)
     assert forest.is_average == (weights is None)
     of_all_levels = np.zeros((3, 5, 3))
@@ -234,7 +235,7 @@ def test_importances_are_of_the_model_that_is_returned(monkeypatch, weights):
             codes = data.codes[:, own].copy()
             codes[i] = 255
             loss, without = (
-                -(data.weights[own] * out_of_fold.log_scores(codes)[np.arange(len(own)), data.y[own]]).sum()
+                -(data.weights[own] * out_of_fold.log_joint(codes)[np.arange(len(own)), data.y[own]]).sum()
                 for codes in (data.codes[:, own], codes)
             )
             rise[i] += without - loss
@@ -253,16 +254,16 @@ def test_of_noise_next_to_nothing_is_learnt(weights, bound):
     losses = []
     for seed in range(3):
         train, new = noise(seed, 100), noise(100 + seed, 1000)
-        settings = Settings(n_members=8, weights=weights)
+        settings = ForestSettings(n_members=8, weights=weights)
         forest = learn_forest(train, np.ones(40, bool), settings, np.random.default_rng(50 + seed))
-        losses.append(-forest.log_scores(new.codes)[np.arange(1000), new.y].mean())
+        losses.append(-forest.log_joint(new.codes)[np.arange(1000), new.y].mean())
     assert max(losses) < bound
 
 
 def test_columns_of_many_values_take_no_table_of_their_square():
     data = EncodedData.from_codes([[0, 0], [59_999, 1], [5, 1], [6, 0]], [0, 1, 1, 0], n_states=[60_000, 2])
     forest = learn(data, n_folds=2)
-    assert np.isfinite(forest.log_scores(data.codes)).all()
+    assert np.isfinite(forest.log_joint(data.codes)).all()
 
 
 @pytest.mark.parametrize("n_folds", [2, 6])
@@ -270,24 +271,24 @@ def test_forest_of_one_feature_and_of_few_rows(n_folds):
     data = make(6, 1, 2)
     forest = learn(data, n_folds=n_folds)
     assert isinstance(forest, Forest)
-    assert np.isfinite(forest.log_scores(data.codes)).all()
+    assert np.isfinite(forest.log_joint(data.codes)).all()
 
 
 def test_settings_reach_the_members():
     data = make(100)
-    forest = learn(data, n_members=2, grain=replace(GRAIN, max_parents=1, n_cuts=(2, 2)))
+    forest = learn(data, n_members=2, draws=replace(DRAWS, max_parents=1, n_cuts=(2, 2)))
     assert [member.tables.n_levels for member in forest.members] == [2, 2]
     assert forest.members[0].cuts.n_states.max() == 12  # feature 2 has no order
     assert np.delete(forest.members[0].cuts.n_states, 2).max() <= 3
     sizes = [sum(len(m.tables.gain) for m in learn(data, min_samples=least).members) for least in (2, 20)]
     assert sizes[1] < sizes[0]
     smooth = learn(data, smoothing=1e6, weights=None)
-    assert np.ptp(smooth.log_scores(data.codes), axis=0).max() < 0.1
+    assert np.ptp(smooth.log_joint(data.codes), axis=0).max() < 0.1
 
 
 def test_a_forest_of_the_same_rows_keeps_its_networks_and_seeds():
     data, is_ordered = make(120), np.arange(5) != 2
-    settings = Settings(n_members=2, grain=GRAIN, n_folds=3)
+    settings = ForestSettings(n_members=2, draws=DRAWS, n_folds=3)
     first = learning.grow_forest(data, is_ordered, settings, np.random.default_rng(0))
     more = replace(settings, n_members=4)
     grown = learning.grow_forest(data, is_ordered, more, np.random.default_rng(1), before=first)

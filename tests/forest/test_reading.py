@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from oracles import reading as oracle
+from support.forests import learn_forest
 
 from tanlearn import EncodedData
-from tanlearn.forest.drawing import Grain
 from tanlearn.forest.forest import Forest
-from tanlearn.forest.learning import Settings, learn_forest
+from tanlearn.forest.learning import ForestSettings
+from tanlearn.forest.network import DrawSettings
 from tanlearn.forest.reading import dependences, explain, left_out_importances, losses_without
-from tanlearn.forest.state import from_state, to_state
 
 N_STATES = (2, 3, 2, 2)
 PARENTS = [
@@ -45,7 +45,7 @@ def rows_of(codes):
     return [[None if v == 255 else int(v) for v in row] for row in codes.T]
 
 
-def make(is_average, doubt=0.02, n_classes=3, seed=0):
+def make(is_average, label_noise=0.02, n_classes=3, seed=0):
     """Return a forest of dictionaries that has seen most contexts, and the dictionaries."""
     rng = np.random.default_rng(seed)
     members = []
@@ -61,8 +61,8 @@ def make(is_average, doubt=0.02, n_classes=3, seed=0):
     weights = rng.uniform(-0.2, 1.2, (3, 4, 4))
     log_prior = np.log(rng.dirichlet(np.ones(n_classes))) * (1.0 if is_average else 1.3)
     spoken = [Spoken(member) for member in members]
-    forest = Forest(spoken, log_prior, log_prior, np.zeros(n_classes), weights, doubt, is_average)
-    return forest, (members, weights.tolist(), log_prior.tolist(), doubt, is_average)
+    forest = Forest(spoken, log_prior, log_prior, np.zeros(n_classes), weights, label_noise, is_average)
+    return forest, (members, weights.tolist(), log_prior.tolist(), label_noise, is_average)
 
 
 CODES = np.array(list(product(*(range(n) for n in N_STATES))), np.uint8).T.copy()
@@ -76,7 +76,7 @@ def learnt(weights="auto", gaps=0.0, n=150):
     y = (codes[:, 0] // 2 + codes[:, 3] // 3) % 3
     codes = np.where(rng.random(codes.shape) < gaps, -1, codes)
     data = EncodedData.from_codes(codes, y, n_states=[6] * 4, n_classes=3)
-    settings = Settings(n_members=3, grain=Grain(n_cuts=(2, 4), max_parents=2), weights=weights, n_folds=3)
+    settings = ForestSettings(n_members=3, draws=DrawSettings(n_cuts=(2, 4), max_parents=2), weights=weights, n_folds=3)
     return learn_forest(data, np.ones(4, bool), settings, np.random.default_rng(0)), data
 
 
@@ -86,7 +86,7 @@ def test_parts_are_those_of_the_dictionaries_and_add_up(is_average, doubt):
     forest, of_dictionaries = make(is_average, doubt)
     forest = replace(forest, shift=np.array([0.3, -1.0, 0.0]))
     found = explain(forest, CODES)
-    np.testing.assert_allclose(found.sum(axis=1), forest.log_scores(CODES), rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(found.sum(axis=1), forest.log_joint(CODES), rtol=1e-11, atol=1e-11)
     for r, row in enumerate(rows_of(CODES)):
         parts, start = oracle.split(*of_dictionaries, row)
         expected = np.zeros((5, 3))
@@ -98,7 +98,7 @@ def test_parts_are_those_of_the_dictionaries_and_add_up(is_average, doubt):
 
 
 def test_without_doubt_odds_are_weighted_gains():
-    forest, (members, weights, *_) = make(False, doubt=0.0)
+    forest, (members, weights, *_) = make(False, label_noise=0.0)
     odds = explain(forest, CODES)[:, :4] @ [1, 0, -1]
     for r, row in enumerate(rows_of(CODES)):
         expected = np.zeros(4)
@@ -110,12 +110,12 @@ def test_without_doubt_odds_are_weighted_gains():
 
 @pytest.mark.parametrize("is_average", [False, True])
 def test_parts_add_up_where_classes_are_all_but_impossible(is_average):
-    forest, _ = make(is_average, doubt=2.0**-30)
+    forest, _ = make(is_average, label_noise=2.0**-30)
     forest = replace(forest, weights=400 * forest.weights)
     found = explain(forest, CODES)
     assert np.isfinite(found).all()
-    np.testing.assert_allclose(found.sum(axis=1), forest.log_scores(CODES), atol=1e-9)
-    assert forest.log_scores(CODES).min() < -20
+    np.testing.assert_allclose(found.sum(axis=1), forest.log_joint(CODES), atol=1e-9)
+    assert forest.log_joint(CODES).min() < -20
 
 
 @pytest.mark.parametrize("is_average", [False, True])
@@ -158,7 +158,7 @@ def test_left_out_is_as_missing_where_training_has_no_gaps(weights):
         codes = data.codes.copy()
         if i >= 0:
             codes[i] = 255
-        log_p = forest.log_scores(codes)[np.arange(150), data.y]
+        log_p = forest.log_joint(codes)[np.arange(150), data.y]
         np.testing.assert_allclose(found[i + 1], -log_p, rtol=1e-9, atol=1e-12)
 
 
@@ -166,7 +166,7 @@ def test_left_out_is_as_missing_where_training_has_no_gaps(weights):
 def test_gaps_that_training_knows_are_values_with_parts(weights):
     forest, data = learnt(weights, gaps=0.2)
     found = explain(forest, data.codes)
-    np.testing.assert_allclose(found.sum(axis=1), forest.log_scores(data.codes), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found.sum(axis=1), forest.log_joint(data.codes), rtol=1e-10, atol=1e-10)
     assert np.abs(found[:, 0][data.codes[0] == 255]).max() > 0
     nothing = losses_without(forest, np.full((4, 1), 255, np.uint8), np.array([0]))
     assert len(set(nothing[:, 0])) > 1  # that it is missing is left out, too
@@ -211,9 +211,9 @@ def test_importances_are_of_twins_that_have_not_seen_the_rows():
 def test_files_keep_importances():
     forest, data = learnt()
     of_left_out = np.array([0.5, 0.0, -0.1, 0.2])
-    state = to_state(replace(forest, importances=of_left_out))
-    np.testing.assert_array_equal(from_state(state, data.n_states, 3).importances, of_left_out)
-    assert from_state(to_state(replace(forest, importances=None)), data.n_states, 3).importances is None
+    state = replace(forest, importances=of_left_out).to_state()
+    np.testing.assert_array_equal(Forest.from_state(state, data.n_states, 3).importances, of_left_out)
+    assert Forest.from_state(replace(forest, importances=None).to_state(), data.n_states, 3).importances is None
     for wrong in (of_left_out[1:], of_left_out + np.inf):
         with pytest.raises(ValueError, match="importances"):
-            from_state({**state, "importances": wrong}, data.n_states, 3)
+            Forest.from_state({**state, "importances": wrong}, data.n_states, 3)

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from support.forests import learn, make
 
-from tanlearn.forest.state import _LISTS, from_state, to_state
+from tanlearn.forest.forest import Forest
+from tanlearn.forest.state import _LISTS
 
 
 def test_state_is_the_forest():
     data = make(120, gaps=0.05)
     forest = learn(data)
-    again = from_state(to_state(forest), data.n_states, 3)
-    np.testing.assert_array_equal(again.log_scores(data.codes), forest.log_scores(data.codes))
+    again = Forest.from_state(forest.to_state(), data.n_states, 3)
+    np.testing.assert_array_equal(again.log_joint(data.codes), forest.log_joint(data.codes))
 
 
 @pytest.mark.parametrize("weights", ["auto", None])
@@ -24,9 +25,9 @@ def test_every_array_of_every_network_comes_back(weights):
         replace(member, tables=member.tables.first_levels(n_levels))
         for member, n_levels in zip(forest.members, (9, 2, 1), strict=True)
     ]
-    forest = replace(forest, members=fewer, doubt=0.25, shift=np.array([0.5, -np.inf, 0.0]))
-    again = from_state(to_state(forest), np.full(5, 12), 3)
-    for name in ("log_prior", "log_frequency", "shift", "weights", "doubt", "is_average", "importances"):
+    forest = replace(forest, members=fewer, label_noise=0.25, shift=np.array([0.5, -np.inf, 0.0]))
+    again = Forest.from_state(forest.to_state(), np.full(5, 12), 3)
+    for name in ("log_prior", "log_frequency", "shift", "weights", "label_noise", "is_average", "importances"):
         np.testing.assert_array_equal(getattr(again, name), getattr(forest, name), err_msg=name)
     for one, two in zip(again.members, forest.members, strict=True):
         for name in ("merged", "start", "n_states"):
@@ -86,13 +87,13 @@ def test_state_that_points_nowhere_is_refused(name, change, message):
     state = dict(valid_state())
     state[name] = change(state[name])
     with pytest.raises(ValueError, match=message):
-        from_state(state, np.full(5, 12), 3)
+        Forest.from_state(state, np.full(5, 12), 3)
 
 
 @cache
 def valid_state():
     """Return the state of a forest of one network over five features of 12 values, and three classes."""
-    return to_state(learn(make(60), n_members=1))
+    return learn(make(60), n_members=1).to_state()
 
 
 def len_branch():
@@ -112,22 +113,22 @@ def test_lists_with_an_entry_more_are_refused(name):
     state = dict(valid_state())
     state[name] = np.append(state[name], state[name][-1:])
     with pytest.raises(ValueError, match=f"{name} must"):
-        from_state(state, np.full(5, 12), 3)
+        Forest.from_state(state, np.full(5, 12), 3)
     state["sizes"] = at(state["sizes"], (0, list(_LISTS).index(name)), len(state[name]))
     with pytest.raises(ValueError, match=r"must|every"):
-        from_state(state, np.full(5, 12), 3)
+        Forest.from_state(state, np.full(5, 12), 3)
 
 
 def test_impossible_classes_and_no_doubt_are_read():
     state = {**valid_state(), "shift": np.array([-np.inf, 0.5, -np.inf]), "doubt": 0.0}
-    forest = from_state(state, np.full(5, 12), 3)
+    forest = Forest.from_state(state, np.full(5, 12), 3)
     assert forest.shift.tolist() == [-np.inf, 0.5, -np.inf]
-    assert forest.doubt == 0
+    assert forest.label_noise == 0
 
 
 def test_starts_that_leave_the_lists_are_refused_though_their_differences_overflow():
     data = make(60)
-    state = to_state(learn(data, n_members=1))
+    state = learn(data, n_members=1).to_state()
     n, end = len(state["branch"]), len(state["values"])
     state["value_start"] = np.r_[0, 2**63 - 1, -(2**63), -(2**62), 0, np.full(n - 4, end)]
     for name in ("classes", "unseen", "gain"):
@@ -135,4 +136,4 @@ def test_starts_that_leave_the_lists_are_refused_though_their_differences_overfl
         state[name] = state[name][:0]
     state["class_start"], state["cell_start"] = 0 * state["class_start"], 0 * state["cell_start"]
     with pytest.raises(ValueError, match="value_start must increase"):
-        from_state(state, data.n_states, 3)
+        Forest.from_state(state, data.n_states, 3)

@@ -52,11 +52,10 @@ NAME_PATTERN = re.compile("|".join(rf"(?<![a-z])({pattern})(?![a-z])" for patter
 #: Names that still have such words; names of kernels change together, because a change compiles all kernels anew.
 EXCEPTIONS = frozenset(
     """
-    Cuts Gaps Grain Learnt Member _Gaps _cut _cuts _learnt _place _read_n_cuts _told accept_cut asked asked_feature
-    asked_values best_cut class_place cold count_cuts_below cut cut_features cuts draw_cuts entropy_cuts
-    feature_cuts gaps grain grow_member has_gaps is_cut learnt learnt_html look look_up looks lost make_gaps
-    mdlp_cuts member members n_asked n_cuts n_members place places price price_gradient purest_cut quantile_cuts
-    room say tell twins value_place
+    Gaps Learnt _Gaps _cut _cuts _learnt _place _read_n_cuts accept_cut asked asked_feature asked_values best_cut
+    class_place cold count_cuts_below cut cut_features cuts entropy_cuts feature_cuts gaps is_cut learnt look
+    look_up looks lost make_gaps mdlp_cuts member members n_asked n_cuts n_members place places price price_gradient
+    purest_cut quantile_cuts room tell twins value_place
     """.split()  # noqa: SIM905 - as a list, one name per line
 )
 

@@ -70,7 +70,7 @@ OTHERS = {
 }
 # From here on work is shared between threads; lowered, so that small tables are.
 LIMITS = (
-    ("network.inference", "_BLOCK", 16),
+    ("network.upward_pass", "_BLOCK", 16),
     ("network.elimination", "_BLOCK", 16),
     ("baselines.aode", "_BLOCK", 16),
     ("network.packing", "_WORTH_A_THREAD", 1),

@@ -69,7 +69,7 @@ def test_forests_are_summed_out_without_elimination(monkeypatch):
     tables, structure, data = model([-1, 0, 1], n=20)
     codes = data.codes.copy()
     codes[1] = 255
-    monkeypatch.setattr("tanlearn.network.inference.Eliminator", None)
+    monkeypatch.setattr("tanlearn.network.tables.Eliminator", None)
     assert np.isfinite(log_joint(tables, structure, codes)).all()
 
 

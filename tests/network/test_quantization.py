@@ -160,7 +160,7 @@ def test_a_tie_goes_to_the_first_class():
     cells = blunt.tables_.cells.copy()
     assert len(set(cells[:2])) == 1
     structure, tables = blunt.structure_, IntegerTables(blunt.tables_.layout, np.zeros(6, int), FixedPoint(1, 0))
-    blunt.structure_, blunt.tables_ = structure, tables
+    blunt._set_network(structure, tables)
     assert blunt.predict([["a"], ["b"]]).tolist() == ["no", "no"]
 
 

@@ -56,7 +56,7 @@ def choose(whole, parts, start, starts, ridges):
     return weights, fitted, [log_p(own, at) for own, at in zip(outside, fitted, strict=True)], ridge, losses
 
 
-def doubt(p, weight, n_classes, doubts):
+def label_noise(p, weight, n_classes, doubts):
     """The likeliest share of rows of which nothing is known, given a row of either kind besides; rows weigh 1 each."""
     weight = weight / weight.mean()
     found = [(weight * np.log((1 - own) * p + own / n_classes)).sum() + np.log(own) + np.log(1 - own) for own in doubts]

@@ -21,7 +21,7 @@ from tanlearn import (
     Structure,
 )
 from tanlearn.baselines import ChowLiu
-from tanlearn.data.splits import deal_folds
+from tanlearn.data.splits import draw_folds
 
 CHAIN = Structure([-1, 0, 1])
 GRID = {"loss__scale": [0.05, 0.5], "loss__kappa": [0.1, 0.5]}
@@ -46,7 +46,7 @@ def test_the_choice_is_that_of_an_exhaustive_search(method, weighted):
     tuned = CrossTuned(learner=method(loss=Margin(), max_iter=5), param_grid=GRID, cv=3, patience=None)
     tables = tuned.fit(CHAIN, data, np.random.default_rng(0))
     rng = np.random.default_rng(0)
-    fold = deal_folds(data.y, 3, rng)
+    fold = draw_folds(data.y, 3, rng)
     share = [data.weights[fold == k].sum() / data.weights.sum() for k in range(3)]
     best = (-1.0,)
     for i, setting in enumerate(tuned.cv_results_["params"]):
@@ -100,7 +100,7 @@ def test_patience_ends_runs_and_the_last_rate_stands_for_the_rest():
     assert first >= 3
     np.testing.assert_array_equal(short[0, : first + 1], full[0, : first + 1])
     assert short.shape == (1, 1 + ran[3].max())
-    fold = deal_folds(data.y, 3, np.random.default_rng(0))
+    fold = draw_folds(data.y, 3, np.random.default_rng(0))
     last = 0.0
     for k, n_iter in enumerate(ran[3]):
         fitted = LBFGS(loss=Margin(scale=0.5), max_iter=n_iter).fit(
@@ -116,7 +116,7 @@ def test_a_fold_ends_after_so_many_iterations_without_a_better_rate(capsys, pati
     learner = LBFGS(loss=Margin(scale=0.5), max_iter=40)
     tuned = CrossTuned(learner=learner, param_grid={}, cv=3, patience=patience, calibrate=False, verbose=1)
     tuned.fit(CHAIN, data, np.random.default_rng(0))
-    fold, lines = deal_folds(data.y, 3, np.random.default_rng(0)), capsys.readouterr().out.splitlines()
+    fold, lines = draw_folds(data.y, 3, np.random.default_rng(0)), capsys.readouterr().out.splitlines()
     for k in range(3):
         train, held_out = data.take(fold != k), data.take(fold == k)
         path = [learner.start(CHAIN, train, np.random.default_rng(0))]
@@ -138,7 +138,7 @@ def test_the_table_of_results_is_scikit_learns():
     given = table.filter(like="param_").notna()
     assert given.columns.tolist() == ["param_alpha", "param_loss__kappa", "param_loss__scale"]
     assert given.to_numpy().tolist() == [[False, False, True]] * 2 + [[True, True, False]] * 2
-    fold = deal_folds(data.y, 3, np.random.default_rng(0))
+    fold = draw_folds(data.y, 3, np.random.default_rng(0))
     for i, row in table.iterrows():
         assert all(row[f"param_{name}"] == value for name, value in row["params"].items())
         learner = ConjugateGradient(loss=Margin(), max_iter=max(1, row["best_n_iter"])).set_params(**row["params"])

@@ -145,6 +145,8 @@ def test_a_run_without_gain_ends_and_stays_where_it_is():
 class Scripted:
     """A learner with given tables after each iteration on each part; it ends with the last of them."""
 
+    needs = "gradients"
+
     def __init__(self, cells):
         self.cells = cells
 
@@ -464,7 +466,7 @@ def test_large_tables_of_many_small_classes_have_rows_to_hold_out():
 
 def best_temperature(model, data):
     """Return the temperature that suits rows best, and the log loss at it and at the model's."""
-    scores = model._log_joint(data.codes)
+    scores = model.model_.log_joint(data.codes)
 
     def log_loss(log_temperature):
         return smoothed_log_loss(log_temperature, scores, data.y, data.weights, 0.0) / data.n_samples
@@ -490,7 +492,7 @@ def test_rows_that_training_watches_judge_what_was_trained(loss, monkeypatch):
     data, watched = noisy_data(300), noisy_data(200, seed=2)
     model = TANClassifier(loss=loss, patience=3, validation_fraction=0.5, batch_size=50, random_state=0)
     model.fit_encoded(data, watched)
-    scores = model._log_joint(watched.codes)
+    scores = model.model_.log_joint(watched.codes)
     losses = held_out.log_loss_by_temperature(scores, watched.y, watched.weights, 1 / 200)
     assert model.calibration_.temperature == pytest.approx(held_out._lowest(losses), rel=0.05)
     assert model.calibration_.power == 1

@@ -11,8 +11,8 @@ from support.seen_contexts import N_STATES, STRUCTURE, table
 from tanlearn import BayesNetClassifier, EncodedData, HierarchicalDirichlet, HierarchicalSmoothing, Structure, load
 from tanlearn._memory import TableMemoryError
 from tanlearn.baselines import KDependence
-from tanlearn.files.back_off import restore_back_off
 from tanlearn.network.back_off import BackOffTables
+from tanlearn.network.bayes_net import BayesNet
 from tanlearn.network.inference import log_joint
 from tanlearn.network.tables import Tables
 from tanlearn.parameters import check_learner_device, hierarchical_dirichlet
@@ -208,7 +208,8 @@ def test_damaged_files_are_refused(tmp_path):
     good = state["back_off"]
 
     def restored(**changed):
-        return restore_back_off(STRUCTURE, data.n_states, 3, state["cells"], {**good, **changed})
+        content = {"structure": STRUCTURE, **state, "back_off": {**good, **changed}}
+        return BayesNet.from_state(content, data.n_states, 3).tables
 
     assert np.array_equal(restored().cells, tables.cells)
     values, counts = good["values"], good["counts"]
@@ -235,4 +236,4 @@ def test_damaged_files_are_refused(tmp_path):
         with pytest.raises(ValueError, match=message):
             restored(**changed)
     with pytest.raises(ValueError, match="the structure must have 4 features"):
-        restore_back_off(Structure([-1]), data.n_states, 3, state["cells"], good)
+        BayesNet.from_state({"structure": Structure([-1]), **state}, data.n_states, 3)

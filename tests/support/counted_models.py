@@ -86,7 +86,7 @@ def describe(model: Any, X: Any) -> dict[str, Any]:
         found["parents"] = model.structure_.parents.tolist()
         found["tables"] = digest(model.tables_.cells)
     for name, rows in (("whole", X), ("with gaps", holes)):
-        found[f"log joint, {name}"] = digest(model._log_joint(model.encoder_.encode(rows)))
+        found[f"log joint, {name}"] = digest(model.model_.log_joint(model.encoder_.encode(rows)))
         found[f"predictions, {name}"] = model.predict(rows).tolist()
     return found
 

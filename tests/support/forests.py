@@ -7,11 +7,11 @@ import pandas as pd
 from scipy.special import softmax
 
 from tanlearn import EncodedData
-from tanlearn.forest.drawing import Grain
-from tanlearn.forest.learning import Settings, learn_forest
-from tanlearn.forest.views import Views
+from tanlearn.forest.learning import ForestSettings, fit_forest_weights, grow_forest
+from tanlearn.forest.network import DrawSettings
+from tanlearn.forest.out_of_fold import OutOfFold
 
-GRAIN = Grain(n_cuts=(2, 4), max_parents=3, min_candidates=0)
+DRAWS = DrawSettings(n_cuts=(2, 4), max_parents=3, min_candidates=0)
 
 
 def make(n=200, d=5, n_classes=3, seed=0, gaps=0.0, weights=None):
@@ -24,9 +24,15 @@ def make(n=200, d=5, n_classes=3, seed=0, gaps=0.0, weights=None):
     return EncodedData.from_codes(codes, y, n_states=[12] * d, n_classes=n_classes, sample_weight=weights)
 
 
+def learn_forest(data, is_ordered, settings, rng, **options):
+    """Grow a forest, and fit its weights to out-of-fold predictions."""
+    grown = grow_forest(data, is_ordered, settings, rng, n_jobs=options.get("n_jobs"))
+    return fit_forest_weights(data, is_ordered, settings, grown, rng, **options)
+
+
 def learn(data, n_jobs=None, seed=0, **settings):
     """Return a small forest; codes of feature 2 have no order."""
-    settings = Settings(**{"n_members": 3, "grain": GRAIN, "n_folds": 3, **settings})
+    settings = ForestSettings(**{"n_members": 3, "draws": DRAWS, "n_folds": 3, **settings})
     return learn_forest(data, np.arange(data.n_features) != 2, settings, np.random.default_rng(seed), n_jobs=n_jobs)
 
 
@@ -103,4 +109,4 @@ def draw_views(seed, *, n=150, n_members=2, d=3, n_levels=3, n_classes=3, n_fold
 
     inner = [other() for _ in range(n_folds)] if is_nested else []
     fold, rows = rng.permutation(np.arange(n) % n_folds), rng.permutation(n)
-    return Views(Gains(data, gains, log_prior), inner, fold, rows)
+    return OutOfFold(Gains(data, gains, log_prior), inner, fold, rows)

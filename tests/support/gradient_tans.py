@@ -13,8 +13,16 @@ from tanlearn import (
     Structure,
 )
 from tanlearn.network.candidates import make_candidates
+from tanlearn.training.losses import SoftHybrid
 
-LOSSES = [JointNLL(), ConditionalNLL(), HingeMargin(gamma=2), Margin(scale=0.5), Hybrid(trade_off=20, gamma=2)]
+LOSSES = [
+    JointNLL(),
+    ConditionalNLL(),
+    HingeMargin(gamma=2),
+    Margin(scale=0.5),
+    Hybrid(trade_off=20, gamma=2),
+    SoftHybrid(),
+]
 N_STATES = [3, 2, 4, 1, 5]
 
 

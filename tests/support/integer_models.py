@@ -17,7 +17,7 @@ def random_model(rng, n_states, n_classes, parents, fixed_point, ties=False):
     magnitudes = rng.integers(0, largest, layout.n_cells, endpoint=True)
     if ties:
         magnitudes = np.where(rng.random(layout.n_cells) < 0.9, largest, magnitudes)
-    model.tables_ = IntegerTables(layout, magnitudes, fixed_point)
+    model._set_network(model.structure_, IntegerTables(layout, magnitudes, fixed_point))
     return model
 
 

@@ -5,11 +5,11 @@ from operator import is_
 
 import numpy as np
 import pytest
-from support.forests import GRAIN, draw_views, make
+from support.forests import DRAWS, draw_views, make
 
-from tanlearn.forest import views as module
-from tanlearn.forest.member import grow_member
-from tanlearn.forest.views import grow_views
+from tanlearn.forest import out_of_fold as module
+from tanlearn.forest.network import grow_network
+from tanlearn.forest.out_of_fold import grow_out_of_fold
 
 
 def grow(data, n_folds=3, is_nested=True, seed=0, n_jobs=None):
@@ -17,10 +17,10 @@ def grow(data, n_folds=3, is_nested=True, seed=0, n_jobs=None):
     ordered, gaps = np.ones(data.n_features, bool), np.zeros(data.n_features, bool)
 
     def of_part(part, seed):
-        return grow_member(part, ordered, gaps, GRAIN, seed, smoothing=1.0, min_samples=2)
+        return grow_network(part, ordered, gaps, DRAWS, seed, smoothing=1.0, min_samples=2)
 
     how = {"n_folds": n_folds, "n_levels": 4, "is_nested": is_nested}
-    return grow_views(data, [5, 6], of_part, **how, rng=np.random.default_rng(seed), n_jobs=n_jobs)
+    return grow_out_of_fold(data, [5, 6], of_part, **how, rng=np.random.default_rng(seed), n_jobs=n_jobs)
 
 
 def said(view, rows):
@@ -38,7 +38,7 @@ def turn(data, rows):
 def fixed(monkeypatch, n, n_folds):
     """Deal folds that do not depend on the classes."""
     fold = np.random.default_rng(1).permutation(np.arange(n) % n_folds)
-    monkeypatch.setattr(module, "deal_folds", lambda y, n_folds, rng: fold)
+    monkeypatch.setattr(module, "draw_folds", lambda y, n_folds, rng: fold)
     return fold
 
 
@@ -125,7 +125,7 @@ def test_of_many_rows_some_folds_are_in_all_twins_and_others_judge(monkeypatch):
     monkeypatch.setattr(module, "NESTED_ROWS", 50)
     data = make(100)
     fold = fixed(monkeypatch, 100, 5)
-    monkeypatch.setattr(module, "deal_folds", lambda y, n, rng: fold[: len(y)])
+    monkeypatch.setattr(module, "draw_folds", lambda y, n, rng: fold[: len(y)])
     views = grow(data, 5)
     assert len(views.outer.members) == 2  # 30 rows need two folds of 20
     assert views.inner == []

@@ -1,33 +1,53 @@
-"""Out-of-fold scores of a forest, by networks grown again from the same seeds without each fold."""
+"""Out-of-fold predictions of a forest, by networks grown again from the same seeds without each fold.
+
+Networks grown without the fold of a row give its out-of-fold predictions. Weights fitted to these are validated by
+cross-validation. With few rows, it is nested: the weights of a fold are fitted to predictions of networks grown without
+this fold and the fold of the row.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 
+from tanlearn._tasks import in_order
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.splits import draw_folds
+from tanlearn.data.weights import log_frequencies
 from tanlearn.forest.class_groups import grouped
 from tanlearn.forest.forest import softmax
-from tanlearn.forest.member import Member
+from tanlearn.forest.network import ForestNetwork
+from tanlearn.forest.ridge import Problem
 
-__all__ = ["LeftOut"]
+__all__ = ["FoldNetworks", "GrowNetwork", "OutOfFold", "grow_out_of_fold"]
 
 #: Scores per block. With fewer rows, contexts are loaded into the cache more often; with more, scores do not fit in it.
 #: 1,024 rows of letter (3 MiB) and 256 of digits (1 MiB) were fastest; sizes between them were at most a sixth slower.
 _ROOM = 2**18
+#: Largest number of rows for nested cross-validation. On 100 rows of 500 columns of noise, the log loss without nesting
+#: was .54 out of fold and .78 on new rows; with nesting it was .70 on new rows.
+NESTED_ROWS = 2048
+#: Largest number of folds for nested cross-validation, which has n (n + 1) / 2 pairs of folds.
+MOST_NESTED = 10
+#: Largest number of rows that weights are fitted to; folds without such rows are not left out. On letter, 8,192 rows
+#: take two thirds of the time of 16,000 (log loss .1032 against .1019).
+MOST_ROWS = 8192
+
+GrowNetwork = Callable[[EncodedData, int], ForestNetwork]
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class FoldNetworks:
     """Networks grown without each fold, and the out-of-fold scores of its rows."""
 
     data: EncodedData  # all rows
     fold: IntArray  # (n_samples,) fold of each row
-    members: list[list[Member]]  # networks grown without each fold; later folds have none
+    members: list[list[ForestNetwork]]  # networks grown without each fold; later folds have none
     log_prior: FloatArray  # (n_folds, n_classes) log class frequencies without each fold
     n_levels: int  # 1 + the largest number of parents
     n_jobs: int | None
@@ -59,7 +79,7 @@ class LeftOut:
         slot = np.broadcast_to(np.arange(self.n_levels), weight.shape)
         out = np.zeros((self.n_levels, len(rows), self.data.n_classes))
 
-        def score(members: list[Member], places: IntArray) -> None:
+        def score(members: list[ForestNetwork], places: IntArray) -> None:
             codes = np.ascontiguousarray(self.data.codes[:, rows[places]])
             base, mean = self.base(rows[places]), np.zeros((self.n_levels, len(places), self.data.n_classes))
             for member in members:
@@ -96,7 +116,7 @@ class LeftOut:
         n_groups = likeliest.shape[1] + (shares is not None)
         out = np.empty((self.n_members * d, len(rows), n_groups), np.float32)
 
-        def score(members: list[Member], places: IntArray) -> None:
+        def score(members: list[ForestNetwork], places: IntArray) -> None:
             codes = np.ascontiguousarray(self.data.codes[:, rows[places]])
             own, rest = likeliest[places], None if shares is None else shares[places]
             for e, member in enumerate(members):
@@ -119,7 +139,7 @@ class LeftOut:
         weights = np.broadcast_to(weights, (self.n_members, *slot.shape))
         out = np.empty((n_slots, len(rows), self.data.n_classes))
 
-        def score(members: list[Member], places: IntArray) -> None:
+        def score(members: list[ForestNetwork], places: IntArray) -> None:
             codes = np.ascontiguousarray(self.data.codes[:, rows[places]])
             scores = np.zeros((n_slots, len(places), self.data.n_classes))
             for member, weight in zip(members, weights, strict=True):
@@ -129,7 +149,9 @@ class LeftOut:
         self._by_blocks(rows, n_slots, score)
         return out
 
-    def _by_blocks(self, rows: IntArray, n_slots: int, function: Callable[[list[Member], IntArray], None]) -> None:
+    def _by_blocks(
+        self, rows: IntArray, n_slots: int, function: Callable[[list[ForestNetwork], IntArray], None]
+    ) -> None:
         """Call a function with the networks of each fold and positions in ``rows`` of rows of this fold, in blocks."""
         size = max(1, _ROOM // (n_slots * self.data.n_classes))
         for f, members in enumerate(self.members):
@@ -137,7 +159,80 @@ class LeftOut:
             in_blocks(lambda a, b, m=members, o=own: function(m, o[a:b]), len(own), size, self.n_jobs)  # type: ignore[misc]
 
 
-def _add(member: Member, codes: AnyArray, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
+Scores = Callable[[FoldNetworks, int, IntArray], Problem]
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Out-of-fold predictions of all rows, for fitting and validating weights.
+
+    Weights fitted outside of a fold are validated by the rows of this fold. If there are ``inner`` networks, the
+    weights are fitted to predictions of networks that were trained with neither fold. Otherwise they are fitted to
+    predictions of ``outer`` networks, most of which were trained with the fold. Then weights seem better than they are,
+    all the more with fewer rows.
+    """
+
+    outer: FoldNetworks  # networks without the fold of a row
+    inner: list[FoldNetworks]  # for each fold, networks without it and the fold of a row; or empty
+    fold: IntArray  # (n_samples,) fold of each row in validating weights
+    rows: IntArray  # (n_rows,) rows with out-of-fold predictions, in random order
+
+    def problems(self, make: Scores, rows: IntArray) -> tuple[Problem, list[tuple[Problem, Problem]]]:
+        """Return the problem of all rows, and for each fold the problems of the rows outside and inside of it.
+
+        ``make(networks, part, rows)`` returns a problem. ``part`` is the fold whose earlier weights are used, -1 for
+        those of all rows.
+        """
+        whole, fold = make(self.outer, -1, rows), self.fold[rows]
+        if not self.inner:
+            return whole, [(whole.take(fold != f), whole.take(fold == f)) for f in range(int(self.fold.max()) + 1)]
+        return whole, [
+            (make(view, f, rows[fold != f]), make(self.outer, f, rows[fold == f])) for f, view in enumerate(self.inner)
+        ]
+
+
+def grow_out_of_fold(
+    data: EncodedData,
+    seeds: list[int],
+    grow: GrowNetwork,
+    *,
+    n_folds: int,
+    n_levels: int,
+    is_nested: bool,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> OutOfFold:
+    """Grow the networks of a forest again without folds.
+
+    ``grow(data, seed)`` returns a network. ``n_folds`` is at least 2. With many rows, only the first folds are left
+    out. With ``is_nested`` and few rows, networks are also grown without each pair of folds.
+    """
+    fold = draw_folds(data.y, n_folds, rng)
+    order = rng.permutation(data.n_samples)
+    n_used = min(n_folds, int(np.ceil(MOST_ROWS * n_folds / data.n_samples)))
+    is_nested = is_nested and 2 < n_folds <= MOST_NESTED and data.n_samples <= NESTED_ROWS
+    pairs = [(f, g) for f, g in combinations_with_replacement(range(n_used), 2) if is_nested or f == g]
+    parts = [data.take((fold != f) & (fold != g)) for f, g in pairs]
+    grown = in_order(grow, [(part, (seed,)) for part in parts for seed in seeds], n_jobs)
+    log_prior = np.array([log_frequencies(np.bincount(part.y, part.weights, part.n_classes)) for part in parts])
+
+    def view(hidden: list[tuple[int, int]]) -> FoldNetworks:
+        places = [pairs.index((min(pair), max(pair))) for pair in hidden]
+        members = [grown[place * len(seeds) : (place + 1) * len(seeds)] for place in places]
+        return FoldNetworks(data, fold, members, log_prior[places], n_levels, n_jobs)
+
+    outer = view([(f, f) for f in range(n_used)])
+    if is_nested:
+        inner = [view([(f, g) for g in range(n_folds)]) for f in range(n_folds)]
+        return OutOfFold(outer, inner, fold, order)
+    rows = order[fold[order] < n_used][:MOST_ROWS]
+    if n_used < n_folds:  # with so many rows, any of them can validate the weights of others
+        fold = np.zeros_like(fold)
+        fold[rows] = draw_folds(data.y[rows], n_folds, rng)
+    return OutOfFold(outer, [], fold, rows)
+
+
+def _add(member: ForestNetwork, codes: AnyArray, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
     """Add the scores of a network that may have fewer levels than others."""
     n = member.tables.n_levels
     member.add_scores(codes, np.ascontiguousarray(weight[:, :n]), np.ascontiguousarray(slot[:, :n]), scores)

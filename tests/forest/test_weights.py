@@ -7,11 +7,11 @@ import pytest
 from oracles import weighing as oracle
 from support.forests import Gains, draw_views
 
+from tanlearn.forest import learning as module
 from tanlearn.forest import ridge as ridge_module
-from tanlearn.forest import weighing as module
 from tanlearn.forest.class_groups import likeliest_classes
-from tanlearn.forest.views import Views
-from tanlearn.forest.weighing import DOUBTS, doubt_of, first_rows, weigh
+from tanlearn.forest.learning import NOISE, estimate_label_noise, first_rows, fit_all_weights
+from tanlearn.forest.out_of_fold import OutOfFold
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_weights_equal_the_oracle(monkeypatch, kind, is_nested, ridge, signal, s
     monkeypatch.setattr(module, "N_GROUPS", n_groups)
     views, told = draw_views(seed, is_nested=is_nested, signal=signal, n_classes=n_classes), []
     expected = expected_of(views, kind, ridge)
-    check(weigh(views, kind, ridge, told.append), told, expected)
+    check(fit_all_weights(views, kind, ridge, told.append), told, expected)
     stages = zip(("level", "feature", "family"), expected["ridges"], strict=False)
     names = " ".join(name for name, own in stages if np.isfinite(own))
     assert names + "?" * ("family" in names and not expected["is_by_family"]) == moved
@@ -81,14 +81,14 @@ def test_weights_equal_the_oracle(monkeypatch, kind, is_nested, ridge, signal, s
 
 def test_many_classes_and_two_folds():
     views, told = draw_views(5, n=300, n_classes=6, n_folds=2, is_nested=False), []
-    check(weigh(views, "auto", None, told.append), told, expected_of(views, "auto"))
+    check(fit_all_weights(views, "auto", None, told.append), told, expected_of(views, "auto"))
 
 
 def test_of_many_rows_the_first_are_weighed_by(monkeypatch):
     monkeypatch.setattr(module, "LEVEL_ROWS", 60)
     monkeypatch.setattr(module, "MOST_NUMBERS", 100 * 2 * 3 * 3)  # numbers of families: of 100 rows
     views, told = draw_views(6, n=180), []
-    check(weigh(views, "auto", None, told.append), told, expected_of(views, "auto", None, 60, 100))
+    check(fit_all_weights(views, "auto", None, told.append), told, expected_of(views, "auto", None, 60, 100))
     assert first_rows(views.rows, 18).tolist() == views.rows[:100].tolist()
     assert first_rows(views.rows, 10**9).tolist() == views.rows[:1].tolist()
 
@@ -102,7 +102,7 @@ def test_classes_are_grouped_for_the_fitted_rows_only(monkeypatch):
 
     monkeypatch.setattr(module, "likeliest_classes", keep)
     monkeypatch.setattr(module, "MOST_NUMBERS", 100 * 3 * 3)  # numbers of features: of 100 rows
-    weigh(draw_views(6, n=180), "auto", None, lambda message: None)
+    fit_all_weights(draw_views(6, n=180), "auto", None, lambda message: None)
     assert shapes == [(100, 3)]
 
 
@@ -121,11 +121,11 @@ def test_a_row_of_weight_two_is_two_rows(seed):
     found = []
     for data, own in ((weighted, np.arange(120)), (repeated, rows)):
         inner, order = [some(view, data, own) for view in views.inner], np.random.default_rng(1).permutation(len(own))
-        twins = Views(some(outer, data, own), inner, fold[own], order)
-        found.append(weigh(twins, "auto", None, lambda message: None))
+        twins = OutOfFold(some(outer, data, own), inner, fold[own], order)
+        found.append(fit_all_weights(twins, "auto", None, lambda message: None))
     np.testing.assert_allclose(found[0].weights, found[1].weights, atol=1e-3)
     assert found[0].of_prior == pytest.approx(found[1].of_prior, abs=1e-3)
-    unweighted = weigh(views, "auto", None, lambda message: None)
+    unweighted = fit_all_weights(views, "auto", None, lambda message: None)
     assert np.abs(found[0].weights - unweighted.weights).max() > 0.01
 
 
@@ -145,7 +145,7 @@ def test_the_class_of_a_row_does_not_change_the_groups_of_its_classes(monkeypatc
         if row is not None:
             y[row] = (y[row] + 3) % 6
         outer = replace(views.outer, data=replace(data, y=y))
-        weigh(replace(views, outer=outer), "auto", None, lambda message: None)
+        fit_all_weights(replace(views, outer=outer), "auto", None, lambda message: None)
     first, *others = seen
     assert first.shape == (150, 2)
     for row, found in enumerate(others):
@@ -156,8 +156,8 @@ def test_the_class_of_a_row_does_not_change_the_groups_of_its_classes(monkeypatc
 def test_families_that_raise_the_log_loss_of_all_classes_are_not_used(monkeypatch):
     views, told = draw_views(4, signal=0.15, n_classes=6), []
     monkeypatch.setattr(module, "N_GROUPS", 3)
-    found = weigh(views, "auto", None, told.append)
-    shared = weigh(views, "shared", None, lambda message: None)
+    found = fit_all_weights(views, "auto", None, told.append)
+    shared = fit_all_weights(views, "shared", None, lambda message: None)
     np.testing.assert_array_equal(found.weights, shared.weights)
     np.testing.assert_array_equal(found.own_p, shared.own_p)
     by_group, of_all = (told[-k].split("log loss ")[1].split(" -> ") for k in (2, 1))
@@ -167,36 +167,36 @@ def test_families_that_raise_the_log_loss_of_all_classes_are_not_used(monkeypatc
 
 def test_progress_messages_name_the_stages():
     told = []
-    weigh(draw_views(3), "auto", 0.01, told.append)
+    fit_all_weights(draw_views(3), "auto", 0.01, told.append)
     assert [own.split(",")[0] for own in told] == [
         f"weights of {what}" for what in ("levels", "features", "families", "families")
     ]
 
 
-def test_doubt_grows_with_rows_that_are_surely_wrong():
+def test_label_noise_grows_with_rows_that_are_surely_wrong():
     sure = np.full(500, 0.999)
-    doubts = [doubt_of(np.append(sure, np.full(k, 1e-12)), np.ones(500 + k), 2) for k in (0, 1, 5, 20)]
+    doubts = [estimate_label_noise(np.append(sure, np.full(k, 1e-12)), np.ones(500 + k), 2) for k in (0, 1, 5, 20)]
     assert (np.diff(doubts) > 0).all()
     assert 1e-3 < doubts[0] < 5e-3  # one row of each kind is assumed
     assert 0.03 < doubts[3] < 0.12
-    assert DOUBTS[0] < doubts[0]
+    assert NOISE[0] < doubts[0]
 
 
 @pytest.mark.parametrize("n", [3, 80])
 @pytest.mark.parametrize("seed", range(10))
-def test_doubt_is_that_of_the_oracle(seed, n):
+def test_label_noise_is_that_of_the_oracle(seed, n):
     rng = np.random.default_rng(seed)
     p = np.where(rng.random(n) < 0.05 * seed * (n > 3), 1e-6, rng.beta(5, 1, n))
     weight = rng.choice([0.1, 3.0], n)
-    expected, scores = oracle.doubt(p, weight, 3, DOUBTS)
+    expected, scores = oracle.label_noise(p, weight, 3, NOISE)
     assert scores[-1] - scores[-2] > 1e-9
-    assert doubt_of(p, weight, 3) == expected
-    assert doubt_of(p, 1000 * weight, 3) == expected
+    assert estimate_label_noise(p, weight, 3) == expected
+    assert estimate_label_noise(p, 1000 * weight, 3) == expected
 
 
-def test_rows_of_more_weight_count_more_for_the_doubt():
+def test_rows_of_more_weight_count_more_for_the_label_noise():
     p = np.append(np.full(90, 0.99), np.full(10, 1e-9))
-    shares = [doubt_of(p, np.append(np.ones(90), np.full(10, own)), 2) for own in (0.1, 1.0, 10.0)]
+    shares = [estimate_label_noise(p, np.append(np.ones(90), np.full(10, own)), 2) for own in (0.1, 1.0, 10.0)]
     assert (np.diff(shares) > 0.01).all()
     halves = np.concatenate([np.full(100, 1.5), np.full(100, 0.5)])
-    assert doubt_of(np.tile(p, 2), halves, 2) == doubt_of(np.tile(p, 2), np.ones(200), 2)
+    assert estimate_label_noise(np.tile(p, 2), halves, 2) == estimate_label_noise(np.tile(p, 2), np.ones(200), 2)

@@ -1,4 +1,4 @@
-"""Time and memory of checks, encoding and predictions of input beside peers: python -m benchmarks.speed.border
+"""Cost of reading and encoding beside peers, in time and memory: python -m benchmarks.speed.encoding
 
 Every row is measured in a separate process. The same generated table is processed by tanlearn and by a peer with the
 same function: scikit-learn's CategoricalNB, KBinsDiscretizer and OrdinalEncoder and, if installed, LightGBM's Dataset.
@@ -114,7 +114,7 @@ def spell(seconds):
 def main():
     """Read the command line, and print the table."""
     parser = command_line(__doc__, __spec__)
-    parser.add_argument("--repeats", type=int, default=3, help="of every measurement, whose median is told")
+    parser.add_argument("--repeats", type=int, default=3, help="of every measurement, whose median is printed")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads to measure with")
     arguments = parser.parse_args()
     print("| | rows x columns | threads | tanlearn | processor | beyond the table | reading it once | peer | | ratio |")

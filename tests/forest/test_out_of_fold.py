@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import softmax
-from support.forests import GRAIN, make
+from support.forests import DRAWS, make
 
-from tanlearn.data.splits import deal_folds
-from tanlearn.forest import left_out as module
-from tanlearn.forest.left_out import LeftOut
-from tanlearn.forest.member import grow_member
+from tanlearn.data.splits import draw_folds
+from tanlearn.forest import out_of_fold as module
+from tanlearn.forest.network import grow_network
+from tanlearn.forest.out_of_fold import FoldNetworks
 
 ROWS = np.random.default_rng(7).permutation(90)[:70]
 
@@ -21,20 +21,20 @@ def grow(data, fold, n_jobs=None, most_parents=(3, 3)):
     parts = [data.take(fold != f) for f in range(3)]
     members = [
         [
-            grow_member(part, ordered, gaps, replace(GRAIN, max_parents=k), seed, smoothing=1.0, min_samples=2)
+            grow_network(part, ordered, gaps, replace(DRAWS, max_parents=k), seed, smoothing=1.0, min_samples=2)
             for seed, k in enumerate(most_parents)
         ]
         for part in parts
     ]
     log_prior = np.log(np.random.default_rng(0).dirichlet(np.ones(data.n_classes), 3))
-    return LeftOut(data, fold, members, log_prior, 4, n_jobs)
+    return FoldNetworks(data, fold, members, log_prior, 4, n_jobs)
 
 
 @pytest.fixture(scope="module")
 def left():
     """Return twins of two members of which one has fewer levels."""
     data = make(90)
-    return grow(data, deal_folds(data.y, 3, np.random.default_rng(0)), most_parents=(3, 1))
+    return grow(data, draw_folds(data.y, 3, np.random.default_rng(0)), most_parents=(3, 1))
 
 
 def gains_of(left, rows):

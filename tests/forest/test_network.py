@@ -5,21 +5,21 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.forests import GRAIN, make
+from support.forests import DRAWS, make
 
 from tanlearn import EncodedData
-from tanlearn.forest import drawing as module
-from tanlearn.forest.drawing import Grain, draw_cuts, draw_parents
+from tanlearn.forest import network as module
+from tanlearn.forest.network import DrawSettings, draw_discretization, draw_parents
 from tanlearn.network.pair_information import visited_information
 
-ALL = replace(GRAIN, max_features=1.0)
+ALL = replace(DRAWS, max_features=1.0)
 
 
-def cut(data, seed=0, gaps=(), **grain):
+def cut(data, seed=0, gaps=(), **draws):
     """Return cuts of features that all have an order."""
-    has_gaps = np.isin(np.arange(data.n_features), gaps)
+    has_missing = np.isin(np.arange(data.n_features), gaps)
     ordered = np.ones(data.n_features, bool)
-    return draw_cuts(data, ordered, has_gaps, replace(GRAIN, **grain), np.random.default_rng(seed))
+    return draw_discretization(data, ordered, has_missing, replace(DRAWS, **draws), np.random.default_rng(seed))
 
 
 def places(cuts, i):
@@ -29,8 +29,10 @@ def places(cuts, i):
 
 def test_cuts_keep_the_order_and_leave_categories_alone():
     data = make(300, gaps=0.05)
-    has_gaps = np.array([True, True, True, True, False])
-    cuts = draw_cuts(data, np.array([True, True, False, True, True]), has_gaps, GRAIN, np.random.default_rng(0))
+    has_missing = np.array([True, True, True, True, False])
+    cuts = draw_discretization(
+        data, np.array([True, True, False, True, True]), has_missing, DRAWS, np.random.default_rng(0)
+    )
     codes = cuts.encode(data.codes)
     assert cuts.n_states[2] == 13  # and the gap
     for i in (0, 1, 3, 4):
@@ -38,9 +40,9 @@ def test_cuts_keep_the_order_and_leave_categories_alone():
         assert set(np.diff(merged)) <= {0, 1}
         assert 2 <= merged[-1] <= 4
         missing = data.codes[i] == 255
-        assert (codes[i][missing] == (merged[-1] + 1 if has_gaps[i] else 255)).all()
+        assert (codes[i][missing] == (merged[-1] + 1 if has_missing[i] else 255)).all()
         np.testing.assert_array_equal(codes[i][~missing], merged[data.codes[i][~missing]])
-        assert cuts.n_states[i] == merged[-1] + 1 + has_gaps[i]
+        assert cuts.n_states[i] == merged[-1] + 1 + has_missing[i]
 
 
 def test_many_codes_become_few_and_few_stay_in_small_types():
@@ -84,11 +86,13 @@ def test_by_default_half_of_the_features_have_supervised_cuts_and_features_have_
     y = rng.integers(0, 2, 200)
     codes = 30 * y[:, np.newaxis] + rng.integers(0, 30, (200, 300))
     data = EncodedData.from_codes(codes, y, n_states=[60] * 300)
-    cuts = draw_cuts(data, np.ones(300, bool), np.zeros(300, bool), Grain(), np.random.default_rng(0))
+    cuts = draw_discretization(data, np.ones(300, bool), np.zeros(300, bool), DrawSettings(), np.random.default_rng(0))
     n_cuts = np.array([len(places(cuts, i)) for i in range(300)])
     assert 0.4 < (n_cuts == 1).mean() < 0.6  # one supervised cut separates the classes, no other gains
     data = EncodedData.from_codes(np.resize(np.arange(60), (300, 200)).T, np.arange(200) % 2)  # cuts gain everywhere
-    cuts = draw_cuts(data, np.ones(300, bool), np.zeros(300, bool), Grain(supervised=1.0), np.random.default_rng(0))
+    cuts = draw_discretization(
+        data, np.ones(300, bool), np.zeros(300, bool), DrawSettings(supervised=1.0), np.random.default_rng(0)
+    )
     n_cuts = np.bincount([len(places(cuts, i)) for i in range(300)])
     assert not n_cuts[:3].any()
     assert len(n_cuts) == 16
@@ -127,8 +131,8 @@ def test_the_same_seed_draws_the_same_of_other_rows():
         assert np.abs(sizes[0] - sizes[1]).max() <= 2
         drawn = []
         for own in (data, part):
-            grain = replace(GRAIN, max_parents=6)
-            parents = draw_parents(own.codes, own.n_states, own, grain, np.random.default_rng(seed))
+            draws = replace(DRAWS, max_parents=6)
+            parents = draw_parents(own.codes, own.n_states, own, draws, np.random.default_rng(seed))
             drawn.append([sorted(of.tolist()) for of in parents])
         assert drawn[0] == drawn[1]  # all candidates
 
@@ -138,13 +142,13 @@ def test_parents_are_those_of_most_information_among_earlier_ones():
     x = rng.integers(0, 4, (500, 4))
     x[:, 1] = np.where(rng.random(500) < 0.9, x[:, 0], x[:, 1])
     data = EncodedData.from_codes(x, rng.integers(0, 2, 500))
-    grain = replace(GRAIN, max_features=1.0, max_parents=1)
+    draws = replace(DRAWS, max_features=1.0, max_parents=1)
     for seed in range(5):
-        parents = draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(seed))
+        parents = draw_parents(data.codes, data.n_states, data, draws, np.random.default_rng(seed))
         assert parents[1].tolist() == [0] or parents[0].tolist() == [1]
         assert sum(len(own) for own in parents) == 3  # all but the first of the order have one
         few = draw_parents(
-            data.codes, data.n_states, data, replace(grain, max_features=0.0), np.random.default_rng(seed)
+            data.codes, data.n_states, data, replace(draws, max_features=0.0), np.random.default_rng(seed)
         )
         assert [len(own) for own in few] == [0] * 4
 
@@ -157,8 +161,8 @@ def test_the_most_important_parent_is_the_first():
     data = EncodedData.from_codes(x, rng.integers(0, 2, 2000))
     orders = set()
     for seed in range(30):
-        grain = replace(GRAIN, max_features=1.0)
-        parents = draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(seed))
+        draws = replace(DRAWS, max_features=1.0)
+        parents = draw_parents(data.codes, data.n_states, data, draws, np.random.default_rng(seed))
         orders.add(tuple(parents[0].tolist()))
         assert parents[0].tolist() == sorted(parents[0].tolist(), reverse=True)
     assert (3, 2, 1) in orders
@@ -168,11 +172,11 @@ def test_candidates_are_as_many_as_asked(monkeypatch):
     data = make(50, 30)
     for most_pairs, max_candidates, most in ((2**13, 5, 5), (2**13, 32, 15), (30 * 10, 32, 10), (30, 32, 8)):
         monkeypatch.setattr(module, "_MOST_PAIRS", most_pairs)
-        grain = replace(GRAIN, max_candidates=max_candidates, max_parents=99)
-        parents = draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(0))
+        draws = replace(DRAWS, max_candidates=max_candidates, max_parents=99)
+        parents = draw_parents(data.codes, data.n_states, data, draws, np.random.default_rng(0))
         assert sorted(len(own) for own in parents) == [min((i + 1) // 2, most) for i in range(30)]
-        grain = replace(grain, min_candidates=4)
-        parents = draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(0))
+        draws = replace(draws, min_candidates=4)
+        parents = draw_parents(data.codes, data.n_states, data, draws, np.random.default_rng(0))
         assert sorted(len(own) for own in parents) == [min(i, max((i + 1) // 2, 4), most) for i in range(30)]
 
 
@@ -182,12 +186,12 @@ def test_by_default_half_of_the_earlier_features_are_candidates_and_four_at_most
     codes[:2] = [[0], [1]]  # all features have two values
     data = EncodedData.from_codes(codes, np.arange(9) % 2)
 
-    def n_parents(grain):
-        return sorted(map(len, draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(0))))
+    def n_parents(draws):
+        return sorted(map(len, draw_parents(data.codes, data.n_states, data, draws, np.random.default_rng(0))))
 
-    assert n_parents(Grain()) == [min(earlier, 4) for earlier in range(d)]
+    assert n_parents(DrawSettings()) == [min(earlier, 4) for earlier in range(d)]
     expected = [min(earlier, max(-(-earlier // 2), 4), most) for earlier in range(d)]
-    assert n_parents(replace(Grain(), max_parents=d)) == expected
+    assert n_parents(replace(DrawSettings(), max_parents=d)) == expected
 
 
 @pytest.mark.parametrize("weights", [None, "integer", "real"])
@@ -206,8 +210,8 @@ def test_wide_columns_are_visited_and_say_the_same(monkeypatch, weights, gaps):
     monkeypatch.setattr(module, "visited_information", visit)
 
     def draw():
-        grain = replace(GRAIN, max_features=1.0, max_parents=9)
-        found = draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(0))
+        draws = replace(DRAWS, max_features=1.0, max_parents=9)
+        found = draw_parents(data.codes, data.n_states, data, draws, np.random.default_rng(0))
         return [own.tolist() for own in found]
 
     tabled = draw()
@@ -249,11 +253,11 @@ def test_of_many_rows_some_choose_parents(monkeypatch):
         return information(codes, n_states, some, *how)
 
     monkeypatch.setattr(module, "_information", spy)
-    grain = replace(ALL, max_parents=1)
+    draws = replace(ALL, max_parents=1)
     for most in (3000, 500):
         monkeypatch.setattr(module, "_MOST_ROWS", most)
         for seed in range(5):
-            parents = draw_parents(data.codes, data.n_states, data, grain, np.random.default_rng(seed))
+            parents = draw_parents(data.codes, data.n_states, data, draws, np.random.default_rng(seed))
             assert 0 in parents[1] or 1 in parents[0]
     assert [n for n, _ in seen] == [3000] * 5 + [500] * 5
     assert len({total for _, total in seen[5:]}) == 5  # every seed draws others

@@ -1,4 +1,10 @@
-"""Random draws of a network of a forest: the discretization of its features, and their parents."""
+"""One network of a forest: its random discretization and parents, and the context tries of its families.
+
+A network merges adjacent codes of ordered features into intervals, draws an order of the features, and gives each
+feature the candidates with the largest conditional mutual information I(X; parent | C) as parents. The same seed gives
+the same order, candidates and quantiles for other rows, so that a network grown without a fold resembles the network of
+all rows.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +15,13 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.data.encoded_data import EncodedData
+from tanlearn.forest.contexts import ContextTables
 from tanlearn.kernels.feature_cuts import cut_features, merge_codes
 from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 from tanlearn.kernels.pair_information import listed_information
 from tanlearn.network.pair_information import visited_information
 
-__all__ = ["Cuts", "Grain", "draw_cuts", "draw_parents"]
+__all__ = ["Discretization", "DrawSettings", "ForestNetwork", "draw_discretization", "draw_parents", "grow_network"]
 
 #: Pair counts are dense up to this number (8 MiB), or up to 8 per row.
 _LARGE = 2**20
@@ -28,7 +35,7 @@ _TABULATED = 2**20
 
 
 @dataclass(frozen=True)
-class Grain:
+class DrawSettings:
     """Settings of the random draws of a network."""
 
     n_cuts: tuple[int, int] = (3, 15)  # smallest and largest number of cut points of an ordered feature
@@ -42,7 +49,7 @@ class Grain:
 
 
 @dataclass(frozen=True, eq=False)
-class Cuts:
+class Discretization:
     """Discretization of the codes by one network.
 
     Adjacent codes of ordered features are merged into intervals. A missing code becomes a value of its own where
@@ -61,17 +68,59 @@ class Cuts:
         return out
 
 
-def draw_cuts(data: EncodedData, is_ordered: AnyArray, has_gaps: AnyArray, grain: Grain, rng: Any) -> Cuts:
+@dataclass(frozen=True, eq=False)
+class ForestNetwork:
+    """Network of a forest, with any number of parents per feature."""
+
+    cuts: Discretization
+    tables: ContextTables
+
+    def add_scores(self, codes: Codes, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
+        """Add the weighted gains of encoded rows to ``scores`` in place, see `ContextTables.add_scores`.
+
+        Shapes: codes: (n_features, n_rows); weight, slot: (n_features, n_levels); scores: (n_slots, n_rows, n_classes).
+        """
+        self.tables.add_scores(self.cuts.encode(codes), weight, slot, scores)
+
+
+def grow_network(
+    data: EncodedData,
+    is_ordered: AnyArray,
+    has_missing: AnyArray,
+    draws: DrawSettings,
+    seed: int,
+    *,
+    smoothing: float,
+    min_samples: int,
+) -> ForestNetwork:
+    """Draw the discretization and the parents of a network, and build its context tries.
+
+    ``is_ordered`` and ``has_missing`` (n_features,) mark features with ordered codes and those with a value for missing
+    codes. The same seed gives the same order, candidates and quantiles for other rows.
+    """
+    of_cuts, of_parents = (np.random.default_rng([seed, part]) for part in range(2))
+    cuts = draw_discretization(data, is_ordered, has_missing, draws, of_cuts)
+    codes = cuts.encode(data.codes)
+    parents = draw_parents(codes, cuts.n_states, data, draws, of_parents)
+    rows = data.y, data.weights, data.n_classes
+    tables = ContextTables.grow(codes, cuts.n_states, *rows, parents, smoothing=smoothing, min_samples=min_samples)
+    return ForestNetwork(cuts, tables)
+
+
+def draw_discretization(
+    data: EncodedData, is_ordered: AnyArray, has_missing: AnyArray, draws: DrawSettings, rng: Any
+) -> Discretization:
     """Draw the discretization of the ordered features for one network.
 
-    Features without order keep their codes. ``has_gaps`` (n_features,) marks those for which a missing code is a value.
-    The random numbers of a feature do not depend on the rows, so that a seed gives similar networks for other rows.
+    Features without order keep their codes. ``has_missing`` (n_features,) marks those for which a missing code is a
+    value. The random numbers of a feature do not depend on the rows, so that a seed gives similar networks for other
+    rows.
     """
     n, d, n_classes = data.n_samples, data.n_features, data.n_classes
     room = np.maximum(data.n_states - 1, 1)
-    fewest, most_cuts = np.minimum(grain.n_cuts[0], room), np.minimum(grain.n_cuts[1], room)
+    fewest, most_cuts = np.minimum(draws.n_cuts[0], room), np.minimum(draws.n_cuts[1], room)
     n_cuts = fewest + (rng.random(d) * (most_cuts - fewest + 1)).astype(np.intp)
-    is_supervised = rng.random(d) < grain.supervised
+    is_supervised = rng.random(d) < draws.supervised
     quantiles = rng.random((d, int(most_cuts.max())))
     drawn = _bootstrap(data.base_weights, rng.random(n))  # class weights do not change cut points
     most, n_intervals, scale = int(data.n_states.max()), int(most_cuts.max()) + 1, unit_scale(float(n))
@@ -89,11 +138,11 @@ def draw_cuts(data: EncodedData, is_ordered: AnyArray, has_gaps: AnyArray, grain
     rows = data.codes, data.n_states, data.y, data.base_weights, drawn
     cut_features(*rows, is_ordered, is_supervised, n_cuts, quantiles, scale, units, scratch, start, merged)
     last = start[1:] - 1
-    n_states = merged[last - 1].astype(np.intp) + 1 + has_gaps
+    n_states = merged[last - 1].astype(np.intp) + 1 + has_missing
     dtype = codes_dtype(int(n_states.max()))
     merged = merged.astype(dtype)
-    merged[last] = np.where(has_gaps, n_states - 1, missing_code(dtype))
-    return Cuts(merged, start, n_states)
+    merged[last] = np.where(has_missing, n_states - 1, missing_code(dtype))
+    return Discretization(merged, start, n_states)
 
 
 def _bootstrap(weights: AnyArray, uniform: AnyArray) -> IntArray:
@@ -103,7 +152,7 @@ def _bootstrap(weights: AnyArray, uniform: AnyArray) -> IntArray:
     return np.bincount(rows, minlength=len(weights))
 
 
-def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, grain: Grain, rng: Any) -> list[IntArray]:
+def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, draws: DrawSettings, rng: Any) -> list[IntArray]:
     """Draw an order and candidate parents, and select the parents with the largest I(X; parent | C) for each feature.
 
     The parents of a feature are sorted by decreasing information. Features of one value are never parents.
@@ -112,10 +161,10 @@ def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, grain: Gra
     """
     d = len(codes)
     order = rng.permutation(d)
-    most = min(grain.max_candidates, max(8, _MOST_PAIRS // d))
+    most = min(draws.max_candidates, max(8, _MOST_PAIRS // d))
     candidates = []
     for position in range(d):
-        n = min(max(int(np.ceil(position * grain.max_features)), grain.min_candidates), most)
+        n = min(max(int(np.ceil(position * draws.max_features)), draws.min_candidates), most)
         candidates.append(rng.permutation(order[:position])[:n])
     splits = codes.min(axis=1) < codes.max(axis=1)  # in full truth tables, pairs may have no information
     if data.n_samples > _MOST_ROWS:
@@ -125,7 +174,7 @@ def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, grain: Gra
     parents: list[IntArray] = [np.empty(0, np.intp)] * d
     for child, others, own in zip(order.tolist(), candidates, found, strict=True):
         best = others[np.argsort(-own, kind="stable")]
-        parents[child] = best[splits[best]][: grain.max_parents]
+        parents[child] = best[splits[best]][: draws.max_parents]
     return parents
 
 

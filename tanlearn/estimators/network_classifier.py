@@ -1,0 +1,475 @@
+"""Base class of classifiers with a single network: explanation, sampling, completion, few bits and export to C.
+
+[RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
+ICPR 2020.
+"""
+
+from __future__ import annotations
+
+import os
+from copy import copy
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.c_export.header import export_c
+from tanlearn.data.columns import read_columns
+from tanlearn.data.estimator_input import encode_rows, generator
+from tanlearn.data.validation import encode_labels
+from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.explained import compared, explanation_frame
+from tanlearn.estimators.filled_rows import filled_rows
+from tanlearn.estimators.row_predictor import RowPredictor
+from tanlearn.files.description import describe, feature_names
+from tanlearn.network.bayes_net import BayesNet
+from tanlearn.network.calibration import Calibration, decision_tables
+from tanlearn.network.model import Model
+from tanlearn.network.quantization import round_tables
+from tanlearn.network.queries import explain, most_probable_completion, sample
+from tanlearn.network.structures import Structure
+from tanlearn.network.tables import Tables
+from tanlearn.training.few_bits import read_bits
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = ["NetworkClassifier"]
+
+
+def _is_generative(classifier: NetworkClassifier) -> bool:
+    """Return True if rows can be drawn from a classifier; otherwise raise an AttributeError."""
+    return classifier._check_generative()
+
+
+class NetworkClassifier(Classifier):
+    """Classifier with a single network; ``model_`` is a :class:`~tanlearn.network.bayes_net.BayesNet`."""
+
+    _model_type: ClassVar[type[Model]] = BayesNet
+
+    @property
+    def structure_(self) -> Structure:
+        """Structure of the network."""
+        structure: Structure = self.model_.structure
+        return structure
+
+    @property
+    def tables_(self) -> Tables:
+        """CPTs of the network."""
+        tables: Tables = self.model_.tables
+        return tables
+
+    def _set_network(self, structure: Structure, tables: Tables) -> None:
+        """Set ``model_``."""
+        self.model_ = BayesNet(structure, tables)
+
+    def _check_generative(self) -> bool:
+        """Return True; raise an AttributeError if scores are not log probabilities of rows."""
+        return True
+
+    def explain(self, X: Any, *, against: Any = None) -> FloatArray:
+        """Split each prediction into contributions of the features.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+        against : class, optional
+            Return log odds against this class instead of log-probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features + 1, n_classes)
+            Contribution of each feature to log p(class, features), or to the log odds of each class against
+            ``against``; the last one is that of the class prior. The contributions add up to
+            ``predict_joint_log_proba``, or to differences of ``predict_log_proba``. If ``calibration_`` scales these
+            differences, all contributions to the log odds are scaled by the same factor. In complete rows, the
+            contribution of a feature is the log-probability of its value given its parents and the class. In rows with
+            missing values, it is the log-probability given the class and the observed earlier features
+            (``structure_.order``), and missing features contribute 0.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``against`` is not a class, or if a row has missing values and the CPTs are not normalized.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
+        >>> model.explain([["sun", None]], against="home")[0, :, 0].round(2).tolist()  # what speaks for the beach
+        [0.98, 0.0, -0.41]
+        """
+        codes = encode_rows(self, X)
+        contributions = explain(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
+        return compared(contributions, against, self.classes_, self.calibration_)
+
+    def explain_frame(self, X: Any, *, against: Any = None) -> Any:
+        """Return the contributions of ``explain`` as a frame with names.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+        against : class, optional
+            Return log odds against this class instead of log-probabilities; they add up to the log odds of
+            ``predict_proba``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line per row and feature, and one line ``"(classes)"`` per row for the class prior. The columns are
+            ``row`` (index of a pandas frame, or row number), ``feature``, ``parents`` (comma-separated names), and each
+            class.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``against`` is not a class.
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
+        >>> model.explain_frame([["sun", 29.0]], against="home").drop(columns="parents").round(2)
+           row    feature  beach  home
+        0    0         x0   0.98   0.0
+        1    0         x1   0.00   0.0
+        2    0  (classes)  -0.41   0.0
+        """
+        check_is_fitted(self)
+        return explanation_frame(self, X, against, parents=self.structure_.parents.tolist())
+
+    def describe(self) -> dict[str, Any]:
+        """Return the whole model as a JSON-compatible dictionary that can be used without tanlearn.
+
+        Returns
+        -------
+        dict
+            The learner, the classes, and for each feature its categories or cut points, its parents and its
+            probabilities. See :mod:`tanlearn.files.description` for the keys.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If a category is neither a string nor a number, or the discretizer is not one of tanlearn.
+
+        Examples
+        --------
+        >>> import json
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier().fit([["sun"], ["rain"]], ["beach", "home"])
+        >>> text = json.dumps(model.describe(), indent=2)
+        >>> json.loads(text)["classes"]
+        ['beach', 'home']
+        """
+        return describe(self)
+
+    def to_networkx(self, *, class_name: str = "class") -> networkx.DiGraph:
+        """Return the network as a directed graph whose nodes are names.
+
+        Parameters
+        ----------
+        class_name : str, default="class"
+            Name of the class node.
+
+        Returns
+        -------
+        networkx.DiGraph
+            Nodes are the class and the feature names (x0, x1, ... without names). Edges point from parent to child.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``class_name`` is the name of a feature.
+
+        Examples
+        --------
+        >>> from tanlearn import BayesNetClassifier, Structure
+        >>> model = BayesNetClassifier(structure=Structure([-1, 0])).fit([["a", "b"], ["b", "b"]], [0, 1])
+        >>> list(model.to_networkx().edges)
+        [('class', 'x0'), ('class', 'x1'), ('x0', 'x1')]
+        """
+        check_is_fitted(self)
+        return self.structure_.to_networkx(feature_names(self, class_name), class_name=class_name)
+
+    @available_if(_is_generative)  # type: ignore[untyped-decorator]
+    def sample(self, n_samples: int = 1, *, y: Any = None, random_state: Any = None) -> tuple[AnyArray, AnyArray]:
+        """Draw rows from the model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows; ignored if ``y`` is given.
+        y : array-like of shape (n_samples,), optional
+            Classes of the rows; by default they are drawn too.
+        random_state : int, RandomState, Generator or None, default=None
+            Seed; by default the estimator's ``random_state``.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features), object
+            Categories. The model contains only intervals of continuous columns: their values are the mean of the
+            training values in the interval.
+        y : ndarray of shape (n_samples,)
+            Classes.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If the structure has a cycle, or ``y`` contains an unknown class.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
+        >>> X, y = model.sample(2, y=["home", "home"], random_state=0)
+        >>> X.shape, y.tolist()
+        ((2, 2), ['home', 'home'])
+        """
+        check_is_fitted(self)
+        rng = generator(self.random_state if random_state is None else random_state)
+        given = None if y is None else encode_labels(y, len(y), self.classes_)
+        codes, drawn = sample(self.tables_, self.structure_, n_samples if y is None else len(y), rng, y=given)
+        return self.encoder_.decode(codes), self.classes_[drawn]
+
+    @available_if(_is_generative)  # type: ignore[untyped-decorator]
+    def complete(self, X: Any, *, y: Any = None) -> tuple[Any, AnyArray]:
+        """Impute the missing values of each row with their most probable joint completion.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values. NaN, None and the like are imputed, except in columns without any value in training. Unseen
+            categories are kept, although the model treats them as missing.
+        y : array-like of shape (n_samples,), optional
+            Classes of the rows; by default they are imputed together with the values.
+
+        Returns
+        -------
+        X : DataFrame, or ndarray of shape (n_samples, n_features), object
+            The completed rows; a frame stays a frame. An interval of a continuous column is imputed by the mean of its
+            training values. Imputed columns of a frame keep declared categories, and otherwise get the type of their
+            values.
+        y : ndarray of shape (n_samples,)
+            The most probable classes jointly with the completion, which may differ from those of ``predict``.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If exact completion is not possible: the structure has a cycle, or too many missing values depend on each
+            other.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
+        >>> model.complete([["sun", 29.0], [None, 12.0]])[0].tolist()
+        [['sun', 29.0], ['rain', 12.0]]
+        """
+        codes = encode_rows(self, X)
+        given = None if y is None else encode_labels(y, codes.shape[1], self.classes_)
+        completed, found = most_probable_completion(self.tables_, self.structure_, codes, given, n_jobs=self.n_jobs)
+        columns = read_columns(X)
+        absent = np.zeros(codes.T.shape, bool)
+        for i, column in enumerate(columns):
+            if column.categories is not None:
+                absent[:, i] = column.values < 0
+            elif column.missing is not None:
+                absent[:, i] = column.missing
+        return filled_rows(X, absent, self.encoder_.decode(completed)), self.classes_[found]
+
+    def row_predictor(self) -> RowPredictor:
+        """Return a predictor of single rows, for services: a few microseconds per row.
+
+        Returns
+        -------
+        RowPredictor
+            Its ``predict`` takes a tuple of raw values, its ``predict_codes`` a row of codes; both return a class.
+            Later changes of the classifier do not affect it.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier().fit([["cough"], ["cough"], ["none"]], ["cold", "cold", "well"])
+        >>> model.row_predictor().predict(("cough",))
+        'cold'
+        """
+        check_is_fitted(self)
+        tables = decision_tables(self.tables_, self.calibration_)
+        return RowPredictor(self.encoder_, replace(self.model_, tables=tables), self.classes_)
+
+    @property
+    def size_bits_(self) -> int:
+        """Size of all CPT entries in bits: 32 bits per entry, as in [RE], or the bits that they were rounded to."""
+        return self.tables_.n_cells * self.tables_.bits_per_cell
+
+    @property
+    def n_operations_(self) -> int:
+        """Number of additions per prediction: one CPT entry per feature and class ([RE] V-D)."""
+        return len(self.tables_) * self.tables_.layout.n_classes
+
+    def with_bits(self, bits: Any, X: Any = None, y: Any = None) -> Self:
+        """Return a copy of the fitted classifier with CPTs rounded to a few bits, without training.
+
+        Training for few bits (``TANClassifier(bits=...)``, ``StochasticGradient(bits=...)``) usually gives fewer
+        errors, and far fewer with one or two bits.
+
+        Parameters
+        ----------
+        bits : int or tuple of (int, int)
+            Integer and fraction bits ([RE] eq. 10), of which either may be negative; or their sum, 1 to 16.
+        X : array-like or frame of shape (n_samples, n_features), optional
+            Raw values. If ``bits`` is a sum, the split with the fewest errors on these rows is selected; ties go to the
+            split with the fewest integer bits.
+        y : array-like of shape (n_samples,), optional
+            Classes of the rows.
+
+        Returns
+        -------
+        object
+            A new classifier, with :class:`~tanlearn.IntegerTables`.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``bits`` is invalid, or a sum without rows; or if a class has probability 0.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = NaiveBayesClassifier().fit(X, y)
+        >>> small = model.with_bits(3, X, y)
+        >>> small.tables_
+        IntegerTables(n_features=4, n_classes=3, bits=(5, -2), n_cells=39)
+        >>> model.size_bits_, small.size_bits_, round(small.score(X, y), 2)
+        (1248, 117, 0.96)
+        """
+        check_is_fitted(self)
+        formats = [found for found in read_bits(bits) if found is not None]
+        if not formats:
+            raise ValueError("bits must be a number of bits, or a pair of integer and fraction bits; got None.")
+        twin = copy(self)
+        # Integer scores are compared without calibration, so its shift is added to the class prior.
+        tables, twin.calibration_ = decision_tables(self.tables_, self.calibration_), self.calibration_.unshifted()
+        candidates = [round_tables(tables, fixed_point) for fixed_point in formats]
+        twin._set_network(self.structure_, candidates[0])
+        twin.__dict__.pop("counts_", None)  # partial_fit would compute unrounded tables from them
+        if len(candidates) > 1:
+            if X is None or y is None:
+                raise ValueError(
+                    f"bits={bits} leaves the split into integer and fraction bits open: pass rows X, y to choose by, "
+                    f"or a pair of bits."
+                )
+            codes = encode_rows(self, X)
+            labels = encode_labels(y, codes.shape[1], self.classes_)
+
+            def n_errors(tables: Tables) -> int:
+                network = BayesNet(self.structure_, tables)
+                scores = network.log_joint(codes, n_jobs=self.n_jobs, device=self.device)
+                return int(np.count_nonzero(scores.argmax(axis=1) != labels))
+
+            twin._set_network(self.structure_, min(candidates, key=n_errors))
+        return twin
+
+    def export_c(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        packed: bool = True,
+        number_type: str = "double",
+        test_rows: Any = None,
+    ) -> None:
+        """Write the fitted integer classifier as a C99 header that uses only additions and comparisons.
+
+        The header is valid C99 and C++17. Its comments describe the functions, the format of a row, and the macros for
+        constants in a separate memory. These macros are defined for AVR, where CPT entries of more than 32 KB are split
+        into several arrays. For complete rows, the C function predicts the class that ``predict`` returns. For rows
+        with missing or unseen values, it returns -1.
+
+        Parameters
+        ----------
+        path : str or path
+            Path of the header. An existing file is replaced.
+        name : str, optional
+            Prefix of all names in the header. By default the file name without its extension.
+        packed : bool, default=True
+            Whether to pack CPT entries bit by bit, or to store whole bytes, which are read faster.
+        number_type : {"double", "float", "int32", "int16"}, default="double"
+            C type of numbers in rows. Each number of this type is compared with cut points as in Python. With "double"
+            and "float", columns of integer categories have the type int32_t, or int64_t if needed. Strings are UTF-8
+            strings. For columns of other categories, and for encoders other than :class:`~tanlearn.TableEncoder` with
+            its own discretizer, a row contains the code of the value.
+        test_rows : array-like or frame of shape (n_samples, n_features), optional
+            Raw values for a test program, ``<name of the file>_test.c``, written next to the header. The program
+            returns 0 if codes, sums and classes of these rows are equal to those of Python, and otherwise prints the
+            first difference.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If the CPTs are not integers, a category or cut point is not representable in its C type, a column had no
+            value in training, or ``name`` is not a C identifier. No file is written then.
+        OSError
+            If a file cannot be written. An existing file is then unchanged.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from sklearn.datasets import load_iris
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> small = NaiveBayesClassifier().fit(X, y).with_bits((3, 1))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     small.export_c(f"{folder}/iris.h", test_rows=X)
+        ...     header = Path(folder, "iris.h").read_text()
+        >>> "static inline int16_t iris_predict(const iris_value *row)" in header
+        True
+        """
+        export_c(self, path, name=name, packed=packed, number_type=number_type, test_rows=test_rows)
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return the fitted attributes for a model file, besides classes and encoder."""
+        state = super()._get_state()
+        return {"structure": state.pop("structure"), "calibration": asdict(self.calibration_), **state}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Restore the fitted attributes from a file, after classes and encoder."""
+        state = dict(state)
+        calibration = Calibration.of_state(state.pop("calibration", {}))
+        super()._set_state(state)
+        self.calibration_ = calibration

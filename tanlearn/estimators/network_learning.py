@@ -1,0 +1,265 @@
+"""Learning of a network from rows, batches or counts, by a structure learner and a parameter learner.
+
+The structure is fixed (``classifier.structure``), naive Bayes (None), or found by a learner. What a learner is fitted
+to is its attribute ``needs``:
+
+- ``"pairs"``: counts of pairs of features, ``from_counts(pairs, rng)`` of structure learners;
+- ``"families"``: counts of each feature with its parents, ``from_counts(layout, cells)`` of parameter learners;
+- ``"contexts"``: the contexts of parent values that occur, ``from_contexts(contexts, rows)``;
+- ``"gradients"``: sums of losses and gradients over rows, ``from_objective(structure, layout, cells, rows)``;
+- ``"rows"``, also of learners without the attribute: all rows at once, ``learn(data, rng)`` and ``fit(structure, data,
+  rng)``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils._param_validation import InvalidParameterError
+
+from tanlearn._typing import AnyArray
+from tanlearn.data.encoded_data import EncodedData
+from tanlearn.data.estimator_input import generator
+from tanlearn.estimators.counting import FROM_COUNTS
+from tanlearn.estimators.row_sources import EncodedSource
+from tanlearn.network.calibration import Calibration
+from tanlearn.network.contexts import ContextCounts
+from tanlearn.network.counts import CountState
+from tanlearn.network.counts_base import Counts
+from tanlearn.network.family_counts import FamilyCounts
+from tanlearn.network.structures import Structure, check_structure
+from tanlearn.network.table_layout import TableLayout
+from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator
+from tanlearn.parameters.learner import check_learner_device, needs_of
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+
+__all__ = [
+    "check_learners",
+    "check_needs",
+    "convert_counts",
+    "count_pairs_in_trees",
+    "learn_batches",
+    "learn_counts",
+    "learn_rows",
+    "needs_from_counts",
+    "new_counts",
+]
+
+#: Suggestions shown when a string or a class is passed instead of an instance.
+_LEARNERS = {
+    "structure": "tanlearn.baselines, such as ChowLiu()",
+    "parameters": "tanlearn, such as MaximumLikelihood()",
+}
+
+
+def check_learners(classifier: Any) -> None:
+    """Raise an error with a suggestion for strings and classes that are passed as learners."""
+    for name, learners in _LEARNERS.items():
+        given = getattr(classifier, name)
+        if isinstance(given, str):
+            raise InvalidParameterError(
+                f"The {name!r} parameter of {type(classifier).__name__} must be an object, not a string. Got "
+                f"{given!r} instead. Pass a learner of {learners}."
+            )
+        if isinstance(given, type):
+            raise InvalidParameterError(
+                f"The {name!r} parameter of {type(classifier).__name__} must be an object, got the class "
+                f"{given.__name__}. Pass an instance instead: {given.__name__}(...)."
+            )
+
+
+def check_needs(classifier: Any, allowed: frozenset[str]) -> bool:
+    """Return True if both learners need only ``allowed``; otherwise raise an AttributeError."""
+    structure, parameters = classifier.structure, classifier.parameters
+    if parameters is not None and needs_of(parameters) not in allowed:
+        raise AttributeError(f"{parameters!r} needs all rows at once. Use parameters=MaximumLikelihood().")
+    if not _is_fixed(structure) and needs_of(structure) not in allowed:
+        raise AttributeError(
+            f"{structure!r} needs all rows at once. Use a Structure, or a learner of counts such as ChowLiu()."
+        )
+    return True
+
+
+def needs_from_counts(classifier: Any) -> frozenset[str]:
+    """Return what learners may need for ``from_counts``: counts of contexts exist for fixed structures only."""
+    return FROM_COUNTS | {"contexts"} if _is_fixed(classifier.structure) else FROM_COUNTS
+
+
+def learn_rows(classifier: Any, data: EncodedData, rng: np.random.Generator) -> None:
+    """Learn the structure, then the parameters, from all rows."""
+    # Learners set fitted attributes on themselves: fit copies, so that the user's objects do not change.
+    learner = _new_parameter_learner(classifier, safe=False)
+    check_learner_device(learner, classifier.device)
+    if _is_fixed(classifier.structure):
+        found = given = _fixed_structure(classifier, data.n_features)
+    else:
+        classifier.structure_learner_ = clone(classifier.structure, safe=False)
+        check_learner_device(classifier.structure_learner_, classifier.device)
+        start = copy_generator(rng)
+        found = classifier.structure_learner_.learn(data, rng)
+        check_structure(found, data.n_features)
+        given = LearnedStructure(found, classifier.structure_learner_, start)
+    tables = learner.fit(given, data, rng)
+    classifier.calibration_ = getattr(learner, "calibration_", Calibration())
+    classifier._set_network(found, tables)
+
+
+def learn_batches(classifier: Any, rows: EncodedSource) -> None:
+    """Learn the structure from counts of pairs, unless it is fixed, then count its families."""
+    learner = _new_parameter_learner(classifier)
+    check_learner_device(learner, classifier.device)
+    n_jobs, pairs, start = classifier.n_jobs, None, None
+    if _is_fixed(classifier.structure):
+        structure = _fixed_structure(classifier, len(rows.n_states))
+    else:
+        pairs = rows.add_to(CountState(rows.n_states, rows.n_classes), n_jobs=n_jobs)
+        rng = generator(classifier.random_state)
+        start = copy_generator(rng)
+        structure = _structure_of_pairs(classifier, pairs, rng)
+    if needs_of(learner) == "contexts":
+        contexts = rows.add_to(ContextCounts(structure.parents, rows.n_states, rows.n_classes), n_jobs=n_jobs)
+        classifier._set_network(structure, learner.from_contexts(contexts, lambda: rows.sample))
+        return
+    if pairs is not None and (structure.parents[:, 1:] < 0).all():
+        counts: Any = pairs
+        layout, cells = count_pairs_in_trees(pairs, structure)
+    else:
+        layout = TableLayout.of_parents(structure.parents, rows.n_states, rows.n_classes)
+        counts = rows.add_to(FamilyCounts(layout), n_jobs=n_jobs)
+        cells = counts.cells
+    if needs_of(learner) == "gradients":
+        learned = structure if start is None else LearnedStructure(structure, classifier.structure_learner_, start)
+        tables = learner.from_objective(learned, layout, cells, rows)
+        classifier.calibration_ = learner.calibration_
+        classifier._set_network(structure, tables)
+        return
+    if counts is pairs or pairs is None:  # other counts cannot learn the structure again
+        classifier.counts_ = counts
+    classifier._set_network(structure, learner.from_counts(layout, cells))
+
+
+def new_counts(classifier: Any, data: EncodedData) -> CountState | FamilyCounts:
+    """Return empty counts: of pairs for structure learners, otherwise of the families of the structure."""
+    if not _is_fixed(classifier.structure):
+        return CountState.of_features(data)
+    given = _fixed_structure(classifier, data.n_features)
+    return FamilyCounts(TableLayout.of_parents(given.parents, data.n_states, data.n_classes))
+
+
+def convert_counts(classifier: Any, counts: Any) -> Any:
+    """Return the counts that the learners need, converted and checked.
+
+    Structure learners need counts of pairs, smoothing over contexts needs counts of contexts, and other learners need
+    the counts of their families.
+    """
+    if not _is_fixed(classifier.structure):
+        classifier._check_type(counts, CountState)
+        return counts
+    kind = _type_of_counts(classifier)
+    classifier._check_type(counts, *((CountState, kind) if kind is FamilyCounts else (kind,)))
+    given = _fixed_structure(classifier, len(counts.n_states))
+    if counts.has_pairs:
+        layout, cells = count_pairs_in_trees(counts, given)
+        own = FamilyCounts(layout)
+        own.cells = cells
+        return own
+    found = Structure(counts.parents)
+    if found != given:
+        raise ValueError(
+            f"the counts are those of the families of {found!r}, but structure is {given!r}. Pass the same "
+            f"structure, or pass counts of pairs."
+        )
+    return counts
+
+
+def learn_counts(classifier: Any, counts: Any) -> None:
+    """Learn the structure from the counts, unless it is fixed, and fit the parameters."""
+    learner = _new_parameter_learner(classifier)
+    learner._validate_params()
+    is_fixed = _is_fixed(classifier.structure)
+    if not _are_of(classifier, counts):
+        raise ValueError(
+            f"structure is {classifier.structure!r}, but the chunks so far were counted for another one. Start with a "
+            f"new classifier: clone(model).partial_fit(...)."
+        )
+    if not is_fixed:
+        structure = _structure_of_pairs(classifier, counts, generator(classifier.random_state))
+        tables = learner.from_counts(*count_pairs_in_trees(counts, structure))
+    elif needs_of(learner) == "contexts":
+        structure, tables = Structure(counts.parents), learner.from_contexts(counts, _no_rows)
+    else:
+        structure, tables = Structure(counts.parents), learner.from_counts(counts.layout, counts.cells)
+    classifier._set_network(structure, tables)
+
+
+def count_pairs_in_trees(pairs: CountState, structure: Structure) -> tuple[TableLayout, AnyArray]:
+    """Return layout and counts of the CPTs of a structure with at most one augmenting parent per feature.
+
+    Shapes: result cells: (n_cells,).
+    """
+    if (structure.parents[:, 1] >= 0).any():
+        raise ValueError(
+            "features with several augmenting parents need counts of three values and more, but only counts of pairs "
+            "are available. Learn a tree, as with ChowLiu() or KDependence(k=1), or pass a fixed structure."
+        )
+    layout = TableLayout.of_parents(structure.parents, pairs.n_states, pairs.n_classes)
+    families = enumerate(structure.parents[:, 0].tolist())
+    tables = [(pairs.feature(i) if j < 0 else pairs.pair(i, j)).ravel() for i, j in families]
+    return layout, np.concatenate([pairs.class_counts, *tables])
+
+
+def _is_fixed(structure: Any) -> bool:
+    """Return whether a structure is given, or naive Bayes by default, instead of a learner."""
+    return structure is None or isinstance(structure, Structure)
+
+
+def _fixed_structure(classifier: Any, n_features: int) -> Structure:
+    """Return the given structure, or naive Bayes."""
+    given: Structure | None = classifier.structure
+    if given is None:
+        return Structure.naive_bayes(n_features)
+    check_structure(given, n_features)
+    return given
+
+
+def _are_of(classifier: Any, counts: Any) -> bool:
+    """Return whether counts are of the type and the structure that the learners are fitted to."""
+    kind: Any = _type_of_counts(classifier)
+    if type(counts) is not kind:
+        return False
+    given = Structure.naive_bayes(counts.n_features) if classifier.structure is None else classifier.structure
+    return counts.has_pairs or Structure(counts.parents) == given
+
+
+def _type_of_counts(classifier: Any) -> type[Counts]:
+    """Return the type of the counts that the learners are fitted to."""
+    if not _is_fixed(classifier.structure):
+        return CountState
+    needs = "families" if classifier.parameters is None else needs_of(classifier.parameters)
+    return ContextCounts if needs == "contexts" else FamilyCounts
+
+
+def _new_parameter_learner(classifier: Any, *, safe: bool = True) -> Any:
+    """Set ``parameters_`` to an unfitted copy of the parameter learner, and return it."""
+    given = classifier.parameters
+    classifier.parameters_ = MaximumLikelihood() if given is None else clone(given, safe=safe)
+    return classifier.parameters_
+
+
+def _structure_of_pairs(classifier: Any, pairs: CountState, rng: np.random.Generator) -> Structure:
+    """Learn a structure from counts of pairs, with an unfitted copy of the structure learner."""
+    classifier.structure_learner_ = clone(classifier.structure)
+    pairs.names = getattr(classifier, "feature_names_in_", None)
+    structure: Structure = classifier.structure_learner_.from_counts(pairs, rng)
+    check_structure(structure, pairs.n_features)
+    return structure
+
+
+def _no_rows() -> EncodedData:
+    """Raise the error for parameter learners that need rows in addition to counts."""
+    raise ValueError(
+        "m='auto' is chosen by leaving rows out, but counts have no rows. Set m, as m=1.0, or use "
+        "HierarchicalDirichlet()."
+    )
