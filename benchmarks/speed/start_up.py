@@ -1,4 +1,4 @@
-"""What a process pays before it learns, and what learning costs in memory: python -m benchmarks.speed.start_up
+"""Seconds of imports and first fits, and memory of trainings: python -m benchmarks.speed.start_up
 
 Everything is measured in fresh processes. Compiled kernels are kept in a temporary folder (NUMBA_CACHE_DIR), empty at
 the first fit of every learner and full at the next. Peak memory is what the system reports for the process, so it
@@ -101,7 +101,7 @@ def memory(n_epochs):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--repeats", type=int, default=5, help="warm processes of every kind")
     parser.add_argument("--epochs", type=int, default=2, help="epochs of the trainings whose memory is measured")
