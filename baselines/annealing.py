@@ -22,7 +22,7 @@ from tanlearn.kernels.mathematics import exp, exp_all, log
 from tanlearn.network.structures import Structure
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
-from .class_orderings import all_parents_ordering
+from .feature_orderings import all_parents_ordering
 from .greedy import GreedySearch
 from .history import Edge
 from .order_search import OrderSearch

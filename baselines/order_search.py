@@ -27,7 +27,7 @@ from tanlearn.network.structures import Structure
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 
-from .class_orderings import all_parents_ordering, single_parent_ordering
+from .feature_orderings import all_parents_ordering, single_parent_ordering
 from .history import Edge
 from .wrapper import ROUNDING, StructureScorer, WrapperSearch, first_best
 

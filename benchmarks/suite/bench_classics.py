@@ -5,7 +5,7 @@ import numpy as np
 from tanlearn import EncodedData
 from tanlearn.baselines import ChowLiu, GreedySearch, KDependence, OrderSearch, SelectiveKDependenceClassifier
 from tanlearn.baselines.aode import OneDependenceEnsemble
-from tanlearn.baselines.class_orderings import all_parents_ordering
+from tanlearn.baselines.feature_orderings import all_parents_ordering
 from tanlearn.baselines.n_dependence import NDependenceEnsemble
 from tanlearn.baselines.row_counts import RowCounts
 from tanlearn.baselines.wrapper import StructureScorer, single_parents

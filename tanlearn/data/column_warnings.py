@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tanlearn._warnings import warn
-from tanlearn.data.string_formats import MAX_NUMERIC_CATEGORIES, NUMBER_KINDS, StringFormat, detect_format
+from tanlearn.data.column_kinds import MAX_NUMERIC_CATEGORIES
+from tanlearn.data.string_formats import NUMBER_KINDS, StringFormat, detect_format
 from tanlearn.data.table import Column, Table
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ import numpy as np
 __all__ = [
     "FEWEST_ROWS",
     "KINDS",
-    "MAX_NUMERIC_CATEGORIES",
     "NUMBER_KINDS",
     "StringFormat",
     "detect_format",
@@ -34,10 +33,6 @@ KINDS = (
 )  # fmt: skip
 #: Kinds that can be converted to numbers.
 NUMBER_KINDS = ("number", "thousands", "decimal comma", "minus sign", "accounting", "percent", "currency", "unit")
-# Integers with more distinct values than this are usually a quantity (a pixel, an age, an amount) and not a code. Mean
-# error of Chow-Liu TAN with limits of 0, 10 and 64: 12.99, 12.59 and 15.76 % over 18 data sets not used to choose the
-# limit; 17.70, 16.32 and 18.31 % over the 20 used (benchmarks/quality/whole_numbers.md).
-MAX_NUMERIC_CATEGORIES = 10
 #: Fewest rows for the decision that values rarely repeat.
 FEWEST_ROWS = 30
 # Smallest fraction of rows with a unique value for a column to count as mostly unique. Unique values carry no

@@ -48,7 +48,17 @@ def _models_features(classifier: Classifier) -> bool:
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
-    """Base class that encodes raw data, predicts with ``model_``, and saves it; subclasses implement ``_learn``."""
+    """Base class that encodes raw data, predicts with ``model_``, and saves it.
+
+    A subclass sets ``_model_type``, the type of ``model_`` in files, and overrides
+
+    - ``_default_discretizer``: the discretizer of an encoder without one;
+    - ``_learn(data, validation, rng)``, which sets ``model_`` from encoded rows. ``fit`` calls, in this order,
+      ``_begin`` (validation of parameters, deletion of fitted attributes), the encoder, ``_learn``, and ``_end`` (class
+      prior);
+    - ``_check_joint``, if it does not model the distribution of the features;
+    - ``_get_state`` and ``_set_state``, if files contain more than the model.
+    """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "class_weight": [None, StrOptions({"balanced"}), dict],
@@ -101,8 +111,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             If the device is not available.
         """
         self._begin()
-        fraction = getattr(self, "validation_fraction", None)
-        data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=fraction)
+        data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=self._validation_fraction)
         return self._learn_all(data, held_out)
 
     def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Self:
@@ -124,6 +133,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         self._begin()
         return self._learn_all(data, validation)
+
+    @property
+    def _validation_fraction(self) -> float | None:
+        """Fraction of the rows to hold out before encoding."""
+        return None
 
     def _default_discretizer(self) -> Any:
         """Return the discretizer of an encoder without one, or None for the encoder's own default."""

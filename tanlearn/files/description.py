@@ -7,7 +7,8 @@
   syntax;
 - ``training``: an object with ``loss``, the loss of parameter learning in Python syntax, and ``n_iter``, the number of
   iterations or epochs; null if there is none, or if a file did not store it;
-- ``calibration``: an object with ``temperature``, ``power`` and ``pivot``. If the joint log probability of a class is d
+- ``calibration``: an object with ``temperature``, ``power`` and ``pivot``, and in some models ``prior_shift``, numbers
+  that are added to the joint log probabilities of the classes first. If the joint log probability of a class is d
   below that of the most probable class, its probability is proportional to exp(-d / temperature * (d / pivot) ** (power
   - 1));
 - ``classes``: the sorted classes, and ``class_probabilities``, in the same order;

@@ -25,7 +25,8 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
 - ``model``: an object with the keys
 
   - ``class``: the name of the class of the classifier in ``tanlearn`` or ``tanlearn.baselines``;
-  - ``parameters``: the parameters of its constructor, an object of values. Omitted parameters have their defaults;
+  - ``parameters``: the parameters of its constructor, an object of values. Omitted parameters have their defaults.
+    Versions up to 0.2 wrote the parameters of ``training`` and ``candidates`` of gradient classifiers here;
   - ``classes``: the classes, an array or objects (see below), two or more, sorted;
   - ``feature_names``: a list of strings, one per column, or null;
   - ``encoder``: an object with the following keys. ``parameters``: the parameters of ``TableEncoder``. ``discretizer``:
@@ -38,7 +39,8 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     or completed, or nan. A column thus has ``max(1, number of categories)`` or ``1 + number of cut points`` states, at
     most 65,535. ``value_ranges``, omitted if unknown, is a list with one item per column: the smallest and the largest
     training value of a continuous column, or null;
-  - ``state``: an object of values. Classes with CPTs have ``structure`` and ``cells``, a float64 array of log
+  - ``state``: an object of values, written by ``to_state`` of the model (:mod:`tanlearn.network.bayes_net`,
+    :mod:`tanlearn.forest.state`). Classes with CPTs have ``structure`` and ``cells``, a float64 array of log
     probabilities: first those of the classes, then for each feature those of its state given the states of its parents
     and the class, an array [state][state of 1st parent][state of 2nd parent][class] whose last index is the fastest.
     Indices of absent parents are omitted. CPTs that back off to fewer parents are stored as counts: ``cells`` contains
@@ -47,10 +49,14 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     combinations, feature by feature and sorted, where the number of states represents a missing parent and all parents
     after it; ``counts`` are their counts (int64 or float64). ``class_counts`` are the counts of the classes, and
     ``concentrations`` the m of the levels, from no parent on. ``level_counts`` is None, or float64 for the entries of
-    all levels, feature by feature, to be used in place of the sums of ``counts`` over longer contexts. ``calibration``
-    is a dict of ``temperature``, ``power`` and ``pivot``, the parameters of :class:`~tanlearn.Calibration` that map log
-    joints to class probabilities. ``TANClassifier`` also has ``structure_probabilities``, for each feature a dict from
-    parents, -1 for none, to probabilities, and ``loss``, an object, the training loss.
+    all levels, feature by feature, to be used in place of the sums of ``counts`` over longer contexts. CPTs rounded to
+    few bits have ``bits``, a tuple of the numbers of integer and fraction bits, and ``cells`` are uint8: the magnitudes
+    of the log probabilities, packed with the highest bit of the first one first. ``normalized``, omitted if true, is
+    whether the probabilities of float64 cells sum to one. ``calibration`` is a dict of ``temperature``, ``power`` and
+    ``pivot``, the parameters of :class:`~tanlearn.Calibration` that map log joints to class probabilities; it also has
+    ``prior_shift``, a tuple with one number per class that is added to the log joint, if only the evidence of the
+    features is divided by the temperature. ``TANClassifier`` also has ``structure_probabilities``, for each feature a
+    dict from parents, -1 for none, to probabilities, and ``loss``, an object, the training loss.
     ``AODEClassifier`` has other keys. The states of all features are numbered consecutively, and the state of a
     constant feature comes last (V in all). ``is_parent`` is bool of shape (V,). ``log_parent``, float32 of shape (V *
     n_classes,), is the log joint of state and class. ``log_child``, float32 of shape (V * V * n_classes,), indexed
@@ -60,18 +66,19 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     the sum of the encoder's states + 1), contains feature by feature the network's code of each code and, last, of a
     missing value; the network's number of values or more means missing. ``parents``, int64 (E, d, L - 1), is -1 for
     none. ``weights`` is float64 (E, d, L); ``log_prior``, ``log_frequency`` and ``shift`` are float64 (n_classes,);
-    ``doubt`` is a number and ``is_average`` a bool. The other arrays are concatenated over networks. Their lengths per
-    network are the rows of ``sizes``, int64 (E, 10), in this order: ``root``, ``children``, ``branch``,
-    ``class_start``, ``classes``, ``value_start``, ``values``, ``cell_start``, ``gain``, ``unseen``. ``branch``,
-    ``classes`` and ``values`` are uint16, ``gain`` and ``unseen`` float32, the others int64. ``root[f]`` is the context
-    of family f without parents. The contexts ``children[g]`` to ``children[g + 1]`` split context g by the parent's
-    values ``branch``. Context g contains rows of the ``classes`` from ``class_start[g]`` on and of the ``values`` from
-    ``value_start[g]`` on, both increasing. It adds to the score of a class ``gain``, from ``cell_start[g]`` on, indexed
-    [value][class], or, for other values, ``unseen`` at the position of the class; both are multiplied by the weight of
-    network, feature and level. A row follows its parents' values from the root as far as there are contexts; below a
-    context without the child's value, ``unseen`` is used. ``log_prior`` is added to these sums. p is the softmax of the
-    sums, or, if ``is_average``, the mean of the softmax of each network, each with the prior. The score is log((1 -
-    doubt) p + doubt / n_classes) + ``shift``. ``log_frequency`` is the reference with which a later prior is compared.
+    ``doubt`` is a number and ``is_average`` a bool; ``importances`` is float64 (d,) or null. The other arrays are
+    concatenated over networks. Their lengths per network are the rows of ``sizes``, int64 (E, 10), in this order:
+    ``root``, ``children``, ``branch``, ``class_start``, ``classes``, ``value_start``, ``values``, ``cell_start``,
+    ``gain``, ``unseen``. ``branch``, ``classes`` and ``values`` are uint16, ``gain`` and ``unseen`` float32, the others
+    int64. ``root[f]`` is the context of family f without parents. The contexts ``children[g]`` to ``children[g + 1]``
+    split context g by the parent's values ``branch``. Context g contains rows of the ``classes`` from
+    ``class_start[g]`` on and of the ``values`` from ``value_start[g]`` on, both increasing. It adds to the score of a
+    class ``gain``, from ``cell_start[g]`` on, indexed [value][class], or, for other values, ``unseen`` at the position
+    of the class; both are multiplied by the weight of network, feature and level. A row follows its parents' values
+    from the root as far as there are contexts; below a context without the child's value, ``unseen`` is used.
+    ``log_prior`` is added to these sums. p is the softmax of the sums, or, if ``is_average``, the mean of the softmax
+    of each network, each with the prior. The score is log((1 - doubt) p + doubt / n_classes) + ``shift``.
+    ``log_frequency`` is the reference with which a later prior is compared.
 
   - ``notation``, omitted if it is unknown or the default: the notation of the text table that ``tanlearn fit`` read. An
     object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings ``symbols`` and
@@ -204,13 +211,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     Examples
     --------
     >>> import tempfile
-    >>> from tanlearn import TANClassifier
+    >>> from tanlearn import NaiveBayesClassifier
     >>> from tanlearn.files.models import load, save
-    >>> model = TANClassifier(n_epochs=1, batch_size=2, random_state=0).fit([[0, 1], [1, 1], [0, 0]], [1, 0, 0])
+    >>> model = NaiveBayesClassifier(class_prior=[0.5, 0.5]).fit([[0, 1], [1, 1], [0, 0]], [1, 0, 0])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, f"{folder}/model.tan")
     ...     load(f"{folder}/model.tan")
-    TANClassifier(batch_size=2, n_epochs=1, random_state=0)
+    NaiveBayesClassifier(class_prior=[0.5, 0.5])
     """
     return read_archive(path, _restore)
 

@@ -8,7 +8,7 @@ from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_scor
 
 from tanlearn import CountState, EncodedData, Structure
 from tanlearn.baselines import OrderSearch, order_search
-from tanlearn.baselines.class_orderings import all_parents_ordering, single_parent_ordering
+from tanlearn.baselines.feature_orderings import all_parents_ordering, single_parent_ordering
 
 
 def learn(search, data, seed=0):

@@ -12,9 +12,17 @@ from tanlearn import (
     Margin,
     Structure,
 )
-from tanlearn.network.candidates import make_candidates
+from tanlearn.network.candidate_kinds import Candidates, make_candidates
+from tanlearn.training.losses import SoftHybrid
 
-LOSSES = [JointNLL(), ConditionalNLL(), HingeMargin(gamma=2), Margin(scale=0.5), Hybrid(trade_off=20, gamma=2)]
+LOSSES = [
+    JointNLL(),
+    ConditionalNLL(),
+    HingeMargin(gamma=2),
+    Margin(scale=0.5),
+    Hybrid(trade_off=20, gamma=2),
+    SoftHybrid(),
+]
 N_STATES = [3, 2, 4, 1, 5]
 
 
@@ -28,5 +36,5 @@ def problem(kind, weighted=False, seed=0, n=230):
         sets = CandidateSets.of_structure(kind)
     else:
         limit = None if kind == "all" else 3
-        sets = make_candidates(kind, 5, n_candidates=limit, ordering=None, image_shape=None, rng=rng)
+        sets = make_candidates(Candidates(kind, n_candidates=limit), 5, rng=rng)
     return data, sets

@@ -5,7 +5,7 @@ import pytest
 from oracles import wrapper as naive_wrapper
 
 from tanlearn import CountState, EncodedData
-from tanlearn.baselines.class_orderings import all_parents_ordering, single_parent_ordering
+from tanlearn.baselines.feature_orderings import all_parents_ordering, single_parent_ordering
 
 
 def single_parent(data):
