@@ -362,7 +362,7 @@ LEARNERS: dict[str, Learner] = {
             "TAN Subset HYB",
             "gradient TAN, 8 random earlier features as candidate parents",
             _GRADIENT,
-            partial(_gradient_tan, {"candidates": "subset", "n_candidates": 8}),
+            partial(_gradient_tan, {"candidates": "subset"}),
             _GRADIENT_COST,
         ),
         Learner(

@@ -1,6 +1,6 @@
-"""Where the figures of this project come from: commands, run from its root with ``python -m``.
+"""Commands that compute the figures of this project, run from its root with ``python -m``.
 
-In come data (the published sets lie beside the project), out come tables, and reports in the folders of the commands.
+They read the published data sets, which are expected beside the project, and write reports to their own folders.
 """
 
 import argparse
@@ -12,7 +12,7 @@ DATA = ROOT.parent / "shared" / "data"
 
 
 def command_line(description, spec):
-    """Return the parser of a command: its docstring is the help, the ``__spec__`` of its module says how it is run."""
+    """Return the parser of a command from the docstring and the ``__spec__`` of its module."""
     return argparse.ArgumentParser(
         prog=f"python -m {spec.name.removesuffix('.__main__')}",
         description=description,

@@ -18,6 +18,7 @@ from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.files.models import load, save
 from tanlearn.files.values import register
 from tanlearn.network.calibration import Calibration
+from tanlearn.network.candidate_kinds import Candidates
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.counts import CountState
 from tanlearn.network.limits import InexactMarginalizationWarning
@@ -39,6 +40,7 @@ from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.search.pareto import pareto_search
 from tanlearn.search.random_search import TANSearchCV
 from tanlearn.search.size_path import size_path
+from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, SoftHybrid
 from tanlearn.training.settings import EpochReport
 
@@ -49,6 +51,7 @@ __all__ = [
     "BayesNetClassifier",
     "Calibration",
     "CandidateSets",
+    "Candidates",
     "CategoryEncoder",
     "ColumnKindWarning",
     "ConditionalNLL",
@@ -61,6 +64,7 @@ __all__ = [
     "ExpectationMaximization",
     "ExtendedBaumWelch",
     "FixedPoint",
+    "GradientTraining",
     "HierarchicalDirichlet",
     "HierarchicalSmoothing",
     "HingeMargin",

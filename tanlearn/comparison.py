@@ -460,8 +460,8 @@ def _run(
         if report_fold is None:  # this worker process has not warmed up the learner
             _warm_up(settings, learner, dataset, folds[0][0])
         estimator = settings.make(learner, dataset)
-        if report_fold is not None and "callback" in estimator.get_params(deep=False):
-            estimator.set_params(callback=lambda epoch: report_fold(k, epoch.epoch / epoch.n_epochs))
+        if report_fold is not None and "training__callback" in estimator.get_params():
+            estimator.set_params(training__callback=lambda epoch: report_fold(k, epoch.epoch / epoch.n_epochs))
         return _fit_and_predict(estimator, dataset, *folds[k])
     except Exception as error:
         return f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"

@@ -25,10 +25,11 @@ from benchmarks import DATA, command_line
 from benchmarks.embedded import classifiers
 from benchmarks.embedded.programs import PRELUDE
 from benchmarks.paper.differentiable_tan.letter import CHOSEN, base, load
+from benchmarks.shared.reports import table_head, table_row
 
 BITS = (3, 1)
 LEVELS = ("-Os", "-O2")
-#: What an object file keeps of functions and of constants; AVR's compiler puts constants where it is told to.
+#: Sections of functions and constants in an object file; AVR's compiler puts constants into named sections.
 SECTIONS = {"code": r"\.text(?!\S*_cells)\S*", "tables": r"\.(rodata|data|progmem|text\S*_cells)\S*"}
 
 WRITTEN_OUT = """#include <stdint.h>
@@ -69,7 +70,7 @@ int main(void)
 
 
 def listed(values):
-    """Return numbers as an initialiser."""
+    """Return numbers as an initializer."""
     return ", ".join(map(str, values))
 
 
@@ -127,7 +128,7 @@ def sources(arguments, folder):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA / "discretized")
     parser.add_argument("--epochs", type=int, default=300)
@@ -137,13 +138,13 @@ def main():
     compilers = {"cc": ["cc"], **{shlex.split(command)[0]: shlex.split(command) for command in arguments.cross}}
     columns = ["test error [%]", *(f"{name}: {kind} [bytes]" for name in compilers for kind in SECTIONS)]
     columns += [f"{level} [ns]" for level in LEVELS]
-    print(f"| model | {' | '.join(columns)} |\n| --- |{' ---: |' * len(columns)}")
+    print(*table_head(["model", *columns]), sep="\n")
     with tempfile.TemporaryDirectory() as folder:
         for name, source, rows, labels in sources(arguments, folder):
             n_bytes = [n for compiler in compilers.values() for n in sizes(compiler, source, folder)]
             timed = [timing(source, rows, labels, level, folder, arguments.repeats) for level in LEVELS]
             cells = [f"{timed[0][0]:.2f}", *n_bytes, *(f"{ns:.0f}" for _, ns in timed)]
-            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+            print(table_row([name, *cells]), flush=True)
 
 
 if __name__ == "__main__":

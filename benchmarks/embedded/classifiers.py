@@ -130,7 +130,7 @@ static void get_scores(const value *row, score *scores) {{ scores[0] = (score){n
 
 
 def listed(values):
-    """Return numbers as an initialiser."""
+    """Return numbers as an initializer."""
     return ", ".join(map(str, np.asarray(values).ravel().tolist()))
 
 
@@ -211,7 +211,7 @@ def net(title, layers, codes, n_states, codes_train):
     """Return a net of ones and zeros with one hidden layer of rectifiers, rounded to 8 bits.
 
     ``layers`` are the weights and biases of both layers, as floats: ``[(inner, bias), (outer, bias)]``. Activations
-    are 8 bits, shifted so far that a thousandth of those of the training rows is cut.
+    are 8 bits, shifted so that a thousandth of those of the training rows is clipped.
     """
     (inner, bias), (outer, outer_bias) = layers
     rounded, scale = int8_weights(inner)
@@ -235,10 +235,10 @@ def net(title, layers, codes, n_states, codes_train):
 
 
 def trees(title, model, codes, folder):
-    """Return a tree or forest by emlearn, as code: the class that most trees name, of equals the first.
+    """Return a tree or forest by emlearn, as code: the majority class of the trees, the first in case of a tie.
 
-    It asks whether an integer is below a rounded threshold, scikit-learn whether it is not above one; so thresholds
-    are made integers here that say the same.
+    emlearn tests whether an integer is below a rounded threshold, scikit-learn whether it is at most a threshold. So
+    thresholds are replaced by equivalent integers.
     """
     import emlearn
 

@@ -27,6 +27,7 @@ from benchmarks.embedded.programs import AVR, AVR_LARGE, LEVELS, PARTS, TooLarge
 from benchmarks.embedded.simulators import run
 from benchmarks.embedded.toolchain import Missing
 from benchmarks.paper.differentiable_tan.letter import CHOSEN, ENCODER, base, load
+from benchmarks.shared.reports import table_head, table_row
 from tanlearn import NaiveBayesClassifier
 from tanlearn import load as load_model
 
@@ -113,14 +114,14 @@ def line(classifier, labels, part, folder, packages):
                 raise
             figures, note = measured(classifier, AVR_LARGE, folder, packages), f" (on {AVR_LARGE.name})"
     except TooLarge as reason:
-        return f"| {classifier.name}: {reason} | {error:.2f} |{' - |' * (len(COLUMNS) - 1)}"
+        return table_row([f"{classifier.name}: {reason}", f"{error:.2f}", *["-"] * (len(COLUMNS) - 1)])
     flash, ram, *cycles, microseconds, microjoules = figures
     cells = [f"{error:.2f}", f"{flash:,}", f"{ram:,}", *(f"{n:,.0f}" for n in cycles)]
-    return f"| {classifier.name}{note} | {' | '.join([*cells, f'{microseconds:,.0f}', f'{microjoules:.2g}'])} |"
+    return table_row([f"{classifier.name}{note}", *cells, f"{microseconds:,.0f}", f"{microjoules:.2g}"])
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA / "discretized")
     parser.add_argument("--epochs", type=int, default=300)
@@ -133,7 +134,7 @@ def main():
         labels, *found = all_classifiers(arguments, folder)
         found = [classifiers.first_rows(classifier, arguments.rows) for classifier in found]
         for part in PARTS:
-            print(f"### {part.name}\n\n| model | {' | '.join(COLUMNS)} |\n| --- |{' ---: |' * len(COLUMNS)}")
+            print(f"### {part.name}", "", *table_head(["model", *COLUMNS]), sep="\n")
             try:
                 for classifier in found:
                     print(

@@ -1,8 +1,8 @@
 """Programs for microcontrollers around a classifier in C: linked, and measured in bytes.
 
-A classifier is a piece of C that has `value`, `score`, `LENGTH`, `N_SCORES` and the functions `predict(row)`, which is
-timed, and `get_scores(row, scores)`, which is not. Constants are marked with `FLASH` and read by `READ_8` and its like,
-which are AVR's there and nothing elsewhere.
+A classifier is C code that defines `value`, `score`, `LENGTH`, `N_SCORES` and the functions `predict(row)`, which is
+timed, and `get_scores(row, scores)`, which is not. Constants are marked with `FLASH` and read by `READ_8` and similar
+macros, which are AVR's on AVR and empty elsewhere.
 """
 
 import re

@@ -27,9 +27,9 @@ PAINT = b"\xa5"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a program found: classes and scores of every row, cycles, instructions (none for AVR), and bytes of stack.
+    """Results of a program: classes and scores of every row, cycles, instructions (none for AVR), and bytes of stack.
 
-    Cortex-M counts the first rows only, as it is told.
+    On Cortex-M, only the first rows are counted.
     """
 
     labels: np.ndarray

@@ -25,7 +25,7 @@ class Missing(Exception):
 
 
 def unpack(folder, tool):
-    """Download the packages of a tool as Debian's package manager knows them, and unpack them into a folder, once."""
+    """Download the Debian packages of a tool, and unpack them into a folder, once."""
     folder = Path(folder).resolve()
     done = folder / f"{tool}.unpacked"
     if done.exists():
@@ -62,7 +62,7 @@ def _path(folder):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder

@@ -1,1 +1,1 @@
-"""Populations of gradient TANs on an NVIDIA device: what a step must move, what it takes, and whether errors agree."""
+"""Populations of gradient TANs on an NVIDIA device: bytes and times of steps, and comparison of errors."""

@@ -9,7 +9,7 @@
     python -m benchmarks.gpu --all --quick --output look.txt    # all that needs a device, in tiny sizes
     compute-sanitizer --tool memcheck python -m benchmarks.gpu --all --quick    # or racecheck, or initcheck
 
-What is counted and timed, measure.py says, and population.py what is trained.
+measure.py describes the counted bytes and measured times, population.py the trainings.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from .measure import floor, measure
 from .population import EPOCHS, column, population, report, require_device
 
 RESULTS = Path(__file__).resolve().parent / "results"
-#: What --quick puts in place of the defaults.
+#: The defaults with --quick.
 QUICK = {
     "sets": ["letter", "usps"],
     "runs": [1, 4],
@@ -42,7 +42,7 @@ QUICK = {
 
 
 class Tee(NamedTuple):
-    """Writes to several files."""
+    """File that writes to several files."""
 
     files: tuple
 
@@ -61,20 +61,22 @@ ON_DEVICE = ("measure", "population", "column")
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("what", nargs="?", choices=COMMANDS)
     parser.add_argument("--all", action="store_true", help="measure, population and column on the device")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes for what is not said")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes by default")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--sets", nargs="+", choices=["letter", "usps", "mnist"], default=["letter", "usps", "mnist"])
     parser.add_argument("--runs", nargs="+", type=int, default=[1, 16, 64, 256], help="sizes of populations")
-    parser.add_argument("--rows", type=int, help="training rows to leave off after")
-    parser.add_argument("--short", type=int, default=40, help="epochs of the training whose end is looked at")
+    parser.add_argument("--rows", type=int, help="number of training rows")
+    parser.add_argument("--short", type=int, default=40, help="epochs of the short training")
     parser.add_argument("--bandwidth", type=float, help="GB/s, for floors in microseconds")
     parser.add_argument("--mebibytes", type=int, default=256, help="size of the arrays that are copied")
     parser.add_argument("--repeats", type=int, default=30)
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda", help="of population; all others need cuda")
+    parser.add_argument(
+        "--device", choices=["cpu", "cuda"], default="cuda", help="device of population; all others need cuda"
+    )
     parser.add_argument("--n-jobs", type=int, default=2, help="threads of population on the CPU")
     parser.add_argument("--population", type=int, default=64, help="trainings of every set")
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="of population and column")
@@ -91,7 +93,7 @@ def main(argv=None):
         arguments.device = "cuda"
     if arguments.quick and (arguments.all or arguments.what in ON_DEVICE) and arguments.device == "cuda":
         require_device()
-        cupy().cuda.set_allocator(None)  # each array for itself, so that a sanitizer sees where it ends
+        cupy().cuda.set_allocator(None)  # separate arrays, so that a sanitizer finds errors at their ends
     with interruptible(arguments.results), contextlib.ExitStack() as stack:
         if arguments.output:
             file = stack.enter_context(arguments.output.open("w", encoding="utf-8"))

@@ -1,17 +1,16 @@
-"""What a step of a population must move through a device's memory, and the microseconds that it and its kernels take.
+"""Bytes that a step of a population must move through a device's memory, and the times of the step and its kernels.
 
 All runs are TAN Subset, K = 8, in float32. A step moves at least this, R times:
 
 * sweep: theta, direction and second moment of drawn tables, read and written, and their gradient, written and read;
   theta and direction of tables that are not drawn but within the softmax's reach, read, and theta, written;
-* batch: codes, starts of rows, the rows themselves (of a table, not more than there are) and the gradients of scores,
-  once each.
+* batch: codes, starts of rows, the rows themselves (at most those of a table) and the gradients of scores, once each.
 
-Caches may do better than that where the population fits into them, and the rows that the gradients of choices take out
-of tables come through them: the floor leaves these out, and the table of floors has them in a column of their own.
-"The end" is that of a short training, whose rate of the logits is as much higher as it is shorter than 500 epochs:
-after 40 epochs 5 % of letter's undrawn cells are within reach and 16 % of usps', after 500 plain ones 10 and 8 %. (The
-10,000 generated rows of mnist make fewer steps than its own would, and leave more within reach.)
+With caches that hold the population, fewer bytes may be moved. The gradients of choices read rows of tables through
+caches; the floor leaves these out, and the table of floors has them in a separate column. "The end" is that of a short
+training, whose rate of the logits is higher by the factor by which it is shorter than 500 epochs: after 40 epochs 5 %
+of letter's undrawn cells are within reach and 16 % of usps', after 500 plain epochs 10 and 8 %. (The 10,000 generated
+rows of mnist make fewer steps than its own rows would, and leave more within reach.)
 """
 
 from collections import Counter
@@ -22,6 +21,7 @@ from unittest import mock
 
 import numpy as np
 
+from benchmarks.shared.reports import decimals, table_head, table_row
 from benchmarks.shared.versions import VERSIONS
 from benchmarks.speed.training import LOSS, SHAPES, load, sets_of
 from tanlearn import Hybrid, JointNLL
@@ -37,20 +37,20 @@ from tanlearn.training.training import DECAY, train
 from .population import EPOCHS, card, require_device
 
 REAL = 4
-#: The kernel that holds the sweep, and what is asked of it and of a step, in populations of so many runs.
+#: The kernel of the sweep, the size of the populations with targets, and the targets of the sweep and of a step.
 SWEEP, TARGET_RUNS, LEAST_BANDWIDTH, MOST_FLOORS = "step_tables", 64, 0.5, 3.0
-#: Steps before that whose kernels are timed, so that the host is ahead of the device.
+#: Steps before the timed one, so that the host is ahead of the device.
 LEAD = 30
 N_BUFFERS = 6
-#: What is compared with the CPU. Sharp losses magnify the rounding of scores, until on usps even the two engines of the
-#: CPU part by several steps. Of losses the largest relative difference counts, of the others the root mean square,
-#: since a few gradients are as small as Adam's epsilon; it may be a hundredth of a step.
+#: Losses and rate of the comparison with the CPU. Sharp losses magnify the rounding of scores, until even the two
+#: engines of the CPU differ by several steps on usps. Limits are those of the largest relative difference of losses and
+#: of the root mean square of the others, a hundredth of a step, as a few gradients are as small as Adam's epsilon.
 GENTLE_LOSSES, RATE = [JointNLL(), Hybrid(trade_off=1, gamma=10, eta=1)], 0.01
 ALLOWED = {"losses": 1e-5, "tables": 1e-4, "logits": 1e-4}
 
 
 class Touched(NamedTuple):
-    """What a run touches in a step, on average.
+    """The cells and tables that a step of a run touches, on average.
 
     Cells of the drawn tables, those of them that the batch picks, cells of other tables within reach, their share of
     all that are not drawn, and tables within reach.
@@ -64,7 +64,7 @@ class Touched(NamedTuple):
 
 
 def touched(state, temperature, batch_size, rng, n_draws=50):
-    """Return what steps touch at a temperature, by drawing structures."""
+    """Return the cells and tables that steps touch at a temperature, by drawing structures."""
     sizes, group = np.diff(state.layout.offset), state.candidates.group
     has_choice = (np.diff(group) > 1)[state.candidates.child]
     rows = []
@@ -81,7 +81,7 @@ def touched(state, temperature, batch_size, rng, n_draws=50):
 
 
 def step_bytes(found, data, batch_size):
-    """Return the bytes that a run's step must move: of the sweep and of the batch."""
+    """Return the bytes that a run's step must move for the sweep and for the batch."""
     sweep = REAL * (8 * found.drawn + 3 * found.hopeful)
     places = data.n_features * batch_size * (data.codes.itemsize + np.dtype(np.int32).itemsize)
     return sweep, places + REAL * (found.picked + batch_size * data.n_classes)
@@ -95,18 +95,16 @@ def problem(name, arguments):
 
 
 def shortened(n_epochs, batch_size):
-    """Return settings of a training whose logits can go as far as in all epochs of the protocol."""
+    """Return settings of a short training whose logits can move as far as in all epochs of the protocol."""
     rates = {"learning_rate": 0.01, "structure_learning_rate": 1e-3 * EPOCHS / n_epochs}
     return TrainingSettings(n_epochs=n_epochs, batch_size=batch_size, **rates)
 
 
 def floor(arguments):
-    """Print the bytes of steps, and with a bandwidth, the time that they take at least."""
-    print(
-        "| data | cells | tables | runs | when | within reach [% of undrawn cells] | tables and moments [MB] | "
-        "sweep [MB] | batch [MB] | (choices, in caches [MB]) | floor [us] |\n| --- | ---: | ---: | ---: | --- "
-        "| ---: | ---: | ---: | ---: | ---: | ---: |"
-    )
+    """Print the bytes of steps and, with a bandwidth, their smallest time."""
+    header = ["data", "cells", "tables", "runs", "when", "within reach [% of undrawn cells]"]
+    header += ["tables and moments [MB]", "sweep [MB]", "batch [MB]", "(choices, in caches [MB])", "floor [us]"]
+    print(*table_head(header, left=(0, 4)), sep="\n")
     for name in arguments.sets:
         label, data, sets, size = problem(name, arguments)
         state, rng = State(data, sets, "uniform", "float32", np.random.default_rng(0)), np.random.default_rng(1)
@@ -120,31 +118,28 @@ def floor(arguments):
                 moved = n_runs * np.array(step_bytes(run, data, size))
                 choices = n_runs * run.n_choices * size * data.n_classes * REAL
                 least = f"{microseconds(moved.sum(), arguments.bandwidth):.1f}" if arguments.bandwidth else ""
-                print(
-                    f"| {label} | {n_cells:,} | {sets.n_tables:,} | {n_runs} | {when} | {100 * run.share:.0f} | "
-                    f"{3e-6 * REAL * n_cells * n_runs:.2f} | {moved[0] / 1e6:.3f} | {moved[1] / 1e6:.3f} | "
-                    f"({choices / 1e6:.3f}) | {least} |",
-                    flush=True,
-                )
+                cells = [label, f"{n_cells:,}", f"{sets.n_tables:,}", f"{n_runs}", when, f"{100 * run.share:.0f}"]
+                cells += [f"{3e-6 * REAL * n_cells * n_runs:.2f}", *(f"{one / 1e6:.3f}" for one in moved)]
+                print(table_row([*cells, f"({choices / 1e6:.3f})", least]), flush=True)
 
 
 def microseconds(n_bytes, bandwidth):
-    """Return how long bytes take at so many GB/s."""
+    """Return the time of moving bytes at a bandwidth in GB/s."""
     return n_bytes / bandwidth / 1e3
 
 
-def elapsed(stream, lead, pieces, repeats):
-    """Return the median microseconds of every piece of work, one after the other and behind ``lead``, many times.
+def elapsed(stream, lead, calls, repeats):
+    """Return the median microseconds of every call, in sequence after ``lead``, over many repeats.
 
-    While the device works on ``lead``, the host gets ahead of it; so what launches cost the host is not in the times.
+    While the device works on ``lead``, the host gets ahead of it, so that times exclude the launches of the host.
     """
     rows = []
     for _ in range(repeats + 1):
-        events = [cupy().cuda.Event() for _ in range(len(pieces) + 1)]
+        events = [cupy().cuda.Event() for _ in range(len(calls) + 1)]
         lead()
         events[0].record(stream)
-        for piece, event in zip(pieces, events[1:], strict=True):
-            piece()
+        for call, event in zip(calls, events[1:], strict=True):
+            call()
             event.record(stream)
         rows.append(events)
     stream.synchronize()
@@ -153,14 +148,14 @@ def elapsed(stream, lead, pieces, repeats):
 
 
 def copy_bandwidth(stream, mebibytes, repeats):
-    """Return GB/s, bytes read plus bytes written, of copies of arrays that no cache holds."""
+    """Return GB/s, read plus written, of copies of arrays that are too large for caches."""
     arrays = [cupy().full(2**18 * mebibytes, number + 0.5, np.float32) for number in range(N_BUFFERS)]
     copies = [partial(cupy().copyto, after, before) for before, after in pairwise([arrays[-1], *arrays])]
     return 2 * arrays[0].nbytes / np.median(elapsed(stream, copies[0], copies, repeats)) / 1e3
 
 
 def trained_on_cpu(data, sets, size, temperatures):
-    """Return losses, tables and logits of one run a loss."""
+    """Return losses, tables and logits of one run per loss."""
     found = []
     for run, loss in enumerate(GENTLE_LOSSES):
         state = State(data, sets, "uniform", "float32", np.random.default_rng(run))
@@ -173,7 +168,7 @@ def trained_on_cpu(data, sets, size, temperatures):
 
 
 def trained_on_device(data, sets, size, temperatures):
-    """Return the same of the same runs on the device, together."""
+    """Return losses, tables and logits of the same runs, trained at once on the device."""
     n_runs = len(GENTLE_LOSSES)
     states = [State(data, sets, "uniform", "float32", np.random.default_rng(run)) for run in range(n_runs)]
     population = CudaPopulation(states, data, np.ones(data.n_samples, np.float32), GENTLE_LOSSES, size)
@@ -188,7 +183,7 @@ def trained_on_device(data, sets, size, temperatures):
 
 
 def check(label, data, sets, size):
-    """Compare twelve steps with those of the CPU, and with themselves; end the command where they differ."""
+    """Compare twelve steps with the CPU and with a repetition; end the command if they differ."""
     arguments = data.take(slice(4 * size)), sets, size, (2.0, 1.0, 0.5)
     expected, found, again = trained_on_cpu(*arguments), trained_on_device(*arguments), trained_on_device(*arguments)
     differences = {"losses": np.abs(found[0] / expected[0] - 1).max()}
@@ -203,7 +198,7 @@ def check(label, data, sets, size):
 
 
 class Timed(NamedTuple):
-    """A population at one time of its training: microseconds of kernels and of a step, bytes of sweep and batch."""
+    """Times of kernels and of a step of a population, and bytes of sweep and batch."""
 
     label: str
     n_runs: int
@@ -214,16 +209,16 @@ class Timed(NamedTuple):
     batch: float
 
     def of_bandwidth(self, bandwidth):
-        """Return the share of the copies' bandwidth that the sweep takes."""
+        """Return the bandwidth of the sweep relative to copies."""
         return microseconds(self.sweep, bandwidth) / self.kernels[SWEEP]
 
     def of_floor(self, bandwidth):
-        """Return how many times longer than necessary a step takes."""
+        """Return the time of a step relative to its floor."""
         return self.step / microseconds(self.sweep + self.batch, bandwidth)
 
 
 def recorded(work):
-    """Do some work, and return what it launches for training."""
+    """Call a function, and return its launches of training kernels."""
     calls = []
 
     def keep(*arguments, **options):
@@ -236,7 +231,7 @@ def recorded(work):
 
 
 def captured(stream, calls):
-    """Return a graph of launches."""
+    """Return the graph of launches."""
     stream.begin_capture()
     for call in calls:
         call()
@@ -283,7 +278,7 @@ def timed_steps(name, n_runs, arguments, stream):
 
 
 def measure(arguments):
-    """Print the times of kernels and steps, and which targets they meet; what is computed is checked before."""
+    """Check the results of kernels, then print the times of kernels and steps, and whether they meet the targets."""
     require_device()
     print(f"{card()}\n{VERSIONS}")
     stream = cupy().cuda.Stream()
@@ -301,22 +296,18 @@ def measure(arguments):
                 if not rows:
                     columns = [*(f"{kernel} [us]" for kernel in row.kernels), "step [us]", "moved [MB]", "floor [us]"]
                     columns += ["step / floor", "sweep [% of copies]"]
-                    print(f"\n| data | runs | when | {' | '.join(columns)} |")
-                    print(f"| --- | ---: | --- |{' ---: |' * len(columns)}")
+                    print("", *table_head(["data", "runs", "when", *columns], left=(0, 2)), sep="\n")
                 rows.append(row)
-                times = " | ".join(f"{time:.1f}" for time in row.kernels.values())
+                times = [f"{time:.1f}" for time in (*row.kernels.values(), row.step)]
                 moved = row.sweep + row.batch
-                print(
-                    f"| {row.label} | {n_runs} | {row.when} | {times} | {row.step:.1f} | {moved / 1e6:.2f} | "
-                    f"{microseconds(moved, bandwidth):.2f} | {row.of_floor(bandwidth):.2f} | "
-                    f"{100 * row.of_bandwidth(bandwidth):.0f} |",
-                    flush=True,
-                )
+                floors = [moved / 1e6, microseconds(moved, bandwidth), row.of_floor(bandwidth)]
+                cells = [row.label, f"{n_runs}", row.when, *times, *map(decimals, floors)]
+                print(table_row([*cells, f"{100 * row.of_bandwidth(bandwidth):.0f}"]), flush=True)
     print("\n".join(verdicts(rows, bandwidth)))
 
 
 def verdicts(rows, bandwidth):
-    """Yield a line for every target."""
+    """Yield one line per target."""
     rows = [row for row in rows if row.n_runs == TARGET_RUNS]
     if not rows:
         yield f"No population of {TARGET_RUNS} runs was measured, so no target is met or missed."

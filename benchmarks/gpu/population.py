@@ -1,7 +1,7 @@
 """Whole trainings on an NVIDIA device and on the CPU.
 
-The trainings of a set differ in seed, loss, rate and candidates, drawn by their number as the paper's protocol draws
-them (settings "published" in paper/differentiable_tan/cells.py), so both devices train the same.
+The trainings of a data set differ in seed, loss, rate and candidates, which are drawn by number with the paper's
+protocol (settings "published" in paper/differentiable_tan/cells.py). Both devices train the same.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ from scipy.stats import ks_2samp
 
 from benchmarks.paper.differentiable_tan.cells import CELLS
 from benchmarks.shared.data import Problem, load
+from benchmarks.shared.reports import markdown_table
 from benchmarks.shared.results import Results, line_key, read
 from benchmarks.suite.shapes import make
 from tanlearn import TANClassifier
@@ -27,7 +28,7 @@ key = line_key("device", "set", "seed", "epochs")
 
 
 def require_device():
-    """End the command where there is no device."""
+    """End the command if there is no device."""
     try:
         check_device("cuda")
     except (ImportError, RuntimeError) as error:
@@ -35,7 +36,7 @@ def require_device():
 
 
 def card():
-    """Return what is measured on."""
+    """Return the description of the device."""
     runtime = cupy().cuda.runtime
     found = runtime.getDeviceProperties(0)
     driver, own = (f"{n // 1000}.{n % 1000 // 10}" for n in (runtime.driverGetVersion(), runtime.runtimeGetVersion()))
@@ -44,7 +45,7 @@ def card():
 
 
 def fold(name, arguments):
-    """Return a label, and training and test part: the published ones, or generated rows of that shape."""
+    """Return a label and a problem: the published parts, or generated rows of that shape."""
     if (arguments.data / "discretized" / f"{name}.npz").exists():
         (part,), origin = load(name, arguments.data).folds, "published"
     else:
@@ -56,21 +57,21 @@ def fold(name, arguments):
 
 
 def make_runs(problem, cells, numbers, n_epochs):
-    """Return the runs of some numbers, cell by cell."""
+    """Return the runs with some numbers, cell by cell."""
     data = problem.folds[0].data
     drawn = [(cell, cell.draw("published", problem.name, 0, number)) for number in numbers for cell in cells]
     return [Run(i, 0, cell.parameters(problem, data, values, n_epochs)) for i, (cell, values) in enumerate(drawn)]
 
 
 def trained(problem, runs, device, n_jobs):
-    """Yield results, and the seconds since the one before; what there is to compile is compiled before that."""
+    """Yield results and the seconds since the previous one, after compilation."""
     estimator = TANClassifier(device=device, calibrate=False)
     for run in runs[:1]:
         list(run_population(estimator, problem.folds, [replace(run, parameters=run.parameters | {"n_epochs": 3})]))
     before = time.perf_counter()
     with contextlib.closing(run_population(estimator, problem.folds, runs, n_jobs=n_jobs)) as results:
         for result in results:
-            if result.failure.split(":")[0].endswith("Error"):  # of the machine, as when memory is full
+            if result.failure.split(":")[0].endswith("Error"):  # of the machine, such as full memory
                 raise SystemExit(f"{result.failure}; the same command goes on")
             now = time.perf_counter()
             yield result, now - before
@@ -78,7 +79,7 @@ def trained(problem, runs, device, n_jobs):
 
 
 def population(arguments):
-    """Train what is not in the results yet, and append a line for each."""
+    """Run all trainings that are not finished."""
     if arguments.device == "cuda":
         require_device()
     machine = card() if arguments.device == "cuda" else f"{arguments.n_jobs} threads"
@@ -103,13 +104,12 @@ def population(arguments):
 
 
 def report(arguments):
-    """Print times and errors of both devices, and whether the errors have one distribution."""
+    """Print times and errors of both devices, and whether the distributions of errors differ."""
     lines = read(arguments.results)
     if not lines:
         raise SystemExit(f"{arguments.results} holds no trainings: run population first.")
-    print("| data | epochs | trained on | trainings | diverged | wall time [s] | error [%]: least, quartiles, most |")
-    print("| --- | ---: | --- | ---: | ---: | ---: | --- |")
-    texts = []
+    header = ["data", "epochs", "trained on", "trainings", "diverged", "wall time [s]"]
+    rows, texts = [], []
     for name, epochs in sorted({(line["set"], line["epochs"]) for line in lines}):
         found = {"cpu": {}, "cuda": {}}
         for line in lines:
@@ -121,21 +121,20 @@ def report(arguments):
                 quantiles = ", ".join(f"{error:.2f}" for error in np.quantile(errors, np.linspace(0, 1, 5)))
                 machine = "; ".join(sorted({line["machine"] for line in by_seed.values()}))
                 n_diverged = sum(bool(line["failure"]) for line in by_seed.values())
-                print(
-                    f"| {name} | {epochs} | {device}: {machine} | {len(errors)} | {n_diverged} | {wall(by_seed):.1f} | "
-                    f"{quantiles} |"
-                )
+                row = [name, f"{epochs}", f"{device}: {machine}", f"{len(errors)}", f"{n_diverged}"]
+                rows.append([*row, f"{wall(by_seed):.1f}", quantiles])
         texts += [f"{name}, {epochs} epochs: {text}" for text in compared(**found)]
+    print(markdown_table([*header, "error [%]: least, quartiles, most"], rows, left=(0, 2, -1)))
     print("\n".join(texts))
 
 
 def wall(by_seed):
-    """Return the seconds that trainings took, side by side."""
+    """Return the total seconds of trainings."""
     return sum(line["wall"] for line in by_seed.values())
 
 
 def compared(cpu, cuda):
-    """Yield sentences on the trainings of both devices, lines by their seeds."""
+    """Yield sentences that compare the trainings of both devices, given by seed."""
     seeds = sorted(cpu.keys() & cuda.keys())
     if len(cpu) == len(cuda) == len(seeds):
         yield f"the device is {wall(cpu) / wall(cuda):.1f} times faster"
@@ -155,12 +154,12 @@ def compared(cpu, cuda):
 
 
 def extrapolated(seconds, n_runs, n_epochs):
-    """Return the seconds of the published column at the rate of some of its trainings."""
+    """Return the seconds of the published column, extrapolated from some of its trainings."""
     return seconds * COLUMN_RUNS / n_runs * EPOCHS / n_epochs
 
 
 def column(arguments):
-    """Time some of the trainings behind the paper's column TAN Subset of usps, and say what all would take."""
+    """Time some trainings of the paper's column TAN Subset on usps, and extrapolate to all of them."""
     require_device()
     label, problem = fold("usps", arguments)
     runs = make_runs(problem, SUBSET.values(), range(arguments.slice), arguments.epochs)

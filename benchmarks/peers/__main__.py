@@ -4,8 +4,8 @@
     python -m benchmarks.peers                # measure; writes results.json, README.md and classics.png
     python -m benchmarks.peers --report-only  # table and plot from results.json, without the peers
 
-Medians of a few calls. Each library compiles and loads on a few rows first, outside the clock, and gets the table in
-the form it wants. All smooth every table with one count a cell; what differs is said in the report.
+Times are medians of a few calls. Each library compiles and loads on a few rows before, and gets the data in its own
+format. All smooth every CPT with one count per entry; the report lists the differences.
 """
 
 import json
@@ -30,15 +30,15 @@ from tanlearn.network.inference import log_joint
 from .report import COUNTS, NAIVE_BAYES, TAN, write_report
 
 HERE = Path(__file__).parent
-#: Work that has taken so many seconds is not repeated.
+#: Calls are not repeated after so many seconds.
 PATIENCE = 5.0
-#: Columns of the fit from which the time of the whole fit is foretold.
+#: Columns of the fit from which the time of the whole fit is predicted.
 PROBE = 16
 
 
 @dataclass(frozen=True)
 class Table:
-    """Training and test part of a set: codes from 0."""
+    """Training and test part of a data set; codes start at 0."""
 
     x: np.ndarray
     y: np.ndarray
@@ -53,13 +53,13 @@ class Table:
         return cls(x, y, x_test, y_test, n_values(x, x_test))
 
     def first_columns(self, n_columns, step=1):
-        """Return the first columns of every ``step``-th training row; the first few of them are the test part."""
+        """Return the first columns of every ``step``-th training row, and the first of these rows as test part."""
         x, y = self.x[::step, :n_columns], self.y[::step]
         return Table(x, y, x[:5], y[:5], self.n_states[:n_columns])
 
 
 class Tanlearn:
-    """The estimators as a user calls them, border included."""
+    """The estimators as a user calls them, with all checks of input."""
 
     name, tasks, n_rows = "tanlearn", (NAIVE_BAYES, TAN), None
     encoder = TableEncoder(discrete_features=True, n_jobs=1)
@@ -82,7 +82,7 @@ class Tanlearn:
 
 
 class TanlearnEncoded(Tanlearn):
-    """The same from codes, as searches call it."""
+    """The same estimators, fitted to codes as in searches."""
 
     name = "tanlearn, encoded"
 
@@ -98,7 +98,7 @@ class TanlearnEncoded(Tanlearn):
 
 
 class ScikitLearn:
-    """CategoricalNB; there is no TAN."""
+    """CategoricalNB; scikit-learn has no TAN."""
 
     name, tasks, n_rows = "scikit-learn", (NAIVE_BAYES,), None
 
@@ -119,7 +119,7 @@ class ScikitLearn:
 
 
 class PyAgrum:
-    """BNClassifier; one smoothing count a cell."""
+    """BNClassifier with one smoothing count per CPT entry."""
 
     name, tasks, n_rows = "pyAgrum", (NAIVE_BAYES, TAN), None
 
@@ -193,10 +193,10 @@ PEERS = {"scikit-learn": ScikitLearn, "pyagrum": PyAgrum, "pgmpy": Pgmpy}
 
 
 def clock(work, repeats):
-    """Return the median seconds of a call and what it returned; slow work is repeated less often.
+    """Return the median seconds of a call and its result; slow calls are repeated less often.
 
-    The seconds are the processor's, because others share the machine: the same fit of pyAgrum took 38 s by the clock on
-    the wall in one run, and 21.5 s of the processor's in the next.
+    Processor seconds are used, because the machine is shared: the same fit of pyAgrum took 38 s by the wall clock in
+    one run, and 21.5 s of processor time in the next.
     """
     seconds = []
     while not seconds or (len(seconds) < repeats and sum(seconds) < PATIENCE):
@@ -206,8 +206,8 @@ def clock(work, repeats):
     return float(np.median(seconds)), result
 
 
-def foretold(peer, task, table):
-    """Return what a fit may take by a fit of the first columns; TAN grows with the pairs of columns."""
+def predicted_seconds(peer, task, table):
+    """Predict the seconds of a fit from a fit of the first columns; TAN grows with the pairs of columns."""
     n_columns = table.x.shape[1]
     if n_columns <= PROBE:
         return 0.0
@@ -218,10 +218,10 @@ def foretold(peer, task, table):
 
 
 def measure(peer, task, table, reference, arguments):
-    """Return the figures of one library and its predictions; without a reference it is the reference, never skipped."""
+    """Return the figures of one library, and its predictions; the first library has no reference."""
     small, few = peer.convert(table.first_columns(4, step=max(1, len(table.y) // 500)))
     peer.predict(peer.fit(task, small), few)
-    if reference is not None and (expected := foretold(peer, task, table)) > arguments.limit:
+    if reference is not None and (expected := predicted_seconds(peer, task, table)) > arguments.limit:
         return {"skipped": f"a fit would take up to {expected:.0f} s, the limit is {arguments.limit:.0f} s"}, None
     training, rows = peer.convert(table)
     rows = rows if peer.n_rows is None else rows[: peer.n_rows]
@@ -240,7 +240,7 @@ def measure(peer, task, table, reference, arguments):
 
 
 def pair_counts(table, repeats):
-    """Return the figures of counting all pairs of values within every class, by tanlearn and by matrix products."""
+    """Return the figures of counting all pairs of values per class, by tanlearn and by matrix products."""
     data = EncodedData.from_codes(table.x, table.y, n_states=table.n_states)
     offset = np.concatenate([[0], np.cumsum(table.n_states)])
 
@@ -304,7 +304,7 @@ def run(arguments):
 
 
 def main(argv=None):
-    """Measure, or read what was measured; then write the report."""
+    """Measure or read the results, then write the report."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA / "discretized")
     parser.add_argument("--sets", nargs="+", default=["letter", "satimage", "usps"])

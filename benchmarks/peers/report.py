@@ -1,8 +1,10 @@
-"""The table and the plot of the command, from its results alone."""
+"""The table and the plot of the command, from its results."""
+
+from benchmarks.shared.reports import table_head, table_row
 
 NAIVE_BAYES, TAN, COUNTS = "naive Bayes", "Chow-Liu TAN", "pair counts"
 REFERENCE = "tanlearn"
-COLOURS = {
+COLORS = {
     REFERENCE: "#0b6e4f",
     "tanlearn, encoded": "#6bbf94",
     "scikit-learn": "#f29f05",
@@ -53,7 +55,7 @@ def duration(seconds):
 
 
 def ratio(seconds, reference):
-    """Return how many times as long as the reference."""
+    """Return the ratio to the reference."""
     times = seconds / reference
     return f"{times:.2g}" if times < 9.95 else f"{times:,.0f}"
 
@@ -65,8 +67,7 @@ def lines(measured):
         counting = task == COUNTS
         columns = ["set", "library", "count" if counting else "fit"]
         columns += ["same counts"] if counting else ["predict, per row", "rows", "accuracy", "same class", "edges"]
-        yield from ["", f"## {task[0].upper()}{task[1:]}", "", f"| {' | '.join(columns)} |"]
-        yield f"| --- | --- |{' ---: |' * (len(columns) - 2)}"
+        yield from ["", f"## {task[0].upper()}{task[1:]}", "", *table_head(columns, left=(0, 1))]
         for (of_task, name, library), row in table.items():
             if of_task != task:
                 continue
@@ -81,11 +82,11 @@ def lines(measured):
             cells.append(f"{100 * row['agreement']:.2f} %")
             if not counting:
                 cells.append(str(row["edges"]))
-            yield f"| {' | '.join(cells)} |"
+            yield table_row(cells)
 
 
 def plot(measured, path):
-    """Draw one panel a task and set, all bars of a task on one scale."""
+    """Draw one diagram per task and data set, with a common scale of each task."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -117,7 +118,7 @@ def plot(measured, path):
                 if "skipped" in row:
                     axis.text(shortest / 2, place, " skipped", va="center", fontsize=8, color="#777777", style="italic")
                     continue
-                axis.barh(place, row[what], color=COLOURS[row["library"]], height=0.75)
+                axis.barh(place, row[what], color=COLORS[row["library"]], height=0.75)
                 axis.text(row[what], place, f" {duration(row[what])}", va="center", fontsize=8)
             axis.set_xscale("log")
             axis.set_xlim(shortest / 3, longest * 30)

@@ -1,1 +1,1 @@
-"""How well: learners beside each other, defaults, calibration, rules of encoding; and whether tests notice a change."""
+"""Quality of learners, defaults, calibration and rules of encoding, and of the tests."""

@@ -1,11 +1,11 @@
-"""Are predicted probabilities as frequent as they say, without a scale found on held-out rows, and with it?
+"""Calibration of predicted probabilities, with and without a scale fitted to held-out rows.
 
     python -m benchmarks.quality.calibration    # two minutes; writes calibration.md and calibration.png
 
-Stratified splits, a third held out. Confidence is the probability of the predicted class. The expected calibration
-error (ECE) puts confidences into ten bins of equal width, and averages over rows how far mean confidence and accuracy
-of their bin lie apart. It is never 0: beside it stands what a model with the same confidences would show if they were
-true, by chance. The digits are bundled; the other sets need the published ones.
+A third of the rows of each stratified split is held out. Confidence is the probability of the predicted class. The
+expected calibration error (ECE) puts confidences into ten bins of equal width, and averages the difference of mean
+confidence and accuracy of the bins over rows. It is never 0, so the table also has the ECE that a model with the same,
+true confidences would have by chance. The digits are bundled; the other data sets must be beside the project.
 """
 
 import warnings
@@ -37,9 +37,9 @@ HEADER = [
     "Brier score",
 ]
 N_CHANCES = 200
-#: Bins of fewer rows say little, and are not drawn.
+#: Smallest number of rows of a bin that is drawn.
 FEWEST = 20
-COLOURS = ("#0072b2", "#d55e00", "#009e73")
+COLORS = ("#0072b2", "#d55e00", "#009e73")
 
 
 def models(calibrate, seed):
@@ -75,7 +75,7 @@ def measure(model, X, y, seed):
 
 
 def measure_set(X, y, seeds):
-    """Return bins, of all splits together, and figures, a row a split, by learner and whether it is calibrated."""
+    """Return the bins of all splits, and one row of figures per split, by learner and calibration."""
     found = {}
     for name in models(True, 0):
         for calibrate in (False, True):
@@ -94,7 +94,7 @@ def rows(name, found):
 
 
 def verdict(found):
-    """Return in how many splits of all sets calibration lowers what it is for, learner by learner."""
+    """Return in how many splits calibration lowers ECE and log loss, by learner."""
     lines = []
     for learner in models(True, 0):
         before, after = (np.concatenate([row[learner, when][1] for row in found.values()]) for when in (False, True))
@@ -104,7 +104,7 @@ def verdict(found):
 
 
 def draw_reliability(found, path):
-    """Draw the accuracy of bins over their mean confidence, a panel a set."""
+    """Draw the accuracy of bins over their mean confidence, one diagram per data set."""
     with picture(path, 5 * len(found), 4.8) as figure:
         for axes, (name, row) in zip(np.ravel(figure.subplots(1, len(found))), found.items(), strict=True):
             axes.plot([0, 1], [0, 1], color="#999999", linewidth=1)
@@ -112,7 +112,7 @@ def draw_reliability(found, path):
                 n, confidence, right = bins[:, bins[0] >= FEWEST]
                 style = {"linestyle": "-" if calibrate else ":", "marker": "o" if calibrate else "x"}
                 label = f"{learner}{', calibrated' if calibrate else ''}"
-                axes.plot(confidence / n, right / n, color=COLOURS[place // 2], label=label, **style)
+                axes.plot(confidence / n, right / n, color=COLORS[place // 2], label=label, **style)
             axes.set(xlabel="mean confidence", ylabel="accuracy", title=name, xlim=(0, 1.02), ylim=(0, 1.02))
         axes.legend(fontsize="small", loc="upper left")
 
@@ -139,7 +139,7 @@ def write_report(found, n_splits, folder):
 
 
 def main(argv=None):
-    """Measure all sets that are there, and write the report."""
+    """Measure all available data sets, and write the report."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--sets", nargs="+", default=SETS, metavar="SET", help="by default digits, german, satimage")
     parser.add_argument("--seeds", type=int, nargs="+", default=range(5), help="of the splits")

@@ -1,12 +1,12 @@
-"""Defaults of learners by gradient beside fixed settings, on all raw sets of up to 30,000 rows.
+"""Defaults of gradient learners beside fixed settings, on all raw sets of up to 30,000 rows.
 
     python -m benchmarks.quality.defaults run                     # an hour or two; goes on where it stopped
     python -m benchmarks.quality.defaults run --sets car chess
     python -m benchmarks.quality.defaults report                  # writes defaults.md from what is finished
 
-"Fixed" are the settings that were defaults before held-out rows chose: one loss, 100 iterations or epochs, not
-calibrated. Sets have five stratified folds each, seed 0; letter, satimage and usps also come as the papers have them.
-To measure anew after a change of the learners, remove results/defaults.jsonl and results/defaults.jsonl.xz.
+"Fixed" are the former defaults, before settings were selected on held-out rows: one loss, 100 iterations or epochs, not
+calibrated. Each set has five stratified folds, seed 0; letter, satimage and usps are also used in their published form.
+To repeat all runs after a change of the learners, remove results/defaults.jsonl and results/defaults.jsonl.xz.
 """
 
 from benchmarks.shared.command import add_choices, execute, parsers
@@ -26,7 +26,7 @@ from tanlearn import (
 from tanlearn.baselines import LEARNERS as REGISTRY
 from tanlearn.baselines import ChowLiu
 
-from .outcomes import mean, outcomes
+from .outcomes import first_cells, first_header, mean, outcomes
 from .runs import PUBLISHED, key, run_set, sizes
 from .verdicts import COLUMNS, DEFAULTS, FIXED, HALVES, LEARNERS, WORSE, is_clearly_worse, judge, marked, parts, summary
 
@@ -40,7 +40,7 @@ def tree(parameters):
 
 
 def gradient(loss):
-    """Return conjugate gradient as it was: 100 iterations."""
+    """Return conjugate gradient with its former default of 100 iterations."""
     return ConjugateGradient(loss=loss, max_iter=100, calibrate=False)
 
 
@@ -54,7 +54,7 @@ FIXED_MODELS = {
 
 
 def model(learner):
-    """Return an unfitted classifier by the name that results have."""
+    """Return an unfitted classifier by its name in the results."""
     if learner == "TAN-CMI CrossTuned":
         return tree(CrossTuned())
     if learner.endswith(FIXED):
@@ -63,12 +63,12 @@ def model(learner):
 
 
 def halves(names):
-    """Return which half every set belongs to: of the sets in alphabetical order, every second one is held out."""
+    """Return the half of every data set: in alphabetical order, every second one is held out."""
     return {name: HALVES[place % 2] for place, name in enumerate(sorted(names))}
 
 
 def run(arguments):
-    """Do what is not finished yet, small sets first."""
+    """Run everything that is not finished, small sets first."""
     results = Results(arguments.results / "defaults.jsonl", key)
     n_rows = {name: n for name, n in sizes(arguments.data).items() if n <= MOST_ROWS}
     half = halves(n_rows)
@@ -79,30 +79,29 @@ def run(arguments):
 
 
 def beside(texts):
-    """Return the cells of a row: fixed setting and default, an arrow between."""
+    """Return the cells of a row: fixed setting and default, with an arrow between."""
     return [" \N{RIGHTWARDS ARROW} ".join(texts.get(learner, "-") for learner in pair) for pair in COLUMNS.values()]
 
 
 def table(found, half, value, digits):
-    """Return a row a set, and means over those on which all learners are finished."""
+    """Return one row per data set, and means over those on which all learners are finished."""
     is_error = value == "error"
     rows = []
     for name, row in found.items():
         texts = {learner: f"{getattr(outcome, value):.{digits}f}" for learner, outcome in row.items()}
         for learner in set(DEFAULTS.values()) & texts.keys():
             texts[learner] = marked(texts[learner], is_error and is_clearly_worse(row, learner))
-        spread = [f"{max(outcome.standard_error for outcome in row.values()):.1f}"] if is_error else []
-        rows.append([name, f"{next(iter(row.values())).n_rows:,}", *spread, *beside(texts)])
+        rows.append([*first_cells(name, row, value), *beside(texts)])
     for part, names in parts(found, half, LEARNERS).items():
         if names:
             texts = {learner: f"{mean(found, names, learner, value):.{digits}f}" for learner in LEARNERS}
             n_sets = f"{len(names)} set{'s' * (len(names) > 1)}"
             rows.append([f"mean, {part}", n_sets, *([""] if is_error else []), *beside(texts)])
-    return markdown_table(["set", "rows", *(["\N{PLUS-MINUS SIGN}"] if is_error else []), *COLUMNS], rows)
+    return markdown_table([*first_header(value), *COLUMNS], rows)
 
 
 def unfinished(lines, found):
-    """Return what the tables lack, in words."""
+    """Return the unfinished and failed learners in words."""
     lacking = {name: [learner for learner in LEARNERS if learner not in row] for name, row in found.items()}
     said = [f"{name} lacks {', '.join(absent)}" for name, absent in lacking.items() if absent]
     failed = {f"{line['learner']} fails on {line['set']}: {line['failure']}" for line in lines if "failure" in line}
@@ -155,7 +154,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report)
     running.add_argument("--sets", nargs="+", metavar="SET", help="by default all of them")
     add_choices(running, "--learners", LEARNERS)

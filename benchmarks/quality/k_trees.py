@@ -5,21 +5,21 @@
     python -m benchmarks.quality.k_trees report                  # writes k_trees.md from what is finished
     python -m benchmarks.quality.k_trees pack
 
-To measure anew after a change of the learners, remove results/k_trees.jsonl and results/k_trees.jsonl.xz.
+To repeat all runs after a change of the learners, remove results/k_trees.jsonl and results/k_trees.jsonl.xz.
 """
 
 from benchmarks.shared.command import add_choices, execute, parsers
-from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import decimals, markdown_table, paragraph, write_sections
 from benchmarks.shared.results import Results, read
 from benchmarks.shared.versions import made_with
 from tanlearn import BackOffRidge, BayesNetClassifier, KTreeClassifier, MaximumLikelihood, TANClassifier
 from tanlearn.baselines import KDependence
 
-from .outcomes import outcomes
+from .outcomes import first_cells, first_header, outcomes
 from .runs import LOST, PUBLISHED, key, run_set
 
-#: The four that the trap of dense tables was seen on, and others: noise, numbers, gaps, pixels, many classes; and small
-#: ones with gaps of ours.
+#: Four sets on which dense CPTs overfit, others with noise, numbers, missing values, pixels or many classes, and small
+#: ones with added missing values.
 SETS = (
     *("tic-tac-toe", "car", "chess", "krkopt"),
     *("german", "vehicle", "cmc", "segment", "crx", "soybean-large", "hepatitis", "digits"),
@@ -36,14 +36,14 @@ LEARNERS = {
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     results = Results(arguments.results / "k_trees.jsonl", key)
     for name in arguments.sets:
         run_set(results, name, {learner: LEARNERS[learner] for learner in arguments.learners}, arguments.data)
 
 
 def table(found, value, digits):
-    """Return a row a set and a column a learner; of errors, the least in bold."""
+    """Return one row per data set and one column per learner, with the lowest error in bold."""
     rows = []
     for name in sorted(found, key=SETS.index):
         row = found[name]
@@ -51,11 +51,10 @@ def table(found, value, digits):
         cells = []
         for learner in LEARNERS:
             number = getattr(row[learner], value) if learner in row else None
-            text = "-" if number is None else f"{number:.{digits}f}"
+            text = decimals(number, digits, missing="-")
             cells.append(f"**{text}**" if number == best and value != "seconds" else text)
-        spread = f"{max(outcome.standard_error for outcome in row.values()):.1f}" if value == "error" else ""
-        rows.append([name, f"{next(iter(row.values())).n_rows:,}", *([spread] if spread else []), *cells])
-    return markdown_table(["set", "rows", *(["\N{PLUS-MINUS SIGN}"] if value == "error" else []), *LEARNERS], rows)
+        rows.append([*first_cells(name, row, value), *cells])
+    return markdown_table([*first_header(value), *LEARNERS], rows)
 
 
 def write_report(lines, path):
@@ -80,7 +79,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report)
     add_choices(running, "--sets", SETS)
     add_choices(running, "--learners", LEARNERS)

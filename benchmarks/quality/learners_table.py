@@ -23,7 +23,7 @@ from .runs import key, run_set
 GAPS = "crx"
 #: Five sets, and what they stand for.
 SETS = {"segment": "numbers", "car": "categories", "german": "noise", "digits": "images", GAPS: "missing values"}
-#: What solves a programme of the size of the table, and where that takes minutes.
+#: A learner that solves a program of the size of the table, and the sets on which that takes minutes.
 CONVEX, TOO_LARGE = "NB CVX-MM", ("digits",)
 BEGIN, END = "<!-- learners:begin -->\n", "<!-- learners:end -->"
 
@@ -42,7 +42,7 @@ def cell(outcome, is_best):
 
 
 def table(found):
-    """Return the table in Markdown: a row a learner, and the lowest error of a column in bold."""
+    """Return the table: one row per learner, with the lowest error of each column in bold."""
     best = {name: min(outcome.error for outcome in found[name].values()) for name in SETS}
     header = ["learner", "method", "references"]
     for name, kind in SETS.items():
@@ -58,7 +58,7 @@ def table(found):
 
 
 def explanation(lines, found):
-    """Return how the table was made, and what it does not say."""
+    """Return how the table was made, and how to read it."""
     n_rows = ", ".join(f"{name} ({next(iter(found[name].values())).n_rows:,})" for name in SETS)
     failures = [line for line in lines if "failure" in line and line["set"] != GAPS]
     failed = sorted({f"{line['learner']} on {line['set']}: {line['failure'].split('. ')[0]}" for line in failures})
@@ -84,7 +84,7 @@ def with_table(text, table):
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     results = Results(arguments.results / "learners_table.jsonl", key)
     for name in arguments.sets:
         models = {learner: LEARNERS[learner].make(random_state=0) for learner in learners(name)}
@@ -92,7 +92,7 @@ def run(arguments):
 
 
 def report(arguments):
-    """Rewrite the page, if all is finished."""
+    """Rewrite the page if everything is finished."""
     lines = read(arguments.results / "learners_table.jsonl")
     found = outcomes(lines)
     failed = {(line["set"], line["learner"]) for line in lines if "failure" in line}
@@ -110,7 +110,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report, output=ROOT / "docs" / "learners")
     add_choices(running, "--sets", SETS)
     execute(parser, argv)

@@ -1,14 +1,14 @@
-"""Mutation testing: change one thing in a module, and see whether a test notices.
+"""Mutation testing: change one thing in a module, and check whether a test fails.
 
     python -m benchmarks.quality.mutations tanlearn/network/structures.py --sample 60 --seed 0
 
-Mutants are made in memory; no file is touched. A first run of the module's tests, under coverage, tells which of them
-run which line and how long they take. Then every mutant has a process of its own, forked from one that has imported
-everything but this project's modules (its kernels are in, and loaded): it runs the tests that reach the changed line,
-the quickest first, until one fails. Kernels are not mutated here: they have oracles and a coverage pass of their own.
+Mutants exist in memory only. A first run of the module's tests, under coverage, records the lines and the seconds of
+each test. Every mutant then runs in its own process, forked from one that has imported everything except this project's
+modules, with kernels loaded. It runs the tests that reach the changed line, the quickest first, until one fails.
+Kernels are not mutated: they have oracles and a separate coverage run.
 
-Docstrings, annotations, ``__all__``, what ``__repr__`` says and the words of errors and warnings are left alone. Tests
-that start processes see the original there. A mutant that takes far longer than its tests do counts as caught.
+Docstrings, annotations, ``__all__``, ``__repr__`` and the words of errors and warnings are not changed. Processes that
+tests start use the original. A mutant that takes far longer than its tests counts as killed.
 """
 
 import ast
@@ -36,7 +36,7 @@ import pytest
 
 from benchmarks import ROOT, command_line
 
-#: What compiled kernels are made of; it stays as it is, whatever is mutated.
+#: Modules of compiled kernels, which are never reloaded.
 KEPT = ("tanlearn.kernels", "tanlearn.kernels._jit", "tanlearn.kernels._lanes", "tanlearn.kernels._cuda")
 #: Tests of modules, where they are not just ``test_<module>.py``.
 TESTS = {
@@ -48,12 +48,15 @@ TESTS = {
     "batches": ["batches", "fit_batches", "summaries"],
     "bayes_forest": ["bayes_forest", "forest_partial_fit", "forest_reading"],
     "calibration": ["calibration", "temper_evidence"],
+    "candidate_kinds": ["candidates"],
     "candidates": ["candidates", "structures"],
     "categories": ["categories", "unseen_columns", "table_encoder"],
     "chow_liu": ["chow_liu", "cuda_learning"],
     "column_warnings": ["string_formats", "frames", "estimator_input", "discretize"],
     "columns": ["read_columns", "validation", "whole_numbers", "arrow_columns", "categories", "estimator_input"],
     "composed": ["classifiers", "fit_batches", "from_counts", "partial_fit"],
+    "context_tries": ["contexts", "back_off"],
+    "counting": ["from_counts", "fit_batches", "partial_fit", "forest_partial_fit", "saved_counts"],
     "counts": ["counts", "partial_fit", "chow_liu", "k_dependence", "cuda_learning", "forest_partial_fit"],
     "counts_base": ["counts_base", "partial_fit"],
     "discretize": ["discretize", "quantiles", "raw_numbers", "estimator_input", "partial_fit"],
@@ -62,8 +65,9 @@ TESTS = {
     "estimator_input": ["estimator_input", "ignored_rows", "raw_numbers", "row_checks", "partial_fit", "weights"],
     "explained": ["generation", "notebook", "forest_reading"],
     "few_bits": ["quantization"],
-    "from_counts": ["from_counts", "fit_batches"],
     "gradient_tan": ["classifiers", "held_out", "quantization", "class_weights"],
+    "gradient": ["classifiers", "deprecated_parameters", "k_tree"],
+    "gradient_training": ["classifiers", "deprecated_parameters"],
     "greedy": ["greedy", "wrapper"],
     "hierarchical_dirichlet": ["hierarchical", "learners"],
     "hybrid_cv": ["held_out", "temper_evidence"],
@@ -72,15 +76,13 @@ TESTS = {
     "integer_margin": ["branch_and_bound"],
     "interval_statistics": ["table_encoder", "discretize", "unseen_columns", "row_checks"],
     "k_dependence": ["k_dependence", "cuda_learning"],
-    "learning": ["forest"],
+    "learning": ["forest", "out_of_fold"],
     "maximum_likelihood": ["learners", "back_off_ridge"],
-    "member": ["forest", "left_out", "views"],
     "_memory": ["memory"],
     "n_dependence": ["ande", "ande_kernel"],
     "notation": ["notation", "table_files", "string_formats"],
     "number_encoder": ["number_encoder", "whole_numbers", "table_encoder", "read_columns"],
     "order_search": ["order_search", "wrapper"],
-    "partial_fit": ["partial_fit", "forest_partial_fit", "saved_counts"],
     "random_tree": ["random_tree", "cuda_learning"],
     "reading": ["reading", "forest_reading", "generation", "k_tree", "notebook"],
     "row_checks": ["row_checks", "odd_rows", "estimator_input"],
@@ -98,7 +100,7 @@ TESTS = {
     "value_counts": ["value_counts", "value_count_kernels", "column_summaries", "summaries"],
     "weights": ["weights", "weight_scales", "class_weights"],
 }
-#: Seconds that a mutant has beyond twice those that its tests take.
+#: Time limit of a mutant in seconds, in addition to twice the time of its tests.
 PATIENCE = 15
 
 SWAPS = {
@@ -131,7 +133,7 @@ SWAPS = {
 
 
 class Mutant(NamedTuple):
-    """One change: a field of a node of the tree, by its path, gets another value."""
+    """A change of one field of a node of the tree."""
 
     kind: str
     lines: range  # of the statement, up to the change
@@ -142,7 +144,7 @@ class Mutant(NamedTuple):
 
     @property
     def line(self):
-        """Where the change is."""
+        """Return the line of the change."""
         return self.lines[-1]
 
 
@@ -153,7 +155,7 @@ def text(node):
 
 
 def changes(node):
-    """Yield what may be changed in a node: kind, new node."""
+    """Yield the kind and the new node of every change of a node."""
     match node:
         case ast.Compare(ops=ops):
             for i, op in enumerate(ops):
@@ -209,12 +211,12 @@ def changes(node):
 
 
 def is_none(node):
-    """Tell whether a node is the constant None."""
+    """Return whether a node is the constant None."""
     return isinstance(node, ast.Constant) and node.value is None
 
 
 def is_words(node):
-    """Tell whether a node is text for people, or for type checkers."""
+    """Return whether a node is text for readers or for type checkers."""
     match node:
         case ast.Expr(value=ast.Constant(value=str())):  # a docstring
             return True
@@ -264,7 +266,7 @@ def mutants_of(tree):
 
 
 def readers(tree):
-    """Return for every line of a private constant of a module the lines that read it."""
+    """Return the lines that read each private constant of a module, by the lines of the constant."""
     found = {}
     for statement in tree.body:
         targets = getattr(statement, "targets", [getattr(statement, "target", None)])
@@ -292,7 +294,7 @@ def mutated(tree, mutant):
 
 
 class Loader(importlib.machinery.SourceFileLoader):
-    """Loads a module from a tree, and everything else of it from its file."""
+    """Loader of a module from a tree in place of the source in its file."""
 
     def __init__(self, name, path, tree):
         super().__init__(name, str(path))
@@ -304,20 +306,20 @@ class Loader(importlib.machinery.SourceFileLoader):
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds one module: the mutated one."""
+    """Finder of the mutated module."""
 
     def __init__(self, loader):
         self.loader = loader
 
     def find_spec(self, fullname, path, target=None):
-        """Return where the module comes from, if it is the one."""
+        """Return the specification of the mutated module, or None for others."""
         if fullname == self.loader.name:
             return importlib.util.spec_from_file_location(fullname, self.loader.path, loader=self.loader)
         return None
 
 
 class Plugin:
-    """What a run of pytest is told, and what it tells."""
+    """Plugin of pytest that selects tests, and records seconds, coverage and failures."""
 
     def __init__(self, seconds=None, chosen=None, recorder=None):
         self.seconds, self.chosen, self.recorder = seconds or Counter(), chosen, recorder
@@ -325,7 +327,7 @@ class Plugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
-        """Keep the tests that are chosen, the quickest first."""
+        """Keep the chosen tests, the quickest first."""
         if self.chosen is not None:
             items[:] = sorted((item for item in items if item.nodeid in self.chosen), key=self.cost)
 
@@ -356,7 +358,7 @@ class Plugin:
 
 
 def run_tests(tests, plugin, *options):
-    """Run tests in this process, silently; return pytest's exit status and words."""
+    """Run tests in this process silently; return pytest's exit status and output."""
     options = [*options, "-q", "--tb=line", "-p", "no:cacheprovider", "-p", "no:pytest_cov", "-p", "no:faulthandler"]
     options += ["-W", "ignore:Module already imported"]  # hypothesis is, so that not every mutant has to
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
@@ -365,7 +367,7 @@ def run_tests(tests, plugin, *options):
 
 
 def record(name, path, tests, target):
-    """Run all tests once, and leave in a file what was learnt: run in a process of its own."""
+    """Run all tests once in a separate process, and write the records to a file."""
     path = path.resolve()  # baselines are a link
     recorder = coverage.Coverage(data_file=None, include=[str(path)], config_file=False)
     plugin = Plugin(recorder=recorder)
@@ -387,7 +389,7 @@ def record(name, path, tests, target):
 
 
 def try_mutant(name, path, tree, tests, plugin, *options_and_target):
-    """Run the chosen tests on a mutant: run in a process of its own."""
+    """Run the chosen tests on a mutant in a separate process."""
     *options, target = options_and_target
     for module in [found for found in sys.modules if found.split(".")[0] == "tanlearn" and not found.startswith(KEPT)]:
         del sys.modules[module]
@@ -400,7 +402,7 @@ def try_mutant(name, path, tree, tests, plugin, *options_and_target):
 
 
 def in_process(context, function, *arguments, seconds=None):
-    """Call a function in a process, and return what it left; None if it crashed, and "timeout" if it took too long."""
+    """Call a function in a process; return its result, None after a crash, or "timeout"."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder, "result")
         process = context.Process(target=function, args=(*arguments, target))
@@ -416,7 +418,7 @@ def in_process(context, function, *arguments, seconds=None):
 
 
 def warm_up(loaded, kernels):
-    """Import what tests import, but nothing that may be mutated, and load compiled kernels."""
+    """Import the modules of the tests, except those that may be mutated, and load compiled kernels."""
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         for name in loaded:
@@ -428,7 +430,7 @@ def warm_up(loaded, kernels):
 
 
 def choose(mutants, n, seed):
-    """Return a sample in which every kind and part of the module has its share: every k-th, from a random one."""
+    """Return a systematic sample of mutants, sorted by kind and line, with a random start."""
     ordered = sorted(mutants, key=lambda mutant: (mutant.kind, mutant.line))
     if n is None or n >= len(ordered):
         return sorted(ordered, key=lambda mutant: mutant.line)
@@ -438,7 +440,7 @@ def choose(mutants, n, seed):
 
 
 def tests_of(module):
-    """Return the files with the tests of a module, whichever room they are in."""
+    """Return the files with the tests of a module."""
     found = []
     for stem in [*TESTS.get(module, [module]), "defaults"]:
         files = sorted((ROOT / "tests").rglob(f"test_{stem}.py"))
@@ -483,7 +485,7 @@ def main():
         raise SystemExit(f"No test runs a line of {path}.")
     print(f"{name}: {len(mutants)} mutants, {len(seconds)} tests in {time.monotonic() - begin:.0f} s.", flush=True)
     warm_up(loaded, kernels)
-    # Without any change, to see which tests fail here whatever happens: those say nothing.
+    # Without any change: tests that fail after a fork are left out.
     for test in in_process(context, try_mutant, name, path, tree, tests, Plugin())[1]:
         print(f"left out, as it fails after a fork: {test}")
         seconds.pop(test, None)

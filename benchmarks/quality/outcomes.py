@@ -1,4 +1,4 @@
-"""What came of a learner on all folds of a set, and how two of them compare on the same rows."""
+"""Results of learners on all folds of a data set, and comparison of two learners on the same rows."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,7 @@ from .runs import PUBLISHED, calibration_error, unpacked
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of a learner on a set: its lines, a fold each. Errors are in %."""
+    """The result of a learner on a data set, from one line per fold. Errors are in %."""
 
     folds: list
 
@@ -20,7 +20,7 @@ class Outcome:
 
     @cached_property
     def wrong(self):
-        """Which test rows were wrong, fold by fold."""
+        """Return for all test rows, fold by fold, whether they are wrong."""
         return np.concatenate([unpacked(line["wrong"], line["n_test"]) for line in self.folds])
 
     @property
@@ -38,7 +38,7 @@ class Outcome:
 
     @property
     def calibration(self):
-        """The expected calibration error of the test rows of all folds together, which lowers what is chance in it."""
+        """Return the expected calibration error of all folds together, which reduces its part due to chance."""
         return 100 * calibration_error(np.sum([line["bins"] for line in self.folds], axis=0))
 
     @property
@@ -47,7 +47,7 @@ class Outcome:
 
 
 def outcomes(lines):
-    """Return what came of every learner whose folds are all done, by set: small sets first, published parts last."""
+    """Return the outcomes of learners with all folds, by data set: small sets first, published parts last."""
     folds = {}
     for line in lines:
         if "failure" not in line:
@@ -57,16 +57,27 @@ def outcomes(lines):
         whole = {learner: some for learner, some in row.items() if len(some) == next(iter(some.values()))["n_folds"]}
         if whole:
             found[name] = {learner: Outcome([some[k] for k in sorted(some)]) for learner, some in whole.items()}
-    return {name: found[name] for name in sorted(found, key=lambda name: _place(name, found[name]))}
+    return {name: found[name] for name in sorted(found, key=lambda name: _sort_key(name, found[name]))}
 
 
-def _place(name, row):
-    """Return what sets are sorted by."""
+def first_cells(name, row, value):
+    """Return the first cells of a row: data set, number of rows and, for errors, the largest standard error."""
+    cells = [name, f"{next(iter(row.values())).n_rows:,}"]
+    return [*cells, f"{max(outcome.standard_error for outcome in row.values()):.1f}"] if value == "error" else cells
+
+
+def first_header(value):
+    """Return the header of the first cells."""
+    return ["set", "rows", "\N{PLUS-MINUS SIGN}"] if value == "error" else ["set", "rows"]
+
+
+def _sort_key(name, row):
+    """Return the sort key of a data set."""
     return name.endswith(PUBLISHED), next(iter(row.values())).n_rows, name
 
 
 def paired(a, b):
-    """Return how many points more one errs than the other on the same rows, and the standard error of that."""
+    """Return the difference of two errors on the same rows in points, and its standard error."""
     difference = a.wrong.astype(float) - b.wrong
     return 100 * float(difference.mean()), 100 * float(difference.std() / np.sqrt(len(difference)))
 

@@ -1,11 +1,11 @@
-"""Parent dropout beside what HybridCV chooses from, for the most likely tree, on all raw sets of up to 10,000 rows.
+"""Parent dropout beside the candidates of HybridCV, for the most likely tree, on all raw sets of up to 10,000 rows.
 
     python -m benchmarks.quality.parent_dropout run                     # an hour; goes on where it stopped
     python -m benchmarks.quality.parent_dropout run --sets car chess
     python -m benchmarks.quality.parent_dropout report                  # writes parent_dropout.md
 
-Sets, folds and halves are those of benchmarks.quality.defaults: what is here was chosen on the one half. letter,
-satimage and usps also come as the papers have them.
+Sets, folds and halves are those of benchmarks.quality.defaults; settings were chosen on one half. letter, satimage and
+usps are also used in their published form.
 """
 
 from benchmarks.shared.command import add_choices, execute, parsers
@@ -22,12 +22,12 @@ from .runs import key, run_set, sizes
 from .verdicts import HALVES, parts
 
 MOST_ROWS = 10_000
-#: Beyond this many standard errors of the paired difference, one is called better.
+#: Standard errors of the paired difference beyond which a difference is clear.
 CLEAR = 2.0
 
 
 def long(parent_dropout):
-    """Return a training that is long, with margins, and learns most training rows by heart if nothing keeps it."""
+    """Return a long training with margins, which overfits without regularization."""
     return StochasticGradient(
         loss=SoftHybrid(trade_off=100, gamma=10),
         learning_rate=0.03,
@@ -45,12 +45,12 @@ PARAMETERS = {
     "HybridCV": HybridCV(),
     "HybridCV and long, 0.3": HybridCV(learners=[*default_learners(), long(0.3)]),
 }
-#: What is compared: with dropout, and without.
+#: Compared settings: with dropout, and without.
 PAIRS = (("long, 0.3", "long"), ("HybridCV and long, 0.3", "HybridCV"))
 
 
 def run(arguments):
-    """Do what is not finished yet, small sets first."""
+    """Run everything that is not finished, small sets first."""
     results = Results(arguments.results / "parent_dropout.jsonl", key)
     n_rows = {name: n for name, n in sizes(arguments.data).items() if n <= defaults.MOST_ROWS}
     half = defaults.halves(n_rows)
@@ -64,7 +64,7 @@ def run(arguments):
 
 
 def table(found, half, value, digits):
-    """Return a row a set, and means over those on which all are finished."""
+    """Return one row per data set, and means over those on which all are finished."""
     rows = []
     for name, row in found.items():
         texts = [f"{getattr(row[one], value):.{digits}f}" if one in row else "" for one in PARAMETERS]
@@ -77,7 +77,7 @@ def table(found, half, value, digits):
 
 
 def verdicts(found, half):
-    """Say of every pair on how many sets dropout errs clearly less, and clearly more."""
+    """Return for every pair on how many sets dropout has clearly fewer or more errors."""
     sentences = []
     for ours, without in PAIRS:
         for part, names in parts(found, half, (ours, without)).items():
@@ -124,7 +124,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report)
     running.add_argument("--sets", nargs="+", metavar="SET", help="by default all of them")
     add_choices(running, "--learners", PARAMETERS)

@@ -1,8 +1,8 @@
-"""One run: a learner on a fold of a set, and what is kept of it, for commands that go on where they were stopped.
+"""Runs of a learner on a fold of a data set, and the fields of their results.
 
-Sets of ``raw`` have five stratified folds, and gaps are nan; whether a column is categorical is for TableEncoder to
-decide, but pixels of the bundled digits are quantities. "letter, published" and the like are the parts that papers use,
-discretised by them; "glass, 5 % lost" and the like have lost one value in twenty, at random.
+Raw sets have five stratified folds; missing values are NaN. TableEncoder decides which columns are categorical, except
+that the pixels of the bundled digits are numeric. "letter, published" and similar names are the published, discretized
+parts. In "glass, 5 % lost" and similar sets one value in twenty is removed at random.
 """
 
 import time
@@ -23,13 +23,13 @@ PUBLISHED, LOST = ", published", ", 5 % lost"
 N_FOLDS, N_BINS = 5, 10
 #: Rows of every class that a learner is warmed up with.
 WARM_ROWS = 10
-#: What learners raise that cannot learn from a set.
+#: Errors of learners that cannot be fitted to a data set.
 FAILURES = ValueError, RuntimeError
 key = line_key("set", "fold", "learner")
 
 
 def sizes(folder):
-    """Return how many rows every raw set has."""
+    """Return the number of rows of every raw set."""
     found = {}
     for path in sorted((folder / "raw").glob("*.npz")):
         with np.load(path) as file:
@@ -50,7 +50,7 @@ def take(X, rows):
 
 
 def load(name, folder):
-    """Return rows, classes, the numbers of the rows of every fold, and how columns are encoded."""
+    """Return rows, classes, the row numbers of every fold, and the encoder."""
     if name.endswith(PUBLISHED):
         dataset = load_npz(folder / "discretized" / f"{name.removesuffix(PUBLISHED)}.npz")
         return dataset.X, dataset.y, dataset.folds, TableEncoder(discrete_features=True)
@@ -61,50 +61,55 @@ def load(name, folder):
 
 
 def confidence_bins(p, right):
-    """Return rows, sum of probabilities and number of those right, for every bin of confidence."""
+    """Return the rows, sum of probabilities and correct rows of every bin of confidence."""
     place = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
     return np.array([np.bincount(place, values, N_BINS) for values in (np.ones(len(p)), p, right)])
 
 
 def calibration_error(bins):
-    """Return how far mean confidence and accuracy of the bins lie apart, on average over rows."""
+    """Return the mean difference of confidence and accuracy of the bins, weighted by rows."""
     n, confidence, right = bins
     return float(np.abs(confidence - right).sum() / n.sum())
 
 
 def true_class(values, classes, y, unseen):
-    """Return of a column of values a class that of every row's own; ``unseen`` if its class has none."""
+    """Return the value of the true class of every row, or ``unseen`` for a class without a column."""
     column = np.searchsorted(classes, y).clip(0, len(classes) - 1)
     return np.where(classes[column] == y, values[np.arange(len(column)), column], unseen)
 
 
 def packed(flags):
-    """Return flags as a word: eight in two digits."""
+    """Return flags as a hexadecimal string."""
     return np.packbits(flags).tobytes().hex()
 
 
 def unpacked(word, n):
-    """Return the flags of a word."""
+    """Return the flags of a hexadecimal string."""
     return np.unpackbits(np.frombuffer(bytes.fromhex(word), np.uint8), count=n).astype(bool)
 
 
 def chosen(model):
-    """Return what held-out rows have chosen, in words: settings, and the number of iterations; of a k-tree, its way."""
+    """Return the settings and iterations chosen on held-out rows, or the loss of a k-tree, in words."""
     learner = getattr(model, "parameters_", None)
     n_iter = getattr(learner, "best_n_iter_", getattr(learner, "n_iter_", None))
     found = {**getattr(learner, "best_params_", {}), **({} if n_iter is None else {"n_iter": n_iter})}
     if hasattr(model, "refit_"):
         found |= {"loss": model.loss_} if model.refit_ is None else {"refit": model.refit_}
-    return " ".join(", ".join(f"{name}={value!r}" for name, value in found.items()).split())
+    return in_words(found)
+
+
+def in_words(settings):
+    """Return settings in one line."""
+    return " ".join(", ".join(f"{name}={value!r}" for name, value in settings.items()).split())
 
 
 def measure(model, X, y, X_test, y_test):
-    """Fit a model, and return what comes of it on the test rows."""
-    started = time.process_time()  # others may be at work on the machine
+    """Fit a model, and return its results on the test rows."""
+    started = time.process_time()  # the machine is shared
     model.fit(X, y)
     seconds = time.process_time() - started
     log_p, wrong = model.predict_log_proba(X_test), model.predict(X_test) != y_test
-    # A class that training has not seen has no probability; what is 0 counts as the least that is not.
+    # A class that is not in the training rows has no probability; 0 counts as the smallest positive number.
     own = true_class(log_p, model.classes_, y_test, -np.inf)
     bins = confidence_bins(np.exp(log_p.max(axis=1)), ~wrong)
     return {
@@ -120,9 +125,9 @@ def measure(model, X, y, X_test, y_test):
 
 
 def warm_up(model, X, y):
-    """Have every kernel of a learner compiled, or loaded from Numba's cache, before a clock runs."""
+    """Compile or load all kernels of a learner before times are measured."""
     rows = np.concatenate([np.flatnonzero(y == c)[:WARM_ROWS] for c in np.unique(y)])
-    with suppress(*FAILURES):  # the fit to all rows says why
+    with suppress(*FAILURES):  # the fit to all rows reports the reason
         clone(model).fit(take(X, rows), y[rows]).predict_proba(take(X, rows))
 
 
@@ -135,7 +140,7 @@ def run_set(results, name, models, folder, **more):
             {"set": name, "fold": k, "n_folds": len(folds), "learner": learner} for k in range(1, 1 + len(folds))
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of columns that have one value left, and what test rows alone hold
+            warnings.simplefilter("ignore")  # about columns with one interval, and values of test rows only
             if todo:
                 warm_up(model, X, y)
             for start in todo:

@@ -5,7 +5,7 @@ models in FOLDER, and writes digests of predictions, structures, parameters, des
 --before, another such folder, it also loads the files there, and names everything that differs. An error is a result,
 too: its words are compared.
 
-Of this project it knows public names only, so that the file itself runs in an older checkout, too, for the other side:
+It uses public names only, so that the same file also runs in an older checkout:
 cd OLDER && python ../tanlearn/benchmarks/quality/same_models.py FOLDER
 """
 
@@ -39,12 +39,12 @@ ESTIMATORS = {
     "A2DE, subsumption": lambda: AnDEClassifier(subsumption=True),
     "selective KDB, sparse": lambda: SelectiveKDependenceClassifier(sparse=True),
 }
-#: Rows of learners that solve a programme of the size of the table.
+#: Training rows of learners that solve a program of the size of the table.
 FEW = {"NB CVX-MM": 60}
 
 
 class Rows(NamedTuple):
-    """Rows to fit and to ask."""
+    """Rows to fit and to predict."""
 
     X: Any
     y: Any
@@ -53,7 +53,7 @@ class Rows(NamedTuple):
 
 
 def tables():
-    """Return tables of different kinds: numbers, categories, both, gaps, weights, classes, sizes."""
+    """Return tables of different kinds: numbers, categories, both, missing values, weights, classes, sizes."""
     rng = np.random.default_rng(0)
     n = 240
     town = rng.choice(["Graz", "Linz", "Wien"], n)
@@ -84,7 +84,7 @@ def tables():
 
 
 def _split(X, y, weight=None):
-    """Return two thirds of the rows to fit, and the others to ask."""
+    """Return two thirds of the rows to fit, and the others to predict."""
     fitted = np.random.default_rng(1).permutation(len(y)) % 3 > 0
     return Rows(X[fitted], np.asarray(y)[fitted], None if weight is None else weight[fitted], X[~fitted])
 
@@ -107,7 +107,7 @@ def digest(*parts):
 
 
 def result(ask):
-    """Return the digest of what a function returns, or the words of its error."""
+    """Return the digest of a function's result, or its error message."""
     try:
         answer = ask()
     except (ValueError, TypeError, ArithmeticError) as error:
@@ -116,7 +116,7 @@ def result(ask):
 
 
 def answers(model, rows):
-    """Return the results of asking a model about new rows and about rows that it knows."""
+    """Return the results of predictions for new rows and for training rows."""
     return {
         f"answers, {name}": result(lambda X=X: (model.predict_log_proba(X), model.predict(X)))
         for name, X in (("new", rows.X_test), ("known", rows.X))
@@ -124,7 +124,7 @@ def answers(model, rows):
 
 
 def describe(model, rows, path):
-    """Return the results of a fitted model, and keep it in a file."""
+    """Return the results of a fitted model, and save it to a file."""
     model.save(path)
     found = {**answers(model, rows), "file": digest(path.read_bytes())}
     if hasattr(model, "tables_"):
@@ -135,7 +135,7 @@ def describe(model, rows, path):
 
 
 def differing(found, before, data):
-    """Return what differs from a folder, and the files there that answer otherwise now."""
+    """Return the differences from a folder, including predictions of the files there."""
     old = json.loads((before / "digests.json").read_text(encoding="utf-8"))
     others = []
     for key in sorted(found.keys() | old.keys()):

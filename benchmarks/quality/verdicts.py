@@ -1,4 +1,4 @@
-"""What the results of defaults.py say of defaults: verdicts that are counted, not claimed, and bold where they miss."""
+"""Verdicts on defaults, counted from the results of defaults.py; misses are bold."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from .outcomes import mean, paired
 from .runs import PUBLISHED
 
 FIXED = ", fixed"
-#: What tables show side by side: a setting that is fixed, and the default.
+#: The columns of the tables: a fixed setting and the default.
 COLUMNS = {
     "ML": ("TAN-CMI ML",),
     "CG-CL": (f"TAN-CMI CG-CL{FIXED}", "TAN-CMI CG-CL"),
@@ -20,7 +20,7 @@ COLUMNS = {
 }
 LEARNERS = [learner for pair in COLUMNS.values() for learner in pair]
 DEFAULTS = {short: pair[-1] for short, pair in COLUMNS.items() if short != "ML"}
-#: The settings for the most likely tree, of which there is a best one for every set.
+#: The fixed settings for the most likely tree; one of them is the best on each data set.
 TREES = {short: COLUMNS[short][0] for short in ("ML", "CG-CL", "CG-MM", "HYB")}
 REFERENCE = "TAN-CMI CG-CL"
 HALVES = CHOSEN_ON, HELD_OUT = "chosen on", "held out"
@@ -36,7 +36,7 @@ LOSS_RATIO = 1.05
 
 
 class Verdict(NamedTuple):
-    """A section of the report, and how often defaults miss; those of which nothing is finished are not there."""
+    """A section of the report, and the number of misses by default that has finished results."""
 
     title: str
     text: str
@@ -44,7 +44,7 @@ class Verdict(NamedTuple):
 
 
 def marked(text, is_missed):
-    """Return bold text if it tells of a miss."""
+    """Return a text, in bold for a miss."""
     return f"**{text}**" if is_missed else text
 
 
@@ -54,23 +54,23 @@ def plus_minus(difference, spread):
 
 
 def having(found, learners):
-    """Return the raw sets on which all of some learners are finished."""
+    """Return the raw sets on which all given learners are finished."""
     return [name for name, row in found.items() if row.keys() >= set(learners) and not name.endswith(PUBLISHED)]
 
 
 def parts(found, half, learners):
-    """Return names of raw sets on which learners are finished: all of them, and either half."""
+    """Return the raw sets on which learners are finished: all of them, and each half."""
     names = having(found, learners)
     return {"all sets": names, **{part: [name for name in names if half.get(name) == part] for part in HALVES}}
 
 
 def best_tree(row):
-    """Return the fixed tree that errs least on a set."""
+    """Return the fixed setting with the lowest error on a data set."""
     return min(TREES, key=lambda short: row[TREES[short]].error)
 
 
 def is_clearly_worse(row, learner):
-    """Return whether a learner errs over a point more than the best fixed tree, and over two standard errors."""
+    """Return whether the error is over one point and two standard errors above that of the best fixed setting."""
     if not row.keys() >= {learner, *TREES.values()}:
         return False
     difference, spread = paired(row[learner], row[TREES[best_tree(row)]])
@@ -78,7 +78,7 @@ def is_clearly_worse(row, learner):
 
 
 def mean_errors(found, half):
-    """Judge the mean error beside that of the one fixed tree that errs least on average."""
+    """Judge the mean error beside that of the fixed setting with the lowest mean error."""
     rows, misses = [], {}
     for short, learner in DEFAULTS.items():
         cells = []
@@ -98,7 +98,7 @@ def mean_errors(found, half):
 
 
 def clear_losses(found):
-    """Judge on which sets a default errs clearly more than the best fixed tree of the set."""
+    """Judge on which sets the error of a default is clearly above that of the best fixed setting."""
     lines, misses = [], {}
     for short, learner in DEFAULTS.items():
         names = having(found, [learner, *TREES.values()])
@@ -116,7 +116,7 @@ def clear_losses(found):
 
 
 def beside_bars(title, found, value, bars):
-    """Judge a measure of every default on some sets, each with a bar."""
+    """Judge a measure of every default on some sets by an upper limit."""
     rows, misses = [], {}
     for name, bar in bars.items():
         row, cells = found.get(name, {}), []
@@ -132,12 +132,12 @@ def beside_bars(title, found, value, bars):
 
 
 def single_sets(found):
-    """Judge errors on sets that can be learnt, or that are hard for trees."""
+    """Judge errors on sets that can be learned well, or that are hard for trees."""
     return beside_bars("(c) Errors on five data sets: bold if above the target", found, "error", BARS)
 
 
 def published_parts(found):
-    """Judge errors on the parts that papers use, beside those of the fixed setting."""
+    """Judge errors on published parts beside those of the fixed setting."""
     names, rows, misses = [name for name in found if name.endswith(PUBLISHED)], [], {}
     for short, learner in DEFAULTS.items():
         fixed, cells = COLUMNS[short][0], []
@@ -156,7 +156,7 @@ def published_parts(found):
 
 
 def seconds(found):
-    """Judge how long fits take: on letter beside the fixed setting, and on small sets."""
+    """Judge the seconds of fits: on letter beside the fixed setting, and on small sets."""
     rows, misses = [], {}
     for short, learner in DEFAULTS.items():
         ratio, pair = "-", [found.get("letter", {}).get(name) for name in COLUMNS[short]]
@@ -209,7 +209,7 @@ def judge(found, half):
 
 
 def summary(judged):
-    """Return how often every default misses."""
+    """Return the table of the misses of every default."""
     rows = []
     for short in DEFAULTS:
         counts = [one.misses.get(short, "-") for one in judged]

@@ -1,14 +1,14 @@
-"""When are whole numbers categories, and when a quantity to be discretised? Errors by the rule, which sees values only.
+"""Are columns of integers categorical, or numeric and discretized? Errors by the limit of the rule.
 
     python -m benchmarks.quality.whole_numbers                    # three minutes
     python -m benchmarks.quality.whole_numbers --sets digits car  # errors of these, one by one
 
-Every column of a table comes as floating numbers, codes of categories too, as `OrdinalEncoder` makes them. A column is
-categorical if its values are whole, and at most so many distinct ones as the limit says. All others are discretised.
-digits is scikit-learn's, the others are raw data sets. The rule was chosen on one half of the tables (those of one kin,
-like heart and cleve, lie in the same half), the other half had no part in the choice. Printed: means over the tables of
-the errors over five stratified folds, of 5,000 rows at most; conditional likelihood is trained on small tables only.
-`TableEncoder` has the limit MAX_NUMERIC_CATEGORIES. `whole_numbers.md` is what this printed.
+All columns are floating-point numbers, including codes of categories, as `OrdinalEncoder` returns them. A column is
+categorical if its values are integers and their number is at most the limit. All others are discretized. digits is
+scikit-learn's, the others are raw data sets. The limit was chosen on one half of the tables; related tables, such as
+heart and cleve, are in the same half. The command prints means over the tables of the errors over five stratified
+folds, of at most 5,000 rows; conditional likelihood is trained on small tables only. `TableEncoder` has the limit
+MAX_NUMERIC_CATEGORIES. `whole_numbers.md` is the output of this command.
 """
 
 import warnings
@@ -19,6 +19,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from benchmarks import DATA, command_line
 from benchmarks.shared.data import load_table
+from benchmarks.shared.reports import decimals, markdown_table
 from tanlearn import BayesNetClassifier, ConditionalNLL, ConjugateGradient, NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
 
@@ -36,7 +37,7 @@ SMALL = 40_000
 
 
 def load(name, folder):
-    """Return a table of floating numbers with gaps, and its classes of at least five rows."""
+    """Return a table of numbers with missing values, and its classes with at least five rows."""
     X, y = load_table(name, folder)
     rows = np.random.default_rng(0).permutation(len(y))[:N_ROWS]
     rows = rows[np.bincount(y[rows])[y[rows]] >= 5]
@@ -44,13 +45,13 @@ def load(name, folder):
 
 
 def is_categorical(column, limit):
-    """Return what the rule says of a column."""
+    """Return whether a column is categorical by the rule."""
     values = np.unique(column[~np.isnan(column)])
     return len(values) <= limit and (values == np.floor(values)).all()
 
 
 def errors_by_limit(name, folder):
-    """Return for every limit how many columns are categorical, and the errors of the learners."""
+    """Return the number of categorical columns and the errors of the learners for every limit."""
     X, y = load(name, folder)
     found, known = {}, {}
     for limit in LIMITS:
@@ -72,7 +73,7 @@ def errors_by_limit(name, folder):
 
 
 def main(argv=None):
-    """Print a row a limit, for both halves or for every table asked for."""
+    """Print one row per limit, for both halves or for the given tables."""
     warnings.filterwarnings("ignore", message="discretization left|no value in")
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA)
@@ -82,14 +83,15 @@ def main(argv=None):
     parts = {name: [name] for name in arguments.sets} if arguments.sets else halves
     for part, names in parts.items():
         print(f"\n{part}: {len(names)} table(s)\n")
-        print("| limit | categorical columns | naive Bayes [%] | Chow-Liu TAN [%] | by conditional likelihood [%] |")
-        print("| --- | ---: | ---: | ---: | ---: |")
+        rows = []
         found = [errors_by_limit(name, arguments.data) for name in names]
         for limit in LIMITS:
             columns = sum(table[limit][0] for table in found)
             rates = zip(*(table[limit][1] for table in found), strict=True)
             means = [np.mean([rate for rate in kind if rate == rate] or [np.nan]) for kind in rates]
-            print(f"| {limit} | {columns} | {' | '.join(f'{mean:.2f}' for mean in means)} |", flush=True)
+            rows.append([f"{limit}", f"{columns}", *map(decimals, means)])
+        header = ["limit", "categorical columns", "naive Bayes [%]", "Chow-Liu TAN [%]"]
+        print(markdown_table([*header, "by conditional likelihood [%]"], rows), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What lines of results say: a cell is a task on a table, in so many partitions on so many workers."""
+"""Results by cell: a task on a table, with numbers of partitions and workers."""
 
 from statistics import median
 
@@ -37,11 +37,11 @@ class Cells:
         return sorted({cell[2] for cell in self.lines})
 
     def has(self, *cell):
-        """Return whether a cell, (rows, partitions, workers, task), is there."""
+        """Return whether a cell, (rows, partitions, workers, task), is finished."""
         return cell in self.lines
 
     def least(self, *cell, what="seconds"):
-        """Return the least that was measured of a cell: what others do on the machine only ever adds."""
+        """Return the minimum of a cell: other work on the machine only adds time."""
         return min(line[what] for line in self.lines[cell])
 
     def median(self, *cell, what="seconds"):
@@ -53,7 +53,7 @@ class Cells:
         return max(line[what] for cell, lines in self.lines.items() if cell[:3] == table for line in lines)
 
     def speed_up(self, n_rows, n_partitions, task, n_workers=2):
-        """Return how much faster several workers are than one, or None."""
+        """Return the speed-up of several workers over one, or None."""
         one, more = ((n_rows, n_partitions, n, task) for n in (1, n_workers))
         return self.least(*one) / self.least(*more) if self.has(*one) and self.has(*more) else None
 
@@ -62,14 +62,14 @@ class Cells:
         return [(*cell[:3], self.least(*cell)) for cell in sorted(self.lines) if cell[3] == task]
 
     def merge_seconds(self, task):
-        """Return how long a merge of two parts takes: the median over tables."""
+        """Return the median seconds of a merge of two parts."""
         kinds = {READINGS[0]: ["merge summaries"], READINGS[1]: ["merge counts"]}
         wanted = kinds.get(task, ["merge summaries", "merge counts"])
         found = [sum(line["cpu"][kind] for kind in wanted) for line in self.alone.values()]
         return median(found) if found else 0.0
 
     def costs(self, task, is_used=lambda n_rows: True):
-        """Return the costs of a task that follow from tables of some sizes."""
+        """Return the costs of a task, fitted to tables of some sizes."""
         return fit_costs([cell for cell in self.of_task(task) if is_used(cell[0])], self.merge_seconds(task))
 
     def client_seconds(self, task):
@@ -81,7 +81,7 @@ class Cells:
     def check(self, task):
         """Yield (rows, partitions, workers, measured, predicted) of the largest tables, predicted from all others.
 
-        Those have to be of two sizes at least, or nothing tells what a row costs.
+        The others must have at least two sizes, so that the cost of a row can be fitted.
         """
         cells = self.of_task(task)
         most = max((cell[0] for cell in cells), default=0)
@@ -93,11 +93,11 @@ class Cells:
                 yield n_rows, n_partitions, n_workers, seconds, costs.seconds(n_rows, n_partitions, n_workers)
 
     def errors(self, task):
-        """Return relative errors of the model on the cells that it is fitted to."""
+        """Return the relative errors of the model on its own cells."""
         costs = self.costs(task)
         return [costs.seconds(*cell[:3]) / cell[3] - 1 for cell in self.of_task(task)]
 
     @property
     def tasks(self):
-        """Tasks that are finished on some table, in their order."""
+        """Return the tasks that are finished on some table, in their order."""
         return [task for task in TASKS if self.of_task(task)]

@@ -1,4 +1,4 @@
-"""How counting over partitions scales: rows per second by rows, partitions and workers of one machine, and a model.
+"""Scaling of counts over partitions: rows per second by rows, partitions and workers of one machine, and a model.
 
     pip install -e ".[dask]"
     python -m benchmarks.scale.counts run                      # hours, on an idle machine; goes on where it stopped
@@ -7,9 +7,9 @@
     python -m benchmarks.scale.counts report                   # writes counts.md and its picture from what is finished
     python -m benchmarks.scale.counts pack
 
-Tables of 16 features, half of them numbers, and three classes are written once in Parquet files, one a partition: 45
-bytes a row. Workers are processes of one thread, new ones for every repetition, warmed up. Needs Linux, which tells
-peaks of memory and bytes between processes.
+Tables of 16 features, half of them numeric, and three classes are written once in Parquet files, one per partition,
+with 45 bytes per row. Workers are processes of one thread; new ones are started and warmed up for every repetition. The
+command needs Linux, which reports peaks of memory and bytes between processes.
 """
 
 import shutil
@@ -30,7 +30,7 @@ from .report import write_report
 from .rows import write_table
 
 ROWS, PARTITIONS, N_CLASSES = (10**5, 10**6, 10**7, 10**8), (8, 32, 128, 512), 3
-#: Rows of a partition: with fewer, hardly anything is measured but its overhead, and more take too much memory.
+#: Smallest and largest partitions in rows: smaller ones measure only overhead, larger ones take too much memory.
 LEAST, MOST = 5_000, 2_000_000
 FILE = "counts.jsonl"
 #: A partition by itself is a line without workers.
@@ -39,12 +39,12 @@ ALONE = "partition"
 
 
 def versions():
-    """Return what is measured, in words."""
+    """Return the versions of all packages in words."""
     return f"{VERSIONS}, dask {dask.__version__}, distributed {distributed.__version__}"
 
 
 def tables(rows, partitions):
-    """Return (rows, partitions) that are of use, few rows first."""
+    """Return useful pairs (rows, partitions), few rows first."""
     return [(n, k) for n, k in product(sorted(rows), sorted(partitions)) if LEAST <= n // k <= MOST]
 
 
@@ -70,8 +70,8 @@ def lines_of(table, n_workers, starts):
             yield start | measure(client, table, start["task"])
 
 
-def said(line):
-    """Return what came of a line in words."""
+def in_words(line):
+    """Return a finished line in words."""
     if not line["workers"]:
         return f"a partition alone: {sum(line['cpu'].values()):.3f} s"
     rate = line["rows"] / line["seconds"]
@@ -79,7 +79,7 @@ def said(line):
 
 
 def run_tables(arguments, folder, results):
-    """Yield every line that is not finished, as long as there is time."""
+    """Yield every line that is not finished, up to the time limit."""
     limit = float("inf") if arguments.time_limit is None else arguments.time_limit
     end = time.monotonic() + limit
     for n_rows, n_partitions in tables(arguments.rows, arguments.partitions):
@@ -99,12 +99,12 @@ def run_tables(arguments, folder, results):
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     results = Results(arguments.results / FILE, key, versions())
     with tempfile.TemporaryDirectory() as temporary:
         for line in run_tables(arguments, Path(arguments.folder or temporary), results):
             results.append(line)
-            print(f"{line['rows']:,} rows in {line['partitions']} partitions, {said(line)}", flush=True)
+            print(f"{line['rows']:,} rows in {line['partitions']} partitions, {in_words(line)}", flush=True)
 
 
 def report(arguments):
@@ -113,7 +113,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report, data=False)
     running.add_argument("--rows", type=int, nargs="+", default=ROWS, help="by default 10^5 to 10^8")
     running.add_argument("--partitions", type=int, nargs="+", default=PARTITIONS, help="by default 8 32 128 512")

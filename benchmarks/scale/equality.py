@@ -1,7 +1,9 @@
-"""Whether models of parts are those of the whole table: ``python -m benchmarks.scale.equality``.
+"""Comparison of models of batches and partitions with those of the whole table.
 
-Every learner learns three tables in memory, in batches, and in partitions of Dask's; parts are of any size, and some of
-many are empty. Probabilities of all rows are compared.
+    python -m benchmarks.scale.equality
+
+Every learner is fitted to three tables in memory, in batches, and in partitions of Dask. Parts have random sizes, and
+some of many are empty. Probabilities of all rows are compared.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ def main() -> None:
 
 
 def _tables() -> list[tuple[pd.DataFrame, pd.Series, pd.Series]]:
-    """Return mixed columns with gaps and whole weights, few numbers, and many columns."""
+    """Return mixed columns with missing values and integer weights, few numbers, and many columns."""
     rng, n = np.random.default_rng(0), 3000
     town, number = rng.choice(["Graz", "Linz", "Wien"], n), rng.normal(size=n).round(2)
     y = np.where((number > 0.2) ^ (town == "Wien") ^ (rng.random(n) < 0.1), "yes", "no")
@@ -76,7 +78,7 @@ def _tables() -> list[tuple[pd.DataFrame, pd.Series, pd.Series]]:
 
 
 def _differences(learner: Any, X: pd.DataFrame, y: pd.Series, weight: pd.Series) -> list[float]:
-    """Return by how much the probabilities of parts differ at most from those of the whole table."""
+    """Return the largest differences of the probabilities of parts from those of the whole table."""
     whole = clone(learner).fit(X, y, weight).predict_proba(X)
     found = []
     for n_parts in PARTS:
@@ -96,7 +98,7 @@ def _differences(learner: Any, X: pd.DataFrame, y: pd.Series, weight: pd.Series)
 
 
 def _edges(n_rows: int, n_parts: int) -> list[tuple[int, int]]:
-    """Return where parts of any size begin and end; of many, some are empty."""
+    """Return the bounds of parts of random size; of many parts, some are empty."""
     inner = np.sort(np.random.default_rng(n_parts).integers(0, n_rows + 1, n_parts - 1))
     inner[: n_parts // 4] = 0
     return list(itertools.pairwise([0, *inner.tolist(), n_rows]))

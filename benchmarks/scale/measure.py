@@ -1,4 +1,4 @@
-"""What is measured: seconds of readings and fits on workers, bytes that travel, and peaks of memory."""
+"""Measurements: seconds of readings and fits on workers, transferred bytes, and peaks of memory."""
 
 import gc
 import pickle
@@ -39,10 +39,9 @@ def cluster(n_workers):
 
 
 def count_received():
-    """Have this process count from now on what it reads from others by TCP.
+    """Count the bytes that this process reads from others by TCP from now on.
 
-    What Dask tells of transfers are sizes by its own estimate, which takes an object that it does not know for one of
-    56 bytes, whatever it holds.
+    Dask reports estimated sizes of transfers, in which any object of an unknown type has 56 bytes.
     """
     global _received
     if _received is not None:
@@ -60,7 +59,7 @@ def count_received():
 
 
 class Table:
-    """A table in Parquet files, and what its readings need."""
+    """A table in Parquet files, with its source and summary."""
 
     def __init__(self, folder):
         import dask.dataframe as dd
@@ -79,14 +78,14 @@ class Table:
         return self.summary
 
     def prepare(self):
-        """Return what counts pairs, once a summary is there."""
+        """Return a function that counts pairs, after a summary."""
         if self.summary is None:
             self.summarize()
         rows = self.source.encoded(encoder_of(self.summary))
         return lambda: rows.add_to(CountState(rows.n_states, rows.n_classes))
 
     def task(self, name):
-        """Return a function that does what is to be timed."""
+        """Return the function to time."""
         if name == READINGS[0]:
             return self.summarize
         if name == READINGS[1]:
@@ -97,12 +96,12 @@ class Table:
 
 
 def encoder_of(summary):
-    """Return what makes codes of the rows that are summarised."""
+    """Return the encoder of the summarized rows."""
     return RowEncoder.of(summary, summary.fit_encoder(TableEncoder()), None, "cpu")
 
 
 def warm_up(client, table, n_workers):
-    """Have kernels compiled and packages imported on every worker, and a graph sent, before a clock runs."""
+    """Compile kernels, import packages and send a graph on every worker before times are measured."""
     client.run(work_of_partition, str(table.first_file), BLOCK)
     for name in FITS:
         few = Table(table.folder)
@@ -111,7 +110,7 @@ def warm_up(client, table, n_workers):
 
 
 def measure(client, table, task):
-    """Return what a task costs: seconds, processor seconds, bytes, and peaks in MiB."""
+    """Return seconds, processor seconds, bytes, and peaks in MiB of a task."""
     count_received()
     do = table.task(task)
     gc.collect()
@@ -139,7 +138,7 @@ def measure(client, table, task):
 
 
 def work_of_partition(path, most_rows=None):
-    """Return processor seconds of the work on a partition, in this process, and bytes of what comes of it."""
+    """Return processor seconds of the work on a partition in this process, and bytes of its results."""
     import pandas as pd
 
     seconds = {}
@@ -177,7 +176,7 @@ def work_of_partition(path, most_rows=None):
 
 
 def _gauge(is_start):
-    """Return what a process has used so far; its peak of memory begins anew where something starts."""
+    """Return the resources used by this process so far; the peak of memory is reset at a start."""
     if is_start:
         Path("/proc/self/clear_refs").write_text("5")
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())

@@ -15,10 +15,9 @@ import numpy as np
 
 from tanlearn.dask.tree import FAN_IN
 
-#: What a summary keeps of a column of real numbers: pairs of 20 bytes, of as many values as are kept exactly, and of
-#: blocks of points.
+#: The summary of a column of real numbers: pairs of 20 bytes, the number of values kept exactly, and points per block.
 PAIR, EXACT, POINTS = 20, 65_536, 8_192
-#: What a count, or the information of a pair, takes.
+#: Bytes of a count, or of the information of a pair.
 NUMBER = 8
 
 

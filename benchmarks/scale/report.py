@@ -1,8 +1,8 @@
-"""The report: seconds, speed-ups, bytes, memory, the model beside what was measured, and what it says of much more."""
+"""The report: seconds, speed-ups, bytes, memory, the model beside measurements, and its extrapolation."""
 
 from statistics import median
 
-from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.reports import decimals, markdown_table, paragraph, picture, write_sections
 from benchmarks.shared.versions import made_with
 from tanlearn.dask.tree import FAN_IN
 
@@ -11,15 +11,15 @@ from .cells import Cells
 from .measure import FITS, READINGS
 from .rows import N_FEATURES, N_VALUES
 
-#: What workers have to gain where there are two of them.
+#: Required speed-up of two workers.
 TARGET = 1.8
-#: What is asked of the model: rows, workers, rows of a partition, bytes a second of a worker's network, and its memory.
+#: Extrapolation: rows, workers, rows per partition, bytes per second of a worker's network, and its memory.
 ROWS, WORKERS, PARTITION_ROWS, NETWORK, MEMORY = 10**10, 100, 10**6, 1.25e9, 16 * 2**30
-#: Wide tables that it is asked about, of features of so many values in so many classes.
+#: Extrapolation to wide tables: numbers of features, values per feature, and classes.
 FEATURES, N_STATES, N_CLASSES = (16, 100, 300, 1000, 3000, 10_000), 10, 3
-#: Rows of a sample that finds a structure of very many features.
+#: Rows of a sample for the structure of very many features.
 SAMPLE = 10**7
-COLOURS = {1: "#0072b2", 2: "#d55e00"}
+COLORS = {1: "#0072b2", 2: "#d55e00"}
 
 
 def size(n_bytes):
@@ -40,7 +40,7 @@ def span(seconds):
 
 
 def introduction(cells, lines):
-    """Return how figures were made."""
+    """Return how the figures were made."""
     said = """This page reports the time, transfers and memory of counting with `tanlearn.dask`, and predicts them for
     larger clusters. The first reading summarizes the columns, and the second counts all pairs of features. A fit does
     both and fits the model; naive Bayes counts single features only."""
@@ -53,7 +53,7 @@ def introduction(cells, lines):
 
 
 def times(cells):
-    """Return the table of seconds, and of rows a second of fits."""
+    """Return the table of seconds, and of rows per second of fits."""
     rows = []
     for n_rows, n_partitions in cells.tables:
         for n_workers in cells.workers:
@@ -73,12 +73,12 @@ def times(cells):
 
 
 def speed_ups(cells):
-    """Return what two workers gain over one, by the least seconds, and the verdict."""
+    """Return the speed-ups of two workers over one by the least seconds, and the verdict."""
     rows = []
     for table in cells.tables:
         found = [cells.speed_up(*table, task) for task in cells.tasks]
         if any(found):
-            rows.append([*(f"{n:,}" for n in table), *("-" if one is None else f"{one:.2f}" for one in found)])
+            rows.append([*(f"{n:,}" for n in table), *(decimals(one, missing="-") for one in found)])
     if not rows:
         return ""
     most = max(table[0] for table in cells.tables)
@@ -94,7 +94,7 @@ def speed_ups(cells):
 
 
 def partitions_alone(cells):
-    """Return what the work on one partition is made of, and how large what comes of it is."""
+    """Return the times of the work on one partition by stage, and the sizes of its results."""
     rows, stages = [], []
     for (n_rows, _), line in sorted(cells.alone.items()):
         stages = list(line["cpu"])
@@ -114,7 +114,7 @@ def partitions_alone(cells):
 
 
 def travel(cells):
-    """Return what travels between processes, beside the most that parts and sums come to."""
+    """Return the transferred bytes beside their upper bounds."""
     rows = []
     for n_rows, n_partitions in cells.tables:
         alone = cells.alone.get((n_rows, n_partitions))
@@ -151,7 +151,7 @@ def memory(cells):
 
 
 def checked(cells):
-    """Return the costs, and what they say of the largest tables beside what was measured."""
+    """Return the costs, and their predictions for the largest tables beside measurements."""
     costs = {task: cells.costs(task) for task in cells.tasks}
     rows = []
     for task, found in costs.items():
@@ -176,7 +176,7 @@ def checked(cells):
 
 
 def at_scale(cells):
-    """Return what the model says of many rows on many workers."""
+    """Return the predictions of the model for many rows on many workers."""
     n_partitions, alone = ROWS // PARTITION_ROWS, max(cells.alone.values(), key=lambda line: line["n_rows"])
     summary = model.summary_bytes(len(N_VALUES) / 2, alone["n_classes"], ROWS, n_partitions)
     counts = max(line["result_bytes"] for cell in cells.lines if cell[3] == READINGS[1] for line in cells.lines[cell])
@@ -211,7 +211,7 @@ def at_scale(cells):
 
 
 def wide(cells):
-    """Return where counts of all pairs break, and what then has to be the unit of reduction."""
+    """Return the limits of counts of all pairs, and the unit of reduction beyond them."""
     rate = median(line["pair_rate"] for line in cells.alone.values())
     n_partitions, rows = ROWS // PARTITION_ROWS, []
     for n_features in FEATURES:
@@ -244,7 +244,7 @@ def wide(cells):
 
 
 def draw(path, cells):
-    """Draw rows a second against rows, by workers, in the best number of partitions."""
+    """Draw rows per second against rows, by workers, with the best number of partitions."""
     with picture(path, 4.2 * len(cells.tasks), 3.8) as figure:
         for axes, task in zip(
             figure.subplots(1, len(cells.tasks), sharey=True, squeeze=False)[0], cells.tasks, strict=True
@@ -255,7 +255,7 @@ def draw(path, cells):
                     if workers == n_workers:
                         best[n_rows] = max(best.get(n_rows, 0), n_rows / seconds)
                 label = f"{n_workers} worker{'s' * (n_workers > 1)}"
-                axes.plot(list(best), list(best.values()), "o-", color=COLOURS.get(n_workers), label=label)
+                axes.plot(list(best), list(best.values()), "o-", color=COLORS.get(n_workers), label=label)
             axes.set(title=task, xscale="log", yscale="log", xlabel="rows")
             axes.grid(color="#dddddd", which="both", linewidth=0.5)
             axes.spines[["top", "right"]].set_visible(False)

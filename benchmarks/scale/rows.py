@@ -1,22 +1,22 @@
-"""Tables of any size, partition by partition: the same rows in whatever partitions."""
+"""Tables of any size, partition by partition, with the same rows in any partitions."""
 
 import numpy as np
 
-#: Values of the columns of categories; as many columns hold numbers.
+#: Numbers of values of the categorical columns; there are equally many numeric columns.
 N_VALUES = (3, 4, 5, 8, 12, 16, 22, 30)
 N_FEATURES = 2 * len(N_VALUES)
 TARGET = "class"
-#: Rows that one seed draws: partitions are cut out of blocks.
+#: Rows that one seed draws; partitions consist of parts of blocks.
 BLOCK = 2**14
 
 
 def bounds(n_rows, n_partitions):
-    """Return where partitions begin, and where the last one ends."""
+    """Return the starts of partitions, and the end of the last one."""
     return [n_rows * k // n_partitions for k in range(n_partitions + 1)]
 
 
 def make_rows(first, last, n_classes, seed=0):
-    """Return rows of an endless table, from one number to before another, as a DataFrame."""
+    """Return the rows of an endless table in a range of row numbers, as a DataFrame."""
     import pandas as pd
 
     blocks = [_block(number, n_classes, seed) for number in range(first // BLOCK, -(-last // BLOCK))]
@@ -25,9 +25,9 @@ def make_rows(first, last, n_classes, seed=0):
 
 
 def _block(number, n_classes, seed):
-    """Return a block: every column depends on the class, and on the column before it.
+    """Return a block, in which every column depends on the class and on the column before it.
 
-    Half of the numbers are real, so that no two are equal; the others have two digits behind the point.
+    Half of the numeric columns have distinct real values; the others have two decimals.
     """
     import pandas as pd
 
@@ -51,7 +51,7 @@ def _words(word, n_words):
 
 
 def write_table(folder, n_rows, n_partitions, n_classes, n_jobs=1):
-    """Write a table in Parquet files, one a partition, but for those that are there already."""
+    """Write a table in Parquet files, one per partition, except for existing files."""
     from joblib import Parallel, delayed
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,8 @@ def parsers(description, spec, run, report, output=None, options=None, data=True
 
 def add_choices(parser, name, choices, **keywords):
     """Add an option that takes several of some names, by default all of them."""
-    keywords = {"default": list(choices), "help": ", ".join(choices), **keywords}
+    listed = ", ".join(choices).replace("%", "%%")  # argparse formats the help
+    keywords = {"default": list(choices), "help": listed, **keywords}
     parser.add_argument(name, nargs="+", choices=choices, metavar=name.strip("-").removesuffix("s").upper(), **keywords)
 
 

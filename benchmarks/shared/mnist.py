@@ -1,8 +1,8 @@
-"""mnist at 14 x 14 pixels: the papers do not print how they shrank its images, but what they do print tells.
+"""mnist at 14 x 14 pixels. The papers do not describe how its images were shrunk, but their figures decide it.
 
 Differentiable TAN "linearly downscales". A bicubic filter as wide as twice the step, neither rounded nor clipped (what
 MATLAB's imresize does), makes the published matrix of mutual information: its diagonal, H(pixel | class), differs from
-that of the transposed images by 0.0035 nats in the mean, if the cuts are those of the 60,000 training rows; means of
+that of the transposed images by 0.0035 nats in the mean, if cut points are fitted to the 60,000 training rows. Means of
 2 x 2 pixels miss it by 0.91, every other pixel by 1.06 (``python -m benchmarks.paper.differentiable_tan.mdlp_states``).
 
 Maximum margin and order-based learning "down-sample by a factor of two": pixels of odd lines and columns (from 0) give
@@ -21,7 +21,7 @@ CUBIC = np.array([-3, -9, 29, 111, 111, 29, -9, -3]) / 256
 
 
 def load_mnist(folder, shrink):
-    """Return the pixels, one row an image, and the digits; the first 60,000 rows are the training part."""
+    """Return one row of pixels per image, and the digits; the first 60,000 rows are the training part."""
     dataset = load_npz(folder / "raw" / "mnist.npz")
     images = shrink(dataset.X.reshape(-1, 28, 28).astype(np.float32))
     return images.reshape(len(images), -1), np.unique(dataset.y, return_inverse=True)[1]
@@ -38,7 +38,7 @@ def block_means(images):
 
 
 def bicubic(images):
-    """Return the images of half the size; a pixel weighs eight lines and columns around it."""
+    """Return images of half the size; each pixel is a weighted mean of eight lines and columns."""
     for axis in (1, 2):
         images = correlate1d(images, CUBIC, axis=axis, mode="nearest", origin=-1)
     return images[:, ::2, ::2]

@@ -80,7 +80,7 @@ def read(path):
 
 
 def reopen(path):
-    """Create the folder of a file of results, or cut off an incomplete last line; return all lines."""
+    """Create the folder of a file of results, or truncate an incomplete last line; return all lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = path.read_bytes() if path.exists() else b""
     if not content.endswith(b"\n") and content:

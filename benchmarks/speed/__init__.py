@@ -1,1 +1,1 @@
-"""How long steps, trainings, imports, first fits and streams take, and how much memory."""
+"""Seconds and memory of steps, trainings, imports, first fits and streams."""

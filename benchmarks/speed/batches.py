@@ -1,7 +1,7 @@
-"""Where the time of `fit_batches` goes: python -m benchmarks.speed.batches [--rows 3000000] [--jobs 2] [--file PATH]
+"""Time of `fit_batches` by stage: python -m benchmarks.speed.batches [--rows 3000000] [--jobs 2] [--file PATH]
 
-A Parquet file of eight columns of numbers and eight of texts is read; read and summarised; read and encoded; read,
-encoded and counted; and learnt from. Medians of a few rounds, by the clock and of processor time of all threads.
+A Parquet file with eight columns of numbers and eight of strings is read; read and summarized; read and encoded; read,
+encoded and counted; and used for a fit. Times are medians of a few rounds, by the clock and of all threads' processors.
 """
 
 import resource
@@ -44,13 +44,13 @@ def stages(path, batch_rows, n_jobs):
         for _ in batches:
             pass
 
-    def summarise():
+    def summarize():
         summary = TableSummary()
         for batch in batches:
             summary.update(batch.columns, batch.target, batch.sample_weight, n_jobs=n_jobs)
         return summary
 
-    summary = summarise()
+    summary = summarize()
     encoder = summary.fit_encoder(TableEncoder(n_jobs=n_jobs))
     encoded = BatchSource(batches).encoded(RowEncoder.of(summary, encoder, None, "cpu"))
 
@@ -60,7 +60,7 @@ def stages(path, batch_rows, n_jobs):
 
     return {
         "read": read,
-        "read, summarise": summarise,
+        "read, summarise": summarize,
         "encoder": lambda: summary.fit_encoder(TableEncoder(n_jobs=n_jobs)),
         "read, encode": encode,
         "read, encode, count": lambda: encoded.add_to(CountState(encoded.n_states, encoded.n_classes), n_jobs=n_jobs),
@@ -77,7 +77,7 @@ def main():
     parser.add_argument("--batch-rows", type=int, default=2**17)
     parser.add_argument("--file", type=Path, help="where the table is, or is to be kept")
     arguments = parser.parse_args()
-    warnings.filterwarnings("ignore", "discretization left")  # some numbers tell nothing
+    warnings.filterwarnings("ignore", "discretization left")  # some numeric columns are noise
     with tempfile.TemporaryDirectory() as folder:
         path = arguments.file or Path(folder) / "rows.parquet"
         if not path.exists():

@@ -1,10 +1,9 @@
 """Cost of reading and encoding beside peers, in time and memory: python -m benchmarks.speed.encoding
 
-Every line runs in a process of its own, where the same generated table goes through tanlearn and through a peer that
-does the same work: scikit-learn's CategoricalNB, KBinsDiscretizer and OrdinalEncoder and, where it is installed,
-LightGBM's Dataset. Times are medians, beside the processor time that other work on the machine lengthens less; memory
-is how much more than before the work the process takes at its peak (on Linux, where that can be reset). The processor
-time of reading the table once stands beside.
+Every row is measured in a separate process. The same generated table is processed by tanlearn and by a peer with the
+same function: scikit-learn's CategoricalNB, KBinsDiscretizer and OrdinalEncoder and, if installed, LightGBM's Dataset.
+Times are medians by the clock, beside processor time, which depends less on other work. Memory is the increase of the
+peak during the work (on Linux, where the peak can be reset). The processor time of reading the table is also shown.
 """
 
 import importlib.util
@@ -115,7 +114,7 @@ def spell(seconds):
 def main():
     """Read the command line, and print the table."""
     parser = command_line(__doc__, __spec__)
-    parser.add_argument("--repeats", type=int, default=3, help="of every measurement, whose median is told")
+    parser.add_argument("--repeats", type=int, default=3, help="of every measurement, whose median is printed")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads to measure with")
     arguments = parser.parse_args()
     print("| | rows x columns | threads | tanlearn | processor | beyond the table | reading it once | peer | | ratio |")

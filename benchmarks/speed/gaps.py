@@ -1,13 +1,13 @@
-"""What missing cells cost the learners: seconds of a training on a table with gaps, and on the same table filled in.
+"""Cost of missing values: seconds of a training with missing values, and on the same table with imputed values.
 
-    python -m benchmarks.speed.gaps                       # adult as it is, and with gaps in half of its rows
-    python -m benchmarks.speed.gaps --whole               # soybean-large and mushroom, with all that the defaults do
+    python -m benchmarks.speed.gaps                       # adult as it is, and with missing values in half of its rows
+    python -m benchmarks.speed.gaps --whole               # soybean-large and mushroom, with default learners
     python -m benchmarks.speed.gaps --learners LBFGS EM   # some of them
 
-Filled in are the most frequent values of the columns. Half of all rows get gaps by losing cells at random, independent
-of each other. Tables are encoded beforehand; the two trainings take turns, the first of which are not counted, and
-printed are medians. The search of a batch learner may look at more points on one table than on the other:
-beside whole trainings stands one evaluation of the loss and its gradient, on the tree of the filled table.
+Missing values are imputed by the most frequent value of the column. Values are removed independently at random, so that
+half of all rows have missing values. Tables are encoded beforehand. The two trainings alternate; the first of each is
+not counted, and medians are printed. The search of a batch learner may have more evaluations on one table than on the
+other, so one evaluation of the loss and its gradient, on the tree of the imputed table, is also timed.
 """
 
 import time
@@ -126,7 +126,7 @@ def evaluations(gaps, filled):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA / "raw")
     parser.add_argument("--whole", action="store_true", help="default learners on small sets, in place of adult")

@@ -1,4 +1,4 @@
-"""What a process pays before it learns, and what learning costs in memory: python -m benchmarks.speed.start_up
+"""Seconds of imports and first fits, and memory of trainings: python -m benchmarks.speed.start_up
 
 Everything is measured in fresh processes. Compiled kernels are kept in a temporary folder (NUMBA_CACHE_DIR), empty at
 the first fit of every learner and full at the next. Peak memory is what the system reports for the process, so it
@@ -33,11 +33,12 @@ print(data.codes.nbytes)
 """
 LOAD = """
 import numpy as np
-from tanlearn import EncodedData, Hybrid, TANClassifier
+from tanlearn import EncodedData, GradientTraining, Hybrid, TANClassifier
 from tanlearn.search.runs import Part, Run, run_population
 with np.load({path!r}) as file:
     data = EncodedData(file["codes"], file["n_states"], file["y"], int(file["n_classes"]))
-model = TANClassifier(loss=Hybrid(), n_epochs={n_epochs}, batch_size=250, calibrate=False, random_state=0)
+training = GradientTraining(batch_size=250)
+model = TANClassifier(loss=Hybrid(), n_epochs={n_epochs}, training=training, calibrate=False, random_state=0)
 part = Part(data, np.ascontiguousarray(data.codes[:, :1000]), data.y[:1000])
 runs = [Run(i, 0, {{"random_state": i}}) for i in range(4)]
 """
@@ -100,7 +101,7 @@ def memory(n_epochs):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--repeats", type=int, default=5, help="warm processes of every kind")
     parser.add_argument("--epochs", type=int, default=2, help="epochs of the trainings whose memory is measured")

@@ -1,12 +1,12 @@
-"""Milliseconds a step of gradient TAN (TAN Subset, K = 8, hybrid loss, float32), and runs side by side.
+"""Milliseconds per step of gradient TAN (TAN Subset, K = 8, hybrid loss, float32), and simultaneous runs.
 
     python -m benchmarks.speed.training                  # the published sets; generated data for the shape of mnist
     python -m benchmarks.speed.training --population 32  # letter trainings on one thread and on all cores
     python -m benchmarks.speed.training --bits           # what training for tables of four bits costs a step
 
-A step is timed in the first epochs, where every table is looked at, on one thread and on two, and over a whole
-training (one thread), in the end of which most candidates are out of the race. The first are medians, the last is
-a mean; compilation is not counted.
+A step is timed in the first epochs, where every table is updated, on one thread and on two, and over a whole training
+(one thread), at the end of which most candidates have negligible weights. The first times are medians, the last is a
+mean; compilation is not counted.
 """
 
 import os
@@ -19,7 +19,7 @@ from benchmarks import DATA, command_line
 from benchmarks.shared.data import published_folds
 from benchmarks.suite.shapes import SHAPES, make
 from tanlearn import EncodedData, FixedPoint, Hybrid, TANClassifier
-from tanlearn.network.candidates import make_candidates
+from tanlearn.network.candidate_kinds import Candidates, make_candidates
 from tanlearn.search.runs import Part, Run, run_population
 from tanlearn.training.engines import FusedEngine
 from tanlearn.training.settings import TrainingSettings
@@ -30,7 +30,7 @@ from tanlearn.training.training import train
 #: TensorFlow code on two cores.
 PROTOTYPE = {"letter": "0.25", "satimage": "0.17, 0.14", "usps": "1.35, 0.70", "mnist": "8.6, 3.1"}
 TENSORFLOW = {"letter": 5.6, "usps": 150.0}
-#: What is known of these constants.
+#: The origin of these constants.
 MEASURED_ONCE = """Prototype and TensorFlow are constants, measured once on a shared 2-core machine (AVX-512, znver5),
 on 2026-11-21 or before, and not by this command: beside times of another machine take their order of magnitude.
 TensorFlow is the code of the authors of differentiable TAN, one epoch after tracing (letter 0.75 s, 133 steps; usps
@@ -50,7 +50,7 @@ def load(name, folder):
 def sets_of(data):
     """Return eight random earlier features as candidates of every feature."""
     rng = np.random.default_rng(0)
-    return make_candidates("subset", data.n_features, n_candidates=8, ordering=None, image_shape=None, rng=rng)
+    return make_candidates(Candidates("subset", n_candidates=8), data.n_features, rng=rng)
 
 
 def first_steps(data, batch_size, n_threads, formats=(None,), n_epochs=5):
@@ -127,7 +127,7 @@ def population(arguments):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA / "discretized")
     parser.add_argument("--sets", nargs="+", choices=list(SHAPES), default=list(SHAPES))

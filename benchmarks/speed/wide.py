@@ -1,8 +1,8 @@
-"""How long trees over thousands of features take, and how much memory: python -m benchmarks.speed.wide
+"""Seconds and memory of trees over thousands of features: python -m benchmarks.speed.wide
 
 Every row of the table is a fresh process, whose kernels have been compiled by a process before. Seconds are those of
-`BayesNetClassifier(structure=ChowLiu(n_jobs=n), n_jobs=n).fit(X, y)`, encoder and tables included; on a machine that
-others use, processor time says more. Peak memory is what the system reports for the process, beside what it was before
+`BayesNetClassifier(structure=ChowLiu(n_jobs=n), n_jobs=n).fit(X, y)`, encoder and CPTs included. On a shared machine,
+processor time is more reliable. Peak memory is what the system reports for the process, beside what it was before
 `fit`: that counts the imports and X, one byte a value.
 """
 
@@ -44,7 +44,7 @@ def measure(n_samples, n_features, n_states, n_jobs):
 
 
 def main():
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--n-jobs", type=int, nargs="+", default=[1, 2], help="threads")
     arguments = parser.parse_args()

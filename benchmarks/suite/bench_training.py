@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from tanlearn import ConditionalNLL, EncodedData, Hybrid, Structure, TANClassifier
-from tanlearn.network.candidates import CandidateSets, make_candidates
+from tanlearn import ConditionalNLL, EncodedData, GradientTraining, Hybrid, Structure, TANClassifier
+from tanlearn.network.candidate_kinds import Candidates, make_candidates
+from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.search.runs import Part, Run, run_population
 from tanlearn.training.engines import FusedEngine, UnfusedEngine
@@ -35,7 +36,7 @@ class Step:
         batch_size = SHAPES[shape][3]
         data = make(shape, batch_size)
         rng = np.random.default_rng(0)
-        sets = make_candidates("subset", data.n_features, n_candidates=8, ordering=None, image_shape=None, rng=rng)
+        sets = make_candidates(Candidates("subset", n_candidates=8), data.n_features, rng=rng)
         state, weights = State(data, sets, "uniform", "float32", rng), np.ones(data.n_samples, np.float32)
         self.plan = plan_epoch(data.n_samples, batch_size, sets.n_tables, rng)
         if engine == "unfused":
@@ -58,9 +59,7 @@ class Terms:
         batch_size = SHAPES[shape][3]
         data = make(shape, batch_size)
         rng = np.random.default_rng(0)
-        sets = make_candidates(
-            candidates, data.n_features, n_candidates=8, ordering=None, image_shape=None, rng=rng, n_parents=2
-        )
+        sets = make_candidates(Candidates(candidates, n_candidates=8), data.n_features, rng=rng, n_parents=2)
         self.plan = plan_epoch(data.n_samples, batch_size, sets.n_tables, rng)
         weights = np.ones(data.n_samples, np.float32)
         self.engine = TermEngine(TermState(data, sets), data, weights, ConditionalNLL(), batch_size)
@@ -116,7 +115,12 @@ class Population:
         self.time_four_trainings(threads)
 
     def time_four_trainings(self, threads):
-        train_runs(TANClassifier(loss=Hybrid(), n_epochs=5, batch_size=250, calibrate=False), self.part, 4, threads)
+        train_runs(
+            TANClassifier(loss=Hybrid(), n_epochs=5, training=GradientTraining(batch_size=250), calibrate=False),
+            self.part,
+            4,
+            threads,
+        )
 
 
 class Memory:
@@ -132,7 +136,14 @@ class Memory:
         pass
 
     def peakmem_one_training(self, part):
-        TANClassifier(loss=Hybrid(), n_epochs=2, batch_size=250, calibrate=False, random_state=0).fit_encoded(part.data)
+        TANClassifier(
+            loss=Hybrid(), n_epochs=2, training=GradientTraining(batch_size=250), calibrate=False, random_state=0
+        ).fit_encoded(part.data)
 
     def peakmem_four_trainings_on_two_threads(self, part):
-        train_runs(TANClassifier(loss=Hybrid(), n_epochs=2, batch_size=250, calibrate=False), part, 4, 2)
+        train_runs(
+            TANClassifier(loss=Hybrid(), n_epochs=2, training=GradientTraining(batch_size=250), calibrate=False),
+            part,
+            4,
+            2,
+        )

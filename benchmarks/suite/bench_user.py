@@ -1,4 +1,4 @@
-"""What a user waits for: the import, the first fit of a process, predictions, and C code."""
+"""Waiting times of users: the import, the first fit of a process, predictions, and C code."""
 
 import os
 import subprocess

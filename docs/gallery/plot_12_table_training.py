@@ -8,14 +8,15 @@ feature, given its parent and the class. During training, the loss falls and the
 
 from sklearn.datasets import load_breast_cancer
 
-from tanlearn import Hybrid, TANClassifier
+from tanlearn import GradientTraining, Hybrid, TANClassifier
 from tanlearn.displays import TableDisplay, TrainingDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X.loc[:, [name for name in X if name.startswith("worst")]]
 y = y.map({0: "malignant", 1: "benign"})
-options = {"loss": Hybrid(), "n_epochs": 80, "validation_fraction": 0.3, "random_state": 1}
-model = TANClassifier(candidates="order-free", structure_learning_rate=0.03, **options).fit(X, y)
+settings = GradientTraining(structure_learning_rate=0.03, validation_fraction=0.3)
+options = {"loss": Hybrid(), "n_epochs": 80, "training": settings, "random_state": 1}
+model = TANClassifier(candidates="order-free", **options).fit(X, y)
 
 child = next(i for i, row in enumerate(model.structure_.parents) if row[0] >= 0)
 table = TableDisplay.from_estimator(model, child)

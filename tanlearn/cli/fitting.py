@@ -157,12 +157,13 @@ def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int
         X = require_pandas(f"fit {dataset.name}").DataFrame(X, columns=list(dataset.feature_names))
     started = time.perf_counter()
     with progress_bar(name) as draw:
-        callback = "callback" in model.get_params(deep=False) and model.callback is None
-        if callback:
-            model.set_params(callback=lambda epoch: draw(epoch.epoch / epoch.n_epochs))
+        given = model.get_params()
+        draws = "training__callback" in given and given["training__callback"] is None
+        if draws:
+            model.set_params(training__callback=lambda epoch: draw(epoch.epoch / epoch.n_epochs))
         model.fit(X, dataset.y)
-        if callback:
-            model.set_params(callback=None)
+        if draws:
+            model.set_params(training=given["training"])
     _print_fitted(dataset.name, len(dataset.y), X.shape[1], model, time.perf_counter() - started)
     return name, model
 
@@ -244,8 +245,8 @@ def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: i
 
     def factory(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Any:
         copied = clone(model, safe=False).set_params(n_jobs=n_jobs)
-        alone = {"checkpoint": None, "warm_start": False}  # a fold must not continue from another fit
-        return copied.set_params(**{name: alone[name] for name in alone if name in copied.get_params(deep=False)})
+        alone = {"training__checkpoint": None, "warm_start": False}  # a fold must not continue from another fit
+        return copied.set_params(**{name: alone[name] for name in alone if name in copied.get_params()})
 
     with progress_bar(f"{name}, estimate", folds) as draw:
         splits = folds if dataset.folds is None else None

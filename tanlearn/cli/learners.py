@@ -71,13 +71,15 @@ def change(estimator: Any, settings: Sequence[str]) -> Any:
         name, equals, text = setting.partition("=")
         if not equals:
             raise ValueError(f"--set takes name=value, got {setting!r}.")
-        name, known = name.strip(), estimator.get_params(deep=True)
-        if name not in known:
+        name, value = name.strip(), _value(text.strip())
+        try:
+            estimator.set_params(**{name: value})
+        except (AttributeError, ValueError) as error:  # a value without parameters, or one without this parameter
+            known = estimator.get_params(deep=True)
             raise ValueError(
                 f"{type(estimator).__name__} has no parameter {name!r}.{nearest(name, known)} Its parameters: "
                 f"{', '.join(sorted(known))}."
-            )
-        estimator.set_params(**{name: _value(text.strip())})
+            ) from error
     return estimator
 
 
@@ -97,10 +99,11 @@ def _value(text: str) -> Any:
 
 def _evaluated(tree: ast.expr, text: str) -> Any:
     """Evaluate an expression of literals and objects of this library, without running any other code."""
-    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.args:
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
         made = _class(tree.func.id)
         if made is not None:
-            return made(**{str(keyword.arg): _evaluated(keyword.value, text) for keyword in tree.keywords})
+            given = [_evaluated(argument, text) for argument in tree.args]
+            return made(*given, **{str(keyword.arg): _evaluated(keyword.value, text) for keyword in tree.keywords})
     if isinstance(tree, ast.Name) and _class(tree.id) is not None:
         return _class(tree.id)()
     try:

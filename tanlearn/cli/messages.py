@@ -42,6 +42,7 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
+        warnings.filterwarnings("always", "deprecated in", FutureWarning)  # of this library, not of pandas
         warnings.simplefilter("ignore", ColumnKindWarning)  # replaced by notes that name the options
         warnings.showwarning = show
         try:

@@ -335,9 +335,9 @@ class BayesForestClassifier(_DaskMixin, bayes_forest.BayesForestClassifier):
 
     Parameters
     ----------
-    n_estimators, max_parents, max_features, n_cuts, smoothing, min_samples, weights, ridge, n_folds : object
+    n_estimators, max_parents, max_features, n_cuts, smoothing, min_samples, weights : object
         As for :class:`tanlearn.BayesForestClassifier`.
-    class_weight, class_prior, encoder, device, n_jobs, random_state, warm_start, verbose : object
+    class_weight, class_prior, encoder, n_jobs, random_state, warm_start, verbose : object
         As for :class:`tanlearn.BayesForestClassifier`.
 
     Examples

@@ -36,9 +36,10 @@ class TrainingDisplay:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from tanlearn import JointNLL, TANClassifier
+    >>> from tanlearn import GradientTraining, JointNLL, TANClassifier
     >>> from tanlearn.displays import TrainingDisplay
-    >>> model = TANClassifier(loss=JointNLL(), n_epochs=5, validation_fraction=0.2, random_state=0)
+    >>> training = GradientTraining(validation_fraction=0.2)
+    >>> model = TANClassifier(loss=JointNLL(), n_epochs=5, training=training, random_state=0)
     >>> display = TrainingDisplay.from_estimator(model.fit(*load_iris(return_X_y=True)))
     >>> [ax.get_ylabel() for ax in display.axes_]
     ['training loss', 'structure entropy [nats]', 'validation error [%]']

@@ -111,8 +111,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             If the device is not available.
         """
         self._begin()
-        fraction = getattr(self, "validation_fraction", None)
-        data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=fraction)
+        data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=self._validation_fraction)
         return self._learn_all(data, held_out)
 
     def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Self:
@@ -134,6 +133,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         self._begin()
         return self._learn_all(data, validation)
+
+    @property
+    def _validation_fraction(self) -> float | None:
+        """Fraction of the rows to hold out before encoding."""
+        return None
 
     def _default_discretizer(self) -> Any:
         """Return the discretizer of an encoder without one, or None for the encoder's own default."""

@@ -15,6 +15,7 @@ from tanlearn.data.estimator_input import generator
 from tanlearn.data.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.counting import CountingClassifier
+from tanlearn.estimators.deprecated_parameters import DeprecatedParameters
 from tanlearn.estimators.forest_reading import ForestReadingMixin
 from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.forest.counts import ForestCounts
@@ -37,7 +38,7 @@ _LEAST_EXPONENT = -290
 _LEAST_SAMPLES, _MOST_CONTEXTS = 5, 4096
 
 
-class BayesForestClassifier(ForestReadingMixin, CountingClassifier):
+class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingClassifier):
     """Forest of random Bayesian networks: the first choice for prediction, if the model need not be readable.
 
     Each network discretizes numeric features in its own way and draws an order of the features. It gives each feature
@@ -73,14 +74,6 @@ class BayesForestClassifier(ForestReadingMixin, CountingClassifier):
         Weights to fit to out-of-fold predictions: "shared" fits weights of levels and features, "auto" also weights of
         single families. Each set of weights is used only if it lowers the out-of-fold log loss. With None, the
         probabilities of the networks are averaged, with the number of parents of the lowest out-of-fold log loss.
-    ridge : float or "auto", default="auto"
-        Strength of the ridge penalty that shrinks weights of features and families to their initial values: half the
-        squared distance times the ridge is added to the mean log loss, in nats. "auto" selects it by the out-of-fold
-        log loss. Weights that do not lower this loss keep their initial values, for any ridge.
-    n_folds : int, default=5
-        Number of folds for out-of-fold predictions, at most the number of rows. On large data, not all folds are
-        needed: the weights are fitted to 8,192 rows. Up to 2,048 rows, weights are evaluated with networks grown
-        without two folds.
     class_weight : None, "balanced" or dict, default=None
         Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
@@ -88,8 +81,6 @@ class BayesForestClassifier(ForestReadingMixin, CountingClassifier):
     encoder : TableEncoder, optional
         Encoder of raw columns. An encoder without ``discretizer`` uses :class:`~tanlearn.QuantileDiscretizer`, with up
         to 1,023 cut points per feature.
-    device : {"cpu"}, default="cpu"
-        Only "cpu" is supported.
     n_jobs : int, optional
         Number of threads, as in joblib. With a backend of worker processes, such as
         ``joblib.parallel_config(backend="dask")``, the networks are grown in its workers, and the weights are fitted in
@@ -166,7 +157,7 @@ class BayesForestClassifier(ForestReadingMixin, CountingClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **Classifier._parameter_constraints,
+        **{name: rule for name, rule in Classifier._parameter_constraints.items() if name != "device"},
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "max_parents": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "max_features": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
@@ -174,12 +165,22 @@ class BayesForestClassifier(ForestReadingMixin, CountingClassifier):
         "smoothing": [Interval(Real, 0, None, closed="neither")],
         "min_samples": [Interval(Integral, 1, 2**31 - 1, closed="both"), StrOptions({"auto"})],
         "weights": [StrOptions({"auto", "shared"}), None],
-        "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
         "warm_start": ["boolean"],
         "verbose": [Interval(Integral, 0, None, closed="left")],
+    }
+    _removed: ClassVar[dict[str, list[Any]]] = {
+        "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
         "device": [StrOptions({"cpu"})],
     }
+
+    device = "cpu"
+    #: Strength of the penalty that shrinks weights of features and families to their initial values: half the squared
+    #: distance times the ridge, in nats, is added to the mean log loss. "auto" selects it by the out-of-fold log loss.
+    _ridge: float | str = "auto"
+    #: Maximum number of folds. On large data, not all folds are needed: the weights are fitted to 8,192 rows. Up to
+    #: 2,048 rows, weights are evaluated with networks grown without two folds.
+    _n_folds = 5
     _count_types: ClassVar[tuple[type[Counts], ...]] = (ForestCounts,)
     _model_type: ClassVar[type[Model]] = Forest
     _grown: GrownNetworks | None = None
@@ -194,16 +195,14 @@ class BayesForestClassifier(ForestReadingMixin, CountingClassifier):
         smoothing: float = 1.0,
         min_samples: int | str = "auto",
         weights: str | None = "auto",
-        ridge: float | str = "auto",
-        n_folds: int = 5,
         class_weight: Any = None,
         class_prior: Any = None,
         encoder: TableEncoder | None = None,
-        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
+        **deprecated: Any,
     ) -> None:
         self.n_estimators = n_estimators
         self.max_parents = max_parents
@@ -212,16 +211,14 @@ class BayesForestClassifier(ForestReadingMixin, CountingClassifier):
         self.smoothing = smoothing
         self.min_samples = min_samples
         self.weights = weights
-        self.ridge = ridge
-        self.n_folds = n_folds
         self.class_weight = class_weight
         self.class_prior = class_prior
         self.encoder = encoder
-        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+        self._take_former(deprecated)
 
     def _default_discretizer(self) -> QuantileDiscretizer:
         """Return a fine quantile discretizer, whose intervals each network merges."""
@@ -289,8 +286,8 @@ class BayesForestClassifier(ForestReadingMixin, CountingClassifier):
             smoothing=float(self.smoothing),
             min_samples=least if isinstance(self.min_samples, str) else int(self.min_samples),
             weights=self.weights,
-            ridge=None if isinstance(self.ridge, str) else float(self.ridge),
-            n_folds=min(int(self.n_folds), data.n_samples),
+            ridge=None if isinstance(self._ridge, str) else float(self._ridge),
+            n_folds=min(int(self._n_folds), data.n_samples),
         )
         report = print if self.verbose else lambda message: None
         before = self._grown if self.warm_start else None

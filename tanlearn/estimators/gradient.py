@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from copy import copy
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.splits import hold_out
 from tanlearn.estimators.network_classifier import NetworkClassifier
-from tanlearn.network.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
+from tanlearn.network.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
+from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.information import Information
-from tanlearn.training.settings import EpochReport
+from tanlearn.training.gradient_training import GradientTraining
+from tanlearn.training.settings import EpochReport, TrainingSettings
 
 __all__ = ["LEARNING_RATE", "N_EPOCHS", "GradientClassifier"]
 
@@ -28,49 +30,86 @@ class GradientClassifier(NetworkClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkClassifier._parameter_constraints,
-        "candidates": [StrOptions(set(CANDIDATE_KINDS)), list, tuple, CandidateSets],
-        "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
-        "ordering": [None, "array-like", StrOptions({"A", "B", "C"})],
-        "image_shape": [None, tuple, list],
+        "candidates": [StrOptions(set(CANDIDATE_KINDS)), list, tuple, CandidateSets, Candidates],
         "loss": "no_validation",
-        "learning_rate": [None, Interval(Real, 0, None, closed="neither")],
-        "structure_learning_rate": [Interval(Real, 0, None, closed="left")],
         "n_epochs": [None, Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "temperature": [tuple, list],
-        "validation_fraction": [None, Interval(Real, 0, 1, closed="neither")],
-        "patience": [None, Interval(Integral, 1, None, closed="left")],
+        "training": [None, GradientTraining],
         "bits": "no_validation",
         "calibrate": ["boolean"],
         "verbose": [Interval(Integral, 0, None, closed="left")],
-        "callback": [None, callable],
-        "checkpoint": [None, str, os.PathLike],
     }
 
     candidates: Any
     candidates_: CandidateSets
-    n_candidates: int | None
-    ordering: Any
-    image_shape: tuple[int, int] | None
     n_epochs: int | None
-    batch_size: int
-    temperature: tuple[float, float]
-    validation_fraction: float | None
-    patience: int | None
+    training: GradientTraining | None
     verbose: int
-    callback: Callable[[EpochReport], Any] | None
-    checkpoint: str | os.PathLike[str] | None
     #: Maximum number of augmenting parents per feature.
     _n_parents: ClassVar[int] = 1
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to include nested parameters, such as ``training__learning_rate``. Those of ``training`` and
+            ``candidates`` are included also where None or a string stands for their defaults.
+
+        Returns
+        -------
+        dict
+        """
+        params: dict[str, Any] = super().get_params(deep)
+        for name, settings in self._implied_settings().items() if deep else ():
+            params |= {f"{name}__{nested}": value for nested, value in settings.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; nested ones of training and candidates in copies, which no other classifier shares."""
+        nested = {name: value for name, value in params.items() if "__" in name}
+        super().set_params(**{name: value for name, value in params.items() if name not in nested})
+        for name in {key.partition("__")[0] for key in nested} & {"training", "candidates"}:
+            settings = self._implied_settings().get(name, getattr(self, name))
+            if not isinstance(settings, BaseEstimator):
+                raise ValueError(f"{name} are given explicitly and have no parameters: set {name} to a kind first.")
+            setattr(self, name, copy(settings))
+        super().set_params(**nested)
+        return self
+
+    def _implied_settings(self) -> dict[str, Any]:
+        """Return the settings that ``training=None`` and a string for ``candidates`` stand for, by parameter."""
+        implied: dict[str, Any] = {} if self.training is not None else {"training": GradientTraining()}
+        return implied | ({"candidates": Candidates(self.candidates)} if isinstance(self.candidates, str) else {})
+
+    @property
+    def _training(self) -> GradientTraining:
+        """Settings of the training."""
+        return GradientTraining() if self.training is None else self.training
+
+    @property
+    def _validation_fraction(self) -> float | None:
+        """Fraction of the rows to hold out before encoding."""
+        return self._training.validation_fraction
+
+    @property
+    def _kind(self) -> str | None:
+        """Kind of the candidates; None for explicit candidates."""
+        kind: str | None = self.get_params().get("candidates__kind")
+        return kind
+
+    def _validate_params(self) -> None:
+        """Validate the parameters, and those of the settings."""
+        super()._validate_params()
+        for settings in (self.training, self.candidates):
+            if isinstance(settings, (GradientTraining, Candidates)):
+                settings._validate_params()
 
     def _make_candidates(self, data: EncodedData, rng: np.random.Generator) -> CandidateSets:
         """Return the candidate parents of each feature."""
         return make_candidates(
-            self.candidates,
+            self._candidate_settings(data),
             data.n_features,
-            n_candidates=self._most_candidates(data),
-            ordering=self.ordering,
-            image_shape=self.image_shape,
             rng=rng,
             information=lambda: Information.of_rows(data, n_jobs=self.n_jobs).matrix(),
             n_states=data.n_states,
@@ -79,24 +118,38 @@ class GradientClassifier(NetworkClassifier):
 
     def _candidates_of(self, part: EncodedData) -> CandidateSets:
         """Return the candidates for a fold; kind "information" selects them again, from the rows of the fold."""
-        if isinstance(self.candidates, str) and self.candidates == "information":
+        if self._kind == "information":
             return self._make_candidates(part, np.random.default_rng(0))
         return self.candidates_
 
-    def _most_candidates(self, data: EncodedData) -> int | None:
-        """Return the maximum number of candidate parents per feature, or None for the default of the kind."""
-        return self.n_candidates
+    def _candidate_settings(self, data: EncodedData) -> Any:
+        """Return ``candidates``, with the defaults for some rows."""
+        return self.candidates
+
+    def _training_settings(self, n_epochs: int, learning_rate: float, **others: Any) -> TrainingSettings:
+        """Return the settings of a training; ``others`` are those that not all classifiers have."""
+        given = self._training
+        return TrainingSettings(
+            learning_rate=learning_rate,
+            structure_learning_rate=given.structure_learning_rate,
+            n_epochs=n_epochs,
+            batch_size=given.batch_size,
+            temperature=(float(given.temperature[0]), float(given.temperature[1])),
+            patience=given.patience,
+            **others,
+        )
 
     def _hold_out(
         self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator
     ) -> tuple[EncodedData, EncodedData | None]:
         """Return the training rows and the held-out rows (None without ``validation_fraction``)."""
         # fit holds rows out before encoding, fit_encoded only here.
-        if self.validation_fraction is not None and validation is None:
+        fraction = self._validation_fraction
+        if fraction is not None and validation is None:
             data = data.take(data.weights > 0)
-            held_out = hold_out(data.y, data.n_classes, self.validation_fraction, rng)
+            held_out = hold_out(data.y, data.n_classes, fraction, rng)
             data, validation = data.take(~held_out), data.take(held_out)
-        if self.patience is not None and validation is None:
+        if self._training.patience is not None and validation is None:
             raise ValueError("patience counts epochs without a better validation error: set validation_fraction too.")
         return data, validation
 
@@ -104,15 +157,12 @@ class GradientClassifier(NetworkClassifier):
         """Return ``n_epochs``, or by default as many epochs as ``n_steps`` steps need, at least ``N_EPOCHS``."""
         n_epochs = self.n_epochs or N_EPOCHS
         if self.n_epochs is None:
-            n_epochs = max(n_epochs, -(-n_steps // max(1, data.n_samples // self.batch_size)))
+            n_epochs = max(n_epochs, -(-n_steps // max(1, data.n_samples // self._training.batch_size)))
         return n_epochs
 
     def _check_settings(self) -> None:
         """Raise an error for invalid combinations of parameters."""
-        numbers = all(isinstance(t, (int, float, np.number)) and 0 < t < np.inf for t in self.temperature)
-        if len(self.temperature) != 2 or not numbers:
-            raise ValueError(f"temperature must be two positive numbers (first, last epoch), got {self.temperature}.")
-        if self.checkpoint is not None and not isinstance(self.random_state, Integral):
+        if self._training.checkpoint is not None and not isinstance(self.random_state, Integral):
             raise ValueError(
                 f"a checkpoint needs an int random_state, got {self.random_state!r}: no other value repeats the "
                 f"same training."
@@ -127,7 +177,8 @@ class GradientClassifier(NetworkClassifier):
                 f"epoch {report.epoch}/{report.n_epochs}: loss {report.loss:.4g}, "
                 f"structure entropy {report.structure_entropy:.3f}{held_out}"
             )
-        return self.callback(report) if self.callback is not None else False
+        callback = self._training.callback
+        return callback(report) if callback is not None else False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from tanlearn._threads import in_threads
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.deprecated_parameters import MOVED_OF_TAN, DeprecatedParameters
 from tanlearn.estimators.gradient import LEARNING_RATE, N_EPOCHS, GradientClassifier
 from tanlearn.files.fingerprints import digest
 from tanlearn.network.calibration import Calibration
@@ -25,8 +25,9 @@ from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_lea
 from tanlearn.parameters.learned_structure import are_relearned
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.training.few_bits import best_split, train_in_bits, trainings_in_bits
+from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.losses import Hybrid, Loss, check_loss, is_built_in
-from tanlearn.training.settings import EpochReport, TrainingOutcome, TrainingSettings
+from tanlearn.training.settings import TrainingOutcome, TrainingSettings
 from tanlearn.training.training import Training
 
 __all__ = ["TANClassifier"]
@@ -37,7 +38,7 @@ __all__ = ["TANClassifier"]
 N_STEPS, FAST = 2_000, 0.1
 
 
-class TANClassifier(GradientClassifier):
+class TANClassifier(DeprecatedParameters, GradientClassifier):
     """Gradient TAN: tree structure and parameters trained jointly (differentiable TAN, 2020).
 
     Each mini-batch draws one structure from a distribution over candidate parents. The gradient of the loss is passed
@@ -57,65 +58,31 @@ class TANClassifier(GradientClassifier):
 
     Parameters
     ----------
-    candidates : str, list or CandidateSets, default="subset"
+    candidates : str, list, Candidates or CandidateSets, default="subset"
         Candidate parents of each feature, besides no parent:
 
-        - ``"all"``: every earlier feature in the ordering;
-        - ``"subset"``: at most ``n_candidates`` random earlier features;
-        - ``"heuristic"``: the ``n_candidates`` nearest earlier pixels, for images;
-        - ``"information"``: the ``n_candidates`` features with the largest conditional mutual information given the
-          class, among the earlier features, or among all features without an ordering. Without an ordering, each draw
-          is an arborescence;
-        - ``"order-free"``: any other feature. Each draw is a maximum-weight arborescence, so the structure is a tree
-          without a fixed ordering. Like ``"information"``, it excludes constant features;
-        - ``"unconstrained"``: any other feature, chosen independently for each feature. The result may have cycles. It
-          is then only a scorer (pseudo-TAN, section 4.5), not a Bayesian network, and cannot marginalize missing
-          features;
-        - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`. If they can form a
-          cycle, each draw is an arborescence.
-    n_candidates : int, optional
-        Maximum number of candidate parents per feature, for all kinds except ``"all"``. By default 8 for ``"subset"``,
-        ``"heuristic"`` and ``"information"``, and no limit for ``"unconstrained"`` and ``"order-free"``. For a fixed
-        ``random_state``, smaller sets are subsets of larger ones.
-    ordering : array-like of shape (n_features,) or {"A", "B", "C"}, optional
-        Order of the features for ``"all"`` and ``"subset"`` (random by default) and ``"information"`` (none by
-        default), or the pixel order for ``"heuristic"`` (C by default).
-    image_shape : tuple of (height, width), optional
-        Image size for ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
+        - a kind: ``"all"``, ``"subset"``, ``"heuristic"``, ``"information"``, ``"order-free"`` or ``"unconstrained"``;
+        - a :class:`~tanlearn.Candidates`, with a kind, the number of candidates, the ordering and the image size;
+        - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`.
+
+        If the candidates can form a cycle, each draw is a maximum-weight arborescence, so that the structure is a tree.
+        The exception is ``"unconstrained"``, where each feature chooses independently and the result may have cycles.
+        It is then only a scorer (pseudo-TAN, section 4.5), not a Bayesian network, and cannot marginalize missing
+        features.
     loss : Loss, optional
         Loss for structure and parameters. By default, both are trained with a :class:`~tanlearn.SoftHybrid`. Held-out
         rows are then used to choose between these parameters and others for the same structure, with another loss and
         number of iterations (see :class:`~tanlearn.HybridCV`). With ``bits``, the default is ``Hybrid()``.
-    learning_rate : float, optional
-        Initial Adam learning rate of the CPTs. It decays exponentially to a thousandth. By default 0.01, or 0.1 where
-        the default ``n_epochs`` exceeds 100 on a small data set.
-    structure_learning_rate : float, default=0.01
-        Constant Adam learning rate of the structure logits.
     n_epochs : int, optional
         Passes over the data, by default 100. If neither ``loss`` nor ``bits`` is set, small data sets without missing
         values get as many epochs as 2,000 steps need, because structure learning depends on the number of steps.
-    batch_size : int, default=100
-        Rows per step. The last partial batch of an epoch is dropped.
-    temperature : tuple of (float, float), default=(1.0, 0.1)
-        Softmax temperature in the first and the last epoch.
-    init : {"uniform", "maximum-likelihood"}, default="maximum-likelihood"
-        Initial CPTs: random from U(-0.1, 0.1), or smoothed frequencies.
-    validation_fraction : float, optional
-        Fraction of the rows of each class to hold out, before categories and cut points are fitted. The parameters of
-        the epoch with the lowest validation error are kept.
-    patience : int, optional
-        With ``validation_fraction``, stop after this number of epochs without a lower validation error.
-    dtype : {"float32", "float64"}, default="float32"
-        Type of the parameters during training. The fitted CPTs are float64, or integers with ``bits``.
+    training : GradientTraining, optional
+        Learning rates, batch size, temperature, initialization, early stopping, callback and checkpoint; by default
+        ``GradientTraining()``.
     bits : int or tuple of (int, int), optional
         Train CPTs of few bits per entry ([RE] III). A tuple gives the integer and fraction bits, of which either may be
         negative. An int from 1 to 16 is their sum: six splits are trained, and the one with the fewest errors is kept,
         on held-out rows if there are any. ``verbose=1`` prints the errors and losses of all splits.
-    calibrate : bool, default=True
-        Whether to calibrate the probabilities on held-out rows. These are the rows of ``validation_fraction``, or else
-        cross-validation folds (a single fifth of the rows for large data sets). Cut points are fitted within each fold.
-        Up to 300,000 numbers (rows times features times classes), structures are trained within each fold too, so that
-        held-out rows are equivalent to new rows.
     size_weight : float, default=0.0
         Penalty per CPT entry in the loss for structure learning ([RE] IV), in nats per entry and row. With 0, any tree
         may result; large values lead to naive Bayes. The objective is ``mean loss + size_weight * expected number of
@@ -124,6 +91,11 @@ class TANClassifier(GradientClassifier):
         18) treats the choices of the features as independent, which is an approximation for ``"order-free"``. The scale
         depends on the loss: large values are 0.05 on letter and 1 on usps, for the hybrid losses of
         benchmarks/paper/resource_efficient.
+    calibrate : bool, default=True
+        Whether to calibrate the probabilities on held-out rows. These are the rows of ``validation_fraction``, or else
+        cross-validation folds (a single fifth of the rows for large data sets). Cut points are fitted within each fold.
+        Up to 300,000 numbers (rows times features times classes), structures are trained within each fold too, so that
+        held-out rows are equivalent to new rows.
     warm_start : bool, default=False
         Start from the result of the previous ``fit``, for example with another ``size_weight``. This needs an int
         ``random_state`` and the same candidates, columns and categories. The CPTs of all candidates are kept in memory,
@@ -147,22 +119,6 @@ class TANClassifier(GradientClassifier):
         until a rounding error changes a draw.
     verbose : int, default=0
         1 prints about ten lines of progress, 2 prints one line per epoch.
-    callback : callable, optional
-        Function called after every epoch with an :class:`~tanlearn.EpochReport`. If it returns a true value, training
-        stops, and selection on held-out rows follows.
-    checkpoint : str or path, optional
-        File for the state of the training, so that an interrupted ``fit`` can be resumed. Another ``fit`` with the same
-        rows, parameters and int ``random_state`` continues from the file and gives the same model, bit for bit, as
-        uninterrupted training. After a finished training, ``fit`` skips the epochs. A training that ``callback``
-        stopped is not finished.
-
-        The file is written before the first epoch and at the end, also after Ctrl-C or an error, but not after SIGTERM
-        or SIGKILL. In between, it is written at the first end of an epoch after ten seconds, or after 50 times the
-        duration of the last write if that is longer.
-
-        The file of a different training is refused. Use one file per training and process, and none in
-        cross-validation: of two processes, the later one would overwrite the epochs of the other. Custom losses are
-        identified by name and attributes, not by their code.
 
     Attributes
     ----------
@@ -207,44 +163,33 @@ class TANClassifier(GradientClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from tanlearn import Hybrid, TANClassifier
+    >>> from tanlearn import GradientTraining, Hybrid, TANClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = TANClassifier(candidates="order-free", loss=Hybrid(trade_off=10, gamma=1), batch_size=20,
-    ...                       random_state=0)
+    >>> model = TANClassifier(candidates="order-free", loss=Hybrid(trade_off=10, gamma=1),
+    ...                       training=GradientTraining(batch_size=20), random_state=0)
     >>> bool(model.fit(X, y).score(X, y) > 0.95)
     True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **GradientClassifier._parameter_constraints,
-        "init": [StrOptions({"uniform", "maximum-likelihood"})],
-        "dtype": [StrOptions({"float32", "float64"})],
         "warm_start": ["boolean"],
         "size_weight": [Interval(Real, 0, None, closed="left")],
     }
 
+    _moved: ClassVar[dict[str, str]] = MOVED_OF_TAN
     _start: tuple[str, Any, int]
 
     def __init__(
         self,
         *,
         candidates: Any = "subset",
-        n_candidates: int | None = None,
-        ordering: Any = None,
-        image_shape: tuple[int, int] | None = None,
         loss: Loss | None = None,
-        learning_rate: float | None = None,
-        structure_learning_rate: float = 0.01,
         n_epochs: int | None = None,
-        batch_size: int = 100,
-        temperature: tuple[float, float] = (1.0, 0.1),
-        init: str = "maximum-likelihood",
-        validation_fraction: float | None = None,
-        patience: int | None = None,
-        dtype: str = "float32",
+        training: GradientTraining | None = None,
         bits: Any = None,
-        calibrate: bool = True,
         size_weight: float = 0.0,
+        calibrate: bool = True,
         warm_start: bool = False,
         class_weight: Any = None,
         class_prior: Any = None,
@@ -253,26 +198,15 @@ class TANClassifier(GradientClassifier):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callback: Callable[[EpochReport], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
+        **deprecated: Any,
     ) -> None:
         self.candidates = candidates
-        self.n_candidates = n_candidates
-        self.ordering = ordering
-        self.image_shape = image_shape
         self.loss = loss
-        self.learning_rate = learning_rate
-        self.structure_learning_rate = structure_learning_rate
         self.n_epochs = n_epochs
-        self.batch_size = batch_size
-        self.temperature = temperature
-        self.init = init
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.dtype = dtype
+        self.training = training
         self.bits = bits
-        self.calibrate = calibrate
         self.size_weight = size_weight
+        self.calibrate = calibrate
         self.warm_start = warm_start
         self.class_weight = class_weight
         self.class_prior = class_prior
@@ -281,13 +215,12 @@ class TANClassifier(GradientClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.callback = callback
-        self.checkpoint = checkpoint
+        self._take_former(deprecated)
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Train by gradient and keep the most probable structure."""
         arguments, options = self._arguments(data, validation, rng)
-        options |= {"n_jobs": self.n_jobs, "checkpoint": self.checkpoint, "verbose": self.verbose}
+        options |= {"n_jobs": self.n_jobs, "checkpoint": self._training.checkpoint, "verbose": self.verbose}
         outcome = train_in_bits(*arguments, **options)
         self._take(outcome, arguments[1], options["validation"])
 
@@ -312,8 +245,9 @@ class TANClassifier(GradientClassifier):
             If the device is not available.
         """
         self._begin()
-        if self.checkpoint is not None:
-            raise ValueError(f"checkpoint={self.checkpoint!r} is supported by fit and fit_encoded only: leave it out.")
+        checkpoint = self._training.checkpoint
+        if checkpoint is not None:
+            raise ValueError(f"checkpoint={checkpoint!r} is supported by fit and fit_encoded only: leave it out.")
         arguments, options = self._arguments(*self._take_rows(data, None))
         return list(trainings_in_bits(*arguments, **options))
 
@@ -351,7 +285,7 @@ class TANClassifier(GradientClassifier):
         self._check_settings()
         self.candidates_ = self._make_candidates(data, rng)
         data, validation = self._hold_out(data, validation, rng)
-        settings = self._training_settings(data)
+        settings = self._settings_of(data)
         default = clone(MINI_BATCH_LOSS) if self._is_open else Hybrid()
         self.loss_ = check_loss(default if self.loss is None else self.loss)
         self._key = self._start_key(data)
@@ -365,20 +299,10 @@ class TANClassifier(GradientClassifier):
         arguments = self.bits, data, self.candidates_, self.loss_, settings, rng
         return arguments, {"validation": validation, "callback": self._report, "start": start}
 
-    def _training_settings(self, data: EncodedData) -> TrainingSettings:
+    def _settings_of(self, data: EncodedData) -> TrainingSettings:
         """Return the settings of a training on some rows."""
-        n_epochs, learning_rate = self._plan(data)
-        return TrainingSettings(
-            learning_rate=learning_rate,
-            structure_learning_rate=self.structure_learning_rate,
-            n_epochs=n_epochs,
-            batch_size=self.batch_size,
-            temperature=(float(self.temperature[0]), float(self.temperature[1])),
-            init=self.init,
-            dtype=self.dtype,
-            patience=self.patience,
-            size_weight=self.size_weight,
-        )
+        init, dtype = self._training.init, self._training.dtype
+        return self._training_settings(*self._plan(data), init=init, dtype=dtype, size_weight=self.size_weight)
 
     def _take(self, outcome: TrainingOutcome, data: EncodedData, validation: EncodedData | None) -> None:
         """Set the fitted attributes from the outcome of a training."""
@@ -398,8 +322,9 @@ class TANClassifier(GradientClassifier):
         if self._is_open or self.calibrate:
             parts = held_out_parts(data) if validation is None else [(data, validation)]
         trained_parts = self._train_parts(data, parts, tables.bits) if validation is None else None
-        settings: dict[str, Any] = {name: getattr(self, name) for name in ("batch_size", "init", "dtype")}
-        settings |= {"bits": tables.bits, "loss": self.loss_, "learning_rate": self.learning_rate or LEARNING_RATE}
+        settings: dict[str, Any] = {name: getattr(self._training, name) for name in ("batch_size", "init", "dtype")}
+        settings |= {"learning_rate": self._training.learning_rate or LEARNING_RATE}
+        settings |= {"bits": tables.bits, "loss": self.loss_}
         if parts and self._is_open:
             # The extra epochs were for the structure only: its CPTs are trained for the default number.
             is_longer = self.n_epochs is None and self.n_iter_ > N_EPOCHS
@@ -436,7 +361,7 @@ class TANClassifier(GradientClassifier):
         """
         if not are_relearned(parts):
             return None
-        settings = replace(self._training_settings(data), n_epochs=self._n_epochs, patience=None)
+        settings = replace(self._settings_of(data), n_epochs=self._n_epochs, patience=None)
 
         def train(part: EncodedData) -> FittedTables:
             sets = self._candidates_of(part)
@@ -456,7 +381,7 @@ class TANClassifier(GradientClassifier):
         n_steps = 0 if data.has_missing or not self._is_open else N_STEPS
         n_epochs = self._enough_epochs(data, n_steps)
         is_longer = self.n_epochs is None and n_epochs > N_EPOCHS
-        return n_epochs, self.learning_rate or (FAST if is_longer else LEARNING_RATE)
+        return n_epochs, self._training.learning_rate or (FAST if is_longer else LEARNING_RATE)
 
     def _start_key(self, data: EncodedData) -> str:
         """Return a digest of candidates, columns and categories for ``warm_start``; empty without it."""

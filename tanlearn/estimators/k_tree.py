@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,8 +12,10 @@ from sklearn.base import clone
 from tanlearn._threads import in_threads
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.estimators.deprecated_parameters import MOVED, DeprecatedParameters
 from tanlearn.estimators.gradient import LEARNING_RATE, GradientClassifier
 from tanlearn.network.calibration import Calibration
+from tanlearn.network.candidate_kinds import Candidates
 from tanlearn.network.elimination import Eliminator
 from tanlearn.network.structures import Structure
 from tanlearn.network.table_layout import TableLayout
@@ -22,8 +23,9 @@ from tanlearn.parameters.back_off_ridge import RIDGES, BackOffRidge
 from tanlearn.parameters.cv_results import cv_results
 from tanlearn.parameters.held_out import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
 from tanlearn.training.few_bits import train_in_bits
+from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.losses import ConditionalNLL, HingeMargin, Loss, Margin, check_loss
-from tanlearn.training.settings import EpochReport, TrainingOutcome, TrainingSettings
+from tanlearn.training.settings import TrainingOutcome
 
 __all__ = ["KTreeClassifier"]
 
@@ -51,7 +53,7 @@ MAX_ITER = 100
 FEWEST, MOST = 8, 14
 
 
-class KTreeClassifier(GradientClassifier):
+class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     """Gradient k-trees: up to two augmenting parents per feature, trained jointly with the parameters.
 
     No paper describes this model. As in :class:`~tanlearn.TANClassifier`, each mini-batch draws a structure. The
@@ -75,45 +77,26 @@ class KTreeClassifier(GradientClassifier):
 
     Parameters
     ----------
-    candidates : str, list or CandidateSets, default="information"
+    candidates : str, list, Candidates or CandidateSets, default="information"
         Candidate parents of each feature, used alone and in pairs:
 
-        - ``"information"``: the ``n_candidates`` features with the largest conditional mutual information given the
-          class, among the earlier features in the ordering, or among all features without an ordering;
-        - ``"all"``: every earlier feature in the ordering; with d features, d^3 / 6 pairs;
-        - ``"subset"``: at most ``n_candidates`` random earlier features;
-        - ``"heuristic"``: the ``n_candidates`` nearest earlier pixels, for images;
-        - ``"order-free"``: at most ``n_candidates`` random other features, by default all;
+        - a kind: ``"information"``, ``"all"`` (with d features, d^3 / 6 pairs), ``"subset"``, ``"heuristic"`` or
+          ``"order-free"``. By default, ``"information"`` has half the number of features as candidates, within 8 and
+          14;
+        - a :class:`~tanlearn.Candidates`, with a kind, the number of candidates, the ordering and the image size;
         - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`.
 
         Without an ordering, features choose their parents one after the other, in order of decreasing gain, among the
-        choices that close no cycle. ``"information"`` and ``"order-free"`` exclude constant features.
-    n_candidates : int, optional
-        Maximum number of candidate parents per feature; all pairs of them are candidates too. By default 8 for
-        ``"subset"`` and ``"heuristic"``, and half the number of features, within 8 and 14, for ``"information"``.
-    ordering : array-like of shape (n_features,) or {"A", "B", "C"}, optional
-        Order of the features: by default random for ``"all"`` and ``"subset"``, C for ``"heuristic"``, none for
-        ``"information"``.
-    image_shape : tuple of (height, width), optional
-        Image size for ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
+        choices that close no cycle.
     loss : ConditionalNLL, Margin or HingeMargin, optional
         By default, held-out rows are used to choose between ``ConditionalNLL()`` and ``Margin(scale=0.03, kappa=1,
         eta=10)``.
-    learning_rate : float, default=0.01
-        Initial Adam learning rate of the terms. It decays exponentially to a thousandth.
-    structure_learning_rate : float, default=0.01
-        Constant Adam learning rate of the structure logits.
     n_epochs : int, optional
         Passes over the data; by default 100, or on small data sets as many as 2,000 steps need.
-    batch_size : int, default=100
-        Rows per step. The last partial batch of an epoch is dropped.
-    temperature : tuple of (float, float), default=(1.0, 0.1)
-        Softmax temperature in the first and the last epoch.
-    validation_fraction : float, optional
-        Fraction of the rows of each class to hold out, before categories and cut points are fitted. The parameters of
-        the epoch with the lowest validation error are kept.
-    patience : int, optional
-        With ``validation_fraction``, stop after this number of epochs without a lower validation error.
+    training : GradientTraining, optional
+        Learning rates, batch size, temperature, early stopping, callback and checkpoint; by default
+        ``GradientTraining()``. A checkpoint needs a ``loss`` and ``calibrate=False``, because selection and calibration
+        need several trainings.
     bits : int or tuple of (int, int), optional
         Train CPTs of few bits per entry: integer and fraction bits, or their sum from 1 to 16, as in
         :class:`~tanlearn.TANClassifier`. With ``bits``, the default loss is ``ConditionalNLL()`` and no loss is
@@ -135,12 +118,6 @@ class KTreeClassifier(GradientClassifier):
         bit, on the same machine.
     verbose : int, default=0
         1 prints about ten lines of progress and the selected learner, 2 prints one line per epoch.
-    callback : callable, optional
-        Function called after every epoch of the final training with an :class:`~tanlearn.EpochReport`. If it returns a
-        true value, the training stops.
-    checkpoint : str or path, optional
-        File for the state of the training, as in :class:`~tanlearn.TANClassifier`. It needs a ``loss`` and
-        ``calibrate=False``, because selection and calibration need several trainings.
 
     Attributes
     ----------
@@ -184,10 +161,10 @@ class KTreeClassifier(GradientClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from tanlearn import KTreeClassifier
+    >>> from tanlearn import Candidates, KTreeClassifier
     >>> X = np.random.default_rng(0).integers(0, 2, (500, 6))
     >>> y = X[:, 0] ^ X[:, 1] ^ X[:, 2]  # no tree with one parent a feature can tell
-    >>> model = KTreeClassifier(candidates="all", ordering=range(6), random_state=0).fit(X, y)
+    >>> model = KTreeClassifier(candidates=Candidates("all", ordering=range(6)), random_state=0).fit(X, y)
     >>> model.score(X, y), model.structure_.parents[2].tolist()
     (1.0, [0, 1])
     """
@@ -195,6 +172,7 @@ class KTreeClassifier(GradientClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         name: rule for name, rule in GradientClassifier._parameter_constraints.items() if name != "device"
     }
+    _moved: ClassVar[dict[str, str]] = MOVED
     _n_parents: ClassVar[int] = 2
 
     device = "cpu"
@@ -204,17 +182,9 @@ class KTreeClassifier(GradientClassifier):
         self,
         *,
         candidates: Any = "information",
-        n_candidates: int | None = None,
-        ordering: Any = None,
-        image_shape: tuple[int, int] | None = None,
         loss: Loss | None = None,
-        learning_rate: float = LEARNING_RATE,
-        structure_learning_rate: float = 0.01,
         n_epochs: int | None = None,
-        batch_size: int = 100,
-        temperature: tuple[float, float] = (1.0, 0.1),
-        validation_fraction: float | None = None,
-        patience: int | None = None,
+        training: GradientTraining | None = None,
         bits: Any = None,
         calibrate: bool = True,
         class_weight: Any = None,
@@ -223,21 +193,12 @@ class KTreeClassifier(GradientClassifier):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callback: Callable[[EpochReport], Any] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
+        **deprecated: Any,
     ) -> None:
         self.candidates = candidates
-        self.n_candidates = n_candidates
-        self.ordering = ordering
-        self.image_shape = image_shape
         self.loss = loss
-        self.learning_rate = learning_rate
-        self.structure_learning_rate = structure_learning_rate
         self.n_epochs = n_epochs
-        self.batch_size = batch_size
-        self.temperature = temperature
-        self.validation_fraction = validation_fraction
-        self.patience = patience
+        self.training = training
         self.bits = bits
         self.calibrate = calibrate
         self.class_weight = class_weight
@@ -246,8 +207,7 @@ class KTreeClassifier(GradientClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.callback = callback
-        self.checkpoint = checkpoint
+        self._take_former(deprecated)
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Select loss, refit and calibration on held-out rows, and train by gradient on all rows."""
@@ -289,30 +249,25 @@ class KTreeClassifier(GradientClassifier):
             "complete them. Use TANClassifier or NaiveBayesClassifier."
         )
 
-    def _most_candidates(self, data: EncodedData) -> int | None:
-        """Return ``n_candidates``; by default, half the number of features within 8 and 14 for "information"."""
-        if self.n_candidates is None and self.candidates == "information":
-            return min(max(data.n_features // 2, FEWEST), MOST)
-        return self.n_candidates
+    def _candidate_settings(self, data: EncodedData) -> Any:
+        """Return ``candidates``; for "information" by default half the number of features, within 8 and 14."""
+        params = self.get_params()
+        if self._kind == "information" and params["candidates__n_candidates"] is None:
+            limit = min(max(data.n_features // 2, FEWEST), MOST)
+            return Candidates("information", n_candidates=limit, ordering=params["candidates__ordering"])
+        return self.candidates
 
     def _train(
         self, loss: Loss, data: EncodedData, validation: EncodedData | None, seed: int, *, is_last: bool = False
     ) -> TrainingOutcome:
         """Train structure and parameters with one loss."""
-        settings = TrainingSettings(
-            learning_rate=self.learning_rate,
-            structure_learning_rate=self.structure_learning_rate,
-            n_epochs=self._enough_epochs(data, N_STEPS),
-            batch_size=self.batch_size,
-            temperature=(float(self.temperature[0]), float(self.temperature[1])),
-            patience=self.patience,
-            terms=True,
-        )
+        learning_rate = self._training.learning_rate or LEARNING_RATE
+        settings = self._training_settings(self._enough_epochs(data, N_STEPS), learning_rate, terms=True)
         options: dict[str, Any] = {"validation": validation}
         if is_last:
             options |= {
                 "callback": self._report,
-                "checkpoint": self.checkpoint,
+                "checkpoint": self._training.checkpoint,
                 "verbose": self.verbose,
                 "n_jobs": self.n_jobs,
             }
@@ -378,14 +333,18 @@ class KTreeClassifier(GradientClassifier):
     def _check_settings(self) -> None:
         """Raise an error for settings that k-trees do not support."""
         super()._check_settings()
-        if self.candidates == "unconstrained":
+        if self._kind == "unconstrained":
             raise ValueError("candidates='unconstrained' may form cycles, but k-trees have none: use 'order-free'.")
         if self.loss is not None and not isinstance(self.loss, DISCRIMINATIVE):
             raise ValueError(
                 f"loss must be ConditionalNLL, Margin or HingeMargin, got {self.loss!r}: the scores of k-trees are not "
                 f"normalized, so only differences between classes are meaningful."
             )
-        if self.checkpoint is not None and (self.loss is None or self.calibrate):
+        for name in ("init", "dtype"):
+            given, only = getattr(self._training, name), getattr(GradientTraining(), name)
+            if given != only:
+                raise ValueError(f"k-trees support only {name}={only!r}, got {given!r}: leave {name} out.")
+        if self._training.checkpoint is not None and (self.loss is None or self.calibrate):
             raise ValueError(
                 "a checkpoint holds one training, but selection on held-out rows needs several: set loss, and set "
                 "calibrate=False."

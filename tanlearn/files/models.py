@@ -25,7 +25,8 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
 - ``model``: an object with the keys
 
   - ``class``: the name of the class of the classifier in ``tanlearn`` or ``tanlearn.baselines``;
-  - ``parameters``: the parameters of its constructor, an object of values. Omitted parameters have their defaults;
+  - ``parameters``: the parameters of its constructor, an object of values. Omitted parameters have their defaults.
+    Versions up to 0.2 wrote the parameters of ``training`` and ``candidates`` of gradient classifiers here;
   - ``classes``: the classes, an array or objects (see below), two or more, sorted;
   - ``feature_names``: a list of strings, one per column, or null;
   - ``encoder``: an object with the following keys. ``parameters``: the parameters of ``TableEncoder``. ``discretizer``:
@@ -210,13 +211,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     Examples
     --------
     >>> import tempfile
-    >>> from tanlearn import TANClassifier
+    >>> from tanlearn import NaiveBayesClassifier
     >>> from tanlearn.files.models import load, save
-    >>> model = TANClassifier(n_epochs=1, batch_size=2, random_state=0).fit([[0, 1], [1, 1], [0, 0]], [1, 0, 0])
+    >>> model = NaiveBayesClassifier(class_prior=[0.5, 0.5]).fit([[0, 1], [1, 1], [0, 0]], [1, 0, 0])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, f"{folder}/model.tan")
     ...     load(f"{folder}/model.tan")
-    TANClassifier(batch_size=2, n_epochs=1, random_state=0)
+    NaiveBayesClassifier(class_prior=[0.5, 0.5])
     """
     return read_archive(path, _restore)
 

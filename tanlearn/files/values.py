@@ -20,7 +20,7 @@ from tanlearn.files.archive import ExplainedError
 from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.structures import Structure
 
-__all__ = ["Reader", "Writer", "is_registered", "register"]
+__all__ = ["Reader", "Writer", "is_registered", "register", "register_conversion"]
 
 _NUMBERS = (*(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)), "float16", "float32", "float64")
 _SCALARS: dict[str, Any] = {
@@ -34,6 +34,8 @@ _UNSAVED = {"checkpoint"}
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "U": "str", "S": "bytes"}
 #: Registered classes by name; files can refer only to these.
 _CLASSES: dict[str, Any] = {}
+#: Functions that convert parameters of earlier versions, by class.
+_CONVERSIONS: dict[type, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 #: Modules that register classes when imported; they are imported when a class is not registered.
 _REGISTERING = ("tanlearn._public", "tanlearn.baselines")
 
@@ -43,6 +45,11 @@ def register(values: Iterable[object]) -> None:
     for value in values:
         if isinstance(value, type) and hasattr(value, "get_params"):
             _CLASSES[value.__name__] = value
+
+
+def register_conversion(owner: type, convert: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Register a function that converts parameters in files of earlier versions to those of this version."""
+    _CONVERSIONS[owner] = convert
 
 
 def is_registered(value: object) -> bool:
@@ -163,12 +170,14 @@ class Reader:
             )
         if type(parameters) is not dict:
             raise ValueError(f"expected the parameters of {name}, found {reprlib.repr(parameters)}.")
-        unknown = sorted(set(parameters) - set(known._get_param_names()))
+        values = {k: self.decode(v) for k, v in parameters.items()}
+        values = _CONVERSIONS.get(known, dict)(values)
+        unknown = sorted(set(values) - set(known._get_param_names()))
         if unknown:
             raise ExplainedError(
                 f"it sets the parameter {unknown[0]!r} of {name}, which this version does not have: upgrade tanlearn."
             )
-        made = known(**{k: self.decode(v) for k, v in parameters.items()})
+        made = known(**values)
         made._validate_params()
         return made
 

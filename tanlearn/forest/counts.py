@@ -29,8 +29,9 @@ from tanlearn.data.weights import log_frequencies
 from tanlearn.forest.contexts import ContextTables
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.network import Discretization, ForestNetwork
-from tanlearn.kernels.context_tries import list_cells
+from tanlearn.kernels.context_scores import list_cells
 from tanlearn.kernels.counts import count_classes
+from tanlearn.network.context_tries import CountedContexts, as_index
 from tanlearn.network.counts_base import Counts, check_counts, check_differences
 
 __all__ = ["ContextCells", "ForestCounts"]
@@ -50,7 +51,7 @@ class ContextCells:
 
         Shapes: codes: (n_features, n_samples), discretized by the network; y, weights: (n_samples,).
         """
-        tables, own = self.tables, self.tables.contexts
+        tables, own = self.tables, self.tables.trie
         most = len(y) * tables.n_levels
         keys, amounts = np.empty(most, np.int64), np.empty(most, weights.dtype)
         stop = np.append(tables.root[1:], len(own.branch)).tolist()
@@ -74,39 +75,40 @@ class ContextCells:
         """Return whether the keys ascend and are of contexts and values of the network."""
         context, value = np.divmod(self.keys // self.n_classes, int(self.tables.n_states.max()))
         child = np.searchsorted(self.tables.root, context, side="right") - 1
-        n_keys = len(self.tables.contexts.branch) * int(self.tables.n_states.max()) * self.n_classes
+        n_keys = len(self.tables.trie.branch) * int(self.tables.n_states.max()) * self.n_classes
         is_key = (self.keys >= 0) & (self.keys < n_keys) & (value < self.tables.n_states[child])
         return bool(is_key.all() and (self.keys[1:] > self.keys[:-1]).all())
 
     def smooth(self, smoothing: float) -> ContextTables:
         """Return the smoothed tries of the counts; ``smoothing`` is m of all levels, positive."""
-        n_contexts, n_classes = len(self.tables.contexts.branch), self.n_classes
-        n_states, root, most = self.tables.n_states, self.tables.root, int(self.tables.n_states.max())
+        trie, root, n_classes = self.tables.trie, self.tables.root, self.n_classes
+        n_states, most = self.tables.n_states, int(self.tables.n_states.max())
         pairs, of_class = np.divmod(self.keys, n_classes)
         context = pairs // most
         all_classes = (root[:, np.newaxis] * n_classes + np.arange(n_classes)).ravel()
         all_values = np.concatenate([g * most + np.arange(n) for g, n in zip(root, n_states, strict=True)])
         classes = np.unique(np.append(all_classes, context * n_classes + of_class))
         values = np.unique(np.append(all_values, pairs))
-        numbers = np.arange(n_contexts + 1)
-        class_start, value_start = (
-            np.searchsorted(classes, numbers * n_classes),
-            np.searchsorted(values, numbers * most),
-        )
-        width = np.diff(class_start)
-        cell_start = np.append(0, np.cumsum(width * np.diff(value_start)))
+        numbers = np.arange(len(trie.branch) + 1)
+        class_start = np.searchsorted(classes, numbers * n_classes)
+        value_start = np.searchsorted(values, numbers * most)
+        width = np.diff(class_start)[values // most]  # entries of each value
+        entry_start = np.append(0, np.cumsum(width))
         row, column = np.searchsorted(values, pairs), np.searchsorted(classes, context * n_classes + of_class)
-        cells = np.zeros(cell_start[-1])
-        places = (row - value_start[context]) * width[context] + column - class_start[context]
-        cells[cell_start[context] + places] = self.counts
-        contexts = self.tables.contexts._replace(
-            class_start=class_start,
-            classes=(classes % n_classes).astype(np.uint16),
-            value_start=value_start,
+        counts = np.zeros(entry_start[-1])
+        counts[entry_start[row] + column - class_start[context]] = self.counts
+        # The classes of a value are those of its context.
+        position = np.arange(len(counts)) + np.repeat(class_start[values // most] - entry_start[:-1], width)
+        classes = (classes % n_classes).astype(np.uint16)
+        trie = trie._replace(
+            class_start=as_index(class_start),
+            classes=classes,
+            value_start=as_index(value_start),
             values=(values % most).astype(np.uint16),
-            cell_start=cell_start,
+            entry_start=as_index(entry_start),
+            entry_class=classes[position],
         )
-        return replace(self.tables, contexts=contexts).with_counts(cells, smoothing)
+        return ContextTables.smooth(n_states, self.tables.parents, CountedContexts(root, trie, counts), smoothing)
 
 
 class ForestCounts(Counts):
@@ -236,8 +238,8 @@ class ForestCounts(Counts):
                 "merged": member.cuts.merged,
                 "parents": tables.parents,
                 "root": tables.root,
-                "children": tables.contexts.children,
-                "branch": tables.contexts.branch,
+                "children": tables.trie.children,
+                "branch": tables.trie.branch,
             }
             schema |= {f"{name} of network {number}": array for name, array in values.items()}
         return schema

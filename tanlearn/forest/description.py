@@ -57,7 +57,7 @@ def describe(model: Any) -> dict[str, Any]:
         "class_probabilities": softmax(forest.log_frequency + forest.shift).tolist(),
         "n_parameters": model.n_parameters_,
         "n_members": n_members,
-        "n_contexts": sum(len(member.tables.contexts.branch) for member in forest.members),
+        "n_contexts": sum(len(member.tables.trie.branch) for member in forest.members),
         "n_levels": n_levels,
         "combined": "averaged" if forest.is_average else "added",
         "level_weights": weights.mean(axis=0).tolist(),

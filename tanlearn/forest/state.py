@@ -8,9 +8,10 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray, codes_dtype
 from tanlearn.data.stored_values import check_array, fields
-from tanlearn.forest.contexts import ContextTables
+from tanlearn.forest.contexts import IMPLIED, ContextTables
 from tanlearn.forest.network import Discretization, ForestNetwork
-from tanlearn.kernels.context_tries import Contexts
+from tanlearn.kernels.context_trie import ContextTrie
+from tanlearn.network.context_tries import as_index
 
 __all__ = ["read_state", "to_state"]
 
@@ -97,8 +98,9 @@ def read_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> dic
         pieces.append(np.split(array, np.cumsum(own)[:-1]))
     members = []
     for e in range(n_members):
-        tables = _tables(own_states[e], parents[e], dict(zip(_LISTS, [piece[e] for piece in pieces], strict=True)))
-        _check_tables(tables, n_classes)
+        own = dict(zip(_LISTS, [piece[e] for piece in pieces], strict=True))
+        _check_lists(own, own_states[e], n_classes)
+        tables = _tables(own_states[e], parents[e], own)
         members.append(ForestNetwork(_cuts(merged[e], n_states, own_states[e]), tables))
     return {
         "members": members,
@@ -113,16 +115,23 @@ def read_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> dic
 
 
 def _lists(tables: ContextTables) -> dict[str, AnyArray]:
-    """Return the arrays of all contexts by name."""
-    return {"root": tables.root, **tables.contexts._asdict(), "gain": tables.gain, "unseen": tables.unseen}
+    """Return the arrays of all contexts by name; the gains of context g begin at ``cell_start[g]``."""
+    trie = tables.trie
+    cell_start = trie.entry_start[trie.value_start]
+    lists = {**trie._asdict(), "root": tables.root, "cell_start": cell_start, "gain": tables.gain}
+    return {name: lists.get(name, tables.unseen).astype(dtype) for name, dtype in _LISTS.items()}
 
 
 def _tables(n_states: IntArray, parents: IntArray, lists: dict[str, AnyArray]) -> ContextTables:
     """Create tries from arrays."""
-    contexts = Contexts(**{name: lists[name] for name in Contexts._fields})
+    n_classes, n_values = np.diff(lists["class_start"]), np.diff(lists["value_start"])
+    entry_start = np.append(0, np.cumsum(np.repeat(n_classes, n_values)))
+    starts = {name: as_index(lists[name]) for name in ("children", "class_start", "value_start")}
+    own = {name: lists[name] for name in ("branch", "classes", "values")}
+    trie = ContextTrie(**starts, **own, entry_start=as_index(entry_start), entry_class=IMPLIED)
     most = int((parents >= 0).sum(axis=1).max(initial=0))
     parents = np.ascontiguousarray(parents[:, :most])
-    return ContextTables(n_states, parents, lists["root"], contexts, lists["gain"], lists["unseen"])
+    return ContextTables(n_states, parents, lists["root"], trie, lists["gain"], lists["unseen"])
 
 
 def _cuts(merged: AnyArray, n_states: IntArray, own_states: IntArray) -> Discretization:
@@ -142,30 +151,32 @@ def _check_finite(array: AnyArray, name: str) -> None:
         raise ValueError(f"{name} must be finite.")
 
 
-def _check_tables(tables: ContextTables, n_classes: int) -> None:
-    """Raise ValueError if the tries are inconsistent or an index is out of range."""
-    own, d, n_contexts = tables.contexts, len(tables.n_states), len(tables.contexts.branch)
-    starts = {
-        "children": (own.children, n_contexts),
-        "class_start": (own.class_start, len(own.classes)),
-        "value_start": (own.value_start, len(own.values)),
-        "cell_start": (own.cell_start, len(tables.gain)),
+def _check_lists(lists: dict[str, AnyArray], n_states: IntArray, n_classes: int) -> None:
+    """Raise ValueError if the arrays of all contexts are inconsistent or an index is out of range."""
+    n_contexts, root = len(lists["branch"]), lists["root"]
+    ends = {
+        "children": n_contexts,
+        "class_start": len(lists["classes"]),
+        "value_start": len(lists["values"]),
+        "cell_start": len(lists["gain"]),
     }
-    for name, (start, end) in starts.items():
+    for name, end in ends.items():
+        start = lists[name]
         is_whole = len(start) == n_contexts + 1 and start[-1] == end and (start[1:] >= start[:-1]).all()
         if not is_whole or (start[0] != 0 and name != "children") or start[0] < 0:
             raise ValueError(f"{name} must increase to {end}, the length of the array that it divides.")
-    if (own.children[:-1] <= np.arange(n_contexts)).any():
+    if (lists["children"][:-1] <= np.arange(n_contexts)).any():
         raise ValueError("the children of a context must come after it.")
-    cells = np.diff(own.class_start) * np.diff(own.value_start)
-    if (np.diff(own.cell_start) != cells).any() or len(tables.unseen) != len(own.classes):
+    n_own_classes, n_own_values = np.diff(lists["class_start"]), np.diff(lists["value_start"])
+    if (np.diff(lists["cell_start"]) != n_own_classes * n_own_values).any() or len(lists["unseen"]) != len(
+        lists["classes"]
+    ):
         raise ValueError("each context must have a gain for each of its classes and values.")
-    if (own.classes >= n_classes).any() or (tables.n_states < 1).any():
+    if (lists["classes"] >= n_classes).any() or (n_states < 1).any():
         raise ValueError("class codes must be below the number of classes, and features must have values.")
-    root = tables.root
-    if len(root) != d or root[0] != 0 or (np.diff(root) <= 0).any() or root[-1] >= n_contexts:
+    if len(root) != len(n_states) or root[0] != 0 or (np.diff(root) <= 0).any() or root[-1] >= n_contexts:
         raise ValueError("each family must have a root among the contexts, in ascending order.")
-    if (np.diff(own.class_start)[root] != n_classes).any() or (np.diff(own.value_start)[root] != tables.n_states).any():
+    if (n_own_classes[root] != n_classes).any() or (n_own_values[root] != n_states).any():
         raise ValueError("each root must have all classes and all values.")
-    for name, values in (("gain", tables.gain), ("unseen", tables.unseen)):
-        _check_finite(values, name)
+    for name in ("gain", "unseen"):
+        _check_finite(lists[name], name)

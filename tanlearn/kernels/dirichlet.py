@@ -5,10 +5,10 @@ the context above occupy about ``c p (psi(c p + n) - psi(c p))`` tables of their
 context above counts tables instead of rows, so a value that is frequent in a single context has little influence on
 other contexts.
 """
-# Shapes: levels (kernels/contexts.py) of K contexts, R (context, class) pairs, L entries; k parents
+# Shapes: a trie of one family with R pairs of context and class and L entries, see kernels/context_trie.py; k parents
 # own (L,): rows whose last level is that of the entry, because the next parent is missing or there is none
-# counts, tables, p (L,); totals (R,): sums of counts; bounds (k + 2, 3): start of each level
-# c (k + 1,): concentrations; sums (k + 1, 2)
+# above, run, counts, tables, p (L,); totals (R,): sums of counts; c (k + 1,): concentrations; sums (k + 1, 2)
+# bounds (k + 2, 2): start of the pairs and of the entries of each level
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _asymptotic(x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def seat(levels, bounds, own, c, n_states, p, counts, totals, tables, sums):  # type: ignore[no-untyped-def]
+def seat(bounds, above, run, own, c, n_states, p, counts, totals, tables, sums):  # type: ignore[no-untyped-def]
     """Write counts, totals and tables from the longest contexts upwards, and add to ``sums``.
 
     ``sums[j, 0]`` is the number of tables of level j, and ``sums[j, 1]`` the sum of psi(N + c) - psi(c) over its
@@ -52,21 +52,12 @@ def seat(levels, bounds, own, c, n_states, p, counts, totals, tables, sums):  # 
     counts[:] = own
     totals[:] = 0.0
     for level in range(c.shape[0] - 1, -1, -1):
-        for e in range(bounds[level, 2], bounds[level + 1, 2]):
-            a = c[level] * (p[levels.above[e]] if level > 0 else 1.0 / n_states)
+        for e in range(bounds[level, 1], bounds[level + 1, 1]):
+            a = c[level] * (p[above[e]] if level > 0 else 1.0 / n_states)
             tables[e] = min(counts[e], a * digamma_rise(a, counts[e]))
-            totals[levels.run[e]] += counts[e]
+            totals[run[e]] += counts[e]
             sums[level, 0] += tables[e]
             if level > 0:
-                counts[levels.above[e]] += tables[e]
-        for r in range(bounds[level, 1], bounds[level + 1, 1]):
+                counts[above[e]] += tables[e]
+        for r in range(bounds[level, 0], bounds[level + 1, 0]):
             sums[level, 1] += digamma_rise(c[level], totals[r])
-
-
-@kernel
-def predict(levels, bounds, c, n_states, counts, totals, p):  # type: ignore[no-untyped-def]
-    """Write the probabilities of all entries, from the level without parents downwards."""
-    for level in range(c.shape[0]):
-        for e in range(bounds[level, 2], bounds[level + 1, 2]):
-            above = p[levels.above[e]] if level > 0 else 1.0 / n_states
-            p[e] = (counts[e] + c[level] * above) / (totals[levels.run[e]] + c[level])

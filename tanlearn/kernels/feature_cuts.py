@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from tanlearn.kernels._jit import kernel
-from tanlearn.kernels.back_off import find
+from tanlearn.kernels.context_scores import find
 from tanlearn.kernels.mathematics import tabulated_xlogx
 
 

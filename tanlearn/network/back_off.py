@@ -2,12 +2,13 @@
 
 The probability in a context of j parents is a weighted mean of the relative frequency in this context and the
 probability with one parent fewer. The fewer rows a context has, the smaller is the weight of its own frequency
-(hierarchical smoothing). Only contexts that occur in the rows are stored, as tries (``contexts.py``). A lookup descends
-as far as the parent values of a row occur.
+(hierarchical smoothing). Only contexts that occur in the rows are stored, as tries (``context_tries.py``). A lookup
+descends as far as the parent values of a row occur.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -15,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from tanlearn._threads import in_threads
-from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.kernels import back_off as kernels
-from tanlearn.kernels.contexts import Levels
-from tanlearn.network.contexts import ContextCounts, build_levels
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype
+from tanlearn.kernels.context_scores import add_log_probabilities
+from tanlearn.kernels.mathematics import log, log_all
+from tanlearn.network.context_tries import level_starts
+from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.local_networks import LocalNetworks
 from tanlearn.network.packing import worth_threads
 from tanlearn.network.structures import Structure
@@ -35,23 +37,25 @@ class Family:
     """Smoothed log probabilities of one feature in all contexts that occur in the rows."""
 
     def __init__(
-        self,
-        levels: Levels,
-        bounds: IntArray,
-        counts: AnyArray,
-        concentrations: FloatArray,
-        n_states: int,
-        n_classes: int,
+        self, contexts: ContextCounts, feature: int, concentrations: FloatArray, counts: AnyArray | None
     ) -> None:
-        # levels and bounds (n_levels + 1, 3): by :func:`~tanlearn.network.contexts.build_levels`. counts: (n_entries,)
-        # of all levels, either of rows or of the tables of a Chinese restaurant process. concentrations: (n_levels,)
-        self.levels, self.bounds, self.counts = levels, bounds, counts
-        totals = np.bincount(levels.run, counts, len(levels.class_id))
-        self.log_p, self.log_rest = np.empty(len(counts)), np.empty(len(totals))
-        self.root: FloatArray = np.empty((n_states, n_classes))
-        scratch = np.empty(len(counts))
-        m = np.ascontiguousarray(concentrations[: len(bounds) - 1])
-        kernels.smooth(levels, counts, totals, bounds, m, n_states, scratch, self.log_p, self.log_rest, self.root)
+        # concentrations: (n_levels,). counts: (n_entries,) of all levels, of the tables of a Chinese restaurant
+        # process; None for those of rows.
+        grown, n_levels = contexts.grow(feature), 1 + len(contexts.family(feature)[0])
+        self.trie, self.counts = grown.trie, grown.counts if counts is None else counts
+        # (n_levels + 1,) first context of each level, and the number of contexts
+        self.start = level_starts(self.trie.children, 0, len(self.trie.branch), n_levels)
+        m = np.repeat(concentrations[:n_levels], np.diff(self.trie.class_start[self.start]))
+        self.log_p, self.log_unseen = grown.smooth(self.counts, m)
+        for array in (self.log_p, self.log_unseen):
+            log_all(array, array)
+        n_values, n_classes = int(contexts.n_states[feature]), contexts.n_classes
+        # Log probabilities without parents, also of pairs that do not occur.
+        self.root: FloatArray = np.empty((n_values, n_classes))
+        self.root[:] = self.log_unseen[:n_classes] - log(float(n_values))
+        start = self.trie.entry_start[: n_values + 1]
+        value, of_class = np.repeat(np.arange(n_values), start[1:] - start[:-1]), self.trie.entry_class[: start[-1]]
+        self.root[value, of_class] = self.log_p[: start[-1]]
 
     def least_log_probability(self) -> FloatArray:
         """Return a lower bound of the log probabilities of all values in all contexts, (n_classes,).
@@ -60,10 +64,9 @@ class Family:
         the most rows.
         """
         least: FloatArray = self.root.min(axis=0)
-        for level in range(1, len(self.bounds) - 1):
-            runs = slice(*self.bounds[level : level + 2, 1])
+        for first, last in itertools.pairwise(self.trie.class_start[self.start[1:]].tolist()):
             rest = np.zeros_like(least)
-            np.minimum.at(rest, self.levels.class_id[runs], self.log_rest[runs])
+            np.minimum.at(rest, self.trie.classes[first:last], self.log_unseen[first:last])
             least = least + rest
         return least
 
@@ -72,14 +75,17 @@ class Family:
 
         Shapes: result values: (n_entries, level + 2); result counts: (n_entries,).
         """
-        first, last = self.bounds[level : level + 2, 2]
-        levels, found = self.levels, [self.levels.entry_value[first:last], self.levels.entry_class[first:last]]
-        above = np.repeat(np.arange(len(levels.digit)), np.diff(levels.child_start))  # of all contexts except the root
-        context = np.repeat(np.arange(len(levels.digit)), np.diff(levels.entry_start))[first:last]
+        trie, first, last = self.trie, *self.start[level : level + 2]
+        values = slice(trie.value_start[first], trie.value_start[last])
+        entries = slice(trie.entry_start[values.start], trie.entry_start[values.stop])
+        size = np.diff(trie.entry_start[values.start : values.stop + 1])
+        context = np.repeat(np.arange(first, last), np.diff(trie.value_start[first : last + 1]))
+        context, found = np.repeat(context, size), [np.repeat(trie.values[values], size), trie.entry_class[entries]]
+        above = np.repeat(np.arange(len(trie.branch)), np.diff(trie.children))  # of all contexts except the root
         for _ in range(level):
-            found.insert(0, levels.digit[context])
+            found.insert(0, trie.branch[context])
             context = above[context - 1]
-        return np.stack(found, axis=1).astype(np.intp), self.counts[first:last]
+        return np.stack(found, axis=1).astype(np.intp), self.counts[entries]
 
 
 class BackOffTables(Tables):
@@ -111,9 +117,7 @@ class BackOffTables(Tables):
         object.__setattr__(self, "_has_counts", counts is not None)
 
         def make(i: int) -> Family:
-            levels, bounds = build_levels(*contexts.families[i], contexts.family(i)[1])
-            found = levels.entry_count if counts is None else counts[i]
-            return Family(levels, bounds, found, self.concentrations, int(contexts.n_states[i]), contexts.n_classes)
+            return Family(contexts, i, self.concentrations, None if counts is None else counts[i])
 
         n_entries = sum(len(found) for _, found in contexts.families)
         threads = worth_threads(n_entries * 64, n_jobs)
@@ -178,7 +182,7 @@ class BackOffTables(Tables):
         Shapes: codes: (n_features, n_samples); result: (n_samples, n_classes).
         """
         scores = np.zeros((codes.shape[1], self.layout.n_classes))
-        self._add(feature, codes, 0, feature, self._parents[feature], missing_code(codes.dtype), scores)
+        self._add(feature, codes, 0, feature, self._parents[feature], scores)
         return scores
 
     def of_values(self, feature: int, values: Codes) -> FloatArray:
@@ -187,7 +191,7 @@ class BackOffTables(Tables):
         Shapes: values: (1 + n_parents, n_samples), the feature first; result: (n_samples, n_classes).
         """
         scores = np.zeros((values.shape[1], self.layout.n_classes))
-        self._add(feature, values, 0, 0, np.arange(1, len(values)), missing_code(values.dtype), scores)
+        self._add(feature, values, 0, 0, np.arange(1, len(values)), scores)
         return scores
 
     def scorer(self, missing: int) -> Callable[[Codes, int, AnyArray], None]:
@@ -199,17 +203,15 @@ class BackOffTables(Tables):
         def score(codes: Codes, first: int, scores: AnyArray) -> None:
             scores[:] = self.log_prior
             for i, parents in enumerate(self._parents):
-                self._add(i, codes, first, i, parents, missing, scores)
+                self._add(i, codes, first, i, parents, scores)
 
         return score
 
-    def _add(
-        self, i: int, codes: Codes, first: int, child: int, parents: IntArray, missing: int, scores: AnyArray
-    ) -> None:
+    def _add(self, i: int, codes: Codes, first: int, child: int, parents: IntArray, scores: AnyArray) -> None:
         """Add the contribution of a feature; ``child`` and ``parents`` are the rows of codes with its family."""
         family = self.families[i]
-        arrays = family.levels, family.log_p, family.log_rest, family.root
-        kernels.add_log_back_off(codes, first, child, parents, *arrays, missing, np.empty(scores.shape[1]), scores)
+        arrays = family.root, family.trie, family.log_p, family.log_unseen, np.empty(scores.shape[1])
+        add_log_probabilities(codes, first, child, parents, *arrays, scores)
 
     @cached_property
     def _parents(self) -> list[IntArray]:
@@ -246,7 +248,7 @@ class BackOffTables(Tables):
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the concentrations and counts of a feature, level by level."""
         back_off = []
-        for level in range(len(self.families[feature].bounds) - 1):
+        for level in range(len(self.families[feature].start) - 1):
             values, counts = self.families[feature].entries(level)
             entries = [[*row, n] for row, n in zip(values.tolist(), counts.tolist(), strict=True)]
             back_off.append({"m": float(self.concentrations[level]), "counts": entries})

@@ -1,36 +1,21 @@
-"""Candidate parents of each feature in structure learning.
+"""Candidate sets of parents in structure learning.
 
 "No parent" is always the first candidate (differentiable TAN, section 4.2: the additional phi for the empty set).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any
 
 import numpy as np
 
-from tanlearn._typing import FloatArray, IntArray
-from tanlearn.network.orderings import PIXEL_ORDERINGS, check_ordering, pixel_ordering
+from tanlearn._typing import IntArray
 from tanlearn.network.structures import Structure
 from tanlearn.network.table_layout import TableLayout
 
-__all__ = ["CANDIDATE_KINDS", "CandidateSets", "make_candidates"]
-
-#: Kinds of candidate sets, and the arguments that each uses.
-_ARGUMENTS = {
-    "all": ("ordering",),
-    "subset": ("n_candidates", "ordering"),
-    "heuristic": ("n_candidates", "ordering", "image_shape"),
-    "information": ("n_candidates", "ordering"),
-    "unconstrained": ("n_candidates",),
-    "order-free": ("n_candidates",),
-}
-CANDIDATE_KINDS = tuple(_ARGUMENTS)
-#: Default number of candidate parents per feature (in [DT], 8 are enough on every data set).
-DEFAULT_SUBSET = 8
+__all__ = ["CandidateSets"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,121 +211,6 @@ class CandidateSets:
 
     def __repr__(self) -> str:
         return f"CandidateSets(n_features={self.n_features}, n_tables={self.n_tables}, draws={self.draws!r})"
-
-
-def make_candidates(
-    candidates: Any,
-    n_features: int,
-    *,
-    n_candidates: int | None,
-    ordering: Any,
-    image_shape: tuple[int, int] | None,
-    rng: np.random.Generator,
-    information: Callable[[], FloatArray] | None = None,
-    n_states: IntArray | None = None,
-    n_parents: int = 1,
-) -> CandidateSets:
-    """Create the candidate sets that a user selects by name, or validate those given as lists.
-
-    The kinds are those of differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, and
-    "unconstrained" of 4.5 (a pseudo-TAN). Two kinds are in no paper: "order-free", and "information", the parents with
-    the most information about a feature given the class.
-
-    ``n_candidates`` excludes "no parent"; None means 8 for "subset", "heuristic" and "information", and all other
-    features for "unconstrained" and "order-free". With the same ``rng``, the sets for a smaller number are subsets of
-    those for a larger one. ``ordering`` is a permutation (n_features,), or a pixel order "A", "B" or "C" for
-    "heuristic" (None means C there). None is a random order for "all" and "subset", and no order for "information",
-    where any other feature may be a parent. "heuristic" needs ``image_shape`` (height, width); "information" needs
-    ``information``, which returns I(X_i; X_j | C), (n_features, n_features).
-
-    If ``n_states`` (n_features,) is given, "order-free" and "information" leave out features of one value, as children
-    and as parents. Unknown kinds and arguments that the kind does not use raise ValueError.
-    """
-    given = {"n_candidates": n_candidates, "ordering": ordering, "image_shape": image_shape}
-    known = isinstance(candidates, str) and candidates in _ARGUMENTS
-    used = _ARGUMENTS[candidates] if known else ()
-    unused = [name for name, value in given.items() if value is not None and name not in used]
-    if isinstance(candidates, str) and not known:
-        raise ValueError(f"candidates must be one of {', '.join(CANDIDATE_KINDS)} or lists, got {candidates!r}.")
-    if unused:
-        kind = f"candidates={candidates!r}" if known else "an explicit list of candidates"
-        raise ValueError(f"{kind} does not use {unused[0]}={given[unused[0]]!r}: leave it out.")
-    if not isinstance(candidates, str):
-        if not isinstance(candidates, CandidateSets):
-            candidates = CandidateSets.from_lists(candidates, n_parents=n_parents)
-        if candidates.n_features != n_features:
-            raise ValueError(f"candidates must have {n_features} features, got {candidates.n_features}.")
-        return candidates
-    lists: Sequence[Sequence[int]]
-    if candidates == "heuristic":
-        lists = _nearest(n_features, image_shape, ordering, n_candidates or DEFAULT_SUBSET)
-    elif candidates == "unconstrained":
-        lists = _subsets(_others(n_features), n_candidates, rng)
-    elif candidates == "order-free":
-        lists = _subsets(_varied(_others(n_features), n_states), n_candidates, rng)
-    elif candidates == "information":
-        if information is None:
-            raise ValueError(
-                "candidates='information' needs rows to count: pass a function that returns I(X_i; X_j | C)."
-            )
-        among = _others(n_features) if ordering is None else _before(check_ordering(ordering, n_features))
-        lists = _most_informed(information(), _varied(among, n_states), n_candidates or DEFAULT_SUBSET)
-    else:
-        order = rng.permutation(n_features) if ordering is None else check_ordering(ordering, n_features)
-        lists = _subsets(_before(order), None if candidates == "all" else n_candidates or DEFAULT_SUBSET, rng)
-    return CandidateSets.from_lists(lists, allow_cycles=candidates == "unconstrained", n_parents=n_parents)
-
-
-def _others(n_features: int) -> list[IntArray]:
-    """Return all other features for each feature."""
-    return [np.delete(np.arange(n_features), i) for i in range(n_features)]
-
-
-def _before(order: IntArray) -> list[IntArray]:
-    """Return the features before each feature in an order."""
-    return [order[: np.flatnonzero(order == i)[0]] for i in range(len(order))]
-
-
-def _varied(lists: Sequence[IntArray], n_states: IntArray | None) -> Sequence[IntArray]:
-    """Remove features of one value from the lists, and empty the lists of these."""
-    if n_states is None:
-        return lists
-    return [parents[(n_states[parents] > 1) & (n_states[i] > 1)] for i, parents in enumerate(lists)]
-
-
-def _most_informed(information: FloatArray, among: Sequence[IntArray], limit: int) -> list[list[int]]:
-    """Return the parents with the most information about each feature; ties go to the first."""
-    return [
-        sorted(parents[np.lexsort((parents, -information[i, parents]))[:limit]].tolist())
-        for i, parents in enumerate(among)
-    ]
-
-
-def _subsets(lists: Sequence[IntArray], limit: int | None, rng: np.random.Generator) -> list[list[int]]:
-    """Draw at most ``limit`` random entries of each list; the whole list is shuffled, so limits nest."""
-    return [sorted(rng.permutation(parents)[:limit].tolist()) for parents in lists]
-
-
-def _nearest(n_features: int, image_shape: Any, ordering: Any, limit: int) -> list[list[int]]:
-    """Return the nearest pixels before each pixel in the ordering; ties go to the earlier pixel."""
-    sizes = [int(size) for size in image_shape or () if isinstance(size, (int, np.integer)) and size > 0]
-    if len(sizes) != 2 or len(image_shape) != 2 or sizes[0] * sizes[1] != n_features:
-        raise ValueError(
-            f"candidates='heuristic' needs image_shape=(height, width) with height * width = {n_features} features, "
-            f"got {image_shape}."
-        )
-    name = "C" if ordering is None else ordering
-    if isinstance(name, str) and name in PIXEL_ORDERINGS:
-        order = pixel_ordering(name, image_shape)
-    else:
-        order = check_ordering(name, n_features)
-    pixels = np.stack(np.divmod(np.arange(n_features), image_shape[1]), axis=1)
-    lists: list[list[int]] = [[] for _ in range(n_features)]
-    for position, i in enumerate(order):
-        before = order[:position]
-        distance = ((pixels[before] - pixels[i]) ** 2).sum(axis=1)
-        lists[i] = sorted(before[np.argsort(distance, kind="stable")[:limit]].tolist())
-    return lists
 
 
 def _union_is_acyclic(lists: Sequence[Sequence[int]]) -> bool:

@@ -4,7 +4,7 @@ A context of level j is an assignment of values to the first j parents of a feat
 contexts are far too many to store, but at most n_samples occur at each level. The counts of a family are therefore kept
 in coordinate format: one entry for each combination of parent values, child value and class that occurs, sorted by the
 first parent, then the second, and so on. Sorted entries are a trie: the entries of a context are contiguous at every
-level. `build_levels` expands it for prediction and for back-off to fewer parents (``back_off.py``).
+level. `ContextCounts.grow` expands it for prediction and for back-off to fewer parents (``back_off.py``).
 
 Shapes of a family: values (n_parents + 2, n_entries), uint16, the values of the parents, the child and the class;
 counts (n_entries,), all positive. A row without the child has no entry. A missing parent, and every parent after it,
@@ -26,13 +26,14 @@ from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, IntArray, missing_code
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.data.stored_values import check_array, fields
-from tanlearn.kernels import contexts as kernels
+from tanlearn.kernels import context_counts as kernels
 from tanlearn.kernels.counts import count_classes
+from tanlearn.network.context_tries import CountedContexts
 from tanlearn.network.counts_base import Counts, check_counts, check_differences
 from tanlearn.network.packing import worth_threads
 from tanlearn.network.structures import Structure
 
-__all__ = ["ContextCounts", "FamilyColumns", "SortedFamily", "build_levels"]
+__all__ = ["ContextCounts", "FamilyColumns", "SortedFamily"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +116,13 @@ class ContextCounts(Counts):
         """
         given = self.parents[feature][self.parents[feature] >= 0]
         return given, np.array([*self.n_states[given], self.n_states[feature], self.n_classes], np.intp)
+
+    def grow(self, feature: int) -> CountedContexts:
+        """Return the trie of the contexts of a feature, grown from its entries."""
+        values, counts = self.families[feature]
+        k, n_values = len(values) - 2, self.family(feature)[1]
+        family = np.array([k]), np.arange(k)[np.newaxis]
+        return CountedContexts.grow(values, n_values, values[-1].astype(np.intp), counts, self.n_classes, *family)
 
     def empty(self) -> ContextCounts:
         """Return empty counts of the same families."""
@@ -224,51 +232,3 @@ def _check_family(i: int, values: AnyArray, counts: AnyArray, n_values: IntArray
     columns = np.arange(len(place))
     if (before[place, columns] >= after[place, columns]).any():
         raise ValueError(f"the entries of feature {i} must be sorted and distinct.")
-
-
-def build_levels(values: AnyArray, counts: AnyArray, n_values: IntArray) -> tuple[kernels.Levels, IntArray]:
-    """Build the levels of the trie of a family from its sorted entries.
-
-    Row j of ``bounds`` contains the index of the first context, class and entry of level j; the last row contains the
-    ends. See `tanlearn.kernels.contexts` for the arrays of the levels.
-
-    Shapes: values: (n_parents + 2, n_entries); counts: (n_entries,); n_values: (n_parents + 2,); result bounds:
-    (n_parents + 2, 3).
-    """
-    k, n_entries = len(values) - 2, values.shape[1]
-    n_classes, n_keys = int(n_values[-1]), int(n_values[-2] * n_values[-1])
-    shared = np.empty(n_entries, np.uint16)
-    kernels.mark_shared(values, np.arange(n_entries), shared)
-    most = 1 + sum(int((shared < level).sum()) for level in range(1, k + 1))
-    least_index = np.int32 if (k + 1) * n_entries < 2**31 else np.int64
-    # Each level has at most as many entries as the last one, and at most one context per entry.
-    n = (k + 1) * n_entries
-    levels = kernels.Levels(
-        digit=np.zeros(most, np.uint16),
-        child_start=np.empty(most + 1, least_index),
-        class_start=np.empty(most + 1, least_index),
-        class_id=np.empty(n, np.uint16),
-        class_total=np.empty(n, counts.dtype),
-        entry_start=np.empty(most + 1, least_index),
-        entry_value=np.empty(n, np.uint16),
-        entry_class=np.empty(n, np.uint16),
-        entry_count=np.empty(n, counts.dtype),
-        above=np.empty(n, least_index),
-        run=np.empty(n, least_index),
-    )
-    scratch = kernels.Scratch(
-        begin=np.empty(most, np.intp),
-        end=np.empty(most, np.intp),
-        cells=np.zeros(n_keys, counts.dtype),
-        totals=np.zeros(n_classes, counts.dtype),
-        runs=np.empty(n_classes, np.intp),
-        where=np.empty(n_keys, np.intp),
-        touched=np.empty(n_keys, np.intp),
-    )
-    bounds = np.zeros((k + 2, 3), np.intp)
-    kernels.build_levels(values, shared, counts, n_values, scratch, levels, bounds[1:])
-    n_contexts, n_runs, n_kept = bounds[-1].tolist()
-    ends = {"class_id": n_runs, "class_total": n_runs, "digit": n_contexts}
-    ends |= dict.fromkeys(("child_start", "class_start", "entry_start"), n_contexts + 1)
-    trimmed = [array[: ends.get(name, n_kept)].copy() for name, array in levels._asdict().items()]
-    return kernels.Levels(*trimmed), bounds

@@ -15,7 +15,7 @@ import numpy as np
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.data.encoded_data import EncodedData
-from tanlearn.kernels import back_off as kernels
+from tanlearn.kernels import leave_one_out as kernels
 from tanlearn.network.contexts import FamilyColumns, SortedFamily
 
 __all__ = ["LeaveOneOut"]

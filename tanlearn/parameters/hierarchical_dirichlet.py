@@ -14,8 +14,10 @@ from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray
 from tanlearn.data.encoded_data import EncodedData
 from tanlearn.kernels import dirichlet as kernels
+from tanlearn.kernels.context_smoothing import smooth_entries
 from tanlearn.network.back_off import BackOffTables
-from tanlearn.network.contexts import ContextCounts, build_levels
+from tanlearn.network.context_tries import level_starts
+from tanlearn.network.contexts import ContextCounts
 from tanlearn.network.structures import Structure
 from tanlearn.network.tables import Tables
 from tanlearn.parameters.hierarchical import dense_if_small, log_class_prior
@@ -30,21 +32,25 @@ class _Restaurant:
     """Contexts of a family with their counts and estimates (Chinese restaurant representation)."""
 
     def __init__(self, contexts: ContextCounts, feature: int) -> None:
-        self.levels, self.bounds = build_levels(*contexts.families[feature], contexts.family(feature)[1])
-        self.n_states = int(contexts.n_states[feature])
-        counts = self.levels.entry_count.astype(np.float64)
-        below = np.flatnonzero(self.levels.above >= 0)
-        self.own = counts - np.bincount(self.levels.above[below], counts[below], len(counts))
-        self.counts, self.totals = np.empty(len(counts)), np.empty(len(self.levels.class_id))
-        self.p, self.tables = np.full(len(counts), 1.0 / self.n_states), np.empty(len(counts))
+        grown, self.n_states = contexts.grow(feature), int(contexts.n_states[feature])
+        trie, counts, self.links = grown.trie, grown.counts.astype(np.float64), grown.links
+        start = level_starts(trie.children, 0, len(trie.branch), 1 + len(contexts.family(feature)[0]))
+        bounds = trie.class_start[start], trie.entry_start[trie.value_start[start]]
+        self.bounds = np.stack(bounds, axis=1).astype(np.intp)
+        above, below = self.links[0], np.flatnonzero(self.links[0] >= 0)
+        self.own = counts - np.bincount(above[below], counts[below], len(counts))
+        self.counts, self.tables = np.empty((2, len(counts)))
+        self.totals, self.unseen = np.empty((2, len(trie.classes)))
+        self.p = np.full(len(counts), 1.0 / self.n_states)
 
     def seat(self, c: FloatArray) -> FloatArray:
         """Estimate table counts, then probabilities; return the sums (n_levels, 2) that give the concentrations."""
         c = np.ascontiguousarray(c[: len(self.bounds) - 1])
-        sums = np.zeros((len(c), 2))
-        found = self.counts, self.totals
-        kernels.seat(self.levels, self.bounds, self.own, c, self.n_states, self.p, *found, self.tables, sums)
-        kernels.predict(self.levels, self.bounds, c, self.n_states, *found, self.p)
+        sums, (above, run, _) = np.zeros((len(c), 2)), self.links
+        found = self.counts, self.totals, self.tables
+        kernels.seat(self.bounds, above, run, self.own, c, self.n_states, self.p, *found, sums)
+        m = np.repeat(c, np.diff(self.bounds[:, 0]))
+        smooth_entries(*self.links, m, self.counts, self.p, self.unseen)
         return sums
 
 

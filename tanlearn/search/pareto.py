@@ -173,9 +173,9 @@ def pareto_search(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from tanlearn import TANClassifier, pareto_search
+    >>> from tanlearn import GradientTraining, TANClassifier, pareto_search
     >>> X, y = load_iris(return_X_y=True)
-    >>> estimator = TANClassifier(n_epochs=30, batch_size=20)
+    >>> estimator = TANClassifier(n_epochs=30, training=GradientTraining(batch_size=20))
     >>> found = pareto_search(estimator, X, y, bits=[None, (3, 1)], size_weight=[0, 0.01])
     >>> len(found.cv_results["params"]), len(found.front) < 4
     (4, True)

@@ -44,16 +44,16 @@ def default_distributions(estimator: TANClassifier) -> dict[str, Any]:
             f"TANClassifier has default distributions."
         )
     distributions: dict[str, Any] = {
-        "learning_rate": loguniform(0.01, 0.1),
-        "structure_learning_rate": [1e-3, 3e-3, 1e-2],
-        "temperature": [(1.0, 0.1), (3.0, 0.1)],
-        "init": ["maximum-likelihood"],
+        "training__learning_rate": loguniform(0.01, 0.1),
+        "training__structure_learning_rate": [1e-3, 3e-3, 1e-2],
+        "training__temperature": [(1.0, 0.1), (3.0, 0.1)],
+        "training__init": ["maximum-likelihood"],
     }
     if isinstance(estimator.loss, Hybrid | None):
         margin = {"trade_off": loguniform(10, 1000), "gamma": loguniform(2, 200), "eta": loguniform(1, 10)}
         distributions |= {f"loss__{name}": values for name, values in margin.items()}
-    if isinstance(estimator.candidates, str) and estimator.candidates in ("subset", "heuristic"):
-        distributions["n_candidates"] = [4, 8, 16]
+    if estimator.get_params().get("candidates__kind") in ("subset", "heuristic"):
+        distributions["candidates__n_candidates"] = [4, 8, 16]
     return distributions
 
 
@@ -70,8 +70,9 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         selects the settings. Runs are calibrated like ``best_estimator_``, since calibration may change predicted
         classes. Calibration also trains each run on up to five folds; ``calibrate=False`` avoids this.
     param_distributions : dict, optional
-        Names of parameters (nested ones as ``loss__gamma``) and lists or SciPy distributions to draw from; by default
-        :func:`default_distributions`. Parameters of the encoder cannot be searched.
+        Names of parameters (nested ones as ``loss__gamma`` and ``training__learning_rate``) and lists or SciPy
+        distributions to draw from; by default :func:`default_distributions`. Parameters of the encoder cannot be
+        searched.
     n_iter : int, default=40
         Number of settings drawn.
     cv : int, splitter or float, default=0.2
@@ -120,9 +121,9 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     --------
     >>> from scipy.stats import loguniform
     >>> from sklearn.datasets import load_iris
-    >>> from tanlearn import Hybrid, TANClassifier, TANSearchCV
+    >>> from tanlearn import GradientTraining, Hybrid, TANClassifier, TANSearchCV
     >>> X, y = load_iris(return_X_y=True)
-    >>> search = TANSearchCV(TANClassifier(loss=Hybrid(), n_epochs=30, batch_size=20),
+    >>> search = TANSearchCV(TANClassifier(loss=Hybrid(), n_epochs=30, training=GradientTraining(batch_size=20)),
     ...                      {"loss__trade_off": loguniform(1, 100), "loss__gamma": [1, 3]}, n_iter=4, random_state=0)
     >>> search.fit(X, y).score(X, y) > 0.9
     True
@@ -202,12 +203,13 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             base = clone(base).set_params(loss=Hybrid())  # loss__gamma and other nested names need an object
         if self.checkpoint is not None and self.random_state is None:
             raise ValueError("a checkpoint needs an int random_state: without it, each search draws other settings.")
-        if self.checkpoint is not None and getattr(base, "callback", None) is not None:
+        own = base.get_params()
+        if self.checkpoint is not None and own.get("training__callback") is not None:
             raise ValueError(
                 "a checkpoint does not record the effects of the estimator's callback, which may stop trainings. "
                 "Remove the checkpoint or the callback."
             )
-        if getattr(base, "checkpoint", None) is not None:
+        if own.get("training__checkpoint") is not None:
             raise ValueError(
                 "the estimator's checkpoint holds one training, but a search has many: set the checkpoint of the "
                 "search instead."

@@ -107,8 +107,9 @@ def _train(part: Part, estimator: Classifier, run: Run, is_over: Callable[[], bo
     started = time.perf_counter()
     try:
         model = _configured(estimator, run)
-        if is_over is not None and "callback" in model.get_params(deep=False):
-            model.set_params(callback=_Interruptible(model.get_params(deep=False)["callback"], is_over))
+        settings = model.get_params()
+        if is_over is not None and "training__callback" in settings:
+            model.set_params(training__callback=_Interruptible(settings["training__callback"], is_over))
         model.fit_encoded(part.data)
     except Exception as error:  # a user's loss may raise anything
         return _failed(run, error, time.perf_counter() - started)
@@ -136,7 +137,7 @@ def _run_some(
         run = waiting.popleft()
         try:
             model = _configured(estimator, run)
-            if model.device != "cuda" or model.checkpoint is not None:  # trained separately
+            if model.device != "cuda" or model.get_params()["training__checkpoint"] is not None:  # trained separately
                 yield _train(parts[run.part], estimator, run, None)
                 continue
             trainings = model.begin_encoded(parts[run.part].data)

@@ -53,6 +53,8 @@ def test_command_writes_table_and_picture(tmp_path, monkeypatch, capsys):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 120)
     X = np.stack([y ^ (rng.random(120) < 0.3) for _ in range(3)], axis=1)
+    models = dict.fromkeys(calibration.models(True, 0), NaiveBayesClassifier())
+    monkeypatch.setattr(calibration, "models", lambda calibrate, seed: models)
     monkeypatch.setattr(calibration, "load_table", lambda name, folder: (X, y))
     calibration.main(["--sets", "digits", "german", "--seeds", "0", "--data", "none", "--output", str(tmp_path)])
     assert len(capsys.readouterr().out.splitlines()) == 6  # german is not there

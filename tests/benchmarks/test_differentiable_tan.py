@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from support.markdown import rows_of
 from support.results_files import appended, cut_after
 
 from benchmarks.paper.differentiable_tan import __main__ as command
@@ -103,13 +104,12 @@ def test_report_has_both_choices_and_pictures(run, tmp_path):
     run("--budget", "2")
     command.main(["report", "--results", str(tmp_path / "results"), "--output", str(tmp_path)])
     text = (tmp_path / "report.md").read_text()
-    lines = text.split("## letter\n")[1].splitlines()
-    header, *rows = [[field.strip() for field in line.split("|")[1:-1]] for line in lines if "|" in line]
+    header, *rows = rows_of(text.split("## letter\n")[1])
     assert {"best on test (runs)", "chosen on validation"} < set(header)
-    assert [row[0] for row in rows[1:]] == CELLS
-    assert rows[2][2] == "10.66"
-    assert rows[2][3].endswith(" (2)")
-    assert float(rows[2][3].split()[0]) <= float(rows[2][4])
+    assert [row[0] for row in rows] == CELLS
+    assert rows[1][2] == "10.66"
+    assert rows[1][3].endswith(" (2)")
+    assert float(rows[1][3].split()[0]) <= float(rows[1][4])
     for name in ("figure2-letter", "figure3"):
         assert f"figures/{name}.png" in text
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 5000
@@ -174,8 +174,7 @@ def test_best_tree_is_of_the_cell_that_validation_rows_choose():
     lines += runs("TAN Subset K=8", "published", [(None, 0.05)])  # chooses by the test error
     lines += runs("Pseudo-TAN K=8", "narrow", [(0.01, 0.01)])  # is no tree
     text = best_trees.best_trees_section({"letter": complete_runs(lines), "usps": []})
-    row = text.splitlines()[-1].strip("| ").split(" | ")
-    assert row == ["letter", "8.73", "13.00", "TAN All (1)", "13.00", "10.00", "4"]
+    assert rows_of(text)[-1] == ["letter", "8.73", "13.00", "TAN All (1)", "13.00", "10.00", "4"]
     assert best_trees.best_trees_section({"letter": complete_runs(lines[-2:])}) == ""
     lowest = [best_trees._lowest_published(name) for name in ("satimage", "usps", "mnist")]
     assert lowest == ["9.31", "2.10", "3.29"]  # table 1; of mnist the heuristic candidates
@@ -198,7 +197,7 @@ def test_cells_above_the_published_figure_take_the_better_protocol():
             for fold, rows in ((1, 3000), (2, 3658)):
                 lines += [{**line(run, part, error, fold=fold, rows=rows, n_folds=2), **names} for part in parts]
     text = above_published.above_published_section({"letter": complete_runs(lines), "usps": []})
-    rows = [row.strip("| ").split(" | ") for row in text.splitlines()[-2:]]
+    rows = rows_of(text)[-2:]
     spread = 200 * np.sqrt(0.1293 * 0.8707 / 6658)
     found = 14 - 0.8 * np.log10(1000 / 80)  # of 80 in line, the lowest of a tenth is the ninth lowest in the mean
     assert rows[0] == ["letter", "NB HYB", "12.93", "13.10", "0.17", f"{spread:.2f}", "20", "1,000", f"{found:.2f}"]
@@ -244,7 +243,7 @@ def test_gain_of_more_runs_is_carried_on_to_the_papers_number():
     # With errors 1 %, 2 %, ... 100 % the lowest of n is (100 + 1) / (n + 1) % in the mean.
     percents = [k / 100 for k in range(1, 101)]
     text = expected_best.expected_section("letter", [*runs("NB HYB", percents), *runs("TAN All", percents[:79])])
-    rows = [row.strip("| ").split(" | ") for row in text.splitlines()[-1:]]
+    rows = rows_of(text)[-1:]
     gain = 101 / 11 - 1
     assert rows == [
         ["NB HYB", "100", "9.18", f"{101 / 34:.2f}", "1.00", f"{gain:.2f}", "1,000", f"{1 - gain:.2f}", "12.93"],

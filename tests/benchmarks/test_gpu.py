@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.markdown import rows_of
 from support.results_files import appended, cut_after, write
 
 from benchmarks.gpu import __main__ as command
@@ -37,10 +38,9 @@ def run(tmp_path):
     return run
 
 
-def rows_of(text):
-    """Return the cells of a printed table, without heads."""
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
-    return [row for row in rows if row[0] not in ("data", "---")]
+def body_of(text):
+    """Return the rows of printed tables without headers."""
+    return [row for row in rows_of(text) if row[0] != "data"]
 
 
 def small_problem():
@@ -66,7 +66,7 @@ def test_floors_are_those_counted_by_hand():
 
 def test_floors_grow_with_the_runs(run, capsys):
     run("floor", "--runs", "1", "50", "--bandwidth", "0.5", "--sets", "letter")
-    rows = rows_of(capsys.readouterr().out)
+    rows = body_of(capsys.readouterr().out)
     assert [(row[0], row[3], row[4]) for row in rows] == [
         ("letter (generated)", runs, when) for runs in ("1", "50") for when in ("beginning", "end")
     ]
@@ -89,7 +89,7 @@ def test_all_that_needs_a_device_runs_in_one_call(backend, run, capsys, tmp_path
     header = next(line for line in text.splitlines() if line.startswith("| data | runs"))
     times = header.split(" | ")[3 : header.split(" | ").index("moved [MB]")]
     assert {"draw_structures [us]", "step_tables [us]", "step [us]"} <= set(times)
-    measured = [row for row in rows_of(text) if row[2] in ("beginning", "end")]
+    measured = [row for row in body_of(text) if row[2] in ("beginning", "end")]
     assert [(*row[:3],) for row in measured] == [
         (f"{name} (generated)", runs, when)
         for name in ("letter", "usps")
@@ -166,7 +166,7 @@ def test_a_stopped_population_goes_on(backend, run, tmp_path, capsys):
     capsys.readouterr()
     run(*options, "--device", "cpu")
     text = capsys.readouterr().out
-    assert [(row[0], row[2].split(":")[0], row[3]) for row in rows_of(text)] == [
+    assert [(row[0], row[2].split(":")[0], row[3]) for row in body_of(text)] == [
         ("letter (generated, 40 rows)", device, "4") for device in ("cpu", "cuda")
     ]
     assert "times faster" in text
@@ -176,7 +176,7 @@ def test_a_stopped_population_goes_on(backend, run, tmp_path, capsys):
 def test_the_cpu_needs_no_device(run, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "cupy", None)
     run("population", "--sets", "usps", "--device", "cpu")
-    assert [row[2:4] for row in rows_of(capsys.readouterr().out)] == [["cpu: 2 threads", "2"]]
+    assert [row[2:4] for row in body_of(capsys.readouterr().out)] == [["cpu: 2 threads", "2"]]
 
 
 def lines_of(device, errors, wall, failure=""):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.svm import SVC
+from support.markdown import rows_of
 from support.results_files import appended, cut_after, write
 
 from benchmarks.paper.maximum_margin import __main__ as command
@@ -65,8 +66,7 @@ def line(structure, parameters, rate, *, name="usps", seed=0, tune_rows=0, **oth
 
 def rows(text, first):
     """Return the cells of the rows of a report's tables that begin with some cell."""
-    table = [[cell.strip() for cell in row.split("|")[1:-1]] for row in text.splitlines() if row.startswith("|")]
-    return [row for row in table if row[0] == first]
+    return [row for row in rows_of(text) if row[0] == first]
 
 
 def test_every_cell_is_one_line_and_a_structure_is_learnt_once(run):

@@ -9,7 +9,7 @@ from sklearn.impute import KNNImputer
 from support.results_files import appended, cut_after
 
 from benchmarks.paper.maximum_margin import missing_features as command
-from benchmarks.paper.maximum_margin.neighbours import Neighbours
+from benchmarks.paper.maximum_margin.neighbors import Neighbors
 from benchmarks.shared.data import split
 from tanlearn import EncodedData
 
@@ -90,17 +90,17 @@ def test_sets_and_learners_of_a_run_may_be_named_and_the_report_says_who_has_few
     assert command.draws(lines[:32]) == "3 draws"
 
 
-def test_neighbours_fill_what_scikit_learn_fills_and_the_most_frequent_codes():
+def test_neighbors_fill_as_in_scikit_learn_and_with_the_most_frequent_codes():
     rng = np.random.default_rng(0)
     known, asked = rng.normal(size=(50, 4)), rng.normal(size=(20, 4))
     asked[rng.random(asked.shape) < 0.4] = np.nan
     asked[0, 1:] = np.nan
-    neighbours = Neighbours(known, np.rint(known.T).astype(np.int8), n_neighbours=3)
+    neighbors = Neighbors(known, np.rint(known.T).astype(np.int8), n_neighbors=3)
     expected = KNNImputer(n_neighbors=3).fit(known).transform(asked)
     has_some = ~np.isnan(asked).all(axis=1)
-    np.testing.assert_allclose(neighbours.means(asked)[has_some], expected[has_some])
+    np.testing.assert_allclose(neighbors.means(asked)[has_some], expected[has_some])
     codes = np.full((4, 20), 99, np.int8)
-    filled = neighbours.most_frequent(codes, asked)
+    filled = neighbors.most_frequent(codes, asked)
     for (i, row), own in np.ndenumerate(filled):
         if np.isnan(asked[row, i]):
             distance = np.nansum((known - asked[row]) ** 2, axis=1)

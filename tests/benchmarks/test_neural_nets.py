@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from oracles import nets as oracle
-from support.results_files import appended
+from support.results_files import appended, cut_after
 
 from benchmarks.paper.resource_efficient import __main__ as command
 from benchmarks.paper.resource_efficient.neural import plan
@@ -19,8 +19,8 @@ from tanlearn import EncodedData
 
 needed = partial(pytest.importorskip, reason="neural networks need the extra neural: jax and optax")
 jax, jnp, _ = map(needed, ("jax", "jax.numpy", "optax"))
-network, quantisers, runs, training = (
-    importlib.import_module(f"{plan.__package__}.{name}") for name in ("network", "quantisers", "runs", "training")
+network, quantizers, runs, training = (
+    importlib.import_module(f"{plan.__package__}.{name}") for name in ("network", "quantizers", "runs", "training")
 )
 
 SHAPES = {DENSE: Shape(5, 14, 3), CONVOLUTIONAL: Shape(49, 98, 3, 7)}
@@ -33,9 +33,17 @@ NETS = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def fast_compilation():
+    """Leave out optimizations of compiled programs, which take most of the time of tiny trainings."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture(autouse=True)
 def float64():
-    """Compute in float64, so that differences tell gradients."""
+    """Compute in float64, which gradients by differences need."""
     with jax.enable_x64(True):
         yield
 
@@ -58,7 +66,7 @@ class Example:
                 "inverse_std": [rng.uniform(0.5, 2, room) for room in rooms],
             }
         self.net, self.parameters, self.moving, self.bits, self.widths = net, parameters, moving, bits, widths
-        self.steps = quantisers.n_steps(bits)
+        self.steps = quantizers.n_steps(bits)
         self.rows = rng.normal(size=(4, 5) if net.kind == DENSE else (4, 7, 7, 1))
         self.y = np.arange(4) % 3
         self.key = jax.random.key(3)
@@ -74,7 +82,7 @@ class Example:
         kept = [
             w[:, :n_in, :n_out] for w, n_in, n_out in zip(self.parameters["weights"], sizes, sizes[1:], strict=False)
         ]
-        kept = [oracle.quantise(w, self.bits) for w in kept]
+        kept = [oracle.quantize(w, self.bits) for w in kept]
         if self.net.kind == DENSE:
             return [w[0] for w in kept]
         return [*(w.reshape(3, 3, *w.shape[1:]) for w in kept[:-1]), kept[-1].reshape(1, 1, *kept[-1].shape[1:])]
@@ -88,7 +96,7 @@ class Example:
             found.append(np.asarray(u)[:width].transpose(*((1, 0) if self.net.kind == DENSE else (3, 1, 2, 0))))
         return found
 
-    def normalise(self, layer, a, train=False):
+    def normalize(self, layer, a, train=False):
         """Return normalised numbers of a layer, rows first."""
         names = ("mean", "inverse_std")
         width = self.widths[layer]
@@ -103,35 +111,35 @@ class Example:
 def test_weights_of_few_bits():
     w = np.array([-7, -1, -0.7, -1 / 3, -0.1, 0, 0.1, 0.4, 0.66, 0.67, 1, 2.5])
     third = 1 / 3
-    assert np.asarray(quantisers.quantise(w, 1.0)).tolist() == [-1] * 5 + [1] * 7
-    assert np.asarray(quantisers.quantise(w, 3.0)) == pytest.approx(
+    assert np.asarray(quantizers.quantize(w, 1.0)).tolist() == [-1] * 5 + [1] * 7
+    assert np.asarray(quantizers.quantize(w, 3.0)) == pytest.approx(
         [-1, -1, -1, -third, -third, third, third, third, third, 1, 1, 1]
     )
     many = np.random.default_rng(0).uniform(-1.5, 1.5, (9, 11))
     for bits in range(1, 9):
-        found = quantisers.quantise(many, quantisers.n_steps(bits))
-        assert np.asarray(found) == pytest.approx(oracle.quantise(many, bits), abs=1e-12)
+        found = jax.jit(quantizers.quantize)(many, quantizers.n_steps(bits))
+        assert np.asarray(found) == pytest.approx(oracle.quantize(many, bits), abs=1e-12)
         assert len(np.unique(np.asarray(found).round(12))) <= 2**bits
     with jax.enable_x64(False):
-        found = np.asarray(quantisers.quantise(np.float32(many), np.float32(255)))
+        found = np.asarray(quantizers.quantize(np.float32(many), np.float32(255)))
     assert found.dtype == np.float32
-    assert found == pytest.approx(oracle.quantise(np.float32(many), 8), abs=1e-6)
+    assert found == pytest.approx(oracle.quantize(np.float32(many), 8), abs=1e-6)
     assert len(np.unique(found)) <= 256  # not w plus what rounding it takes
 
 
-def test_gradients_pass_quantisers():
+def test_gradients_pass_quantizers():
     rng = np.random.default_rng(0)
     w, c = rng.uniform(-2, 2, (2, 30))
-    gradient = jax.grad(lambda w: (c * quantisers.quantise(w, 3.0)).sum())(w)
+    gradient = jax.grad(lambda w: (c * quantizers.quantize(w, 3.0)).sum())(w)
     assert np.asarray(gradient) == pytest.approx(c)
     a, u = rng.normal(size=30), rng.uniform(size=30)
-    gradient = jax.grad(lambda a: (c * quantisers.stochastic_sign(a, u)).sum())(a)
+    gradient = jax.grad(lambda a: (c * quantizers.stochastic_sign(a, u)).sum())(a)
     assert np.asarray(gradient) == pytest.approx(c * (1 - np.tanh(a) ** 2))
 
 
 def test_signs():
-    assert np.asarray(quantisers.sign(jnp.array([-2.0, -0.0, 0.0, 1e-9]))).tolist() == [-1, 1, 1, 1]
-    found = quantisers.stochastic_sign(
+    assert np.asarray(quantizers.sign(jnp.array([-2.0, -0.0, 0.0, 1e-9]))).tolist() == [-1, 1, 1, 1]
+    found = quantizers.stochastic_sign(
         jnp.array([-1.5, -0.5, -0.5, 0.0, 0.0, 1.0, 3.0]), jnp.array([0.001, 0.25, 0.26, 0.5, 0.51, 1, 1])
     )
     assert np.asarray(found).tolist() == [-1, 1, -1, 1, -1, 1, 1]
@@ -150,7 +158,7 @@ def test_scores_are_those_of_the_oracle(net, bits):
         example.parameters["biases"],
         example.rows,
         activate,
-        net.batch_norm and example.normalise,
+        net.batch_norm and example.normalize,
     )
     state = (example.parameters, example.moving, example.masks, example.steps, example.x)
     found, moving = jax.jit(partial(network.forward, net))(*state)
@@ -163,7 +171,7 @@ def test_gradients_are_those_of_differences(net):
     """Quantised weights are moved; signs stay, and tanh moves in their stead; equal maxima share, pair by pair."""
     example = Example(net)
     noise, base = example.noise(), {}
-    normalise = net.batch_norm and partial(example.normalise, train=True)
+    normalize = net.batch_norm and partial(example.normalize, train=True)
 
     def activate(layer, a):
         if net.activation == "relu":
@@ -179,7 +187,7 @@ def test_gradients_are_those_of_differences(net):
         return (blocks * shares).sum(axis=(2, 4))
 
     weights, biases = example.plain_weights(), example.parameters["biases"]
-    scores = oracle.scores(weights, biases, example.rows, activate, normalise, pool)
+    scores = oracle.scores(weights, biases, example.rows, activate, normalize, pool)
     state = (example.parameters, example.moving, example.masks, example.steps, example.x, example.y, example.key)
     found = jax.jit(jax.value_and_grad(partial(training.mean_loss, net), has_aux=True))(*state)
     (loss, moving), gradient = found
@@ -190,7 +198,7 @@ def test_gradients_are_those_of_differences(net):
         for step in (h, -h):
             array[place] += step
             losses.append(
-                oracle.mean_loss(oracle.scores(weights, biases, example.rows, activate, normalise, pool), example.y)
+                oracle.mean_loss(oracle.scores(weights, biases, example.rows, activate, normalize, pool), example.y)
             )
             array[place] -= step
         return (losses[0] - losses[1]) / (2 * h)
@@ -228,10 +236,9 @@ def shares_of(blocks):
 
 def test_moving_means_keep_nine_tenths():
     example = Example(NETS[1])
-    _, moving = network.forward(
-        NETS[1], example.parameters, example.moving, example.masks, example.steps, example.x, example.key
-    )
-    a = example.rows @ oracle.quantise(example.parameters["weights"][0][0], example.bits)
+    state = (example.parameters, example.moving, example.masks, example.steps, example.x, example.key)
+    _, moving = jax.jit(partial(network.forward, NETS[1]))(*state)
+    a = example.rows @ oracle.quantize(example.parameters["weights"][0][0], example.bits)
     expected = 0.9 * example.moving["mean"][0] + 0.1 * a.mean(axis=0)
     assert np.asarray(moving["mean"][0]) == pytest.approx(expected)
     expected = 0.9 * example.moving["inverse_std"][0] + 0.1 / np.sqrt(a.var(axis=0) + 1e-6)
@@ -278,7 +285,7 @@ def test_a_step_is_one_of_adam_and_clips_weights():
     before, moving, masks = jax.tree.map(lambda *leaves: np.stack(leaves).astype(float), *nets)
     rng = np.random.default_rng(5)
     before["weights"] = [rng.uniform(-1, 1, w.shape) for w in before["weights"]]
-    steps = np.array([quantisers.n_steps(run.bits) for run in made], np.float64)
+    steps = np.array([quantizers.n_steps(run.bits) for run in made], np.float64)
     optimizer = jax.tree.map(lambda a: np.zeros(a.shape), jax.eval_shape(training.OPTIMIZER.init, before))
     codes, y = training.filled(part.data.codes, part.data.y)
     after, _, _ = training.train_epoch(
@@ -363,7 +370,8 @@ def finished(tmp_path_factory):
         patch.setattr(plan, "N_LAYERS", {DENSE: (2,)})
         patch.setattr(plan, "MULTIPLES", {(DENSE, MEMORY): (Fraction(1, 4), Fraction(1))})
         for module in (plan, training):
-            patch.setattr(module, "room", lambda net, width: 64)
+            patch.setattr(module, "padded_width", lambda net, width: 64)
+        patch.setattr(jax, "clear_caches", lambda: None)  # both runs train the same nets
         folder = tmp_path_factory.mktemp("results")
 
         def run(folder):
@@ -413,10 +421,10 @@ def test_lines_say_what_a_front_needs(finished):
 
 def test_a_run_goes_on_to_the_same_results(finished, tmp_path):
     folder, lines, run = finished
-    text = (folder / "neural.jsonl").read_text().splitlines(keepends=True)
     together = len([line for line in lines if line["epochs"] == 1 and line["batch_norm"] == lines[0]["batch_norm"]])
     assert 0 < together < len(lines)
-    (tmp_path / "neural.jsonl").write_text("".join(text[:together]) + text[together][:30])
+    (tmp_path / "neural.jsonl").write_bytes((folder / "neural.jsonl").read_bytes())
+    cut_after(tmp_path / "neural.jsonl", together)
     again = run(tmp_path)
     assert again[:together] == lines[:together]  # with the seconds they took: they were not trained again
 

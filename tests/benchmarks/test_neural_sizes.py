@@ -20,7 +20,7 @@ from benchmarks.paper.resource_efficient.neural.sizes import (
     Net,
     Shape,
     counts,
-    room,
+    padded_width,
     solve_widths,
     target,
 )
@@ -125,8 +125,8 @@ def test_budgets_are_those_of_the_published_folds(name):
 
 def test_rooms_hold_widths():
     dense, images = Net(DENSE, "relu", REAL, 2, False), Net(CONVOLUTIONAL, "relu", REAL, 2, False)
-    assert [room(dense, width) for width in (1, 8, 9, 13, 16, 17, 25, 344)] == [8, 8, 12, 16, 16, 24, 32, 384]
-    assert [room(images, width) for width in (1, 2, 3, 5, 7, 8, 9)] == [1, 2, 3, 5, 7, 8, 12]
+    assert [padded_width(dense, width) for width in (1, 8, 9, 13, 16, 17, 25, 344)] == [8, 8, 12, 16, 16, 24, 32, 384]
+    assert [padded_width(images, width) for width in (1, 2, 3, 5, 7, 8, 9)] == [1, 2, 3, 5, 7, 8, 12]
 
 
 def test_the_grid_is_that_of_the_paper():
@@ -174,7 +174,7 @@ def test_nets_side_by_side_are_alike():
     assert sorted(id(line) for together in found for line in together) == sorted(map(id, lines))
     for together in found:
         assert len({plan.net_of(line) for line in together}) == 1
-        rooms = {tuple(room(plan.net_of(line), width) for width in line["widths"]) for line in together}
+        rooms = {tuple(padded_width(plan.net_of(line), width) for width in line["widths"]) for line in together}
         assert len(rooms) == 1
         assert len(together) == 1 or len(together) * rooms.pop()[0] <= plan.UNITS
     assert max(map(len, found)) == 16

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import t as student
+from support.markdown import rows_of
 from support.results_files import appended, cut_after
 
 from benchmarks import DATA
@@ -220,11 +221,7 @@ def test_report_averages_complete_sets_and_draws_figure_1(run, tmp_path):
     run("synthetic", "--simulations", "2", learners=["NB", "TAN-CMI", "TAN-OMI-CR", "SVM"])
     command.main(["report", "--results", str(tmp_path / "results"), "--output", str(tmp_path)])
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
-    rows = {
-        row.split("|")[1].strip(): [field.strip() for field in row.split("|")[2:-1]]
-        for row in text.splitlines()
-        if "|" in row
-    }
+    rows = {label: cells for label, *cells in rows_of(text)}
     folds = [lines["iris", fold, "NB", 1] for fold in range(1, 6)]
     iris = np.average([line["test"]["ML"][0] for line in folds], weights=[line["n_test"] for line in folds])
     mofn = lines["mofn-3-7-10", 1, "NB", 1]["test"]["ML"][0]
@@ -245,7 +242,7 @@ def test_other_partitions_are_drawn_and_their_rates_compared(run, monkeypatch, t
     assert rows[0] != rows[1] != rows[2]
     monkeypatch.setattr(orderings, "UCI", sets)
     found = rates.latest(lines.values())
-    _, _, first, *others = orderings.table_of_partitions(found).splitlines()
+    _, cells, *others = rows_of(orderings.table_of_partitions(found))
     differences = []
     for number in (1, 2):
         means = {}
@@ -257,7 +254,6 @@ def test_other_partitions_are_drawn_and_their_rates_compared(run, monkeypatch, t
                 pooled.append(100 * sum(right) / sum(line["n_test"] for line in folds))
             means[learner] = np.mean(pooled)
         differences.append(means["TAN-OMI-CR"] - means["TAN-RO-CR"])
-    cells = [cell.strip() for cell in first.split("|")[1:-1]]
     assert cells[:2] == ["as in table 1", "2"]
     assert cells[5] == f"{np.mean(differences):+.2f} +- {np.std(differences, ddof=1):.2f}"
     assert cells[6] == str(sum(difference > 0 for difference in differences))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.markdown import rows_of
 from support.results_files import appended, cut_after
 
 from benchmarks.paper.resource_efficient import __main__ as command
@@ -214,8 +215,8 @@ def test_searches_go_on_and_are_reported_beside_their_rivals(finished, tmp_path)
     report_text = (tmp_path / "report.md").read_text().split("## Search: letter")[1]
     folds = search.figure(lines)[report.TAN, 2]
     assert [found["fold"] for found in sorted(folds, key=lambda found: found["fold"])] == [1, 2]
-    row = next(row for row in report_text.splitlines() if row.startswith(f"| {report.TAN}, searched |"))
-    assert row.split("|")[3].strip() == f"{100 * np.mean([found['error'] for found in folds]):.2f}"
+    row = next(row for row in rows_of(report_text) if row[0] == f"{report.TAN}, searched")
+    assert row[2] == f"{100 * np.mean([found['error'] for found in folds]):.2f}"
     assert search.figure([found for found in lines if found["part"] == "validation"]) == {}
     # Another run's tree is another one: its margins are its own, and what was found last stands.
     others = [{**found, "run": 7, "error": 0.0, "margin": 9} for found in lines if found["learner"] == report.TAN]

@@ -62,8 +62,11 @@ CASES = [
     for kind in CLASSES
     for values in combinations(kind)
 ]
-#: The cases of the registry, whose gradient learners train for two epochs: other tests train them with their defaults.
+#: The cases of the registry with few epochs and steps of annealing: other tests fit learners with their defaults.
 SHORT_CASES = {name: partial(learner.make, n_epochs=2) for name, learner in tanlearn.baselines.LEARNERS.items()}
+SHORT_CASES["TAN-SA-MM ML"] = lambda: tanlearn.BayesNetClassifier(
+    structure=tanlearn.baselines.SimulatedAnnealing(n_steps=100)
+)
 
 
 def in_this_process(code, **variables):

@@ -109,7 +109,7 @@ def test_infinite_figures_are_told_apart_from_finite_ones_only():
     assert ranks.apart(table).tolist() == [[False, True, True], [True, False, False], [True, False, False]]
 
 
-def test_cliques_are_the_longest_runs_of_neighbours():
+def test_cliques_are_the_longest_runs_of_neighbors():
     is_apart = np.zeros((5, 5), bool)
     for i, j in [(3, 0), (3, 4), (1, 4), (1, 0), (3, 1)]:
         is_apart[i, j] = is_apart[j, i] = True

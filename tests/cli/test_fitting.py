@@ -92,7 +92,7 @@ def test_parameters_are_set_by_name(run, shop, tmp_path):
     settings = [
         "n_epochs=2",
         "loss=SoftHybrid(trade_off=5, eta=0.5)",
-        "n_candidates=3",
+        "candidates__n_candidates=3",
         "encoder__handle_unknown=error",
     ]
     options = [word for setting in settings for word in ("--set", setting)]
@@ -100,9 +100,21 @@ def test_parameters_are_set_by_name(run, shop, tmp_path):
     assert done.exit_code == 0, done.output
     model = tanlearn.load(path)
     assert type(model) is TANClassifier
-    assert (model.n_epochs, model.n_candidates, model.calibrate, model.callback) == (2, 3, False, None)
+    assert (model.n_epochs, model.calibrate, model.training) == (2, False, None)
+    assert repr(model.candidates) == "Candidates(n_candidates=3)"
     assert repr(model.loss) == repr(SoftHybrid(trade_off=5, eta=0.5))
     assert model.encoder.handle_unknown == "error"
+
+
+def test_former_parameters_are_set_with_a_note(run, shop, tmp_path):
+    path = tmp_path / "m.tan"
+    options = ["--set", "n_epochs=2", "--set", "batch_size=50", "--set", "candidates=Candidates('all')"]
+    done = run("fit", shop, "-t", "buys", "--drop", "id,age", "-l", "tan subset hyb", "-o", path, *options)
+    assert done.exit_code == 0, done.output
+    assert "removed in version 0.4: batch_size. Use set_params(training__batch_size=...)." in done.stderr
+    model = tanlearn.load(path)
+    assert repr(model.training) == "GradientTraining(batch_size=50)"
+    assert repr(model.candidates) == "Candidates(kind='all')"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +122,7 @@ def test_parameters_are_set_by_name(run, shop, tmp_path):
     [
         (
             ["nepochs=3"],
-            "TANClassifier has no parameter 'nepochs'. Did you mean 'n_epochs'? Its parameters: batch_size",
+            "TANClassifier has no parameter 'nepochs'. Did you mean 'n_epochs'? Its parameters: bits",
         ),
         (["n_epochs"], "--set takes name=value, got 'n_epochs'."),
         # Python 3.13 parses deeper expressions, and returns the string as it is.
@@ -206,12 +218,12 @@ def test_folds_share_no_checkpoint(run, shop, tmp_path, monkeypatch):
         "tanlearn.comparison.compare",
         lambda dataset, learners, **k: made.append(learners[0].make()) or real(dataset, learners, **k),
     )
-    settings = ["--set", "n_epochs=2", "--set", f"checkpoint={tmp_path / 'c'}", "--set", "warm_start=true"]
+    settings = ["--set", "n_epochs=2", "--set", f"training__checkpoint={tmp_path / 'c'}", "--set", "warm_start=true"]
     options = ["-t", "buys", "--drop", "id", "-l", "tan subset hyb", "--folds", "2", "-o", tmp_path / "m.tan"]
     done = run("fit", shop, *options, *settings, "--set", "loss=SoftHybrid()")
     assert done.exit_code == 0, done.output
     ((twin,),) = (made,)
-    assert (twin.checkpoint, twin.warm_start, twin.n_epochs) == (None, False, 2)
+    assert (twin.training.checkpoint, twin.warm_start, twin.n_epochs) == (None, False, 2)
 
 
 def test_why_numbers_are_texts_is_reported(run, tmp_path):

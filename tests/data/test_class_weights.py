@@ -10,6 +10,7 @@ from tanlearn import (
     BayesNetClassifier,
     ConditionalNLL,
     ConjugateGradient,
+    GradientTraining,
     NaiveBayesClassifier,
     TANClassifier,
     TANSearchCV,
@@ -137,7 +138,7 @@ def test_a_search_weighs_the_classes_it_was_given(cv):
     for labels, key in ((Y, "b"), (np.unique(Y, return_inverse=True)[1] + 1, 2)):
         base = TANClassifier(n_epochs=3, class_weight={key: 5})
         # One setting: held-out rows have weights by hand only when they are scored, which may choose another setting.
-        settings = {"param_distributions": {"learning_rate": [0.1]}, "n_iter": 1, "cv": cv, "random_state": 0}
+        settings = {"param_distributions": {"training__learning_rate": [0.1]}, "n_iter": 1, "cv": cv, "random_state": 0}
         ours = TANSearchCV(base, **settings).fit(X, labels)
         alone = TANSearchCV(clone(base).set_params(class_weight=None), **settings)
         plain = clone(alone).fit(X, labels).best_estimator_.predict_proba(X)
@@ -160,7 +161,7 @@ NUMBERS += 2 * RARE[:, np.newaxis]
         NaiveBayesClassifier(),
         BayesNetClassifier(structure=ChowLiu()),
         TANClassifier(n_epochs=2, random_state=0),
-        TANClassifier(n_epochs=2, validation_fraction=0.2, random_state=0),
+        TANClassifier(n_epochs=2, training=GradientTraining(validation_fraction=0.2), random_state=0),
         AODEClassifier(),
     ],
     **IDS,

@@ -11,7 +11,9 @@ from sklearn.datasets import load_wine
 from tanlearn import (
     BayesForestClassifier,
     BayesNetClassifier,
+    Candidates,
     ConditionalNLL,
+    GradientTraining,
     JointNLL,
     KTreeClassifier,
     NaiveBayesClassifier,
@@ -180,7 +182,9 @@ def test_two_parents_have_two_edges_of_the_probability_of_both(ax):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (300, 4))
     options = {"n_epochs": 3, "loss": ConditionalNLL(), "calibrate": False, "random_state": 0}
-    model = KTreeClassifier(candidates="all", ordering=range(4), **options).fit(X, X[:, 0] ^ X[:, 1] ^ X[:, 2])
+    model = KTreeClassifier(candidates=Candidates("all", ordering=range(4)), **options).fit(
+        X, X[:, 0] ^ X[:, 1] ^ X[:, 2]
+    )
     display = StructureDisplay.from_estimator(model, ax=ax)
     assert len(edges(ax)) == model.structure_.n_edges + 1
     two = np.flatnonzero((model.structure_.parents >= 0).all(axis=1))
@@ -264,7 +268,8 @@ def test_scores_are_drawn_against_the_mean_of_the_classes(ax):
 
 
 def test_training_has_a_curve_for_everything_that_is_reported(table):
-    model = TANClassifier(loss=JointNLL(), n_epochs=4, validation_fraction=0.2, random_state=0).fit(*table)
+    training = GradientTraining(validation_fraction=0.2)
+    model = TANClassifier(loss=JointNLL(), n_epochs=4, training=training, random_state=0).fit(*table)
     display = TrainingDisplay.from_estimator(model)
     curves = [axes.lines[0].get_xydata()[:, 1] for axes in display.axes_]
     np.testing.assert_allclose(curves[0], [report.loss for report in model.history_])

@@ -10,9 +10,11 @@ from support.forests import mixed_table
 from tanlearn import BayesForestClassifier, EncodedData, MDLPDiscretizer, QuantileDiscretizer, TableEncoder, load
 
 
-def small(**parameters):
-    """Return a forest that is soon grown."""
-    return BayesForestClassifier(**{"n_estimators": 4, "random_state": 0, **parameters})
+def small(*, ridge="auto", n_folds=5, **parameters):
+    """Return a forest that is soon grown; ridge and folds are constants of the class."""
+    model = BayesForestClassifier(**{"n_estimators": 4, "random_state": 0, **parameters})
+    model._ridge, model._n_folds = ridge, n_folds
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +202,7 @@ def test_it_says_what_weights_gain(capsys):
     told = capsys.readouterr().out
     assert "weights of levels" in told
     assert "weights of families" in told
-    assert "doubt" in told
+    assert "label noise" in told
     small(weights=None, verbose=1).fit(X, y)
     assert "log loss by number of parents" in capsys.readouterr().out
     small().fit(X, y)
@@ -250,14 +252,12 @@ def test_cuts_may_be_given_otherwise(n_cuts, same, tmp_path):
         {"weights": "all"},
         {"smoothing": 0},
         {"smoothing": "auto"},
-        {"n_folds": 1},
         {"min_samples": 0},
         {"min_samples": 2**31},
         {"n_estimators": 0},
         {"max_parents": -1},
         {"max_features": 1.01},
         {"max_features": -0.01},
-        {"ridge": -0.5},
         {"warm_start": 2},
         {"verbose": -1},
     ],
@@ -405,7 +405,7 @@ def test_parameters_reach_the_settings(monkeypatch, n_folds, expected):
         raise InterruptedError
 
     monkeypatch.setattr(bayes_forest, "grow_forest", ask)
-    model = BayesForestClassifier(
+    model = small(
         n_estimators=7, max_parents=2, max_features=0.25, n_cuts=(2, 5), smoothing=3.0, min_samples=9, weights="shared",
         ridge=0.5, n_folds=n_folds, n_jobs=2,
     )  # fmt: skip

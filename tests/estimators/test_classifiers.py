@@ -17,10 +17,12 @@ from sklearn.preprocessing import FunctionTransformer
 from tanlearn import (
     BayesNetClassifier,
     Calibration,
+    Candidates,
     CandidateSets,
     ConditionalNLL,
     ConjugateGradient,
     EncodedData,
+    GradientTraining,
     HierarchicalSmoothing,
     Hybrid,
     MaximumLikelihood,
@@ -33,7 +35,7 @@ from tanlearn.baselines import ChowLiu, GreedySearch
 from tanlearn.estimators import gradient_tan
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
-QUICK = {"n_epochs": 10, "batch_size": 30, "random_state": 0}
+QUICK = {"n_epochs": 10, "training": GradientTraining(batch_size=30), "random_state": 0}
 
 
 def mixed_columns(n=60):
@@ -159,7 +161,9 @@ def test_learnt_structure_comes_out_as_a_graph_with_its_distribution():
 
 
 def test_validation_fraction_keeps_the_best_epoch():
-    model = TANClassifier(validation_fraction=0.3, patience=3, n_epochs=200, random_state=0).fit(X_IRIS, Y_IRIS)
+    model = TANClassifier(
+        training=GradientTraining(validation_fraction=0.3, patience=3), n_epochs=200, random_state=0
+    ).fit(X_IRIS, Y_IRIS)
     errors = [report.validation_error for report in model.history_]
     assert len(errors) == model.n_iter_ < 200
     assert errors.index(min(errors)) == len(errors) - 4
@@ -177,19 +181,23 @@ def test_progress_is_printed(capsys):
 
 def test_callback_of_the_users_own():
     seen = []
-    model = TANClassifier(callback=lambda report: seen.append(report) or len(seen) == 3, **QUICK).fit(X_IRIS, Y_IRIS)
+    model = TANClassifier(**QUICK).set_params(training__callback=lambda report: seen.append(report) or len(seen) == 3)
+    model.fit(X_IRIS, Y_IRIS)
     assert [report.epoch for report in seen] == [1, 2, 3]
     assert model.n_iter_ == 3
 
 
 def test_explicit_candidates():
-    model = TANClassifier(candidates=[[], [0], [], [2]], structure_learning_rate=0.1, **QUICK).fit(X_IRIS, Y_IRIS)
+    model = TANClassifier(candidates=[[], [0], [], [2]], **QUICK)
+    model.set_params(training__structure_learning_rate=0.1).fit(X_IRIS, Y_IRIS)
     assert [set(shares) for shares in model.structure_probabilities_] == [{-1}, {-1, 0}, {-1}, {-1, 2}]
 
 
 def test_heuristic_candidates_of_images():
     X, y = load_digits(return_X_y=True)
-    model = TANClassifier(candidates="heuristic", n_candidates=2, image_shape=(8, 8), n_epochs=2, random_state=0)
+    model = TANClassifier(
+        candidates=Candidates("heuristic", n_candidates=2, image_shape=(8, 8)), n_epochs=2, random_state=0
+    )
     parent = model.fit(X, y).structure_.parent
     far = [abs(i // 8 - j // 8) + abs(i % 8 - j % 8) for i, j in enumerate(parent) if j >= 0]
     assert max(far, default=0) <= 3
@@ -199,18 +207,19 @@ def test_heuristic_candidates_of_images():
     ("parameters", "message"),
     [
         ({"device": "tpu"}, "'device' parameter of TANClassifier must be a str among .* Got 'tpu'"),
-        ({"patience": 3}, "set validation_fraction too"),
-        ({"temperature": (10.0, 0.0)}, "two positive numbers"),
-        ({"temperature": ("a", "b")}, "two positive numbers"),
-        ({"image_shape": (2, 2)}, "candidates='subset' does not use image_shape"),
+        ({"training__patience": 3}, "set validation_fraction too"),
+        ({"training__temperature": (10.0, 0.0)}, "two positive numbers"),
+        ({"training__temperature": ("a", "b")}, "two positive numbers"),
+        ({"candidates__image_shape": (2, 2)}, "candidates of kind 'subset' do not use image_shape"),
         ({"candidates": "nearest"}, "'candidates' parameter of TANClassifier"),
         ({"n_epochs": 0}, "'n_epochs' parameter"),
-        ({"validation_fraction": 0.001}, "a held-out share of 0.001 of 150 rows is less than one row"),
+        ({"training__batch_size": 0}, "'batch_size' parameter of GradientTraining"),
+        ({"training__validation_fraction": 0.001}, "a held-out share of 0.001 of 150 rows is less than one row"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):
-        TANClassifier(**parameters).fit(X_IRIS, Y_IRIS)
+        TANClassifier().set_params(**parameters).fit(X_IRIS, Y_IRIS)
 
 
 def test_structure_of_another_table_is_refused():
@@ -306,7 +315,7 @@ def test_a_refit_that_fails_leaves_no_torn_model():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        model.set_params(callback=interrupt).fit(np.arange(400).reshape(200, 2) % 64, np.arange(200) % 9)
+        model.set_params(training__callback=interrupt).fit(np.arange(400).reshape(200, 2) % 64, np.arange(200) % 9)
     with pytest.raises(NotFittedError):
         model.predict(X_IRIS[:, :2])
 
@@ -314,7 +323,7 @@ def test_a_refit_that_fails_leaves_no_torn_model():
 def test_categories_and_cuts_are_not_learnt_from_held_out_rows():
     """A category in one row only is either known or held out, by the draw."""
     X = np.arange(60).astype(str)[:, np.newaxis]
-    model = TANClassifier(validation_fraction=0.5, **QUICK).fit(X, np.arange(60) % 2)
+    model = TANClassifier(**QUICK).set_params(training__validation_fraction=0.5).fit(X, np.arange(60) % 2)
     assert len(model.encoder_.categories_[0]) == 30
 
 
@@ -347,9 +356,10 @@ def test_a_missing_value_is_named_by_column_and_row_of_the_users_table():
     frame.loc[50:, "size"] = np.nan
     weight = np.ones(60)
     weight[:30] = 0
-    for options in ({}, {"validation_fraction": 0.1}):
+    for options in ({}, {"training__validation_fraction": 0.1}):
+        model = TANClassifier(candidates="unconstrained", **QUICK).set_params(**options)
         with pytest.raises(ValueError, match=r"the first of X column 'size' in row 5\d\."):
-            TANClassifier(**options, **{**QUICK, "candidates": "unconstrained"}).fit(frame, y, sample_weight=weight)
+            model.fit(frame, y, sample_weight=weight)
 
 
 def test_learning_from_codes_forgets_the_encoder_of_an_earlier_fit():
@@ -363,17 +373,18 @@ def test_learning_from_codes_forgets_the_encoder_of_an_earlier_fit():
 def test_own_validation_rows_allow_patience():
     y = np.arange(200) % 2
     data = EncodedData.from_codes(np.stack([y, 1 - y], axis=1), y)
-    model = TANClassifier(patience=2, n_epochs=50, batch_size=50, random_state=0)
+    model = TANClassifier(training=GradientTraining(patience=2, batch_size=50), n_epochs=50, random_state=0)
     assert len(model.fit_encoded(data.take(np.arange(150)), data.take(np.arange(150, 200))).history_) < 50
     weight = np.where(np.arange(200) < 180, 0, 1)
     weighted = EncodedData.from_codes(np.stack([y, 1 - y], axis=1), y, sample_weight=weight)
-    model.set_params(validation_fraction=0.2).fit_encoded(weighted)
+    model.set_params(training__validation_fraction=0.2).fit_encoded(weighted)
     assert model.history_[-1].validation_error is not None
 
 
 def test_a_rare_category_may_be_held_out():
     X = np.where(np.arange(60) == 7, "rare", "common")[:, np.newaxis]
-    strict = TANClassifier(validation_fraction=0.5, encoder=TableEncoder(handle_unknown="error"), **QUICK)
+    strict = TANClassifier(encoder=TableEncoder(handle_unknown="error"), **QUICK)
+    strict.set_params(training__validation_fraction=0.5)
     for seed in range(4):
         strict.set_params(random_state=seed).fit(X, np.arange(60) % 2)
 
@@ -405,10 +416,12 @@ def binary(n, missing=False):
 
 
 def test_settings_reach_every_training_of_gradient_tan(monkeypatch):
-    given = {"learning_rate": 0.02, "structure_learning_rate": 0.03, "n_epochs": 3, "batch_size": 40}
-    given |= {"init": "uniform", "dtype": "float64", "size_weight": 0.01, "temperature": (0.9, 0.2)}
+    given = {"learning_rate": 0.02, "structure_learning_rate": 0.03, "batch_size": 40}
+    given |= {"init": "uniform", "dtype": "float64", "temperature": (0.9, 0.2)}
     reports, loss = [], Hybrid(trade_off=3)
-    model = TANClassifier(**given, loss=loss, callback=reports.append, random_state=0)
+    training, others = GradientTraining(**given, callback=reports.append), {"n_epochs": 3, "size_weight": 0.01}
+    model = TANClassifier(training=training, **others, loss=loss, random_state=0)
+    given |= others
     calls = asked_of_trainings(monkeypatch, model, binary(90), run=True)
     for _, own, settings, _ in calls:
         assert {name: getattr(settings, name) for name in given} == given
@@ -426,16 +439,16 @@ def test_settings_reach_every_training_of_gradient_tan(monkeypatch):
         (200, {}, False, (1000, 0.1)),
         (1999, {}, False, (106, 0.1)),
         (2000, {}, False, (100, 0.01)),
-        (200, {"batch_size": 50}, False, (500, 0.1)),
+        (200, {"training__batch_size": 50}, False, (500, 0.1)),
         (200, {}, True, (100, 0.01)),
         (200, {"loss": Hybrid()}, False, (100, 0.01)),
         (200, {"bits": (3, 1)}, False, (100, 0.01)),
         (200, {"n_epochs": 300}, False, (300, 0.01)),
-        (200, {"learning_rate": 0.5}, False, (1000, 0.5)),
+        (200, {"training__learning_rate": 0.5}, False, (1000, 0.5)),
     ],
 )
 def test_small_tables_without_gaps_have_two_thousand_steps_by_default(monkeypatch, n, parameters, missing, expected):
-    model = TANClassifier(**parameters, random_state=0)
+    model = TANClassifier(random_state=0).set_params(**parameters)
     ((*_, settings, _),) = asked_of_trainings(monkeypatch, model, binary(n, missing), run=False)
     assert (settings.n_epochs, settings.learning_rate) == expected
     assert settings.init == "maximum-likelihood"  # by default, unlike that of trainings

@@ -29,6 +29,7 @@ from tanlearn import (
     CategoryEncoder,
     ConditionalNLL,
     ConjugateGradient,
+    GradientTraining,
     Hybrid,
     KTreeClassifier,
     MDLPDiscretizer,
@@ -78,9 +79,16 @@ ESTIMATORS = [
     BayesForestClassifier(n_estimators=4, weights=None, random_state=0),
     AnDEClassifier(),
     SelectiveKDependenceClassifier(sparse=True),
-    TANClassifier(n_epochs=20, batch_size=10, random_state=0),
-    KTreeClassifier(loss=ConditionalNLL(), n_epochs=20, batch_size=10, calibrate=False, random_state=0),
-    TANSearchCV(TANClassifier(n_epochs=20, batch_size=10), {"learning_rate": [0.03, 0.1]}, n_iter=2, random_state=0),
+    TANClassifier(n_epochs=20, training=GradientTraining(batch_size=10), random_state=0),
+    KTreeClassifier(
+        loss=ConditionalNLL(), n_epochs=20, training=GradientTraining(batch_size=10), calibrate=False, random_state=0
+    ),
+    TANSearchCV(
+        TANClassifier(n_epochs=20, training=GradientTraining(batch_size=10)),
+        {"training__learning_rate": [0.03, 0.1]},
+        n_iter=2,
+        random_state=0,
+    ),
 ]
 
 

@@ -14,6 +14,7 @@ from tanlearn import (
     ConjugateGradient,
     EncodedData,
     ExpectationMaximization,
+    GradientTraining,
     MaximumLikelihood,
     NaiveBayesClassifier,
     StochasticGradient,
@@ -35,7 +36,7 @@ ESTIMATORS = {
     "tree": BayesNetClassifier(structure=ChowLiu(), **CODES),
     "two parents": BayesNetClassifier(structure=TWO_PARENTS, **CODES),
     "AODE": AODEClassifier(**CODES),
-    "gradient": TANClassifier(n_epochs=2, batch_size=50, random_state=0, **CODES),
+    "gradient": TANClassifier(n_epochs=2, training=GradientTraining(batch_size=50), random_state=0, **CODES),
 }
 every_estimator = pytest.mark.parametrize("name", ESTIMATORS)
 _FITTED = {}

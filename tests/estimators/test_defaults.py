@@ -19,6 +19,11 @@ CLASSES = {
 }
 
 
+def defaults_of(found):
+    """Return the default of every parameter of a constructor."""
+    return {own: parameter.default for own, parameter in inspect.signature(found).parameters.items()}
+
+
 def documented_defaults(entry):
     """Yield name and default of the parameters of an entry such as "beta1, beta2 : float, default=0.9 and 0.999"."""
     names, found = entry.name.split(", "), re.search("default=(.*)", entry.type)
@@ -30,7 +35,7 @@ def documented_defaults(entry):
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_defaults_are_those_that_the_docstring_names(name):
-    found = {own: parameter.default for own, parameter in inspect.signature(CLASSES[name]).parameters.items()}
+    found = defaults_of(CLASSES[name])
     documented = dict(pair for entry in ClassDoc(CLASSES[name])["Parameters"] for pair in documented_defaults(entry))
     assert found == documented
     assert list(map(type, found.values())) == [type(documented[own]) for own in found]
@@ -38,5 +43,9 @@ def test_defaults_are_those_that_the_docstring_names(name):
 
 @pytest.mark.parametrize("name", [name for name, found in CLASSES.items() if hasattr(found, "_parameter_constraints")])
 def test_every_parameter_has_a_rule(name):
-    parameters = inspect.signature(CLASSES[name]).parameters
-    assert set(CLASSES[name]._parameter_constraints) >= set(parameters)
+    assert set(CLASSES[name]._parameter_constraints) >= set(defaults_of(CLASSES[name]))
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if name.endswith("Classifier")])
+def test_classifiers_have_at_most_fifteen_parameters(name):
+    assert len(defaults_of(CLASSES[name])) <= 15

@@ -15,6 +15,7 @@ from tanlearn import (
     Calibration,
     CandidateSets,
     ConditionalNLL,
+    GradientTraining,
     Hybrid,
     InexactMarginalizationWarning,
     KTreeClassifier,
@@ -25,7 +26,13 @@ from tanlearn import (
     load,
 )
 
-PLAIN = {"loss": ConditionalNLL(), "n_epochs": 10, "batch_size": 50, "calibrate": False, "random_state": 0}
+PLAIN = {
+    "loss": ConditionalNLL(),
+    "n_epochs": 10,
+    "training": GradientTraining(batch_size=50),
+    "calibrate": False,
+    "random_state": 0,
+}
 
 
 def parity(n=600, seed=0, noise=0.0):
@@ -47,7 +54,7 @@ def test_what_needs_two_parents_is_learnt(candidates):
     X, y = parity()
     model = KTreeClassifier(**{**PLAIN, "candidates": candidates, "n_epochs": 60})
     if candidates == "all":
-        model.set_params(ordering=range(6))
+        model.set_params(candidates__ordering=range(6))
     assert model.fit(X, y).score(X, y) == 1.0
     assert model.structure_.is_acyclic
     assert sum({0, 1, 2} == {i, *row} for i, row in enumerate(model.structure_.parents.tolist())) >= 1
@@ -83,7 +90,7 @@ def test_without_calibration_held_out_rows_still_choose_the_loss():
 
 def test_own_validation_rows_are_the_only_ones_held_out():
     X, y = parity(300, noise=0.1)
-    model = KTreeClassifier(n_epochs=3, validation_fraction=0.3, random_state=0).fit(X, y)
+    model = KTreeClassifier(n_epochs=3, training=GradientTraining(validation_fraction=0.3), random_state=0).fit(X, y)
     results = model.cv_results_
     assert {name for name in results if name.startswith("split")} == {"split0_test_score"}
     np.testing.assert_array_equal(results["split0_test_score"], results["mean_test_score"])
@@ -103,11 +110,13 @@ def test_settings_reach_every_training_and_reports_are_those_of_the_last(monkeyp
     train_in_bits = k_tree.train_in_bits
     monkeypatch.setattr(k_tree, "train_in_bits", train)
     X, y = parity(90, noise=0.1)
-    given = {"learning_rate": 0.02, "structure_learning_rate": 0.03, "n_epochs": 3, "batch_size": 40}
-    KTreeClassifier(**given, temperature=(0.9, 0.2), loss=loss, callback=reports.append, random_state=0).fit(X, y)
+    given = {"learning_rate": 0.02, "structure_learning_rate": 0.03, "batch_size": 40}
+    training = GradientTraining(**given, temperature=(0.9, 0.2), callback=reports.append)
+    KTreeClassifier(n_epochs=3, training=training, loss=loss, random_state=0).fit(X, y)
     for _, _, settings, _ in calls:
         assert {name: getattr(settings, name) for name in given} == given
         assert (settings.temperature, settings.patience, settings.terms) == ((0.9, 0.2), None, True)
+        assert settings.n_epochs == 3
     assert [n for n, *_ in calls].count(90) == 1
     assert calls[-1][0] == 90
     assert sum("callback" in options for *_, options in calls) == 1
@@ -120,7 +129,7 @@ def test_settings_reach_every_training_and_reports_are_those_of_the_last(monkeyp
 )
 def test_information_chooses_as_many_candidates_as_asked(d, n_candidates, most):
     rng = np.random.default_rng(0)
-    model = KTreeClassifier(**{**PLAIN, "n_epochs": 1, "n_candidates": n_candidates})
+    model = KTreeClassifier(**PLAIN).set_params(n_epochs=1, candidates__n_candidates=n_candidates)
     sets = model.fit(rng.integers(0, 2, (60, d)), np.arange(60) % 2).candidates_
     singles = [
         len({j for j in sets.parents[first:last].ravel().tolist() if j >= 0})
@@ -252,7 +261,8 @@ def test_rows_one_at_a_time_are_predicted_the_same():
 
 def test_validation_rows_stop_early():
     X, y = parity(noise=0.3)
-    model = KTreeClassifier(**{**PLAIN, "n_epochs": 200}, validation_fraction=0.3, patience=3).fit(X, y)
+    training = GradientTraining(batch_size=50, validation_fraction=0.3, patience=3)
+    model = KTreeClassifier(**{**PLAIN, "n_epochs": 200, "training": training}).fit(X, y)
     assert model.n_epochs_ < 200
     errors = [report.validation_error for report in model.history_]
     assert min(errors[-3:]) >= min(errors[:-3])
@@ -278,11 +288,11 @@ def test_an_interrupted_training_goes_on(tmp_path):
         if report.epoch == 4:
             raise KeyboardInterrupt
 
-    settings = {**PLAIN, "checkpoint": str(tmp_path / "training")}
+    model = KTreeClassifier(**PLAIN).set_params(training__checkpoint=str(tmp_path / "training"))
     with pytest.raises(KeyboardInterrupt):
-        KTreeClassifier(**settings, callback=interrupt).fit(X, y)
+        clone(model).set_params(training__callback=interrupt).fit(X, y)
     seen = []
-    found = KTreeClassifier(**settings, callback=lambda report: seen.append(report.epoch)).fit(X, y)
+    found = model.set_params(training__callback=lambda report: seen.append(report.epoch)).fit(X, y)
     expected = KTreeClassifier(**PLAIN).fit(X, y)
     assert seen[-6:] == [5, 6, 7, 8, 9, 10]
     assert len(seen) < 10
@@ -303,17 +313,20 @@ def test_another_prior_moves_probabilities():
     [
         ({"loss": Hybrid()}, "loss must be ConditionalNLL, Margin or HingeMargin, got Hybrid"),
         ({"candidates": "unconstrained"}, "k-trees have none: use 'order-free'"),
-        ({"checkpoint": "file", "loss": None}, "selection on held-out rows needs several"),
-        ({"checkpoint": "file", "random_state": None}, "needs an int random_state"),
-        ({"patience": 3}, "set validation_fraction too"),
-        ({"temperature": (0, 1)}, "two positive numbers"),
+        ({"training__checkpoint": "file", "loss": None}, "selection on held-out rows needs several"),
+        ({"training__checkpoint": "file", "random_state": None}, "needs an int random_state"),
+        ({"training__patience": 3}, "set validation_fraction too"),
+        ({"training__temperature": (0, 1)}, "two positive numbers"),
+        ({"training__init": "uniform"}, "k-trees support only init='maximum-likelihood', got 'uniform'"),
+        ({"training__dtype": "float64"}, "k-trees support only dtype='float32', got 'float64'"),
+        ({"candidates__image_shape": (2, 3)}, "candidates of kind 'information' do not use image_shape"),
         ({"candidates": CandidateSets(np.array([[1, 2]] + [[-1, -1]] * 5), np.arange(7))}, "single parents, and pairs"),
     ],
 )
 def test_what_cannot_be_learnt_is_refused(changes, message):
     X, y = parity()
     with pytest.raises(ValueError, match=message):
-        KTreeClassifier(**{**PLAIN, **changes}).fit(X, y)
+        KTreeClassifier(**PLAIN).set_params(**changes).fit(X, y)
 
 
 def test_trees_refuse_pairs_that_may_form_a_cycle():

@@ -8,7 +8,15 @@ import pytest
 import sklearn
 from sklearn.pipeline import make_pipeline
 
-from tanlearn import BayesForestClassifier, BayesNetClassifier, JointNLL, NaiveBayesClassifier, Structure, TANClassifier
+from tanlearn import (
+    BayesForestClassifier,
+    BayesNetClassifier,
+    GradientTraining,
+    JointNLL,
+    NaiveBayesClassifier,
+    Structure,
+    TANClassifier,
+)
 
 X = pd.DataFrame({"to<wn": ["Graz", "Linz", "Graz", "Wels"] * 5, "size": [1.0, 2.0, 3.0, 4.0] * 5}, index=range(10, 30))
 y = np.array(["no & never", "yes"] * 10)
@@ -28,7 +36,9 @@ def test_a_fitted_network_shows_what_it_has_learnt():
 
 
 def test_training_and_loss_of_a_gradient_classifier_are_told():
-    model = TANClassifier(loss=JointNLL(), n_epochs=2, validation_fraction=0.3, random_state=0).fit(X, y)
+    model = TANClassifier(
+        loss=JointNLL(), n_epochs=2, training=GradientTraining(validation_fraction=0.3), random_state=0
+    ).fit(X, y)
     html = model._repr_html_()
     assert f"2 epochs, loss {model.history_[-1].loss:.4g}, validation error" in html
     assert "JointNLL()" in html

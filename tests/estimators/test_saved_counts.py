@@ -207,7 +207,7 @@ def test_counts_of_forests_are_read_up_to_the_last_context_value_and_class():
     state = counts.state()
     assert ForestCounts.from_state(state, n_states, 2) == counts
     tables = counts.members[0].tables
-    most, n_contexts = int(tables.n_states.max()), len(tables.contexts.branch)
+    most, n_contexts = int(tables.n_states.max()), len(tables.trie.branch)
     child = tables.n_states.argmin()
     assert tables.n_states[child] < most
 

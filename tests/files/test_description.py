@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from support.saved_models import FRAME, fitted
 
-from tanlearn import FixedPoint, NaiveBayesClassifier, TANClassifier, round_tables
+from tanlearn import FixedPoint, GradientTraining, NaiveBayesClassifier, TANClassifier, round_tables
 
 NETWORKS = ["nb", "chow-liu", "two-parents", "tan", "cyclic"]
 
@@ -49,9 +49,15 @@ def test_description_tells_all_that_predicts(name):
 
 
 def test_description_names_what_is_no_default():
-    model = TANClassifier(n_epochs=1, batch_size=2, random_state=0).fit([[0, 0.5], [1, None], [0, None]], [1, 0, 0])
+    model = TANClassifier(n_epochs=1, training=GradientTraining(batch_size=2), random_state=0).fit(
+        [[0, 0.5], [1, None], [0, None]], [1, 0, 0]
+    )
     description = model.describe()
-    assert description["learner"]["parameters"] == {"n_epochs": "1", "batch_size": "2", "random_state": "0"}
+    assert description["learner"]["parameters"] == {
+        "n_epochs": "1",
+        "training": "GradientTraining(batch_size=2)",
+        "random_state": "0",
+    }
     assert [feature["name"] for feature in description["features"]] == ["x0", "x1"]
     with pytest.raises(NotFittedError):
         TANClassifier().describe()

@@ -295,15 +295,15 @@ ENDLESS.append(ENDLESS)
     [
         ({"random_state": np.random.default_rng(0)}, "random_state", r"set_params\(random_state=None\)"),
         ({"random_state": np.random.RandomState(0)}, "random_state", r"set_params\(random_state=None\)"),
-        ({"callback": own_lambda}, "callback", r"set_params\(callback=None\)"),
+        ({"training__callback": own_lambda}, "callback", r"set_params\(training__callback=None\)"),
         ({"loss": OwnLoss()}, "loss", r"set_params\(loss=None\)"),
         ({"candidates": [[], [OwnLoss()]]}, "candidates", r"set_params\(candidates='subset'\)"),
-        ({"ordering": pd.Index([1, 2])}, "ordering", "set_params"),
-        ({"ordering": np.array([1j])}, "ordering", "set_params"),
+        ({"candidates__ordering": pd.Index([1, 2])}, "ordering", "set_params"),
+        ({"candidates__ordering": np.array([1j])}, "ordering", "set_params"),
         ({"encoder": TableEncoder(discretizer=OwnDiscretizer())}, "encoder__discretizer", "set_params"),
         ({"n_epochs": -1}, "n_epochs", "set_params"),
         ({"candidates": ENDLESS}, "contains itself", "contains itself"),
-        ({"n_candidates": 10**5000}, "4300 digits", "set_params"),
+        ({"candidates__n_candidates": 10**5000}, "4300 digits", "set_params"),
     ],
 )  # fmt: skip
 def test_parameter_that_no_file_can_hold_is_named_before_anything_is_written(change, named, remedy, tmp_path):

@@ -213,7 +213,10 @@ def test_bombs_are_refused(suspect):
     suspect.refuses(rezip([*members.items(), ("0.npy", members["0.npy"])]), "the entries must")
     deep = b"[" * 10**5 + b"]" * 10**5
     suspect.refuses(seal({**members, "tanlearn.json": deep}), "Recursion")
-    nested = forge(suspect.content, put(("model", "parameters", "ordering"), json.loads("[" * 900 + "]" * 900)))
+    nested = forge(
+        suspect.content,
+        put(("model", "parameters", "candidates", "parameters", "ordering"), json.loads("[" * 900 + "]" * 900)),
+    )
     suspect.survives(nested)
     suspect.refuses(seal({**members, "tanlearn.json": b'{"version": ' + b"9" * 5000 + b"}"}), "digits")
 
@@ -366,7 +369,10 @@ def test_newer_and_unknown_things_say_what_to_do(suspect, monkeypatch):
     )
     suspect.refuses(forge(content, put(("model", "class"), "Hybrid")), "parameter")
     suspect.refuses(forge(content, put(("model", "parameters", "novelty"), 1)), "'novelty'.*upgrade")
-    suspect.refuses(forge(content, put(("model", "parameters", "ordering"), {"kind": "novelty"})), "'novelty'.*upgrade")
+    suspect.refuses(
+        forge(content, put(("model", "parameters", "candidates", "parameters", "ordering"), {"kind": "novelty"})),
+        "'novelty'.*upgrade",
+    )
     manifest = members_of(content)["tanlearn.json"]
     for text in (
         manifest.replace(b'{"format"', b'{"format": 1, "format"'),
@@ -382,7 +388,8 @@ def test_newer_and_unknown_things_say_what_to_do(suspect, monkeypatch):
 
 def test_older_files_give_new_parameters_their_defaults(suspect):
     def forget(manifest):
-        del manifest["model"]["parameters"]["patience"], manifest["model"]["parameters"]["n_epochs"]
+        parameters = manifest["model"]["parameters"]
+        del parameters["training"]["parameters"]["patience"], parameters["n_epochs"]
 
     suspect.path.write_bytes(forge(suspect.content, forget))
     assert load(suspect.path).get_params()["n_epochs"] == TANClassifier().n_epochs

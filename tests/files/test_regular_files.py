@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from support.system_calls import patch_system
 
-from tanlearn import NaiveBayesClassifier, TableCounts, TANClassifier, read_bif, read_xmlbif, write_bif, write_xmlbif
+from tanlearn import (
+    GradientTraining,
+    NaiveBayesClassifier,
+    TableCounts,
+    TANClassifier,
+    read_bif,
+    read_xmlbif,
+    write_bif,
+    write_xmlbif,
+)
 from tanlearn.c_export.header import export_c
 from tanlearn.data.columns import read_columns
 from tanlearn.data.summaries import TableSummary
@@ -35,7 +44,7 @@ WRITERS = {
 #: They read what is there first, so what is there must be their own.
 CHECKPOINTS = {
     "training": lambda path: TANClassifier(
-        candidates="all", n_epochs=1, batch_size=2, random_state=0, checkpoint=path
+        candidates="all", n_epochs=1, training=GradientTraining(batch_size=2, checkpoint=path), random_state=0
     ).fit([[0, 1], [1, 1], [0, 0]], [1, 0, 0]),
     "search": lambda path: SearchCheckpoint(path, "digest"),
 }

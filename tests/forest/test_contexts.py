@@ -80,6 +80,6 @@ def test_several_groups_of_families_make_the_tables_of_one(monkeypatch, n_famili
     apart = grow(data, parents)
     for name in ("n_states", "parents", "root", "gain", "unseen"):
         np.testing.assert_array_equal(getattr(apart, name), getattr(together, name), err_msg=name)
-    for name, own, other in zip(apart.contexts._fields, apart.contexts, together.contexts, strict=True):
+    for name, own, other in zip(apart.trie._fields, apart.trie, together.trie, strict=True):
         np.testing.assert_array_equal(own, other, err_msg=name)
         assert own.dtype == other.dtype

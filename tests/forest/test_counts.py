@@ -38,7 +38,7 @@ def assert_same_bits(one, two):
     for a, b in zip(one.members, two.members, strict=True):
         for name in ("root", "gain", "unseen"):
             np.testing.assert_array_equal(getattr(a.tables, name), getattr(b.tables, name), err_msg=name)
-        for own, other in zip(a.tables.contexts, b.tables.contexts, strict=True):
+        for own, other in zip(a.tables.trie, b.tables.trie, strict=True):
             np.testing.assert_array_equal(own, other)
             assert own.dtype == other.dtype
     np.testing.assert_array_equal(one.log_prior, two.log_prior)
@@ -149,9 +149,9 @@ def test_first_levels_are_the_tables_of_fewer_parents(n_levels):
     how = {"smoothing": 1.0, "min_samples": 2}
     found = ContextTables.grow(*rows, parents, **how).first_levels(n_levels)
     expected = ContextTables.grow(*rows, [own[: n_levels - 1] for own in parents], **how)
-    for name in ("parents", "root", "gain", "unseen", "origin"):
+    for name in ("parents", "root", "gain", "unseen"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
-    for name, own, other in zip(found.contexts._fields, found.contexts, expected.contexts, strict=True):
+    for name, own, other in zip(found.trie._fields, found.trie, expected.trie, strict=True):
         np.testing.assert_array_equal(own, other, err_msg=name)
 
 

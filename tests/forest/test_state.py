@@ -33,8 +33,8 @@ def test_every_array_of_every_network_comes_back(weights):
         for name in ("merged", "start", "n_states"):
             np.testing.assert_array_equal(getattr(one.cuts, name), getattr(two.cuts, name), err_msg=name)
         assert one.cuts.merged.dtype == two.cuts.merged.dtype
-        for name in ("n_states", "parents", "root", "gain", "unseen", *one.tables.contexts._fields):
-            holders = [own.tables.contexts if name in own.tables.contexts._fields else own.tables for own in (one, two)]
+        for name in ("n_states", "parents", "root", "gain", "unseen", *one.tables.trie._fields):
+            holders = [own.tables.trie if name in own.tables.trie._fields else own.tables for own in (one, two)]
             np.testing.assert_array_equal(*(getattr(own, name) for own in holders), err_msg=name)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tanlearn import TANClassifier
+from tanlearn import GradientTraining, TANClassifier
 
 TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 NAME = re.compile(r"^\d+\. `([\w.]+)`", flags=re.MULTILINE)
@@ -58,7 +58,7 @@ def called(names, call, monkeypatch):
 
 @pytest.mark.parametrize("method", ["fit", "predict"])
 def test_functions_are_called_in_the_listed_order(method, monkeypatch):
-    model = TANClassifier(n_epochs=1, batch_size=20, random_state=0).fit(X, Y)
+    model = TANClassifier(n_epochs=1, training=GradientTraining(batch_size=20), random_state=0).fit(X, Y)
     names = listed("`TANClassifier().fit(X, y)` calls" if method == "fit" else "And `predict(X)`:")
     assert len(names) == {"fit": 12, "predict": 6}[method]
     call = (lambda: model.fit(X, Y)) if method == "fit" else (lambda: model.predict(X))

@@ -17,6 +17,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.*")),
     *sorted((ROOT / "docs").glob("[agl]*/*.*")),  # about, api, gallery, guide, learners
 ]
+BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
 PAGES = [page for page in PAGES if page.suffix in (".md", ".rst", ".py") and page.name != "conf.py"]
 
 #: Per pattern, the words to use in its place. Code in backquotes and doctests are not read.
@@ -133,6 +134,15 @@ def test_banned_words_are_found_in_names():
     wrong = {"StringLook", "_told_once", "has_gaps", "cut", "CutDiscretizer", "lostColumns", "twin2"}
     right = {"cut_points_", "CutPointDiscretizer", "replace", "_lookup", "context", "execute"}
     assert banned_names(wrong | right) == sorted(wrong)
+
+
+@pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_docstrings_of_benchmarks_use_the_terms_of_the_field(path):
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    documented = [node for node in nodes if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
+    texts = {f"line {getattr(node, 'lineno', 1)}": ast.get_docstring(node) or "" for node in documented}
+    commands = r"python -m benchmarks\S*"  # whose names are not prose
+    assert "\n".join(banned({name: re.sub(commands, "", text) for name, text in texts.items()})) == ""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -19,6 +19,7 @@ from support.processes import PATIENT_DASK
 from tanlearn import (
     BayesForestClassifier,
     EncodedData,
+    GradientTraining,
     Hybrid,
     NaiveBayesClassifier,
     TANClassifier,
@@ -33,8 +34,8 @@ from tanlearn.comparison import compare
 from tanlearn.data.datasets import Dataset
 
 X, Y = load_iris(return_X_y=True)
-TAN = TANClassifier(loss=Hybrid(), n_epochs=4, batch_size=30, random_state=0)
-SPACE = {"learning_rate": [0.01, 0.05, 0.1]}
+TAN = TANClassifier(loss=Hybrid(), n_epochs=4, training=GradientTraining(batch_size=30), random_state=0)
+SPACE = {"training__learning_rate": [0.01, 0.05, 0.1]}
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +123,7 @@ def test_paths_and_fronts_are_those_of_threads(elsewhere):
 
 @pytest.mark.parametrize("weights", ["auto", None])
 def test_forests_are_those_of_threads(elsewhere, weights):
-    forest = BayesForestClassifier(n_estimators=3, n_folds=2, weights=weights, random_state=0)
+    forest = BayesForestClassifier(n_estimators=3, weights=weights, random_state=0)
     expected = forest.fit(X, Y).predict_proba(X)
     with elsewhere():
         assert forest.fit(X, Y).predict_proba(X).tobytes() == expected.tobytes()
@@ -178,7 +179,9 @@ def test_errors_come_back(cluster):  # of loky's processes, too, but joblib woul
 
 def test_what_cannot_be_sent_is_named_before_anything_is(elsewhere):
     lock = threading.Lock()
-    search = TANSearchCV(TANClassifier(callback=lambda report: lock.locked()), SPACE, n_iter=2, random_state=0)
+    search = TANSearchCV(
+        TANClassifier(training=GradientTraining(callback=lambda report: lock.locked())), SPACE, n_iter=2, random_state=0
+    )
     with elsewhere(), pytest.raises(TypeError, match=r"cannot be sent there: .*lock.*Remove callbacks"):
         search.fit(X, Y)
 

@@ -34,6 +34,7 @@ from tanlearn import (
     ConjugateGradient,
     CrossTuned,
     ExpectationMaximization,
+    GradientTraining,
     NaiveBayesClassifier,
     TANClassifier,
 )
@@ -53,7 +54,9 @@ CLASSIFIERS = {
     "naive Bayes": NaiveBayesClassifier(),
     "Chow-Liu": BayesNetClassifier(structure=ChowLiu()),
     "order search": BayesNetClassifier(structure=OrderSearch()),
-    "gradient TAN": TANClassifier(candidates="order-free", n_epochs=3, batch_size=50, random_state=0),
+    "gradient TAN": TANClassifier(
+        candidates="order-free", n_epochs=3, training=GradientTraining(batch_size=50), random_state=0
+    ),
     "AODE": AODEClassifier(),
     "A2DE": AnDEClassifier(),
 }

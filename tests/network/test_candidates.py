@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from tanlearn.network.candidates import CANDIDATE_KINDS, CandidateSets, make_candidates
+from tanlearn.network.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
+from tanlearn.network.candidates import CandidateSets
 from tanlearn.network.orderings import check_ordering, pixel_ordering
 from tanlearn.network.structures import Structure
 
@@ -16,13 +17,10 @@ def information(n_features=9, seed=0):
     return matrix + matrix.T
 
 
-def make(kind, n_features=9, seed=0, n_candidates=None, ordering=None, image_shape=None, n_parents=1):
+def make(kind, n_features=9, seed=0, n_parents=1, **settings):
     return make_candidates(
-        kind,
+        Candidates(kind, **settings) if isinstance(kind, str) else kind,
         n_features,
-        n_candidates=n_candidates,
-        ordering=ordering,
-        image_shape=image_shape,
         rng=np.random.default_rng(seed),
         information=lambda: information(n_features, seed),
         n_parents=n_parents,
@@ -99,7 +97,7 @@ def test_information_takes_who_tells_most():
     for place, i in enumerate(order):
         assert found[i] == [-1, *sorted(order[:place], key=lambda j: -information(6)[i, j])[:1]]
     with pytest.raises(ValueError, match="needs rows to count"):
-        make_candidates("information", 3, n_candidates=1, ordering=None, image_shape=None, rng=np.random.default_rng(0))
+        make_candidates("information", 3, rng=np.random.default_rng(0))
 
 
 def test_pairs_stand_behind_their_members():
@@ -155,7 +153,7 @@ def test_sets_of_a_structure_leave_no_choice():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kind": "nearest"}, "candidates must be one of all, subset"),
+        ({"kind": "nearest"}, "The 'kind' parameter of Candidates must be a str among"),
         (
             {"kind": [[0], []], "n_features": 2},
             r"candidates\[0\] must be different other features \(0\.\.1\), got \[0\]",
@@ -164,12 +162,8 @@ def test_sets_of_a_structure_leave_no_choice():
         ({"kind": [[1]], "n_features": 2}, r"candidates\[0\] must be .* got \[1\]"),
         ({"kind": [[]], "n_features": 2}, "must have 2 features, got 1"),
         ({"kind": [[], [0.9]], "n_features": 2}, r"candidates\[1\] must be .* got \[0.9\]"),
-        (
-            {"kind": [[], []], "n_features": 2, "n_candidates": 1},
-            "explicit list of candidates does not use n_candidates=1",
-        ),
-        ({"kind": "all", "n_candidates": 2}, "candidates='all' does not use n_candidates=2: leave it out"),
-        ({"kind": "subset", "image_shape": (3, 3)}, "does not use image_shape"),
+        ({"kind": "all", "n_candidates": 2}, "candidates of kind 'all' do not use n_candidates=2: leave it out"),
+        ({"kind": "subset", "image_shape": (3, 3)}, "do not use image_shape"),
         ({"kind": "heuristic", "image_shape": (-3, -3)}, r"needs image_shape.*got \(-3, -3\)"),
         ({"kind": "heuristic", "image_shape": (3, 3.0)}, r"needs image_shape.*got \(3, 3.0\)"),
         ({"kind": "heuristic", "image_shape": ("a", "b")}, "needs image_shape"),
@@ -178,7 +172,7 @@ def test_sets_of_a_structure_leave_no_choice():
         ({"kind": "heuristic", "image_shape": (1, 9), "ordering": "B"}, "square images, got 1 x 9. Use order A"),
         ({"kind": "all", "ordering": [0, 1]}, r"permutation of 0..8, got \[0, 1\]"),
         ({"kind": "all", "ordering": "A"}, "Pixel orders 'A', 'B' and 'C' require candidates='heuristic'"),
-        ({"kind": "order-free", "ordering": list(range(9))}, "'order-free' does not use ordering"),
+        ({"kind": "order-free", "ordering": list(range(9))}, "'order-free' do not use ordering"),
     ],
 )
 def test_bad_requests_are_refused(arguments, message):
@@ -196,7 +190,7 @@ def test_unknown_pixel_order_is_refused():
 @pytest.mark.parametrize("kind", ["order-free", "information"])
 def test_features_of_one_value_are_nobodys_candidates(kind):
     n_states = np.array([3, 1, 2, 1, 4])
-    rest = {"n_candidates": None, "ordering": None, "image_shape": None, "rng": np.random.default_rng(0)}
+    rest = {"rng": np.random.default_rng(0)}
     shared = np.ones((5, 5))
     sets = make_candidates(kind, 5, **rest, information=lambda: shared, n_states=n_states)
     assert lists(sets) == [[-1, 2, 4], [-1], [-1, 0, 4], [-1], [-1, 0, 2]]

@@ -5,7 +5,7 @@ import pytest
 from support.seen_contexts import N_STATES, STRUCTURE, count, table
 
 from tanlearn import EncodedData, Structure
-from tanlearn.network.contexts import ContextCounts, build_levels
+from tanlearn.network.contexts import ContextCounts
 
 
 @pytest.mark.parametrize("weights", [None, "integer", "real"])
@@ -72,8 +72,9 @@ def test_hundreds_of_values_and_many_parents_take_memory_by_rows():
     data = EncodedData.from_codes(X, rng.integers(0, 2, 50), n_states=n_states, n_classes=2)
     structure = Structure([[-1] * 5, [0, -1, -1, -1, -1], *[[-1] * 5] * 3, [0, 1, 2, 3, 4]])
     state = ContextCounts(structure.parents, data.n_states, 2).update(data)
-    values, counts = state.families[5]
+    values, _ = state.families[5]
     assert sorted(values.T.tolist()) == sorted([*row[:5], row[5], c] for row, c in zip(X.tolist(), data.y, strict=True))
-    levels, bounds = build_levels(values, counts, state.family(5)[1])
-    assert bounds[-1, 0] <= 1 + 5 * 50
-    assert sum(array.nbytes for array in levels) < 40_000
+    grown = state.grow(5)
+    assert len(grown.trie.branch) <= 1 + 5 * 50
+    assert len(grown.counts) <= 6 * 50
+    assert sum(array.nbytes for array in (*grown.trie, grown.counts)) < 20_000

@@ -20,6 +20,7 @@ from tanlearn import (
     CandidateSets,
     EncodedData,
     FixedPoint,
+    GradientTraining,
     Hybrid,
     IntegerTables,
     JointNLL,
@@ -40,7 +41,7 @@ from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.training import train
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
-QUICK = {"n_epochs": 4, "batch_size": 30, "random_state": 0}
+QUICK = {"n_epochs": 4, "training": GradientTraining(batch_size=30), "random_state": 0}
 formats = st.builds(lambda n, integer: FixedPoint(integer, n - integer), st.integers(1, 16), st.integers(-4, 20))
 
 
@@ -309,13 +310,15 @@ def test_the_split_is_chosen_on_held_out_rows(monkeypatch):
     monkeypatch.setattr(
         "tanlearn.training.few_bits.error_rate", lambda structure, tables, rows: asked.append(rows) or 0.0
     )
-    TANClassifier(bits=2, validation_fraction=0.2, calibrate=False, **QUICK).fit(X_IRIS, Y_IRIS)
+    model = TANClassifier(bits=2, calibrate=False, **QUICK).set_params(training__validation_fraction=0.2)
+    model.fit(X_IRIS, Y_IRIS)
     assert {rows.n_samples for rows in asked} == {30}
 
 
 @pytest.mark.parametrize("fraction", [None, 0.2])
 def test_the_split_chosen_is_told_with_all_that_it_was_chosen_from(capsys, fraction):
-    options = {"validation_fraction": fraction, "calibrate": False, **QUICK}
+    training = GradientTraining(batch_size=30, validation_fraction=fraction)
+    options = {**QUICK, "training": training, "calibrate": False}
     model = TANClassifier(bits=2, verbose=1, **options).fit(X_IRIS, Y_IRIS)
     lines = capsys.readouterr().out.splitlines()
     (start,) = [number for number, line in enumerate(lines) if line.startswith("2 bits: ")]
@@ -355,9 +358,8 @@ def test_a_price_is_in_nats_a_cell_and_row(n):
             candidates=[[], [0]],
             loss=JointNLL(),
             size_weight=price,
-            structure_learning_rate=0.1,
+            training=GradientTraining(structure_learning_rate=0.1, batch_size=100),
             n_epochs=100,
-            batch_size=100,
             calibrate=False,
             random_state=0,
         )
@@ -370,7 +372,7 @@ def test_other_losses_types_gaps_and_fixed_structures_train_for_few_bits():
     X[::5, 1] = np.nan
     options = {"bits": (3, 1), **QUICK}
     for model, table in (
-        (TANClassifier(dtype="float64", **options), X_IRIS),
+        (TANClassifier(**options).set_params(training__dtype="float64"), X_IRIS),
         (TANClassifier(candidates="order-free", **options), X),
         (NaiveBayesClassifier(parameters=StochasticGradient(bits=(3, 1), n_epochs=5), random_state=0), X_IRIS),
         (BayesNetClassifier(structure=ChowLiu(), parameters=StochasticGradient(bits=4, n_epochs=2)), X),
@@ -384,15 +386,16 @@ def test_other_losses_types_gaps_and_fixed_structures_train_for_few_bits():
 def test_a_checkpoint_is_of_one_split(tmp_path):
     path = tmp_path / "training"
     with pytest.raises(ValueError, match=r"bits=4 trains 6 splits.*bits=\(3, 1\)"):
-        TANClassifier(bits=4, checkpoint=path, **QUICK).fit(X_IRIS, Y_IRIS)
-    options = {"bits": (3, 1), "validation_fraction": 0.2, **QUICK}
-    whole = TANClassifier(**options).fit(X_IRIS, Y_IRIS)
-    TANClassifier(checkpoint=path, callback=lambda report: report.epoch == 2, **options).fit(X_IRIS, Y_IRIS)
-    resumed = TANClassifier(checkpoint=path, **options).fit(X_IRIS, Y_IRIS)
+        TANClassifier(bits=4, **QUICK).set_params(training__checkpoint=path).fit(X_IRIS, Y_IRIS)
+    model = TANClassifier(bits=(3, 1), **QUICK).set_params(training__validation_fraction=0.2)
+    whole = clone(model).fit(X_IRIS, Y_IRIS)
+    model.set_params(training__checkpoint=path)
+    clone(model).set_params(training__callback=lambda report: report.epoch == 2).fit(X_IRIS, Y_IRIS)
+    resumed = clone(model).fit(X_IRIS, Y_IRIS)
     assert isinstance(resumed.tables_, IntegerTables)
     np.testing.assert_array_equal(resumed.tables_.packed, whole.tables_.packed)
     with pytest.raises(ValueError, match="other data, settings or seed"):
-        TANClassifier(checkpoint=path, **{**options, "bits": (2, 2)}).fit(X_IRIS, Y_IRIS)
+        model.set_params(bits=(2, 2)).fit(X_IRIS, Y_IRIS)
 
 
 def test_files_and_pickles_keep_integers(tmp_path):
@@ -483,4 +486,4 @@ def test_a_path_of_prices_is_a_chain_of_warm_starts(n_jobs):
         with pytest.raises(ValueError, match=message):
             size_path(base, X_IRIS, Y_IRIS, weights, random_states=seeds)
     with pytest.raises(ValueError, match="a checkpoint holds one training"):
-        size_path(clone(base).set_params(checkpoint="path"), X_IRIS, Y_IRIS, [0])
+        size_path(clone(base).set_params(training__checkpoint="path"), X_IRIS, Y_IRIS, [0])

@@ -7,7 +7,7 @@ n_out).
 import numpy as np
 
 
-def quantise(w, bits):
+def quantize(w, bits):
     """Return the nearest of 2**bits even values from -1 to 1, of two as near the greater one."""
     values = np.linspace(-1, 1, 2**bits)[::-1]
     nearest = [values[np.argmin(np.abs(values - number))] for number in np.ravel(w)]
@@ -34,13 +34,13 @@ def maxima(image):
     return np.array(blocks)
 
 
-def scores(weights, biases, rows, activate, normalise=None, pool=lambda layer, x: np.array(list(map(maxima, x)))):
+def scores(weights, biases, rows, activate, normalize=None, pool=lambda layer, x: np.array(list(map(maxima, x)))):
     """Return the scores of rows, features or images; activate, normalise and pool take a layer's number and rows."""
     x = rows
     for layer, w in enumerate(weights[:-1]):
         a = np.array([convolve(row, w) if w.ndim == 4 else row @ w for row in x])
-        if normalise:
-            a = normalise(layer, a)
+        if normalize:
+            a = normalize(layer, a)
         x = activate(layer, a)
         if w.ndim == 4:
             x = pool(layer, x)

@@ -23,6 +23,7 @@ from tanlearn import (
     CrossTuned,
     EncodedData,
     ExtendedBaumWelch,
+    GradientTraining,
     Hybrid,
     HybridCV,
     Margin,
@@ -366,7 +367,7 @@ def test_hybrid_losses_of_gradient_tan_have_their_place(tmp_path):
     """What the user names is trained as ever; what is left open is chosen, for the same structure."""
     data = noisy_data(300)
     X = data.codes.T
-    settings = {"n_epochs": 8, "batch_size": 50, "random_state": 0}
+    settings = {"n_epochs": 8, "training": GradientTraining(batch_size=50), "random_state": 0}
     plain = TANClassifier(loss=Hybrid(), calibrate=False, **settings).fit(X, data.y)
     named = TANClassifier(loss=Hybrid(), **settings).fit(X, data.y)
     np.testing.assert_array_equal(named.tables_.cells, plain.tables_.cells)
@@ -384,7 +385,7 @@ def test_hybrid_losses_of_gradient_tan_have_their_place(tmp_path):
     rounded = TANClassifier(bits=(3, 2), **settings).fit(X, data.y)
     assert rounded.tables_.bits == (3, 2)
     assert rounded.loss_.get_params() == Hybrid().get_params()
-    watched = TANClassifier(validation_fraction=0.3, **settings).fit(X, data.y)
+    watched = TANClassifier(**settings).set_params(training__validation_fraction=0.3).fit(X, data.y)
     assert watched.parameters_.cv_results_.keys() >= {"split0_test_score"}
     assert "split1_test_score" not in watched.parameters_.cv_results_
 
@@ -392,26 +393,27 @@ def test_hybrid_losses_of_gradient_tan_have_their_place(tmp_path):
 def test_structures_of_small_tables_get_steps_at_a_rate_of_their_own():
     data = noisy_data(300)
     X = data.codes.T
-    chosen = TANClassifier(batch_size=100, random_state=0).fit(X, data.y)
+    chosen = TANClassifier(random_state=0).fit(X, data.y)
     assert chosen.n_epochs_ == chosen.n_iter_ == len(chosen.history_) == 667  # of three steps
     assert chosen.history_[0].learning_rate == pytest.approx(0.1)
     mini_batches = chosen.parameters_.learners[-1]  # not so the tables that compete
     assert (mini_batches.n_epochs, mini_batches.learning_rate) == (100, 0.01)
-    slow = TANClassifier(batch_size=100, learning_rate=0.03, random_state=0).fit(X, data.y)
+    slow = TANClassifier(training=GradientTraining(learning_rate=0.03), random_state=0).fit(X, data.y)
     assert (slow.n_epochs_, slow.history_[0].learning_rate) == (667, pytest.approx(0.03))
     holed = X.astype(float)
     holed[0, 0] = np.nan  # what is slow is not made longer
-    assert TANClassifier(batch_size=100, calibrate=False, random_state=0).fit(holed, data.y).n_epochs_ == 100
+    assert TANClassifier(calibrate=False, random_state=0).fit(holed, data.y).n_epochs_ == 100
     for settings, n_epochs in (({"n_epochs": 5}, 5), ({"loss": Hybrid()}, 100), ({"bits": (3, 1)}, 100), ({}, 100)):
         batch_size = 100 if settings else 15  # twenty steps an epoch
-        model = TANClassifier(batch_size=batch_size, calibrate=False, random_state=0, **settings).fit(X, data.y)
+        training = GradientTraining(batch_size=batch_size)
+        model = TANClassifier(training=training, calibrate=False, random_state=0, **settings).fit(X, data.y)
         assert (model.n_epochs_, model.history_[0].learning_rate) == (n_epochs, pytest.approx(0.01))
 
 
 def test_tables_of_mini_batches_that_are_chosen_are_those_that_were_trained(monkeypatch):
     monkeypatch.setattr("tanlearn.parameters.held_out._best", lambda errors, *others: (len(errors) - 1, 0))
     data = noisy_data(300)
-    settings = {"n_epochs": 4, "batch_size": 50, "random_state": 0}
+    settings = {"n_epochs": 4, "training": GradientTraining(batch_size=50), "random_state": 0}
     chosen = TANClassifier(**settings).fit(data.codes.T, data.y)
     assert isinstance(chosen.parameters_.learner_, StochasticGradient)
     softly = TANClassifier(loss=MINI_BATCH_LOSS, calibrate=False, **settings).fit(data.codes.T, data.y)
@@ -478,7 +480,11 @@ def best_temperature(model, data):
 def test_temperature_of_a_warm_start_is_that_of_all_its_epochs():
     data, unseen = noisy_data(600), noisy_data(4000, seed=2)
     model = TANClassifier(
-        candidates="all", loss=Hybrid(trade_off=30), learning_rate=0.05, warm_start=True, random_state=0
+        candidates="all",
+        loss=Hybrid(trade_off=30),
+        training=GradientTraining(learning_rate=0.05),
+        warm_start=True,
+        random_state=0,
     )
     model.fit_encoded(data).set_params(n_epochs=2).fit_encoded(data)
     assert model.n_epochs_ == 2
@@ -490,7 +496,9 @@ def test_temperature_of_a_warm_start_is_that_of_all_its_epochs():
 def test_rows_that_training_watches_judge_what_was_trained(loss, monkeypatch):
     monkeypatch.setattr("tanlearn.parameters.held_out._best", lambda errors, *others: (len(errors) - 1, 0))
     data, watched = noisy_data(300), noisy_data(200, seed=2)
-    model = TANClassifier(loss=loss, patience=3, validation_fraction=0.5, batch_size=50, random_state=0)
+    model = TANClassifier(
+        loss=loss, training=GradientTraining(patience=3, validation_fraction=0.5, batch_size=50), random_state=0
+    )
     model.fit_encoded(data, watched)
     scores = model.model_.log_joint(watched.codes)
     losses = held_out.log_loss_by_temperature(scores, watched.y, watched.weights, 1 / 200)

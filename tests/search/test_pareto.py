@@ -10,14 +10,18 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from tanlearn import TANClassifier, pareto_search
+from tanlearn import GradientTraining, TANClassifier, pareto_search
 from tanlearn.search.pareto import not_dominated
 
 # Exclusive or, which needs an edge, and two features that say a little without one.
 X = np.random.default_rng(0).integers(0, 2, (300, 4))
 Y = X[:, 0] ^ X[:, 1]
 X[:, 2:] = np.where(np.random.default_rng(1).random((300, 2)) < 0.6, X[:, 2:], Y[:, np.newaxis])
-BASE = TANClassifier(candidates="all", n_epochs=12, batch_size=20, learning_rate=0.1, structure_learning_rate=0.1)
+BASE = TANClassifier(
+    candidates="all",
+    n_epochs=12,
+    training=GradientTraining(batch_size=20, learning_rate=0.1, structure_learning_rate=0.1),
+)
 COSTS = ["mean_test_score", "mean_size_bits", "mean_n_operations"]
 
 
@@ -112,7 +116,7 @@ def test_further_parameters_reach_the_loss_and_files_are_gone_on_from(tmp_path, 
 
 
 def test_trainings_that_fail_are_not_of_the_front():
-    found = search(bits=[None], size_weight=[0], param_grid={"learning_rate": [0.01, 1e39]})
+    found = search(bits=[None], size_weight=[0], param_grid={"training__learning_rate": [0.01, 1e39]})
     assert np.isnan(found.cv_results["mean_test_score"]).tolist() == [False, True]  # what has no size comes last
     assert found.front.tolist() == [0]
 

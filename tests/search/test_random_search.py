@@ -18,6 +18,7 @@ from tanlearn import (
     CandidateSets,
     ConditionalNLL,
     EncodedData,
+    GradientTraining,
     Hybrid,
     TableEncoder,
     TANClassifier,
@@ -28,8 +29,12 @@ from tanlearn.search.random_search import default_distributions
 from tanlearn.search.runs import Part, Run, RunResult, run_population
 
 X, Y = load_iris(return_X_y=True)
-BASE = TANClassifier(loss=Hybrid(), n_epochs=8, batch_size=20)
-SPACE = {"loss__trade_off": loguniform(1, 100), "learning_rate": [0.01, 0.1], "candidates": ["all", "order-free"]}
+BASE = TANClassifier(loss=Hybrid(), n_epochs=8, training=GradientTraining(batch_size=20))
+SPACE = {
+    "loss__trade_off": loguniform(1, 100),
+    "training__learning_rate": [0.01, 0.1],
+    "candidates": ["all", "order-free"],
+}
 
 
 def search(**options):
@@ -42,7 +47,7 @@ def test_a_population_is_each_training_alone():
     y = rng.integers(0, 2, 200)
     codes = np.stack([(y + rng.integers(0, 2, 200)) % 3 for _ in range(4)], axis=1)
     part = Part(EncodedData.from_codes(codes[:150], y[:150]), codes[150:].T.astype(np.uint8).copy(), y[150:])
-    runs = [Run(i, 0, {"learning_rate": 0.01 * (i + 1), "random_state": i}) for i in range(6)]
+    runs = [Run(i, 0, {"training__learning_rate": 0.01 * (i + 1), "random_state": i}) for i in range(6)]
     by_threads = [
         {result.setting: (result.score, result.n_parameters) for result in run_population(BASE, [part], runs, n_jobs=n)}
         for n in (1, 2, 4)
@@ -75,8 +80,8 @@ def test_scores_are_those_of_calibrated_models(options):
     """On noise with a rare class, calibration moves predicted classes to the frequent one."""
     rng = np.random.default_rng(0)
     X_noise, y = rng.integers(0, 4, (150, 10)).astype(str), (rng.random(150) < 0.3).astype(int)
-    base = TANClassifier(loss=Hybrid(), n_epochs=30, batch_size=20, **options)
-    space = {"learning_rate": [0.01, 0.05, 0.1]}
+    base = TANClassifier(loss=Hybrid(), n_epochs=30, training=GradientTraining(batch_size=20), **options)
+    space = {"training__learning_rate": [0.01, 0.05, 0.1]}
     splitter = StratifiedKFold(2, shuffle=True, random_state=1)
     scores = {}
     for calibrate in (True, False):
@@ -187,12 +192,12 @@ def test_a_checkpoint_of_another_format_is_refused(tmp_path):
 
 
 def test_failures_are_results_and_all_failures_an_error():
-    rates = {"learning_rate": [0.01, 1e39]}
+    rates = {"training__learning_rate": [0.01, 1e39]}
     found = TANSearchCV(BASE, rates, n_iter=2, random_state=0, refit=False).fit(X, Y)
     assert np.isnan(found.cv_results_["mean_test_score"]).sum() == 1
-    assert found.best_params_ == {"learning_rate": 0.01}
+    assert found.best_params_ == {"training__learning_rate": 0.01}
     with pytest.raises(ValueError, match=r"no settings were trained on every split.*training diverged"):
-        TANSearchCV(BASE, {"learning_rate": [1e39]}, n_iter=1, random_state=0).fit(X, Y)
+        TANSearchCV(BASE, {"training__learning_rate": [1e39]}, n_iter=1, random_state=0).fit(X, Y)
 
 
 def test_weights_count_in_training_and_score():
@@ -224,7 +229,10 @@ def test_progress_names_the_best_so_far(capsys):
             "encoder parameters and class_weight cannot be searched",
         ),
         ({"checkpoint": "x", "random_state": None}, "a checkpoint needs an int random_state"),
-        ({"checkpoint": "x", "estimator__callback": print}, "does not record the effects of the estimator's callback"),
+        (
+            {"checkpoint": "x", "estimator__training__callback": print},
+            "does not record the effects of the estimator's callback",
+        ),
         ({"n_iter": 0}, "'n_iter' parameter"),
         ({"cv": 1.5}, "'cv' parameter"),
     ],
@@ -237,18 +245,20 @@ def test_bad_arguments_are_named(options, message):
 @pytest.mark.parametrize(
     ("estimator", "names"),
     [
-        (TANClassifier(), {"loss__gamma", "loss__trade_off", "loss__eta", "n_candidates"}),
+        (TANClassifier(), {"loss__gamma", "loss__trade_off", "loss__eta", "candidates__n_candidates"}),
         (TANClassifier(candidates="order-free", loss=Hybrid()), {"loss__gamma", "loss__trade_off", "loss__eta"}),
         (TANClassifier(candidates=[[], [0]], loss=ConditionalNLL()), set()),
     ],
 )
 def test_a_search_without_distributions_has_its_own(estimator, names):
-    common = {"learning_rate", "structure_learning_rate", "temperature", "init"}
+    common = {f"training__{name}" for name in ("learning_rate", "structure_learning_rate", "temperature", "init")}
     assert set(default_distributions(estimator)) == common | names
 
 
 def test_a_search_needs_nothing_but_data():
-    found = TANSearchCV(TANClassifier(n_epochs=5, batch_size=20), n_iter=3, random_state=0).fit(X, Y)
+    found = TANSearchCV(
+        TANClassifier(n_epochs=5, training=GradientTraining(batch_size=20)), n_iter=3, random_state=0
+    ).fit(X, Y)
     assert found.score(X, Y) > 0.85
     assert set(found.best_params_) == set(default_distributions(TANClassifier()))
 
@@ -289,7 +299,7 @@ def test_stopping_a_search_stops_its_trainings():
         epochs.append(report)
         threads.add(threading.current_thread())
 
-    slow = TANClassifier(n_epochs=100_000, callback=callback)
+    slow = TANClassifier(n_epochs=100_000, training=GradientTraining(callback=callback))
     quick = {"n_epochs": [1, 100_000]}
     TANSearchCV(slow, quick, n_iter=2, n_jobs=2, random_state=0, refit=False, callback=lambda result: True).fit(X, Y)
     for thread in threads - {threading.current_thread()}:
@@ -320,7 +330,7 @@ def test_missing_values_are_summed_out_or_named_by_the_row_of_the_users_table():
     cyclic = clone(BASE).set_params(candidates="unconstrained")
     backwards = [(np.arange(149, 49, -1), np.arange(50))]
     with pytest.raises(ValueError, match=r"A pseudo-TAN.* first of X column 2 in row 147"):
-        TANSearchCV(cyclic, {"learning_rate": [0.01, 0.1]}, n_iter=2, cv=backwards).fit(table, Y)
+        TANSearchCV(cyclic, {"training__learning_rate": [0.01, 0.1]}, n_iter=2, cv=backwards).fit(table, Y)
 
 
 def test_fingerprints_see_content_and_not_representations():

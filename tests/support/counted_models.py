@@ -74,9 +74,7 @@ def describe(model: Any, X: Any) -> dict[str, Any]:
     if hasattr(model, "forest_"):  # members are counted; how much they count is trained
         tables = [member.tables for member in model.forest_.members]
         found["parents"] = [own.parents.tolist() for own in tables]
-        found["tables"] = digest(
-            *[part for own in tables for part in (own.n_states, *own.contexts, own.gain, own.unseen)]
-        )
+        found["tables"] = digest(*[part for own in tables for part in (own.n_states, *own.trie, own.gain, own.unseen)])
         return found
     if isinstance(model, AnDEClassifier):
         found["rows"] = digest(model.ensemble_.counts.codes, model.ensemble_.counts.weights)

@@ -12,7 +12,7 @@ from tanlearn import (
     Margin,
     Structure,
 )
-from tanlearn.network.candidates import make_candidates
+from tanlearn.network.candidate_kinds import Candidates, make_candidates
 from tanlearn.training.losses import SoftHybrid
 
 LOSSES = [
@@ -36,5 +36,5 @@ def problem(kind, weighted=False, seed=0, n=230):
         sets = CandidateSets.of_structure(kind)
     else:
         limit = None if kind == "all" else 3
-        sets = make_candidates(kind, 5, n_candidates=limit, ordering=None, image_shape=None, rng=rng)
+        sets = make_candidates(Candidates(kind, n_candidates=limit), 5, rng=rng)
     return data, sets

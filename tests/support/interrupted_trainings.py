@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tanlearn import CandidateSets, EncodedData, Hybrid, Structure, TANClassifier
+from tanlearn import CandidateSets, EncodedData, GradientTraining, Hybrid, Structure, TANClassifier
 from tanlearn.training import checkpoint as module
 
 N_EPOCHS, N_STEPS = 5, 6
@@ -26,8 +26,11 @@ def problem(missing=False, seed=0, n=20 * N_STEPS + 7):
 
 
 def classifier(**changes):
+    """Return a small classifier; parameters of its training are taken by their own names."""
     settings = {"loss": Hybrid(), "n_epochs": N_EPOCHS, "batch_size": 20, "calibrate": False, "random_state": 0}
-    return TANClassifier(**{**settings, **changes})
+    settings |= changes
+    training = {name: settings.pop(name) for name in GradientTraining().get_params() if name in settings}
+    return TANClassifier(**settings, training=GradientTraining(**training))
 
 
 #: Parameters by the name of what trains: the compiled epoch, steps shared by threads, and steps of kernels.

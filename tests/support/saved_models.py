@@ -5,10 +5,12 @@ import pandas as pd
 
 from tanlearn import (
     BayesNetClassifier,
+    Candidates,
     CandidateSets,
     ConditionalNLL,
     ConjugateGradient,
     CrossTuned,
+    GradientTraining,
     Hybrid,
     KTreeClassifier,
     MaximumLikelihood,
@@ -20,7 +22,7 @@ from tanlearn import (
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, KDependence
 
-QUICK = {"n_epochs": 2, "batch_size": 20, "random_state": 0}
+QUICK = {"n_epochs": 2, "training": GradientTraining(batch_size=20), "random_state": 0}
 CYCLE = Structure([1, 2, 0, -1, -1, -1], allow_cycles=True)
 
 
@@ -59,9 +61,20 @@ ESTIMATORS = {
     "two-parents": BayesNetClassifier(structure=KDependence(k=2), class_weight={"low": 2, "high": 0.5}),
     "four-parents": BayesNetClassifier(structure=KDependence(k=4), parameters=MaximumLikelihood(alpha=0.5)),
     "cyclic": BayesNetClassifier(structure=CYCLE, parameters=StochasticGradient(n_epochs=1)),
-    "tan": TANClassifier(loss=Hybrid(trade_off=5), temperature=(1, 0.5), ordering=np.arange(6)[::-1], **QUICK),
+    "tan": TANClassifier(
+        loss=Hybrid(trade_off=5),
+        n_epochs=2,
+        training=GradientTraining(batch_size=20, temperature=(1, 0.5)),
+        candidates=Candidates(ordering=np.arange(6)[::-1]),
+        random_state=0,
+    ),
     "tan-sets": TANClassifier(candidates=CandidateSets.from_lists([[], [0], [0, 1], [], [2], []]), **QUICK),
-    "tan-lists": TANClassifier(candidates=[[], (0,), [], [1], [], []], learning_rate=np.float32(0.1), **QUICK),
+    "tan-lists": TANClassifier(
+        candidates=[[], (0,), [], [1], [], []],
+        n_epochs=2,
+        training=GradientTraining(batch_size=20, learning_rate=np.float32(0.1)),
+        random_state=0,
+    ),
     "pseudo-tan": TANClassifier(candidates="unconstrained", loss=Hybrid(), **QUICK),
     "k-tree": KTreeClassifier(loss=ConditionalNLL(), calibrate=False, **QUICK),
     "a2de": AnDEClassifier(subsumption=True, class_prior=[0.5, 0.25, 0.25]),

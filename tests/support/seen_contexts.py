@@ -1,9 +1,10 @@
 """Rows of four features that may miss values, families of them, and their kernels as tests call these."""
 
 import numpy as np
+from support.tries import grow
 
 from tanlearn import EncodedData, Structure
-from tanlearn.kernels import contexts as kernels
+from tanlearn.kernels import context_counts as kernels
 from tanlearn.network.contexts import ContextCounts
 
 MISSING = 255
@@ -36,25 +37,13 @@ def sort(columns, n_values):
     return order, shared
 
 
-def levels_of(columns, n_values, counts):
-    """Return the contexts of sorted, different columns, arrays as long as need be at most."""
-    k, size = len(columns) - 2, (len(columns) - 1) * columns.shape[1] + 1
-    shared = np.empty(columns.shape[1], np.uint16)
-    kernels.mark_shared(columns, np.arange(columns.shape[1]), shared)
-    n_keys = n_values[-1] * n_values[-2]
-    scratch = kernels.Scratch(
-        *np.empty((2, size), np.intp),
-        np.zeros(n_keys, np.int64),
-        np.zeros(n_values[-1], np.int64),
-        np.empty(n_values[-1], np.intp),
-        *np.empty((2, n_keys), np.intp),
-    )
-    levels = kernels.Levels(*np.full((len(kernels.Levels._fields), size + 1), -9))
-    sizes = np.empty((k + 1, 3), np.intp)
-    kernels.build_levels(columns, shared, counts, n_values, scratch, levels, sizes)
-    assert not scratch.cells.any()
-    assert not scratch.totals.any()
-    return levels, sizes
+def trie_of(columns, n_values):
+    """Return the trie of a family, with entries only for pairs that occur, grown from its sorted distinct columns."""
+    k, (order, shared) = len(columns) - 2, sort(columns, n_values)
+    values, counts = np.empty_like(columns), np.empty(len(order), np.int64)
+    n = kernels.sum_equal(columns, order, shared, np.ones(len(order), np.int64), values, counts)
+    rows = values[:, :n].copy(), n_values, values[-1, :n].astype(np.intp), N_CLASSES, counts[:n]
+    return grow(*rows, np.array([k]), np.arange(k)[np.newaxis], is_full=False)
 
 
 def table(n=200, missing=0.2, weights=None, seed=0):

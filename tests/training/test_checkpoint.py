@@ -108,11 +108,11 @@ def test_validation_and_patience_go_on_where_they_were(patience, tmp_path):
     whole = clone(base).fit(X, y, weight)
     n_epochs = len(whole.history_)
     assert n_epochs == (8 if patience else 40)
-    resumed = clone(base).set_params(checkpoint=str(tmp_path / "training"))
+    resumed = clone(base).set_params(training__checkpoint=str(tmp_path / "training"))
     for epoch in (1, n_epochs // 2, n_epochs - 1, n_epochs):
         with pytest.raises(KeyboardInterrupt):
-            resumed.set_params(callback=interrupt_at(epoch)).fit(X, y, weight)
-    assert_same_model(resumed.set_params(callback=None).fit(X, y, weight), whole)
+            resumed.set_params(training__callback=interrupt_at(epoch)).fit(X, y, weight)
+    assert_same_model(resumed.set_params(training__callback=None).fit(X, y, weight), whole)
     np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
 
 
@@ -353,11 +353,11 @@ def test_checkpoint_of_one_training_is_none_of_a_search(tmp_path):
 def test_copies_keep_the_path_and_files_of_models_do_not(tmp_path):
     path = tmp_path / "training"
     model = classifier(checkpoint=path).fit(*raw_table())
-    assert clone(model).get_params()["checkpoint"] == path
+    assert clone(model).training.checkpoint == path
     assert classifier(checkpoint=str(path)).fit(*raw_table()).history_ == model.history_
     model.save(tmp_path / "model.tan")
     again = load(tmp_path / "model.tan")
-    assert repr(again.get_params()) == repr({**model.get_params(), "checkpoint": None})
+    assert repr(again.get_params()) == repr(model.set_params(training__checkpoint=None).get_params())
     with pytest.raises(ValueError, match="'checkpoint' parameter"):
         fit(checkpoint=3)
 

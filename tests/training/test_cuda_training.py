@@ -16,11 +16,13 @@ from support.gradient_tans import LOSSES, problem
 from tanlearn import (
     LBFGS,
     BayesNetClassifier,
+    Candidates,
     ConditionalNLL,
     ConjugateGradient,
     CrossTuned,
     EncodedData,
     FixedPoint,
+    GradientTraining,
     Hybrid,
     NaiveBayesClassifier,
     StochasticGradient,
@@ -39,7 +41,7 @@ from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.state import State, plan_epoch
 from tanlearn.training.training import Training, train
 
-SMALL = {"n_epochs": 6, "batch_size": 40, "learning_rate": 0.02, "random_state": 0}
+SMALL = {"n_epochs": 6, "training": GradientTraining(batch_size=40, learning_rate=0.02), "random_state": 0}
 SMALL |= {"loss": Hybrid(), "calibrate": False}
 
 
@@ -82,9 +84,9 @@ def assert_close(model, expected, atol=1e-4):
         {"candidates": "unconstrained", "loss": ConditionalNLL()},
         {"bits": (3, 1)},
         {"bits": 3},
-        {"size_weight": 0.01, "init": "uniform"},
-        {"validation_fraction": 0.25, "patience": 3},
-        {"batch_size": np.int64(30), "n_epochs": np.int64(4)},  # as from a grid
+        {"size_weight": 0.01, "training__init": "uniform"},
+        {"training__validation_fraction": 0.25, "training__patience": 3},
+        {"training__batch_size": np.int64(30), "n_epochs": np.int64(4)},  # as from a grid
         {"calibrate": True},
         {"loss": None, "calibrate": True},  # what held-out rows choose
         {"loss": OwnLoss()},
@@ -94,8 +96,9 @@ def assert_close(model, expected, atol=1e-4):
 )
 def test_models_are_those_of_the_cpu(backend, parameters):
     X, y = table()
-    expected = TANClassifier(**SMALL | parameters).fit(X, y, sample_weight=np.linspace(0.5, 2, len(y)))
-    model = TANClassifier(**SMALL | parameters, device="cuda").fit(X, y, sample_weight=np.linspace(0.5, 2, len(y)))
+    model, weight = TANClassifier(**SMALL).set_params(**parameters), np.linspace(0.5, 2, len(y))
+    expected = clone(model).fit(X, y, sample_weight=weight)
+    model.set_params(device="cuda").fit(X, y, sample_weight=weight)
     assert_close(model, expected)
     assert model.score(X, y) == expected.score(X, y)
 
@@ -103,7 +106,7 @@ def test_models_are_those_of_the_cpu(backend, parameters):
 def test_double_precision_moves_undrawn_tables_without_their_epsilon(backend):
     """The fused steps leave Adam's epsilon out of tables that are not drawn; a loss of one's own is exact there."""
     X, y = table()
-    parameters = SMALL | {"dtype": "float64"}
+    parameters = SMALL | {"training": GradientTraining(batch_size=40, learning_rate=0.02, dtype="float64")}
     expected = TANClassifier(**parameters | {"loss": ConditionalNLL()}).fit(X, y)
     assert_close(TANClassifier(**parameters | {"loss": ConditionalNLL()}, device="cuda").fit(X, y), expected, atol=1e-4)
     assert_close(TANClassifier(**parameters | {"loss": OwnLoss()}, device="cuda").fit(X, y), expected, atol=1e-12)
@@ -148,7 +151,7 @@ def test_missing_values_and_other_mistakes_are_errors(backend):
     with pytest.raises(ValueError, match=r"device='cuda' \(unlike 'cpu'.*complete rows only.*first of X column 1"):
         TANClassifier(**SMALL, device="cuda").fit(gaps, y)
     with pytest.raises(FloatingPointError, match="diverged in epoch 1"):
-        TANClassifier(**(SMALL | {"learning_rate": 1e9}), device="cuda").fit(X, y)
+        TANClassifier(**SMALL, device="cuda").set_params(training__learning_rate=1e9).fit(X, y)
 
 
 class LateLoss(OwnLoss):
@@ -179,10 +182,11 @@ def test_an_interrupted_training_goes_on_to_the_same_model(backend, tmp_path, lo
         if report.epoch == 3:
             raise KeyboardInterrupt
 
-    broken = TANClassifier(**SMALL | {"loss": loss}, device="cuda", checkpoint=str(tmp_path / "training"))
+    broken = TANClassifier(**SMALL | {"loss": loss}, device="cuda")
+    broken.set_params(training__checkpoint=str(tmp_path / "training"))
     with pytest.raises(KeyboardInterrupt):
-        broken.set_params(callback=interrupt).fit(X, y)
-    resumed = broken.set_params(callback=None).fit(X, y)
+        broken.set_params(training__callback=interrupt).fit(X, y)
+    resumed = broken.set_params(training__callback=None).fit(X, y)
     np.testing.assert_array_equal(resumed.tables_.cells, whole.tables_.cells)
     assert resumed.structure_ == whole.structure_
     assert [report.loss for report in resumed.history_] == [report.loss for report in whole.history_]
@@ -209,20 +213,24 @@ def make_part(gap=False):
 
 RUNS = [
     Run(0, 0, {"random_state": 0}),
-    Run(1, 0, {"random_state": 1, "learning_rate": 0.05, "loss": Hybrid(trade_off=50, gamma=2)}),
-    Run(2, 0, {"random_state": 2, "candidates": "order-free", "n_candidates": 2, "class_prior": [0.2, 0.3, 0.5]}),
-    Run(3, 0, {"random_state": 3, "learning_rate": 1e9, "loss": Hybrid(trade_off=1e5)}),  # diverges
+    Run(1, 0, {"random_state": 1, "training__learning_rate": 0.05, "loss": Hybrid(trade_off=50, gamma=2)}),
+    Run(
+        2,
+        0,
+        {"random_state": 2, "candidates": Candidates("order-free", n_candidates=2), "class_prior": [0.2, 0.3, 0.5]},
+    ),
+    Run(3, 0, {"random_state": 3, "training__learning_rate": 1e9, "loss": Hybrid(trade_off=1e5)}),  # diverges
     Run(4, 0, {"random_state": 4, "bits": 3}),
-    Run(5, 0, {"random_state": 5, "n_epochs": 3, "batch_size": 20}),
-    Run(6, 0, {"random_state": 6, "patience": 2}),  # without validation rows
-    Run(7, 0, {"random_state": 7, "validation_fraction": 0.2, "patience": 2}),
+    Run(5, 0, {"random_state": 5, "n_epochs": 3, "training__batch_size": 20}),
+    Run(6, 0, {"random_state": 6, "training__patience": 2}),  # without validation rows
+    Run(7, 0, {"random_state": 7, "training__validation_fraction": 0.2, "training__patience": 2}),
     Run(8, 0, {"random_state": 8, "loss": OwnLoss()}),
-    Run(10, 0, {"random_state": 10, "dtype": "float64"}),
+    Run(10, 0, {"random_state": 10, "training__dtype": "float64"}),
     Run(11, 0, {"random_state": 11, "device": "cpu"}),
     Run(12, 1, {"random_state": 12}),  # on rows with gaps, which the CPU sums out
     Run(14, 0, {"random_state": 14, "class_prior": [1e-9, 0.5, 0.5 - 1e-9], "bits": (2, 1)}),  # not to be said so
     Run(13, 0, {"random_state": 13, "class_prior": [0.5, 0.5]}),
-    Run(9, 0, {"random_state": 9, "callback": lambda report: 0 / (2 - report.epoch)}),
+    Run(9, 0, {"random_state": 9, "training__callback": lambda report: 0 / (2 - report.epoch)}),
 ]
 
 
@@ -254,7 +262,9 @@ def test_a_population_takes_its_steps_together(backend, monkeypatch):
 
     monkeypatch.setattr(cuda_train, "train_epoch", count)
     runs = [Run(seed, 0, {"random_state": seed}) for seed in range(5)]
-    estimator = TANClassifier(loss=Hybrid(), n_epochs=3, calibrate=False, batch_size=40, device="cuda")
+    estimator = TANClassifier(
+        loss=Hybrid(), n_epochs=3, calibrate=False, training=GradientTraining(batch_size=40), device="cuda"
+    )
     assert len(list(run_population(estimator, [make_part()], runs))) == 5
     assert sizes == [5, 5]  # the first epoch, and the recording of the graph that the others are
 
@@ -312,7 +322,7 @@ def test_populations_follow_each_other(backend, monkeypatch):
 
     for kind in kinds:
         monkeypatch.setattr(kind, "__init__", remember)
-    runs = [Run(0, 0, {}), Run(1, 0, {"batch_size": 20}), Run(2, 0, {"loss": OwnLoss()}), Run(3, 0, {})]
+    runs = [Run(0, 0, {}), Run(1, 0, {"training__batch_size": 20}), Run(2, 0, {"loss": OwnLoss()}), Run(3, 0, {})]
     gc.collect()
     gc.disable()
     try:
@@ -351,7 +361,9 @@ def test_what_finds_no_room_is_halved(backend, monkeypatch):
     """And an error that stays is that of each member."""
     init = CudaPopulation.__init__
     runs = [Run(seed, 0, {"random_state": seed}) for seed in range(5)]
-    estimator = TANClassifier(loss=Hybrid(), calibrate=False, n_epochs=2, batch_size=40, device="cuda")
+    estimator = TANClassifier(
+        loss=Hybrid(), calibrate=False, n_epochs=2, training=GradientTraining(batch_size=40), device="cuda"
+    )
     expected = sorted(run_population(estimator, [make_part()], runs), key=lambda result: result.setting)
     for most in (2, 0):
 
@@ -391,10 +403,12 @@ CPU_KERNELS = {
         BayesNetClassifier(structure=ChowLiu(), parameters=CrossTuned(cv=2)),
         AODEClassifier(),
         TANClassifier(n_epochs=2, random_state=0),
-        TANClassifier(n_epochs=2, random_state=0, validation_fraction=0.2),
+        TANClassifier(n_epochs=2, random_state=0, training=GradientTraining(validation_fraction=0.2)),
         TANClassifier(n_epochs=2, random_state=0, bits=3),
         TANClassifier(n_epochs=2, random_state=0, loss=OwnLoss()),
-        TANSearchCV(TANClassifier(n_epochs=2), {"learning_rate": [0.01, 0.1]}, n_iter=2, cv=2, random_state=0),
+        TANSearchCV(
+            TANClassifier(n_epochs=2), {"training__learning_rate": [0.01, 0.1]}, n_iter=2, cv=2, random_state=0
+        ),
     ],
     ids=repr,
 )
@@ -457,10 +471,10 @@ def test_searches_run_there(backend, capsys):
     """And say how far they are."""
     X, y = table(120)
     search = {"n_iter": 3, "cv": 2, "random_state": 0, "verbose": 1}
-    grid = {"learning_rate": [0.01, 0.03], "loss": [Hybrid(trade_off=1), Hybrid(trade_off=20)]}
+    grid = {"training__learning_rate": [0.01, 0.03], "loss": [Hybrid(trade_off=1), Hybrid(trade_off=20)]}
     results = []
     for device in ("cpu", "cuda"):
-        estimator = TANClassifier(n_epochs=3, batch_size=20, device=device)
+        estimator = TANClassifier(n_epochs=3, training=GradientTraining(batch_size=20), device=device)
         results.append(TANSearchCV(estimator, grid, **search).fit(X, y))
     assert results[0].best_params_ == results[1].best_params_
     lines = capsys.readouterr().out.splitlines()
@@ -477,7 +491,7 @@ def test_nothing_is_trained_elsewhere_in_silence(monkeypatch):
     with pytest.raises(ImportError, match=r"tanlearn\[cuda12\]"):
         list(run_population(estimator, [make_part()], RUNS[:1]))
     with pytest.raises(ImportError, match=r"tanlearn\[cuda12\]"):
-        TANSearchCV(estimator, {"learning_rate": [0.1]}, n_iter=1).fit(*table())
+        TANSearchCV(estimator, {"training__learning_rate": [0.1]}, n_iter=1).fit(*table())
 
 
 def test_the_emulation_is_strict():

@@ -10,9 +10,11 @@ from sklearn.base import clone
 from support.gradient_tans import LOSSES, N_STATES, problem
 
 from tanlearn import (
+    Candidates,
     CandidateSets,
     EncodedData,
     FixedPoint,
+    GradientTraining,
     Hybrid,
     IntegerTables,
     JointNLL,
@@ -20,7 +22,7 @@ from tanlearn import (
     TANClassifier,
 )
 from tanlearn.kernels import trees
-from tanlearn.network.candidates import make_candidates
+from tanlearn.network.candidate_kinds import make_candidates
 from tanlearn.training.engines import FusedEngine, UnfusedEngine, is_fusible
 from tanlearn.training.losses import CompiledLoss, evaluate
 from tanlearn.training.objectives import Objective
@@ -159,7 +161,7 @@ def test_threads_change_nothing(kind, missing, monkeypatch):
     table = np.tile(data.codes.T.astype(int), 20)
     table[np.random.default_rng(1).random(table.shape) < missing] = -1
     wide = EncodedData.from_codes(table, data.y)
-    sets = make_candidates(kind, 100, n_candidates=30, ordering=None, image_shape=None, rng=np.random.default_rng(0))
+    sets = make_candidates(Candidates(kind, n_candidates=30), 100, rng=np.random.default_rng(0))
     monkeypatch.setattr("tanlearn.training.engines.SHARED_ROWS", sets.n_tables * 50 // 4)
     thetas = []
     for n_threads in (1, 2, 3, 7):
@@ -311,7 +313,13 @@ def chain(n_samples, noise, rng):
 def test_a_structure_is_found_where_every_row_misses_something(loss, noise, dtype):
     rng = np.random.default_rng(0)
     X, y = chain(1500, noise, rng)
-    model = TANClassifier(candidates="all", ordering=np.arange(5), loss=loss, n_epochs=20, dtype=dtype, random_state=0)
+    model = TANClassifier(
+        candidates=Candidates("all", ordering=np.arange(5)),
+        loss=loss,
+        n_epochs=20,
+        training=GradientTraining(dtype=dtype),
+        random_state=0,
+    )
     whole = clone(model).fit_encoded(EncodedData.from_codes(X.copy(), y))
     X[np.arange(1500), rng.integers(0, 5, 1500)] = -1
     X[rng.random(X.shape) < 0.1] = -1

@@ -7,7 +7,7 @@ import pytest
 
 from tanlearn import CandidateSets, ConditionalNLL, EncodedData, Hybrid, JointNLL, Margin, MaximumLikelihood, Structure
 from tanlearn.kernels import scores, trees
-from tanlearn.network.candidates import CANDIDATE_KINDS, make_candidates
+from tanlearn.network.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
 from tanlearn.network.inference import log_joint
 from tanlearn.training.parametrizations import Normalized
 from tanlearn.training.settings import TrainingSettings
@@ -52,11 +52,8 @@ def xor_data(n=300, seed=0, weight=None):
 
 def candidates(kind="order-free", n_features=4, seed=0):
     return make_candidates(
-        kind,
+        Candidates(kind, image_shape=(2, n_features // 2) if kind == "heuristic" else None),
         n_features,
-        n_candidates=None,
-        ordering=None,
-        image_shape=(2, n_features // 2) if kind == "heuristic" else None,
         rng=np.random.default_rng(seed),
         information=lambda: np.ones((n_features, n_features)),
     )

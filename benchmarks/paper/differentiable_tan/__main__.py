@@ -4,11 +4,10 @@
     python -m benchmarks.paper.differentiable_tan report
     python -m benchmarks.paper.differentiable_tan pack    # what was run, to be committed
 
-Every run trains on the whole training part of a fold and is scored on the test part, and again, with the same settings,
-on 80 % of the training part and is scored on the rest. So the report can choose settings as the paper does, by the test
-error, and as one should, by a validation error. --settings published draws from the paper's ranges and chooses in the
-paper's way only, so it trains on the whole training part alone; narrow and refined draw from ours (see cells.py). A
-larger --budget adds runs to those that are there.
+Every run is trained twice with the same settings: on the training part of a fold, for the test error, and on 80 % of
+it, for the validation error on the other 20 %. The report can therefore choose settings by the test error, as the paper
+does, and by the validation error. Runs of --settings published have the paper's ranges and are trained on the training
+part alone; narrow and refined are our ranges (see cells.py). A larger --budget adds runs to the finished ones.
 """
 
 import json
@@ -28,7 +27,7 @@ from .report import write_report
 
 @dataclass(frozen=True)
 class Training:
-    """A training to do, and its line of the results as far as it is known before."""
+    """A training, and the fields of its line of results that are known beforehand."""
 
     cell: Cell
     problem: Problem
@@ -36,12 +35,12 @@ class Training:
     line: dict
 
     def parameters(self):
-        """Return what to set on the cell's estimator."""
+        """Return the parameters of the cell's estimator."""
         return self.cell.parameters(self.problem, self.part.data, self.line["parameters"], self.line["epochs"])
 
 
 def plan(problems, cells, settings, budget, epochs, seed):
-    """Yield all trainings, the number of the run outermost: a search that is stopped has equally many of each cell."""
+    """Yield all trainings, run by run: an interrupted search has equally many runs of each cell."""
     parts = {problem: list(problem.parts()) for problem in problems}
     for run in range(budget):
         for problem in problems:
@@ -63,7 +62,7 @@ def plan(problems, cells, settings, budget, epochs, seed):
 
 
 def unfinished(trainings, done):
-    """Return the trainings whose lines are not there; refuse lines of a distribution that has changed since."""
+    """Return the trainings without finished lines; reject lines of a distribution that has changed since."""
     todo = []
     for training in trainings:
         results = done[training.problem.name]
@@ -79,7 +78,7 @@ def unfinished(trainings, done):
 
 
 def train(trainings, results, n_jobs):
-    """Train, and append a line for every training that ends."""
+    """Train, and append a line for every finished training."""
     n_done = 0
     groups = defaultdict(list)
     for training in trainings:
@@ -117,7 +116,7 @@ def progress(name, line, lines):
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     results = {name: Results(arguments.results / f"{name}.jsonl", key) for name in arguments.sets}
     problems = [load(name, arguments.data) for name in arguments.sets]
     cells = [cell for cell in CELLS if cell.name in arguments.cells]
@@ -132,7 +131,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, searching = parsers(__doc__, __spec__, run, report)
     add_choices(searching, "--sets", SETS)
     add_choices(searching, "--cells", [cell.name for cell in CELLS])

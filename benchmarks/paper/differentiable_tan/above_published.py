@@ -1,4 +1,4 @@
-"""The cells of table 1 whose best on test is above the published one, and how many runs each of the two had."""
+"""Cells of table 1 whose best test error is above the published one, with the numbers of runs."""
 
 from benchmarks.shared.reports import markdown_table, paragraph
 
@@ -6,7 +6,7 @@ from .cells import CELLS
 from .complete_runs import best_on_test
 from .expected_best import FEWEST, may_find, paper_runs
 
-SAID = """This section lists cells whose best on test (with the protocol of the paper or ours) is above the published
+TEXT = """This section lists cells whose best on test (with the protocol of the paper or ours) is above the published
 error. For cells with enough runs of *published* settings, *may find* estimates the result of as many runs as in the
 paper (see the tables of the data sets below). *2 se* are two standard errors of the published error, the typical change
 with other test rows."""
@@ -14,7 +14,7 @@ HEADER = ["set", "cell", "published", "here", "above by", "2 se", "runs", "runs 
 
 
 def above_published_section(runs):
-    """Return a row for every such cell, or nothing."""
+    """Return the section, or an empty string if there is no such cell."""
     rows = []
     for name, found in runs.items():
         for cell in CELLS:
@@ -37,4 +37,4 @@ def above_published_section(runs):
             rows.append([*row, f"{may_find(papers, n_paper):.2f}" if n_paper and len(papers) >= FEWEST else ""])
     if not rows:
         return ""
-    return f"## Cells above the published error\n\n{paragraph(SAID)}\n\n{markdown_table(HEADER, rows, left=(0, 1))}"
+    return f"## Cells above the published error\n\n{paragraph(TEXT)}\n\n{markdown_table(HEADER, rows, left=(0, 1))}"

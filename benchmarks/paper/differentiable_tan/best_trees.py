@@ -1,4 +1,4 @@
-"""The tree that validation rows choose of all cells, beside the lowest error the paper has for one."""
+"""The tree chosen on validation rows among all cells, beside the lowest published error of a tree."""
 
 from collections import Counter
 
@@ -7,9 +7,9 @@ from benchmarks.shared.reports import markdown_table, paragraph
 from .cells import BEST_HEURISTIC, CELLS
 from .complete_runs import best_on_test, chosen_on_validation
 
-#: A k-tree has two augmenting parents a feature, the edges of a pseudo-TAN may form cycles.
+#: A k-tree has two augmenting parents per feature; the edges of a pseudo-TAN may form cycles.
 NO_TREES = {cell.name for cell in CELLS if cell.family in ("K-tree", "Pseudo-TAN")}
-SAID = """This section treats all our runs for trees, including naive Bayes, as one search. The cell is selected per
+TEXT = """This section treats all our runs for trees, including naive Bayes, as one search. The cell is selected per
 fold by the lowest validation error, like the settings. With hundreds of runs and a thousand validation rows (satimage),
 the lowest error is partly chance. *published* is the lowest test error of a tree in table 1, selected on the test part.
 *alone* is the result of the cell that is selected most often, without the others (see below)."""
@@ -17,7 +17,7 @@ HEADER = ["set", "published", "chosen on validation", "cells chosen (folds)", "a
 
 
 def best_trees_section(runs):
-    """Return a row for every set with runs of ours, or nothing."""
+    """Return the section, or an empty string if no data set has runs of our settings."""
     rows = []
     for name, found in runs.items():
         trees = [run for run in found if run.cell not in NO_TREES and run.validation is not None]
@@ -33,10 +33,10 @@ def best_trees_section(runs):
         rows.append([name, _lowest_published(name), pooled, chosen, alone, best, f"{len(trees):,}"])
     if not rows:
         return ""
-    return f"## The best tree\n\n{paragraph(SAID)}\n\n{markdown_table(HEADER, rows)}"
+    return f"## The best tree\n\n{paragraph(TEXT)}\n\n{markdown_table(HEADER, rows)}"
 
 
 def _lowest_published(name):
-    """Return the lowest error of table 1 for a tree of a set, as text."""
+    """Return the lowest published error of a tree on a data set, as a string."""
     figures = [cell.published[name] for cell in CELLS if name in cell.published and cell.name not in NO_TREES]
     return f"{min([*figures, *filter(None, [BEST_HEURISTIC.get(name)])]):.2f}"

@@ -1,7 +1,7 @@
-"""The cells of table 1 of differentiable TAN, what the paper prints there, and the settings to search.
+"""The cells of table 1 of differentiable TAN, their published errors, and the ranges of settings to search.
 
-A cell chooses candidate parents; a run of it draws the loss and rates, and where the paper tries several orderings and
-several draws of parents or subsets, the numbers of these.
+A cell determines the candidate parents. Each of its runs draws the loss, the learning rates and, where the paper tries
+several orderings and several draws of parents or subsets, the numbers of these.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,10 @@ from functools import cache, partial
 from benchmarks.shared.data import stream
 from tanlearn import (
     BayesNetClassifier,
+    Candidates,
     CandidateSets,
     ConditionalNLL,
+    GradientTraining,
     Hybrid,
     KTreeClassifier,
     Margin,
@@ -21,12 +23,12 @@ from tanlearn import (
     TANClassifier,
 )
 from tanlearn.baselines import ChowLiu, GreedySearch, OrderSearch, RandomTree
-from tanlearn.network.candidates import make_candidates
+from tanlearn.network.candidate_kinds import make_candidates
 
 SETS = ("letter", "satimage", "usps", "mnist")
 FEW_FEATURES, IMAGES = SETS[:2], SETS[2:]
 
-# A tuple is a range, a list is one of; "log10 x" draws the exponent of x.
+# A tuple is a range, a list contains choices; "log10 x" draws the exponent of x.
 _PROTOCOL = {
     "log10 gamma": (-1.0, 2.0),
     "learning_rate": [3e-3, 3e-2],
@@ -41,18 +43,18 @@ _ANY_START = ["uniform", "maximum-likelihood"]
 _FREQUENCIES = ["maximum-likelihood"]
 
 
-def _rates(learnt, fixed, naive_bayes=None):
-    """Return the ranges of the learning rate: of candidates, of a fixed tree, and of naive Bayes if it has its own."""
-    return learnt, fixed, naive_bayes or fixed
+def _rates(candidates, fixed, naive_bayes=None):
+    """Return the ranges of the learning rate for candidates, for a fixed tree, and for naive Bayes."""
+    return candidates, fixed, naive_bayes or fixed
 
 
 def _narrow(trade_off, gamma, eta, learning_rates, structure_learning_rate, init, n_epochs):
-    """Return ranges (of exponents) and a number of epochs: what wider searches on validation rows left over.
+    """Return ranges (of exponents) and the number of epochs that wider searches on validation rows selected.
 
-    Margins grow with the number of features, and with them the best gamma. Tables of a fixed structure, which are moved
-    in every step, want lower rates than those of candidates; naive Bayes, which has few, higher ones. On usps tables
-    that start at the frequencies beat random ones, and few epochs many: the validation error is 3.0 % after 80, 2.9 %
-    after 150, and 3.4 % after 400; on mnist 3.0 % after 40 and 3.1 % after 80.
+    Margins grow with the number of features, and so does the best gamma. The CPTs of a fixed structure are updated in
+    every step and need lower learning rates than those of candidates; the few CPTs of naive Bayes need higher rates. On
+    usps, initialization with frequencies is better than random, and few epochs are better than many: the validation
+    error is 3.0 % after 80, 2.9 % after 150, and 3.4 % after 400 epochs; on mnist 3.0 % after 40 and 3.1 % after 80.
     """
     common = {"log10 trade_off": trade_off, "log10 gamma": gamma, "log10 eta": eta, "init": init, "n_epochs": n_epochs}
     choice = {"structure_learning_rate": structure_learning_rate, "temperature": [(1.0, 0.1), (3.0, 0.1), (10.0, 0.1)]}
@@ -60,13 +62,13 @@ def _narrow(trade_off, gamma, eta, learning_rates, structure_learning_rate, init
     kinds = {
         kind: {**common, "log10 learning_rate": rate, **(choice if kind == "learnt" else {})} for kind, rate in rates
     }
-    # Tables of a fixed structure whose families come and go are moved as seldom as those of candidates.
+    # With parent dropout, the CPTs of a fixed structure are updated as seldom as those of candidates.
     dropout = {**common, "log10 learning_rate": learning_rates[0], "parent_dropout": (0.15, 0.5)}
     return {**kinds, "dropout": dropout}
 
 
 def _k_trees(losses, width, learning_rate, structure_learning_rates, n_candidates):
-    """Return ranges for k-trees, about the defaults: losses, wanted margins in nats, rates, and how much to choose."""
+    """Return ranges for k-trees around the defaults: losses, margins in nats, rates, and numbers of candidates."""
     return {
         "loss": losses,
         "log10 width": width,
@@ -83,9 +85,9 @@ _K_TREES = {
     "satimage": _k_trees(["margin"], (1.3, 2.0), (-2.7, -1.7), [1e-3, 3e-3, 1e-2], [8, 14, 20]),
     "usps": _k_trees(["likelihood", "margin"], (1.3, 2.3), (-2.5, -1.7), [3e-3, 1e-2, 3e-2], [8, 14]),
 }
-#: Families whose structure is not learnt.
+#: Families with a fixed structure.
 FIXED = ("NB", "TAN Random", "Chow-Liu", "TAN Margin")
-#: By name; then by the paper's settings I and II ([DT] 4.2), or by data set and by what kind of structure is trained.
+#: By name; then by the paper's settings I and II ([DT] 4.2), or by data set and kind of structure.
 SETTINGS = {
     "published": {
         "I": {"log10 trade_off": (0.0, 3.0), "eta": (1.0, 20.0), **_PROTOCOL},
@@ -105,8 +107,8 @@ SETTINGS = {
             (1.5, 3.0), (1.4, 2.1), (0.0, 0.8), _rates((-1.8, -1.1), (-2.4, -1.4)), [3e-3], _FREQUENCIES, 40
         ),
     },
-    # A second stage: where the validation errors of the first are low (the report's tables of settings), and for letter
-    # what letter.py found by folds.
+    # A second stage, where the validation errors of the first are low (the report's tables of settings), and for letter
+    # around the settings that letter.py found by cross-validation.
     "refined": {
         "letter": _narrow(
             (1.8, 2.8),
@@ -140,7 +142,7 @@ SETTINGS = {
 for _name, _ranges in _K_TREES.items():
     SETTINGS["narrow"][_name]["k-tree"] = _ranges
 CLOSED_FORM = "closed form"
-#: Nothing is chosen by a validation error: there is no choice, or it is the paper's, by the test error.
+#: Settings without a validation error: there is no choice, or it is the paper's, by the test error.
 TEST_PART_ONLY = (CLOSED_FORM, "published")
 
 
@@ -148,9 +150,9 @@ TEST_PART_ONLY = (CLOSED_FORM, "published")
 class Cell:
     """One learner.
 
-    ``choose(problem, data, ordering, draw)`` returns its structure or candidates, ``setting`` is the paper's (None:
-    maximum likelihood), ``family`` is the column of table 1 and the colour of figure 2, ``published`` its error in %;
-    with ``has_dropout`` the tables of the structure are trained with parent dropout. A k-tree chooses for itself.
+    ``choose(problem, data, ordering, draw)`` returns its structure or candidates; a k-tree has none. ``setting`` is the
+    paper's (None: maximum likelihood), ``family`` is the column of table 1 and the color of figure 2, ``published`` is
+    the error in % by data set. With ``has_dropout``, the CPTs of the structure are trained with parent dropout.
     """
 
     name: str
@@ -169,24 +171,24 @@ class Cell:
 
     @property
     def has_trade_off(self):
-        """Whether its loss has a generative part."""
+        """Return whether its loss has a generative part."""
         return not self.is_closed_form and self.family != "K-tree"
 
     @property
     def estimator(self):
-        """What a run's parameters are set on."""
+        """Return the estimator whose parameters a run sets."""
         if self.family == "K-tree":
             return KTreeClassifier(calibrate=False)
         return BayesNetClassifier() if self.has_structure else TANClassifier(calibrate=False)
 
     @property
     def has_structure(self):
-        """Whether the structure is there before a run."""
+        """Return whether the structure is given before a run."""
         return self.is_closed_form or self.has_dropout
 
     @property
     def kind(self):
-        """What the settings depend on besides the data set."""
+        """Return the kind of structure, on which settings depend."""
         if self.family == "NB":
             return "NB"
         if self.family == "K-tree":
@@ -196,19 +198,19 @@ class Cell:
         return "fixed" if self.family in FIXED else "learnt"
 
     def is_drawn(self, settings, name):
-        """Whether settings say how to draw runs on a set; those of the paper know no cells of ours of another kind."""
+        """Return whether runs on a data set can be drawn; the paper's settings are for its own kinds only."""
         if settings == "published":
             return self.kind not in ("dropout", "k-tree")
         return self.kind in SETTINGS[settings].get(name, {})
 
     def ranges(self, settings, name):
-        """Return what to draw settings from for a set."""
+        """Return the ranges of settings on a data set."""
         if settings == "published":
             return SETTINGS[settings][self.setting]
         return SETTINGS[settings][name][self.kind]
 
     def draw(self, settings, name, seed, run):
-        """Return the settings of a run on a set; they depend on no other run: a longer search holds a shorter one."""
+        """Return the settings of a run on a data set; they are independent of other runs."""
         if self.is_closed_form:
             return {}
         rng = stream(seed, self.name, settings, run)
@@ -222,20 +224,21 @@ class Cell:
                 continue
             value = float(rng.uniform(*values)) if isinstance(values, tuple) else values[rng.integers(len(values))]
             value = 10**value if key.startswith("log10 ") else value
-            # Three digits: what is trained with can be read off the results.
+            # Three digits, so that results contain the exact settings.
             drawn[key.removeprefix("log10 ")] = float(f"{value:.3g}") if isinstance(values, tuple) else value
         return drawn
 
     def parameters(self, problem, data, drawn, n_epochs):
-        """Return what to set on the estimator for a run on some data."""
+        """Return the parameters of the estimator for a run on some data."""
         if self.family == "K-tree":
-            same = ("learning_rate", "structure_learning_rate", "temperature", "n_candidates", "random_state")
+            same = {name: drawn[name] for name in ("learning_rate", "structure_learning_rate", "temperature")}
             margin = Margin(scale=1 / drawn["width"], kappa=1.0)
             return {
                 "loss": margin if drawn["loss"] == "margin" else ConditionalNLL(),
                 "n_epochs": n_epochs,
-                "batch_size": problem.batch_size,
-                **{name: drawn[name] for name in same},
+                "training": GradientTraining(batch_size=problem.batch_size, **same),
+                "candidates": Candidates("information", n_candidates=drawn["n_candidates"]),
+                "random_state": drawn["random_state"],
             }
         choice = _choose(self, problem, data, drawn.get("ordering"), drawn.get("draw"))
         if self.is_closed_form:
@@ -251,21 +254,21 @@ class Cell:
                 **{name: drawn[name] for name in names},
             )
             return {"structure": choice, "parameters": learner, "random_state": drawn["random_state"]}
-        names = ("learning_rate", "structure_learning_rate", "temperature", "init", "random_state")
+        names = ("learning_rate", "structure_learning_rate", "temperature", "init")
         others = {name: drawn[name] for name in names if name in drawn}
         sets = choice if isinstance(choice, CandidateSets) else CandidateSets.of_structure(choice)
         return {
             "candidates": sets,
             "loss": loss,
             "n_epochs": n_epochs,
-            "batch_size": problem.batch_size,
-            **others,
+            "training": GradientTraining(batch_size=problem.batch_size, **others),
+            "random_state": drawn["random_state"],
         }
 
 
 @cache
 def _choose(cell, problem, data, ordering, draw):
-    """Return a cell's choice; trainings of many runs share it."""
+    """Return a cell's structure or candidates; trainings of many runs share it."""
     return cell.choose(problem, data, ordering, draw)
 
 
@@ -288,7 +291,7 @@ def _random(problem, data, ordering, draw):
 
 
 def _structure_margin(problem, draw):
-    """Return the margin in nats up to which a structure is rewarded: like gamma, it grows with the features."""
+    """Return the margin in nats up to which a structure is rewarded; like gamma, it grows with the features."""
     return ((2, 5, 10) if problem.name in FEW_FEATURES else (30, 100, 300))[draw]
 
 
@@ -302,7 +305,7 @@ def _greedy_search(problem, data, ordering, draw):
     return search.learn(data, stream("greedy search"))
 
 
-#: Of trees that are learnt for other parameters: the middle of what does well for order-free cells (the report).
+#: Settings of trees that are trained with other parameters: the middle of the good ones of order-free cells.
 _TREES = {
     "letter": (Hybrid(trade_off=200, gamma=4, eta=5), 0.015, 0.001, (3.0, 0.1), 400),
     "satimage": (Hybrid(trade_off=20, gamma=30, eta=2), 0.016, 0.002, (1.0, 0.1), 150),
@@ -310,17 +313,19 @@ _TREES = {
 }
 
 
-def _learnt_tree(problem, data, ordering, draw):
-    """Return the tree of a training of order-free candidates: of all others, of images 8."""
+def _trained_tree(problem, data, ordering, draw):
+    """Return the tree of a training with order-free candidates: all other features, or 8 for images."""
     loss, learning_rate, structure_learning_rate, temperature, n_epochs = _TREES[problem.name]
     model = TANClassifier(
         candidates=_sets("order-free", 8 if problem.image_shape else None, problem, data, None, draw),
         loss=loss,
-        learning_rate=learning_rate,
-        structure_learning_rate=structure_learning_rate,
-        temperature=temperature,
+        training=GradientTraining(
+            learning_rate=learning_rate,
+            structure_learning_rate=structure_learning_rate,
+            temperature=temperature,
+            batch_size=problem.batch_size,
+        ),
         n_epochs=n_epochs,
-        batch_size=problem.batch_size,
         calibrate=False,
         random_state=draw,
     )
@@ -328,15 +333,14 @@ def _learnt_tree(problem, data, ordering, draw):
 
 
 def _sets(kind, n_candidates, problem, data, ordering, draw, *, pixels=None):
-    """Return candidate sets; those of one draw are nested in the number of candidates."""
-    return make_candidates(
+    """Return candidate sets; smaller sets of one draw are contained in larger ones."""
+    wanted = Candidates(
         kind,
-        data.n_features,
         n_candidates=n_candidates,
         ordering=pixels if ordering is None else _ordering(problem, ordering),
         image_shape=problem.image_shape if kind == "heuristic" else None,
-        rng=stream(problem.name, "draw", ordering, draw),
     )
+    return make_candidates(wanted, data.n_features, rng=stream(problem.name, "draw", ordering, draw))
 
 
 def _published(*errors):
@@ -393,16 +397,16 @@ CELLS = (
         published=_published(7.98),
     ),
     Cell("Pseudo-TAN", "Pseudo-TAN", partial(_sets, "unconstrained", None), ("letter",), setting="I"),
-    # Ours: structures that maximise the margin of their maximum-likelihood tables, before these are trained.
-    # (Not of mnist, where a search takes minutes.)
+    # Ours: structures that maximize the margin of their maximum-likelihood CPTs, before these are trained.
+    # (Not on mnist, where a search takes minutes.)
     Cell("TAN-OM HYB", "TAN Margin", _order_search, SETS[:3], n_orderings=5, n_draws=3),
     Cell("TAN-MM HYB", "TAN Margin", _greedy_search, FEW_FEATURES, n_draws=3),
-    # Trees whose families come and go while their tables are trained: how the tree was found is the same as above.
+    # Ours: the same trees, with parent dropout while their CPTs are trained.
     Cell("Chow-Liu HYB, dropout", "Dropout", _chow_liu, SETS[:3], has_dropout=True),
     Cell("TAN-OM HYB, dropout", "Dropout", _order_search, SETS[:3], n_orderings=5, n_draws=3, has_dropout=True),
-    Cell("TAN Order-free HYB, dropout", "Dropout", _learnt_tree, SETS[:3], n_draws=5, has_dropout=True),
+    Cell("TAN Order-free HYB, dropout", "Dropout", _trained_tree, SETS[:3], n_draws=5, has_dropout=True),
     Cell("TAN Order-free K=8", "TAN Order-free", partial(_sets, "order-free", 8), n_draws=5),
     Cell("TAN Order-free", "TAN Order-free", partial(_sets, "order-free", None), FEW_FEATURES),
-    # Two augmenting parents a feature, and no tree any more: beside the others, to see what that is worth.
+    # Two augmenting parents per feature instead of a tree.
     Cell("K-tree", "K-tree", None, SETS[:3]),
 )

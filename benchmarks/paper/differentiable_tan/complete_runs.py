@@ -1,4 +1,4 @@
-"""The runs that are complete, all folds, test and validation part, and how one of them is chosen."""
+"""Complete runs, with all folds and both parts, and the choice among them."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ key = line_key("cell", "settings", "seed", "epochs", "run", "fold", "part")
 
 @dataclass(frozen=True)
 class CompleteRun:
-    """One draw of settings over all folds.
+    """One draw of settings on all folds.
 
-    ``test`` and ``validation`` are wrong rows over rows of all test parts and of all validation parts, ``folds`` has
-    for every fold the error on the validation part and the wrong rows and rows of the test part.
+    ``test`` and ``validation`` are wrong rows over rows of all test parts and of all validation parts. For every fold,
+    ``folds`` contains the error on the validation part, and the wrong rows and rows of the test part.
     """
 
     cell: str
@@ -54,14 +54,14 @@ def complete_runs(lines):
 
 
 def best_on_test(runs):
-    """Return the run with the lowest test error, as the paper chooses: a choice that has seen the answers."""
+    """Return the run with the lowest test error, which the paper chooses: an optimistic choice."""
     return min(runs, key=lambda run: run.test)
 
 
 def chosen_on_validation(runs):
-    """Return the test error of the choice by validation error, made for every fold by itself.
+    """Return the test error of the choice by validation error, made separately for every fold.
 
-    The validation rows of a fold are test rows of other folds: one choice for all would have seen every test row.
+    The validation rows of a fold are test rows of other folds: a common choice would have used every test row.
     """
     chosen = [min(folds, key=lambda fold: fold[0]) for folds in zip(*(run.folds for run in runs), strict=True)]
     return sum(wrong for _, wrong, _ in chosen) / sum(rows for _, _, rows in chosen)

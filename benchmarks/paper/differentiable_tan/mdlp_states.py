@@ -1,11 +1,11 @@
-"""How many values a feature keeps after MDL discretisation, next to the published numbers, and how fast.
+"""Numbers of values per feature after MDL discretization, beside the published ones, and seconds.
 
     python -m benchmarks.paper.differentiable_tan.mdlp_states [--data ../shared/data] [--seed 0] [--n-jobs 2]
 
 Fitted on a random part of the rows, not stratified: two thirds, four fifths of satimage (one fold of its five); of
 mnist on its 60,000 training rows. The published numbers are the means of "Differentiable TAN structure learning",
-section 4.1; which rows were trained on is not published, so only the means can be compared. For mnist the entropies of
-the pixels given the class can be: they are on the diagonal of a published matrix.
+section 4.1. The training rows are not published, so only means can be compared. For mnist, the entropies of the pixels
+given the class are on the diagonal of a published matrix.
 """
 
 import time
@@ -23,13 +23,13 @@ SHARES = {"letter": 2 / 3, "satimage": 4 / 5, "usps": 2 / 3}
 
 
 def load(folder, name):
-    """Return a data set in numbers."""
+    """Return the raw numbers of a data set."""
     with np.load(folder / "raw" / f"{name}.npz") as table:
         return table["X"], table["y"]
 
 
 def fit(X, y, n_jobs):
-    """Return the fitted discretiser and the seconds it took."""
+    """Return the fitted discretizer, and the seconds of the fit."""
     start = time.perf_counter()
     discretizer = MDLPDiscretizer(n_jobs=n_jobs).fit(X, y)
     return discretizer, time.perf_counter() - start

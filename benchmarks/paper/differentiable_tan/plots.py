@@ -1,4 +1,4 @@
-"""Figures 2 and 3 of differentiable TAN: test errors over the trade-off, with the lower convex hull of every colour."""
+"""Figures 2 and 3 of differentiable TAN: test errors over the trade-off, with the lower convex hull of every color."""
 
 import numpy as np
 from scipy.spatial import ConvexHull
@@ -8,30 +8,30 @@ from benchmarks.shared.reports import picture
 from .cells import CELLS
 
 FAMILIES = {cell.name: cell.family for cell in CELLS}
-#: Okabe and Ito's colours, which the colour-blind can tell apart, grey for their yellow, too faint for thin lines;
-#: brown and wine.
-COLOURS = ("#999999", "#e69f00", "#56b4e9", "#009e73", "#000000", "#cc79a7", "#0072b2", "#d55e00", "#7a4b1e", "#882255")
+#: The colors of Okabe and Ito, which suit color-blind readers, with gray in place of their yellow, which is too faint
+#: for thin lines; then brown and wine.
+COLORS = ("#999999", "#e69f00", "#56b4e9", "#009e73", "#000000", "#cc79a7", "#0072b2", "#d55e00", "#7a4b1e", "#882255")
 
 
 def draw_figures(runs, folder):
-    """Draw figure 2 of every set and figure 3 of all; return the paths."""
+    """Draw figure 2 of every data set, and figure 3; return the paths."""
     families = list(dict.fromkeys(cell.family for cell in CELLS if cell.has_trade_off))
     pictures = [folder / f"figure2-{name}.png" for name in runs] + [folder / "figure3.png"]
     for path, (name, found) in zip(pictures, runs.items(), strict=False):
         with picture(path, 8, 5) as figure:
             grouped = groups(found, families, lambda run: FAMILIES[run.cell])
-            panel(figure.subplots(), f"{name}: test error of every run", grouped)
+            draw_groups(figure.subplots(), f"{name}: test error of every run", grouped)
     with picture(pictures[-1], 12, 9) as figure:
         for axes, (title, grouped) in zip(figure.subplots(2, 2).flat, figure_3(runs).items(), strict=True):
-            panel(axes, title, grouped)
+            draw_groups(axes, title, grouped)
     return pictures
 
 
 def figure_3(runs):
-    """Return the points of the four panels of figure 3."""
+    """Return the points of the four diagrams of figure 3."""
     heuristic = [run for run in runs.get("mnist", []) if FAMILIES[run.cell] == "TAN Heuristic"]
     orderings = [run for run in runs.get("satimage", []) if run.cell == "TAN Subset K=8"]
-    # A subset is one of a fixed ordering, as in the paper.
+    # Subsets of one fixed ordering, as in the paper.
     subsets = [
         run
         for run in runs.get("letter", [])
@@ -53,7 +53,7 @@ def figure_3(runs):
 
 
 def groups(runs, labels, label):
-    """Return for every label its points, (decimal logarithm of the trade-off, test error in %), by label."""
+    """Return the points (decimal logarithm of the trade-off, test error in %) by label."""
     points = {name: [] for name in labels}
     for run in runs:
         if "trade_off" in run.parameters:  # closed forms have none
@@ -61,21 +61,21 @@ def groups(runs, labels, label):
     return {name: np.array(found) for name, found in points.items()}
 
 
-def panel(axes, title, grouped):
-    """Draw points and hulls; the axis ends a little above the worst of the hulls' lowest points."""
+def draw_groups(axes, title, grouped):
+    """Draw points and hulls; the axis ends slightly above the highest minimum of all hulls."""
     axes.set(title=title, xlabel="log10 trade-off", ylabel="test error [%]")
     found = {name: points for name, points in grouped.items() if len(points)}
     if not found:
         axes.text(0.5, 0.5, "no complete runs", ha="center", transform=axes.transAxes)
         return
-    n_colours = len(grouped) if len(grouped) <= len(COLOURS) else len(grouped) // 2  # more labels are of two kinds
+    n_colors = len(grouped) if len(grouped) <= len(COLORS) else len(grouped) // 2  # more labels are of two kinds
     for number, (name, points) in enumerate(grouped.items()):
         if name in found:
-            second, colour = divmod(number, n_colours)
-            colour, marker = COLOURS[colour], "^" if second else "o"
-            axes.scatter(*points.T, s=14, color=colour, marker=marker, alpha=0.7, linewidths=0)
+            second, color = divmod(number, n_colors)
+            color, marker = COLORS[color], "^" if second else "o"
+            axes.scatter(*points.T, s=14, color=color, marker=marker, alpha=0.7, linewidths=0)
             line = "--" if second else "-"
-            axes.plot(*lower_hull(points).T, color=colour, linestyle=line, marker=marker, markersize=4, label=name)
+            axes.plot(*lower_hull(points).T, color=color, linestyle=line, marker=marker, markersize=4, label=name)
     lowest = [points[:, 1].min() for points in found.values()]
     axes.set_ylim(0.95 * min(lowest), 1.25 * max(lowest))
     axes.legend(fontsize="small", ncols=4, columnspacing=1, loc="upper center", bbox_to_anchor=(0.5, -0.12))

@@ -1,16 +1,16 @@
 """Does gradient TAN find the Chow-Liu tree when trained with the joint likelihood alone (differentiable TAN, 4.6)?
 
-The ordering is that of the Chow-Liu tree, so the tree is among the candidates; the joint NLL decomposes, so the
-most likely structure is the optimum. Printed: training log-likelihood a row of both structures with their
-maximum-likelihood tables, and how many of the edges agree. Ties count as found: what matters is the likelihood. By
-default the tables start at the smoothed frequencies, where the paper starts at random (--init uniform): so the
-structure learns from the first step on, and not from tables that know nothing yet.
+The ordering is that of the Chow-Liu tree, so the tree is among the candidates. The joint NLL decomposes, so the most
+likely structure is the optimum. The command prints the training log-likelihood per row of both structures with their
+maximum-likelihood CPTs, and the number of equal edges. Structures of equal likelihood count as found. By default the
+CPTs start at the smoothed frequencies, so that the first steps already contain information on the structure; the paper
+starts at random (--init uniform).
 
     python -m benchmarks.paper.differentiable_tan.recovery --sets letter satimage
     python -m benchmarks.paper.differentiable_tan.recovery --sets usps --epochs 1500 --batch-size 500
 
-The second has 32,896 tables and takes seven minutes. Two parents of usps differ by 2e-4 nats a row: telling them apart
-takes more passes over the rows than the rest, and larger batches make a pass cheaper.
+The second has 32,896 CPTs and takes seven minutes. Two parents of usps differ by only 2e-4 nats per row, which needs
+more epochs than the other sets; larger batches make an epoch cheaper.
 """
 
 import time
@@ -22,7 +22,7 @@ from benchmarks import DATA, command_line
 from benchmarks.shared.data import BATCH_SIZES, published_folds
 from tanlearn import CandidateSets, EncodedData, JointNLL, MaximumLikelihood
 from tanlearn.baselines import ChowLiu
-from tanlearn.network.candidates import make_candidates
+from tanlearn.network.candidate_kinds import Candidates, make_candidates
 from tanlearn.network.inference import log_joint
 from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.training import train
@@ -35,7 +35,7 @@ def log_likelihood(structure, data):
 
 
 def main():
-    """Print a line a data set."""
+    """Print a line for each data set."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA / "discretized")
     parser.add_argument("--sets", nargs="+", default=["letter", "satimage", "usps"])
@@ -51,9 +51,7 @@ def main():
         data = EncodedData.from_codes(x, y)
         rng = np.random.default_rng(arguments.seed)
         tree = ChowLiu(root=0).learn(data, rng)
-        candidates: CandidateSets = make_candidates(
-            "all", data.n_features, n_candidates=None, ordering=tree.order, image_shape=None, rng=rng
-        )
+        candidates: CandidateSets = make_candidates(Candidates("all", ordering=tree.order), data.n_features, rng=rng)
         settings = TrainingSettings(
             n_epochs=arguments.epochs,
             init=arguments.init,
@@ -62,12 +60,12 @@ def main():
             batch_size=arguments.batch_size or BATCH_SIZES[name],
         )
         started = time.perf_counter()
-        learnt = train(data, candidates, JointNLL(), settings, rng).structure
+        learned = train(data, candidates, JointNLL(), settings, rng).structure
         seconds = time.perf_counter() - started
-        reference, found = log_likelihood(tree, data), log_likelihood(learnt, data)
-        same = int((learnt.parent == tree.parent).sum())
+        reference, found = log_likelihood(tree, data), log_likelihood(learned, data)
+        same = int((learned.parent == tree.parent).sum())
         print(
-            f"{name}: log-likelihood a row {found:.6f} learnt, {reference:.6f} Chow-Liu "
+            f"{name}: log-likelihood a row {found:.6f} learned, {reference:.6f} Chow-Liu "
             f"(difference {reference - found:.2e}); {same} of {data.n_features} parents agree; "
             f"{candidates.n_tables} tables, {seconds:.0f} s",
             flush=True,

@@ -1,9 +1,9 @@
-"""The report of the search: tables in Markdown here, figures in plots.py."""
+"""The report on the search; plots.py draws its figures."""
 
 from collections import Counter
 from statistics import median
 
-from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import decimals, markdown_table, paragraph, write_sections
 from benchmarks.shared.versions import made_with
 
 from .above_published import above_published_section
@@ -31,7 +31,7 @@ def write_report(lines, folder):
 
 
 def _introduction(lines, runs):
-    """Say how the figures came about and how to read them."""
+    """Return how the figures were made, and how to read them."""
     every = [line for found in lines.values() for line in found]
     numbers = ", ".join(f"{name} {len(found):,}" for name, found in runs.items())
     failures = sum(bool(line["failure"]) for line in every)
@@ -77,7 +77,7 @@ with {made_with(every)}."""
 
 
 def in_words(picture):
-    """Return what a picture shows, for those who cannot see it."""
+    """Return the description of a picture."""
     number, _, name = picture.removeprefix("figure").partition("-")
     what = "test error of every run over the trade-off"
     by = "by family" if name else "by orderings, candidates and draws"
@@ -85,7 +85,7 @@ def in_words(picture):
 
 
 def protocol(runs):
-    """Say how far the search is from the paper's: ranges, epochs, and how many runs a cell has."""
+    """Return the differences from the paper's search: ranges, epochs, and runs per cell."""
     trained = {name: [run for run in found if run.settings != CLOSED_FORM] for name, found in runs.items()}
     every = [run for found in trained.values() for run in found]
     if not every:
@@ -102,12 +102,12 @@ def protocol(runs):
 
 
 def _span(numbers):
-    """Return the smallest and the largest number."""
+    """Return the range of some numbers in words."""
     return f"{min(numbers)} to {max(numbers)}" if min(numbers) < max(numbers) else f"{min(numbers)}"
 
 
 def table(name, runs):
-    """Return the table of one set."""
+    """Return the table of a data set."""
     rows = []
     for cell in CELLS:
         rows += _rows(cell.name, cell.published.get(name), [run for run in runs if run.cell == cell.name])
@@ -118,7 +118,7 @@ def table(name, runs):
 
 
 def _rows(cell, published, runs):
-    """Return a row for a closed form, for the paper's settings, and for ours, whose stages are one search."""
+    """Return rows for a closed form, for the paper's settings, and for both stages of ours together."""
     rows = []
     for stages in ((CLOSED_FORM,), ("published",), ("narrow", "refined")):
         same = [run for run in runs if run.settings in stages]
@@ -131,7 +131,7 @@ def _rows(cell, published, runs):
         fields = [
             cell,
             CLOSED_FORM if closed_form else "; ".join(stages),
-            "" if published is None else f"{published:.2f}",
+            decimals(published),
             f"{100 * best_on_test(same).test:.2f}" + ("" if closed_form else f" ({len(same)})"),
             "" if test_only else f"{100 * chosen_on_validation(same):.2f}",
             "" if closed_form else f"{100 * median(run.test for run in same):.2f}",

@@ -1,4 +1,4 @@
-"""What settings do well: those of the quarter of every cell's runs with the lowest validation errors."""
+"""Settings of the best quarter of every cell's runs, by validation error."""
 
 import math
 from collections import Counter, defaultdict
@@ -10,12 +10,12 @@ from .cells import CELLS, TEST_PART_ONLY
 
 KIND = {cell.name: cell.kind for cell in CELLS}
 HEADER = ["cells", "setting", "drawn", "best quarter"]
-#: What names a draw, and is better or worse by chance.
+#: Parameters that only number a draw.
 _NUMBERS = ("random_state", "ordering", "draw")
 
 
 def settings_table(runs):
-    """Return a row for every setting that was drawn for a kind of cells, or nothing if runs are too few."""
+    """Return a table of the settings drawn for every kind of cells; empty if there are too few runs."""
     cells = defaultdict(list)
     for run in runs:
         if run.settings not in TEST_PART_ONLY:
@@ -35,7 +35,7 @@ def settings_table(runs):
 
 
 def _spread(runs, name):
-    """Return the middle eight tenths of a number, or how often every choice was drawn."""
+    """Return the range from the 10th to the 90th percentile of a number, or the frequency of every choice."""
     values = [run.parameters[name] for run in runs]
     if isinstance(values[0], float) and len(set(values)) > 5:
         tenths = quantiles(map(math.log10, values), n=10, method="inclusive")

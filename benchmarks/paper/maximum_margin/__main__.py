@@ -6,13 +6,12 @@
     python -m benchmarks.paper.maximum_margin run kappa --seeds 0 1 2 3     # figure 5, on usps
     python -m benchmarks.paper.maximum_margin report
 
-Structures are learnt once and kept in the results. All settings are chosen on training rows: lambda and kappa on
---tune-rows of them at most (a large number: on all), iterations always on all of them, by five folds. --rows trains on
-fewer rows, to try things out.
+Structures are learned once and kept in the results. All settings are chosen by five folds of the training rows: lambda
+and kappa on at most --tune-rows of them, iterations always on all of them. --rows trains on fewer rows.
 
-TIMIT is a licensed corpus, and the image of the Washington D.C. Mall was not found. Who has them can prepare archives
-with X, y, train_idx and test_idx (see tanlearn.data.datasets.load_npz): run --timit Ma+Fe-4.npz --dc-mall FILE runs the
-rows of tables 3 and 5; the name of a file of TIMIT is that of the row.
+TIMIT is a licensed corpus, and the image of the Washington D.C. Mall was not found. If you have them, prepare archives
+with X, y, train_idx and test_idx (see tanlearn.data.datasets.load_npz); run --timit Ma+Fe-4.npz --dc-mall FILE then
+computes the rows of tables 3 and 5. A file of TIMIT has the name of its row.
 """
 
 import argparse
@@ -36,14 +35,14 @@ KEY = ("set", "structure", "parameters", "seed", "tune_rows")
 key = line_key(*KEY)
 PARAMETERS = ("ML", "ML, alpha=1", "CG-MM", "CG-CL", "HYB")
 CONVEX = ("ML", "ML, alpha=1", "CG-MM", "CVX-MM", *CONVEX_VARIANTS, "CVX-MM, eq. 9")
-#: What is no Bayesian network of one structure.
+#: Classifiers that are not a Bayesian network with one structure.
 OTHERS = {"AODE": ("ML",), "SVM": (PUBLISHED, TUNED)}
-#: Of tables 1 to 3 and 5.
+#: The paper's sigma of the support vector machine (tables 1 to 3 and 5).
 SIGMAS = {"usps": 0.005, "mnist": 0.01, "timit": 0.05, "dc-mall": 0.05}
 
 
 def problems(arguments):
-    """Yield all problems: the experiment they belong to, the seed, and the structures with their parameters."""
+    """Yield all problems with their experiment, their seed, and the structures and parameters to learn."""
     every = {**dict.fromkeys(STRUCTURES, PARAMETERS), **OTHERS}
     naive = {name: every[name] for name in ("NB", "SVM")}
     experiments = arguments.experiments or (() if arguments.timit or arguments.dc_mall else EXPERIMENTS)
@@ -65,7 +64,7 @@ def problems(arguments):
 
 
 def plan(arguments):
-    """Yield all that was asked for: the experiment, the problem, and the start of its line."""
+    """Yield the experiment, the problem and the start of the line of everything to run."""
     for experiment, problem, seed, tasks in problems(arguments):
         for structure, every in tasks.items():
             if structure not in arguments.structures:
@@ -79,14 +78,14 @@ def plan(arguments):
 
 
 def search(problem, line, arguments):
-    """Return what comes of a search: the parents, and what it took."""
+    """Learn a structure; return its parents, edges and seconds."""
     learner, rng = STRUCTURES[line["structure"]], stream(problem.name, line["structure"], line["seed"])
     structure, seconds = learn_structure(learner, problem.part.data, rng, arguments.n_jobs, arguments.verbose)
     return {"parent": structure.parent.tolist(), "n_edges": structure.n_edges, "seconds": seconds}
 
 
 def measure(experiment, problem, line, parent, arguments):
-    """Return what comes of a classifier."""
+    """Train and test a classifier; return its results."""
     rng = stream(*key(line))
     if line["structure"] == "AODE":
         return run_aode(problem, arguments.n_jobs)
@@ -98,7 +97,7 @@ def measure(experiment, problem, line, parent, arguments):
 
 
 def warm_up(todo, arguments):
-    """Have all kernels compiled or loaded before a clock runs."""
+    """Compile or load all kernels before times are measured."""
     rng = np.random.default_rng(0)
     data = EncodedData.from_codes(rng.integers(0, 3, (200, 4)), np.arange(200) % 3)
     problem = SimpleNamespace(name="warm-up", part=split(data, np.arange(190), np.arange(190, 200)))
@@ -111,12 +110,12 @@ def warm_up(todo, arguments):
 
 
 def sizes(part):
-    """Return what a line says of the data."""
+    """Return the sizes of the data."""
     return {"n_train": part.data.n_samples, "n_test": len(part.y), "n_features": part.data.n_features}
 
 
 def progress(line):
-    """Return what came of a line."""
+    """Return a finished line in words."""
     found = f"{line['n_edges']} edges" if "parent" in line else f"{100 * (line['rate'] or 0):.2f} %"
     seconds = line["seconds"] + line.get("tuning_seconds", 0)
     what = ", ".join(str(line[name]) for name in KEY[:3])
@@ -124,7 +123,7 @@ def progress(line):
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     results = Results(arguments.results / "maximum_margin.jsonl", key)
     todo = [task for task in plan(arguments) if task[2] not in results]
     warm_up(todo, arguments)
@@ -151,7 +150,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report)
     add_experiments(running, EXPERIMENTS, ())
     add_choices(running, "--structures", [*STRUCTURES, *OTHERS])

@@ -7,7 +7,7 @@ from .learners import LEARNERS, PUBLISHED, TUNED
 
 
 def latest(lines):
-    """Return the cells: set -> (structure, parameters) -> lines of all seeds, tuned on the largest number of rows."""
+    """Return the lines of all seeds that are tuned on most rows: set -> (structure, parameters) -> lines."""
     cells = defaultdict(lambda: defaultdict(dict))
     for line in sorted(lines, key=lambda line: line["tune_rows"]):
         cells[line["set"]][line["structure"], line["parameters"]][line["seed"]] = line
@@ -15,12 +15,12 @@ def latest(lines):
 
 
 def mean(lines, name):
-    """Return the mean of a number that a line may lack."""
+    """Return the mean of a number; a line without it counts as 0."""
     return fmean(line.get(name) or 0.0 for line in lines)
 
 
 def choice(line):
-    """Return the settings that were chosen, and on how many rows."""
+    """Return the chosen settings in words, and the number of rows they were chosen on."""
     settings = [f"{name.removeprefix('loss__')} {value:.3g}" for name, value in line.get("choice", {}).items()]
     if line.get("n_iter") is not None:
         settings.append(f"{line['n_iter']} iterations")
@@ -30,7 +30,7 @@ def choice(line):
 
 
 def order(cell):
-    """Return the place of a cell: structures as the paper lists them, then parameters."""
+    """Return the sort key of a cell: structures in the order of the paper, then parameters."""
     structures = ["NB", "TAN-CMI", "TAN-OMI-CR", "TAN-CR", "TAN-OM", "AODE", "SVM"]
     parameters = ["structure", *LEARNERS, PUBLISHED, TUNED]
     (structure, learner), _ = cell

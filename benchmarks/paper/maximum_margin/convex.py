@@ -9,8 +9,8 @@ from benchmarks.shared.reports import markdown_table, paragraph, picture
 from .cells import choice, mean, order
 from .learners import CONVEX_VARIANTS
 
-COLOURS = {"ML": "#999999", "ML, alpha=1": "#000000", "CG-MM": "#0072b2", "CVX-MM": "#d55e00"}
-COLOURS |= {"CVX-MM, eq. 9": "#cc79a7", **dict(zip(CONVEX_VARIANTS, ("#f0c27b", "#e69f00"), strict=True))}
+COLORS = {"ML": "#999999", "ML, alpha=1": "#000000", "CG-MM": "#0072b2", "CVX-MM": "#d55e00"}
+COLORS |= {"CVX-MM, eq. 9": "#cc79a7", **dict(zip(CONVEX_VARIANTS, ("#f0c27b", "#e69f00"), strict=True))}
 CONVEX_FIGURE = "figures/maximum-margin-convex.png"
 
 CONVEX = """## Tables 6 and 7: convex relaxation
@@ -57,7 +57,7 @@ def convex_table(convex):
 
 
 def convex_against_frequencies(convex):
-    """Say where CVX-MM is below frequencies, as it is nowhere in the paper; nothing, if it is nowhere."""
+    """Return where the rate of CVX-MM is below that of frequencies, or an empty string if it is nowhere."""
     below, above = [], []
     for cells in convex.values():
         solved = {
@@ -82,7 +82,7 @@ def convex_against_frequencies(convex):
 
 
 def convex_by_rows(convex):
-    """Say how the distance from frequencies goes with the number of rows, and what slack and floor change."""
+    """Return the differences from frequencies by number of rows, and the effects of slack and floor."""
     found = {}
     for cells in convex.values():
         rates = {parameters: 100 * mean(lines, "rate") for (_, parameters), lines in cells.items()}
@@ -119,7 +119,7 @@ def draw_convex(convex, path):
                     if any(line[field] is not None for line in lines)
                 ]
                 if points:
-                    axes.plot(*zip(*sorted(points), strict=True), "o-", color=COLOURS[parameters], label=parameters)
+                    axes.plot(*zip(*sorted(points), strict=True), "o-", color=COLORS[parameters], label=parameters)
         panels[0].set(xlabel="training rows", ylabel="classification rate [%]", xscale="log")
         panels[1].set(xlabel="training rows", ylabel="processor seconds of the training", xscale="log", yscale="log")
         panels[0].legend(fontsize="small")

@@ -1,11 +1,8 @@
 """The data of maximum-margin learning: mnist and usps, small parts of usps for the convex relaxation, archives.
 
-mnist keeps its own training and test rows; shared/mnist.py says how it is shrunk.
-
-Every partition of usps is drawn, the same share of every digit. Cuts are those of the training rows.
-
-The archives are for TIMIT, a licensed corpus, and for the hyperspectral image of the Washington D.C. Mall, which was
-not found.
+mnist keeps its own training and test rows; shared/mnist.py describes how it is shrunk. Every partition of usps is drawn
+and stratified. Cut points are fitted to the training rows. The archives are for TIMIT, a licensed corpus, and for the
+hyperspectral image of the Washington D.C. Mall, which was not found.
 """
 
 from collections.abc import Callable
@@ -29,14 +26,14 @@ FEW_ROWS = (100, 200, 400, 800, 1600)
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A data set with its split, read when it is needed: ``load()`` returns X, y, training rows and test rows."""
+    """A data set with its split, read on first use: ``load()`` returns X, y, training rows and test rows."""
 
     name: str
     load: Callable
 
     @cached_property
     def table(self):
-        """Return what ``load`` does."""
+        """Return X, y, training rows and test rows."""
         return self.load()
 
     @cached_property
@@ -46,7 +43,7 @@ class Problem:
 
     @cached_property
     def standardized(self):
-        """Return the features of the training and of the test rows, in training of mean 0 and variance 1."""
+        """Return the features of training and test rows, standardized on the training rows."""
         X, _, train, test = self.table
         scaler = StandardScaler().fit(X[train])
         return scaler.transform(X[train]), scaler.transform(X[test])
@@ -54,7 +51,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Excerpt:
-    """A few pixels and training rows of usps, encoded as all of its training rows are, and all test rows."""
+    """A few pixels and training rows of usps, with the cut points of all training rows, and all test rows."""
 
     whole: Problem
     n_rows: int
@@ -76,17 +73,17 @@ class Excerpt:
 
 
 def mnist(folder, n_rows=None):
-    """Return mnist, or with its first training rows only."""
+    """Return mnist with all or its first training rows."""
     return Problem(_name("mnist", n_rows), partial(_mnist, folder, n_rows))
 
 
 def usps(folder, seed, n_rows=None):
-    """Return a partition of usps, or one with the first of its training rows only."""
+    """Return a partition of usps with all or the first of its training rows."""
     return Problem(_name("usps", n_rows), partial(_usps, folder, seed, n_rows))
 
 
 def archive(path, prefix):
-    """Return a file with X, y, train_idx and test_idx, named after it."""
+    """Return the data of a file with X, y, train_idx and test_idx, named after the file."""
     return Problem(f"{prefix}: {path.stem}", partial(_archive, path))
 
 

@@ -1,4 +1,4 @@
-"""Figure 5: what kappa, the width of the smooth hinge, does to the rate."""
+"""Figure 5: rates as a function of kappa, the width of the smooth hinge."""
 
 from benchmarks.shared.reports import markdown_table, paragraph
 
@@ -7,12 +7,12 @@ from .learners import FIGURE_5
 
 
 def without_kappas(cells):
-    """Return the cells of a set that the other tables are about."""
+    """Return the cells of the other tables."""
     return {cell: lines for cell, lines in cells.items() if cell[1] not in FIGURE_5}
 
 
 def kappa_section(cells):
-    """Return the rates of usps by kappa, and what they say beside the paper; nothing before all are there."""
+    """Return the rates on usps by kappa beside the paper's result; empty until all are finished."""
     rates = {
         structure: {kappa: 100 * mean(cells[structure, name], "rate") for name, kappa in FIGURE_5.items()}
         for structure in ("NB", "TAN-CMI")

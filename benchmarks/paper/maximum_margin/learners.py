@@ -1,4 +1,4 @@
-"""The learners of maximum-margin learning, and some of ours; each learns and is tested once, and says what it took."""
+"""The learners of maximum-margin learning, and some of ours; each is trained, tested and timed once."""
 
 import time
 import warnings
@@ -31,30 +31,30 @@ STRUCTURES = {
     "TAN-OM": OrderSearch(score="margin", gamma=30, smoothing=SMOOTHING),
     "TAN-CR": GreedySearch(smoothing=SMOOTHING),
 }
-#: The two ways to set the support vector machine.
+#: The two choices of settings of the support vector machine.
 PUBLISHED, TUNED = "published settings", "cross-tuned"
-#: From this number of features on, margins are tens of nats, and 1 / lambda with them.
+#: With at least so many features, margins are tens of nats, and so is 1 / lambda.
 MANY_FEATURES = 100
 KAPPAS = [0.1, 0.5]
 #: Figure 5: the paper's range of kappa, with its lambda.
 FIGURE_5 = {f"CG-MM, kappa {kappa:g}": kappa for kappa in (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)}
-#: What might explain the rates of the convex relaxation.
+#: Variants that might explain the rates of the convex relaxation.
 CONVEX_VARIANTS = {
     "CVX-MM, B=0.001": ConvexRelaxation(slack=1e-3),
     "CVX-MM, floor 0.01": ConvexRelaxation(slack=1.0, epsilon=0.01),
 }
-#: Rows that the support vector machine is tuned on: its time grows with their square.
+#: Rows on which the support vector machine is tuned: its time grows with their square.
 SVM_ROWS = 3000
 
 
 def scales(n_features):
-    """Return the values of lambda to try, of the paper's 0.001 to 0.5."""
+    """Return the candidates of lambda, from the paper's range of 0.001 to 0.5."""
     return [0.005, 0.01, 0.02, 0.05] if n_features >= MANY_FEATURES else [0.02, 0.05, 0.1, 0.2, 0.5]
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """Parameters that are learnt as they are."""
+    """A learner of parameters with fixed settings."""
 
     learner: Any
     #: Whether settings may be chosen on a sample of the training rows.
@@ -110,7 +110,7 @@ class CrossTunedGradient:
 
 @dataclass(frozen=True)
 class ValidatedHybrid:
-    """HYB: Adam on the hybrid loss; the margin and the rate that err least on a fifth of the training rows."""
+    """HYB: Adam on the hybrid loss, with margin and learning rate chosen on a fifth of the training rows."""
 
     learner: StochasticGradient
     is_sampled = True
@@ -145,7 +145,7 @@ LEARNERS = {
 
 
 def measure(learner, part, structure, rng):
-    """Return what comes of tables that a learner learns; what fails has no rate."""
+    """Fit parameters and test them; return rate, parameters and seconds, or the failure and no rate."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         started = time.process_time()
@@ -164,14 +164,14 @@ def rate(tables, codes, y):
 
 
 def sample(data, n_rows, rng):
-    """Return so many rows, of every class the same share."""
+    """Return a stratified sample of rows."""
     rows = np.arange(data.n_samples)
     kept, _ = train_test_split(rows, train_size=n_rows, stratify=data.y, random_state=int(rng.integers(2**31)))
     return data.take(np.sort(kept))
 
 
 def run_aode(problem, n_jobs):
-    """Return what comes of AODE."""
+    """Train and test AODE."""
     part = problem.part
     started = time.process_time()
     model = AODEClassifier(n_jobs=n_jobs).fit_encoded(part.data)
@@ -181,10 +181,10 @@ def run_aode(problem, n_jobs):
 
 
 def run_svm(problem, sigma, rng, n_jobs):
-    """Return what comes of a support vector machine on standardised features: the paper's, or tuned for no sigma.
+    """Train and test a support vector machine on standardized features; without a sigma it is tuned.
 
-    The paper's sigma is taken for gamma in exp(-gamma |x - z|^2). On standardised features of usps it so has 3,845
-    support vectors, on pixels from 0 to 1 3,650, on discretised ones 3,204; the paper counts 3,837.
+    The paper's sigma is used as gamma in exp(-gamma |x - z|^2). It then has 3,845 support vectors on standardized
+    features of usps, 3,650 on pixels from 0 to 1, and 3,204 on discretized ones; the paper counts 3,837.
     """
     (X, X_test), (_, labels, train, test) = problem.standardized, problem.table
     y, y_test = labels[train], labels[test]

@@ -4,14 +4,14 @@
     python -m benchmarks.paper.maximum_margin.missing_features run --sets mnist --learners "SVM, nearest" --draws 5
     python -m benchmarks.paper.maximum_margin.missing_features report
 
-Classifiers learn from complete rows. Then features of every test row are deleted at random, for all classifiers the
-same, and summed out by the Bayesian networks; a support vector machine gets them imputed, by the means of the training
-rows or by the five nearest of them, and so does one Bayesian network. Times are those of a prediction, imputation
-included: on one thread, but for the matrix products that look for neighbours.
+Classifiers are trained with complete rows. Then features of every test row are deleted at random, the same for all
+classifiers. Bayesian networks marginalize them. For a support vector machine, and for one Bayesian network, they are
+imputed with the means of the training rows or of the five nearest of them. Times are those of a prediction, imputation
+included, on one thread except for the matrix products that find neighbors.
 
-mnist as in table 1 there; letter in the place of TIMIT, which order-based learning takes and is licensed; usps in the
-place of the image of the Washington D.C. Mall (figures 6 and 7), which was not found. Margin and conditional likelihood
-stop after a fixed number of iterations, and hybrid ones after the default 100 epochs; nothing was tuned.
+mnist is that of table 1. letter replaces TIMIT, the licensed corpus of order-based learning. usps replaces the image of
+the Washington D.C. Mall (figures 6 and 7), which was not found. Margin and conditional likelihood are trained for a
+fixed number of iterations, hybrid losses for the default 100 epochs; nothing was tuned.
 """
 
 import time
@@ -34,12 +34,12 @@ from tanlearn.network.inference import log_joint
 
 from .data import mnist, usps
 from .learners import STRUCTURES
-from .neighbours import Neighbours
+from .neighbors import Neighbors
 
 key = line_key("set", "learner", "n_missing", "draw")
 FRACTIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 NB = "NB"
-#: The support vector machine and neighbours are learnt from so many rows; they are asked for so many.
+#: Training rows and test rows of the support vector machine and of nearest neighbors.
 SVM_ROWS, SVM_TEST_ROWS = 5000, 1000
 IMPUTED = ("SVM, means", "SVM, nearest", "NB CG-MM, nearest")
 SETS = {
@@ -47,7 +47,7 @@ SETS = {
     "usps": lambda folder: usps(folder, 0),
     "mnist": lambda folder: mnist(folder),
 }
-COLOURS = {
+COLORS = {
     "NB ML": "#999999",
     "TAN-CMI ML": "#0072b2",
     "TAN-OMI-CR ML": "#56b4e9",
@@ -62,7 +62,7 @@ COLOURS = {
 
 
 def learners(n_features):
-    """Return the Bayesian networks: structure and parameters."""
+    """Return the Bayesian networks: names of structures, and learners of parameters."""
     scale = 0.01 if n_features >= 100 else 0.1
     margin = ConjugateGradient(loss=Margin(scale=scale), max_iter=20, calibrate=False)
     likelihood = ConjugateGradient(loss=ConditionalNLL(), max_iter=20, calibrate=False)
@@ -78,7 +78,7 @@ def learners(n_features):
 
 
 def network(problem, name):
-    """Learn a Bayesian network; return what predicts encoded rows."""
+    """Learn a Bayesian network; return its function of prediction."""
     data = problem.part.data
     structure_name, learner = learners(data.n_features)[name]
     searcher = STRUCTURES[structure_name]
@@ -89,20 +89,20 @@ def network(problem, name):
 
 
 def imputed(problem, name):
-    """Learn a classifier that wants complete rows, and what completes them; return what predicts."""
+    """Train a classifier of complete rows and an imputation; return the function of prediction."""
     X, y, train, _ = problem.table
     drawn = stream("missing features", problem.name).permutation(len(train))[:SVM_ROWS]
     rows = train[drawn]
     scaler = StandardScaler().fit(X[rows].astype(float))
     known = scaler.transform(X[rows].astype(float))
-    neighbours = Neighbours(known, problem.part.data.codes[:, drawn])
+    neighbors = Neighbors(known, problem.part.data.codes[:, drawn])
     classifier, how = name.split(", ")
     if classifier == "SVM":
         model = SVC(C=4.0).fit(known, y[rows])
-        complete = SimpleImputer().fit(known).transform if how == "means" else neighbours.means
+        complete = SimpleImputer().fit(known).transform if how == "means" else neighbors.means
         return lambda _, raw: model.predict(complete(scaler.transform(raw)))
     predict = network(problem, classifier)
-    return lambda codes, raw: predict(neighbours.most_frequent(codes, scaler.transform(raw)), raw)
+    return lambda codes, raw: predict(neighbors.most_frequent(codes, scaler.transform(raw)), raw)
 
 
 class Letter:
@@ -119,7 +119,7 @@ class Letter:
 
 
 def measure(problem, predict, name, n_missing, draw):
-    """Return rate and time where so many features of every row are missing."""
+    """Return rate and time with a number of missing features in every row."""
     X, y, _, test = problem.table
     n_rows = min(SVM_TEST_ROWS, len(test)) if name in IMPUTED else len(test)
     rng = stream("missing features", problem.name, n_missing, draw)
@@ -136,7 +136,7 @@ def measure(problem, predict, name, n_missing, draw):
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     results = Results(arguments.results / "missing_features.jsonl", key)
     for problem in (SETS[name](arguments.data) for name in arguments.sets):
         n_features = problem.part.data.n_features
@@ -195,9 +195,9 @@ with {made_with(lines)}."""
 
 
 def draws(lines):
-    """Say how many draws there are, and which learners have fewer."""
+    """Return the number of draws, and the learners with fewer, in words."""
     found = values(lines, "draw")
-    # Complete rows come first and are one draw: the only one of a run that was stopped behind them.
+    # Complete rows come first and have one draw, the only one if the run was stopped after them.
     numbers = {name: min((len(set(drawn[n])) for n in drawn if n), default=1) for name, drawn in found.items()}
     most = max(numbers.values())
     fewer = ", ".join(f"{name}: {n}" for name, n in numbers.items() if n < most)
@@ -205,15 +205,15 @@ def draws(lines):
 
 
 def values(lines, field):
-    """Return the values of a field by learner, in the order of the legends, and number of missing features."""
+    """Return the values of a field by learner, in the order of COLORS, and number of missing features."""
     groups = {}
     for line in lines:
         groups.setdefault(line["learner"], {}).setdefault(line["n_missing"], []).append(line[field])
-    return {name: dict(sorted(groups[name].items())) for name in COLOURS if name in groups}
+    return {name: dict(sorted(groups[name].items())) for name in COLORS if name in groups}
 
 
 def table(lines):
-    """Return rates for every number of missing features, and times at some."""
+    """Return rates for every number of missing features, and times for some."""
     rates, times = values(lines, "rate"), values(lines, "microseconds")
     numbers = sorted({line["n_missing"] for line in lines})
     timed = numbers[:2] + numbers[5:6]
@@ -230,7 +230,7 @@ def table(lines):
 
 
 def structures_compared(lines):
-    """Say where the structure learnt by rate is below the likely one, which the papers do not find."""
+    """Return where the discriminative structure has a lower rate than the generative one, unlike in the papers."""
     rates = values(lines, "rate")
     discriminative, generative = "TAN-OMI-CR ML", "TAN-CMI ML"
     points = {
@@ -249,7 +249,7 @@ def structures_compared(lines):
 
 
 def parameters_compared(lines):
-    """Say up to how many missing features naive Bayes trained for the margin stays above frequencies, and what else."""
+    """Compare naive Bayes trained for the margin with frequencies, conditional likelihood and imputation."""
     rates = {name: {n: 100 * np.mean(found[n]) for n in found} for name, found in values(lines, "rate").items()}
     margin, frequencies, likelihood, nearest = (
         rates.get(name) for name in ("NB CG-MM", "NB ML", "NB CG-CL", "NB CG-MM, nearest")
@@ -281,14 +281,14 @@ def draw_rates(name, lines, path):
         for learner, found in values(lines, "rate").items():
             n, mean, spread = np.array([[n, 100 * np.mean(drawn), 100 * np.std(drawn)] for n, drawn in found.items()]).T
             style = {"linestyle": "--" if learner in IMPUTED else "-", "marker": "o", "markersize": 4}
-            axes.plot(n, mean, color=COLOURS[learner], label=learner, **style)
-            axes.fill_between(n, mean - spread, mean + spread, color=COLOURS[learner], alpha=0.15, linewidth=0)
+            axes.plot(n, mean, color=COLORS[learner], label=learner, **style)
+            axes.fill_between(n, mean - spread, mean + spread, color=COLORS[learner], alpha=0.15, linewidth=0)
         axes.set(title=name, xlabel="missing features", ylabel="classification rate [%]")
         axes.legend(fontsize="small")
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report)
     add_choices(running, "--sets", SETS)
     add_choices(running, "--learners", [*learners(1), *IMPUTED])

@@ -4,7 +4,7 @@ from statistics import fmean
 
 import numpy as np
 
-from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.reports import decimals, markdown_table, paragraph, picture, write_sections
 from benchmarks.shared.versions import made_with
 
 from .cells import choice, latest, mean, order
@@ -12,7 +12,7 @@ from .convex import CONVEX, CONVEX_FIGURE, convex_against_frequencies, convex_by
 from .kappa import kappa_section, without_kappas
 from .learners import PUBLISHED, TUNED
 
-#: Tables 1, 2, 3 and 5 in %. The support vector machine is tuned; table 1 prints what came of it.
+#: Tables 1, 2, 3 and 5 in %. The support vector machine of the paper is tuned.
 RATES = {
     "mnist": {
         "NB": {"ML": 83.73, "CG-MM": 91.82, "CG-CL": 91.70},
@@ -57,9 +57,9 @@ SIZES_HEADER = [
     "ours",
     "of",
 ]
-#: Points by which a rate may differ from the published one before it is marked.
+#: Largest difference in points from the published rate that is not marked.
 TOLERANCE = 0.7
-COLOURS = {"ML": "#999999", "ML, alpha=1": "#000000", "CG-CL": "#e69f00", "CG-MM": "#0072b2", "HYB": "#009e73"}
+COLORS = {"ML": "#999999", "ML, alpha=1": "#000000", "CG-CL": "#e69f00", "CG-MM": "#0072b2", "HYB": "#009e73"}
 RATES_FIGURE = "figures/maximum-margin-rates.png"
 
 
@@ -103,7 +103,7 @@ def rates_table(name, cells):
                 parameters,
                 str(len(lines)),
                 f"{rate:.2f} +- {standard_error(rate, lines[0]['n_test']):.2f}",
-                "" if known is None else f"{known:.2f}",
+                decimals(known),
                 "" if known is None else difference(rate, known),
                 *(f"{seconds:.1f}" for seconds in times),
                 f"{mean(lines, 'n_parameters'):,.0f}",
@@ -114,13 +114,13 @@ def rates_table(name, cells):
 
 
 def published(name, structure, parameters):
-    """Return what the paper prints, or None; a set with fewer rows is still compared with the whole."""
+    """Return the published rate, or None; a set with fewer rows is compared with the whole set."""
     whole = "dc-mall" if name.startswith("dc-mall") else name.split(",")[0]
     return RATES.get(whole, {}).get(structure, {}).get(parameters)
 
 
 def difference(rate, known):
-    """Return the points by which a rate is above the published one, marked if they are many."""
+    """Return the difference from the published rate in points, marked if it is large."""
     mark = " **!**" if round(abs(rate - known), 2) > TOLERANCE else ""
     return f"{rate - known:+.2f}{mark}"
 
@@ -131,7 +131,7 @@ def standard_error(rate, n_test):
 
 
 def size_rows(whole):
-    """Return the rows of table 4: the Bayesian network is the one with the highest rate among those of CG-MM."""
+    """Return the rows of table 4, with the network of the highest rate among those of CG-MM."""
     rows = []
     for name, cells in whole.items():
         trained = {structure: lines for (structure, parameters), lines in cells.items() if parameters == "CG-MM"}
@@ -150,28 +150,28 @@ def size_rows(whole):
 
 
 def draw_rates(whole, path):
-    """Draw the rates of every set, ours filled and published ones hollow."""
+    """Draw the rates on every data set, ours filled and published ones hollow."""
     with picture(path, 5 * len(whole), 4.5) as figure:
         for axes, (name, cells) in zip(np.atleast_1d(figure.subplots(1, len(whole))), whole.items(), strict=True):
             structures = list(dict.fromkeys(structure for (structure, _), _ in sorted(cells.items(), key=order)))
             for (structure, parameters), lines in sorted(cells.items(), key=order):
                 if parameters == "structure":
                     continue
-                place, colour = structures.index(structure), COLOURS.get(parameters, "#7a4b1e")
-                axes.plot(place - 0.1, 100 * mean(lines, "rate"), "o", color=colour)
+                place, color = structures.index(structure), COLORS.get(parameters, "#7a4b1e")
+                axes.plot(place - 0.1, 100 * mean(lines, "rate"), "o", color=color)
                 known = published(name, structure, parameters)
                 if known is not None:
-                    axes.plot(place + 0.1, known, "o", color=colour, fillstyle="none")
-            for parameters, colour in COLOURS.items():
+                    axes.plot(place + 0.1, known, "o", color=color, fillstyle="none")
+            for parameters, color in COLORS.items():
                 if any(parameters == found for _, found in cells):
-                    axes.plot([], [], "o", color=colour, label=parameters)
+                    axes.plot([], [], "o", color=color, label=parameters)
             axes.set_xticks(range(len(structures)), structures, rotation=30, ha="right")
             axes.set(title=f"{name}: ours, and published (hollow)", ylabel="classification rate [%]")
             axes.legend(fontsize="small")
 
 
 def _introduction(lines, whole):
-    """Say how the figures came about, and which ones differ."""
+    """Return how the figures were made, and which ones differ from the paper."""
     absent = [
         text
         for start, text in (
@@ -223,7 +223,7 @@ with {made_with(lines)}."""
 
 
 def agreement(whole):
-    """Say how many rates differ from the published ones, above and below apart, with the mark and without."""
+    """Return the numbers of rates above and below the published ones, with the mark and in all."""
     rates = {
         f"{name} {structure} {parameters}": (100 * mean(found, "rate"), published(name, structure, parameters))
         for name, cells in whole.items()
@@ -243,7 +243,7 @@ def agreement(whole):
 
 
 def independent_agreement(whole):
-    """Say which rates of mnist agree because its pixels were chosen so, and how far others are from the paper."""
+    """Return the differences of the rates on mnist by which its pixels were not chosen."""
     cells = whole.get("mnist", {})
     others = [
         f"{structure} ML {100 * mean(cells[structure, 'ML'], 'rate') - RATES['mnist'][structure]['ML']:+.2f} points"

@@ -7,9 +7,9 @@
     python -m benchmarks.paper.order_based run mnist --learners "2-tree-OMI-CR smoothed" --n-jobs 2 --verbose
     python -m benchmarks.paper.order_based report
 
-TIMIT is a licensed corpus and is not part of this project. Who has it can prepare an archive with X, y, train_idx and
+TIMIT is a licensed corpus and is not part of this project. If you have it, prepare an archive with X, y, train_idx and
 test_idx (see tanlearn.data.datasets.load_npz) and pass it: run timit --timit FILE. The same learners then run on it.
-The learner "2-tree-OMI-CR smoothed" (section 5.2) is the dearest and runs only when it is named.
+The learner "2-tree-OMI-CR smoothed" (section 5.2) is the most expensive and runs only when it is named.
 """
 
 from pathlib import Path
@@ -37,7 +37,7 @@ key = line_key("set", "fold", "learner", "n_runs")
 
 
 def problems(experiment, arguments):
-    """Return the data of an experiment."""
+    """Return the data sets of an experiment."""
     if experiment == "uci":
         return [uci(name, arguments.data) for name in arguments.sets]
     if experiment == "partitions":
@@ -51,7 +51,7 @@ def problems(experiment, arguments):
 
 
 def plan(arguments):
-    """Yield all that was asked for: the problem, the learner, and the start of its line."""
+    """Yield the problem, the learner and the start of the line of everything to run."""
     for experiment in arguments.experiments:
         for problem in problems(experiment, arguments):
             for name in arguments.learners or EXPERIMENTS[experiment]:
@@ -65,7 +65,7 @@ def plan(arguments):
 
 
 def measure(problem, learner, line, n_jobs, verbose):
-    """Return a line with what came of its runs."""
+    """Return the finished line of a learner on a fold, with all its runs."""
     outcomes = []
     for run in range(line["n_runs"]):
         part = problem.part(line["fold"], run)
@@ -87,7 +87,7 @@ def measure(problem, learner, line, n_jobs, verbose):
 
 
 def warm_up(learners):
-    """Have all kernels compiled or loaded before a clock runs."""
+    """Compile or load all kernels before times are measured."""
     rng = np.random.default_rng(0)
     data = EncodedData.from_codes(rng.integers(0, 3, (60, 4)), np.arange(60) % 3)
     for learner in learners:
@@ -95,7 +95,7 @@ def warm_up(learners):
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     if ("timit" in arguments.experiments) != bool(arguments.timit):
         raise SystemExit("the experiment timit and the option --timit FILE belong together: the corpus is licensed.")
     results = Results(arguments.results / "order_based.jsonl", key)
@@ -114,7 +114,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report)
     add_experiments(running, EXPERIMENTS, ("uci", "synthetic"))
     add_choices(running, "--sets", UCI, help="of uci; by default all 25")

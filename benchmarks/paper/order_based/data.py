@@ -1,8 +1,8 @@
-"""The data of order-based learning: 25 small sets, mnist, a problem made for it, and TIMIT if someone has it.
+"""The data of order-based learning: 25 small sets, mnist, its synthetic problem, and optionally TIMIT.
 
-The small sets are those of Friedman, Geiger and Goldszmidt (1997) in the numbers of rows that they print; which rows
-they trained on is not published. So five folds are drawn, and where they have one test part it is the last rows, or a
-drawn part. Rows with missing values are left out, but in vote "?" is a third answer.
+The small sets are those of Friedman, Geiger and Goldszmidt (1997), with the same numbers of rows. Their training rows
+are not published. So five folds are drawn; a single test part consists of the last rows or of drawn ones. Rows with
+missing values are left out, except in vote, where "?" is a third answer.
 """
 
 import warnings
@@ -25,10 +25,10 @@ CROSS_VALIDATED = (
     *("australian", "breast", "cleve", "corral", "crx", "diabetes", "flare", "german", "glass", "glass2", "heart"),
     *("hepatitis", "iris", "lymphography", "pima", "soybean-large", "vehicle", "vote"),
 )
-#: How many of the first rows are trained on.
+#: Sets whose first rows are the training part, and their number.
 FIRST_ROWS = {"chess": 2130, "letter": 15000, "mofn-3-7-10": 300, "satimage": 4435, "waveform-21": 300}
-#: How many rows are drawn, of every class nearly the same share, to train on and to test on. UCI splits segment into
-#: 210 and 2,100. shuttle-small is a sample of shuttle, because the published one was not found.
+#: Sets with drawn, stratified training and test rows, and their numbers. UCI splits segment into 210 and 2,100 rows.
+#: shuttle-small is a sample of shuttle, because the published one was not found.
 DRAWN = {"segment": (1540, 770), "shuttle-small": (3866, 1934)}
 UCI = tuple(sorted([*CROSS_VALIDATED, *FIRST_ROWS, *DRAWN]))
 
@@ -38,7 +38,7 @@ SYNTHETIC_TEST_ROWS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A data set, encoded when it is needed; every run of a learner on a fold has the same rows."""
+    """A data set, encoded on first use; every run of a learner on a fold has the same rows."""
 
     name: str
     n_folds: int
@@ -46,21 +46,21 @@ class Table:
 
     @cached_property
     def parts(self):
-        """Return what is learnt from and tested on, fold by fold."""
+        """Return the training and test rows of every fold."""
         return self.load()
 
     def part(self, fold, run):
-        """Return the rows of a fold, from 1."""
+        """Return the rows of a fold; folds are numbered from 1."""
         return self.parts[fold - 1]
 
     def remarks(self, structures):
-        """Return what the results say besides."""
+        """Return further fields of the results."""
         return {"n_edges": [structure.n_edges for structure in structures]}
 
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """The synthetic problem with some number of training rows; every run draws new ones."""
+    """The synthetic problem with a number of training rows; every run draws new rows."""
 
     n_train: int
     n_folds = 1
@@ -70,24 +70,24 @@ class Simulation:
         return f"synthetic, {self.n_train} rows"
 
     def part(self, fold, run):
-        """Return the rows of a run: for every learner the same."""
+        """Return the rows of a run, the same for every learner."""
         x, y = sample_synthetic(self.n_train + SYNTHETIC_TEST_ROWS, stream(self.name, run))
         data = EncodedData.from_codes(x, y, n_states=[2, 2, 2], n_classes=2)
         return split(data, np.arange(self.n_train), np.arange(self.n_train, data.n_samples))
 
     def remarks(self, structures):
-        """Return how many structures join x1 and x3, the edge that section 3 is about."""
+        """Return the number of structures that join x1 and x3, the edge discussed in section 3."""
         return {"join_x1_x3": sum(0 in structure.parents[2] or 2 in structure.parents[0] for structure in structures)}
 
 
 def uci(name, folder, partition=0):
-    """Return one of the 25 sets, split as in table 1, or in another way of drawn rows."""
+    """Return one of the 25 sets, split as in table 1, or in another, drawn partition."""
     title = f"{name}, partition {partition}" if partition else name
     return Table(title, N_FOLDS if name in CROSS_VALIDATED else 1, partial(_uci_parts, name, folder, partition))
 
 
 def timit(path):
-    """Return a file of the user's: X, y, is_categorical if need be, and train_idx and test_idx."""
+    """Return the data of a user's file with X, y, train_idx, test_idx and optionally is_categorical."""
     dataset = load_npz(path)
     if dataset.folds is None:
         raise SystemExit(f"{path} must hold train_idx and test_idx, the rows to train on and to test on.")

@@ -22,7 +22,7 @@ CONDITIONAL = ConjugateGradient(loss=ConditionalNLL(), max_iter=20, calibrate=Fa
 
 
 def learn_structure(learner, data, rng, n_jobs, verbose):
-    """Return a structure, and the processor seconds that it took."""
+    """Return the learned structure, and the processor seconds of the search."""
     started = time.process_time()
     learner = clone(learner).set_params(n_jobs=n_jobs)
     if "verbose" in learner.get_params():
@@ -33,8 +33,8 @@ def learn_structure(learner, data, rng, n_jobs, verbose):
 class ExplainingAway(BaseEstimator):
     """The tree with the largest sum of explaining-away residuals, I(X_i; X_j | C) - I(X_i; X_j) (Bilmes 1999).
 
-    The class makes such features tell about each other: they are worth an edge to who discriminates. (The paper names
-    the residual, and orders and scores in another way.)
+    Features with a large residual are dependent given the class only, so an edge between them helps to discriminate.
+    (The paper mentions the residual, and uses other orderings and scores.)
     """
 
     def __init__(self, n_jobs=None):
@@ -55,7 +55,7 @@ class FromThird(OrderSearch):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one run: the structure, processor seconds that it took, and rates on training and test rows."""
+    """The result of one run: structure, processor seconds of its search, and rates on training and test rows."""
 
     structure: Structure | None
     seconds: float
@@ -74,7 +74,7 @@ class BayesNet:
 
     @property
     def is_random(self):
-        """Whether every run draws an ordering."""
+        """Return whether every run draws an ordering."""
         return "-RO-" in self.name
 
     def run(self, part, rng, *, n_jobs=None, verbose=0):
@@ -96,7 +96,7 @@ class BayesNet:
 
 @dataclass(frozen=True)
 class AveragedOneDependence:
-    """AODE as it comes: it searches no structure."""
+    """AODE with its defaults, which has no search for a structure."""
 
     name: str = "AODE"
     parameters: ClassVar = ("ML",)
@@ -174,14 +174,14 @@ LEARNERS = {
         ),
     )
 }
-#: What an experiment runs unless learners are named.
+#: The learners of the experiments, by default.
 TABLE_1 = (
     *("NB", "TAN-CMI", "TAN-RO-CR", "TAN-OMI-CR", "TAN-OMISP-CR", "TAN-CR", "2-tree-RO-CR", "2-tree-OMI-CR"),
     *("TAN-OM", "AODE"),
 )
-#: Other ways that the paper speaks of, on the same sets.
+#: Other variants that the paper mentions, on the same sets.
 WAYS = ("TAN-OMI-CL", "TAN-OMI-CR, 5 candidates", "2-tree-OMI-CR, 5 candidates", "TAN-EAR")
-#: Whether an ordering by information is better than chance, in three ways to search.
+#: Three variants of the search, in each of which an ordering by information is compared with random ones.
 VARIANTS = ("", ", from third", ", alpha=1")
 ORDERINGS = tuple(f"TAN-{name}-CR{variant}" for variant in VARIANTS for name in ("RO", "OMI"))
 FIGURE_1 = ("NB", "TAN-CMI", "TAN-OMI-CR", "SVM")

@@ -1,4 +1,4 @@
-"""What came of two questions: is an ordering by information better than chance, and what do other ways give."""
+"""Comparison of an ordering by information with random orderings, and other variants that the paper mentions."""
 
 import numpy as np
 from scipy.stats import ttest_rel
@@ -14,7 +14,7 @@ _NAMES = {"": "as in table 1", ", from third": "the second feature takes no pare
 
 
 def orderings_section(found):
-    """Return what other partitions say of orderings, and where the search stands among drawn ones."""
+    """Return the results on other partitions, and the rank of the search among random orderings."""
     table = table_of_partitions(found)
     if not table:
         return ""
@@ -33,7 +33,7 @@ with means over partitions.
 
 
 def table_of_partitions(found):
-    """Return the rates over other partitions, one row a variant."""
+    """Return the rates over other partitions, one row per variant."""
     rows = []
     for variant in VARIANTS:
         rates = _rates(found, variant)
@@ -65,13 +65,13 @@ def table_of_partitions(found):
 
 
 def _rates(found, variant):
-    """Return the rates of the complete partitions, their sets, and there of search, mean and best ordering."""
+    """Return an array of rates by complete partition, data set, and search, mean and best ordering."""
     partitions = _by_partition(found, variant).values()
     return np.array([[sets[name] for name in UCI] for sets in partitions if len(sets) == len(UCI)])
 
 
 def _differences(found, variant):
-    """Return for every complete partition by how many points the search is above the mean ordering, over the sets."""
+    """Return the mean difference in points of search and mean ordering for every complete partition."""
     rates = _rates(found, variant)
     return (rates[:, :, 0] - rates[:, :, 1]).mean(axis=1) if len(rates) else rates
 
@@ -91,7 +91,7 @@ def _by_partition(found, variant):
 
 
 def _among_orderings(found):
-    """Say where the partition of table 1 stands among the others, and the search among drawn orderings there."""
+    """Compare the partition of table 1 with the others, and its search with random orderings."""
     sets = [found[name] for name in UCI if name in found and set(_SEARCHES) <= set(found[name])]
     if not sets:
         return ""
@@ -104,7 +104,7 @@ def _among_orderings(found):
         )
         if there < 0 < others.mean():
             verdict += ". The partition therefore explains table 1, not the search or the estimator"
-    # The k-th ordering of every set and fold together: as good as any other way to put draws together.
+    # The k-th orderings of all sets and folds are averaged; any other assignment of draws would do as well.
     return paragraph(
         f"""In the partition of table 1, {len(drawn):,} random orderings for every data set and fold have a mean rate of
         {drawn.mean():.2f} with a standard deviation of {drawn.std(ddof=1):.2f} points. TAN-OMI-CR, with {search:.2f},
@@ -113,12 +113,12 @@ def _among_orderings(found):
 
 
 def _runs(lines):
-    """Return the rate in % of every run of a learner, all folds together."""
+    """Return the rate in % of every run of a learner over all folds."""
     return 100 * np.average([line["test"]["ML"] for line in lines], axis=0, weights=[line["n_test"] for line in lines])
 
 
 def ways_section(found):
-    """Return what the other ways that the paper speaks of give on the sets of table 1 that have all of them."""
+    """Return the results of other variants that the paper mentions, on the sets that have all of them."""
     shown = ("TAN-CMI", "TAN-OMI-CR", "2-tree-OMI-CR", *WAYS)
     sets = [found[name] for name in UCI if name in found and set(shown) <= set(found[name])]
     if not sets:
@@ -139,5 +139,5 @@ def ways_section(found):
 
 
 def _seconds(sets, name):
-    """Return the seconds for a run's structures of all sets and folds."""
+    """Return the seconds of a run's structures on all sets and folds."""
     return f"{sum(np.mean(line['seconds']) for learners in sets for line in learners[name]):.1f}"

@@ -20,12 +20,12 @@ def latest(lines):
 
 
 def row_name(learner, parameter):
-    """Return what a learner with one kind of parameters is called."""
+    """Return the label of a learner with one kind of parameters."""
     return learner if parameter == learner else f"{learner}-{parameter}"
 
 
 def labels(learners):
-    """Return what the rows of a table are called."""
+    """Return the labels of the rows of a table."""
     return [
         f"{row_name(name, parameter)}{choice}"
         for name in learners
@@ -35,9 +35,9 @@ def labels(learners):
 
 
 def set_rates(learners):
-    """Return the rates of a set in %, all folds together, by label.
+    """Return the rates of a set in %, over all folds, by label.
 
-    Of random orderings the mean, and the test rates of those with the lowest and the highest rate on the training rows.
+    Random orderings have their mean, and the test rates of the orderings with the lowest and highest training rate.
     """
     rates = {}
     for name, folds in learners.items():

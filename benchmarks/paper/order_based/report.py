@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 from scipy.stats import ttest_rel
 
-from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
+from benchmarks.shared.reports import decimals, markdown_table, paragraph, picture, write_sections
 from benchmarks.shared.versions import made_with
 
 from .data import CROSS_VALIDATED, SYNTHETIC_SIZES, UCI, Simulation, synthetic_probabilities
@@ -88,15 +88,15 @@ def table_1(small, files):
     for label in labels(TABLE_1):
         uci, timit_6, timit_39, _ = PUBLISHED.get(label, (None,) * 4)
         mean = np.mean([rates[label] for rates in small.values()]) if small else None
-        row = [label, _percent(uci), _percent(mean)]
+        row = [label, decimals(uci), decimals(mean)]
         if files:
-            row += [_percent(value) for value in (timit_6, timit_39, *(rates.get(label) for rates in files.values()))]
+            row += [decimals(value) for value in (timit_6, timit_39, *(rates.get(label) for rates in files.values()))]
         rows.append(row)
     return markdown_table(header, rows)
 
 
 def table_2(small):
-    """Return the tests of all pairs, the published one in brackets."""
+    """Return the tests of all pairs, with the published ones in brackets."""
     if len(small) < 2:
         return "(There is nothing to test before two sets are complete.)"
     columns = {label: [rates[label] for rates in small.values()] for label in COMPARED}
@@ -119,7 +119,7 @@ def significance(row, column):
 
 
 def against_the_paper(small):
-    """Say what went another way than in the paper: the search beside random orderings, and what is significant."""
+    """Return the differences from the paper: search and random orderings, and significant pairs."""
     if len(small) < 2:
         return ""
     columns = {label: [rates[label] for rates in small.values()] for label in labels(TABLE_1)}
@@ -150,12 +150,12 @@ def against_the_paper(small):
 
 
 def is_significant(p):
-    """Return whether a difference is, at the level of table 2."""
+    """Return whether a difference is significant at the level of table 2."""
     return p is not None and abs(p) < LEVEL
 
 
 def arrow(p):
-    """Return a significance as the paper prints it: an arrow to the better one, a double arrow below 0.05."""
+    """Return a significance as in the paper: an arrow to the better learner, a double arrow below 0.05."""
     if p is None:
         return "="
     if p > 0:
@@ -164,19 +164,19 @@ def arrow(p):
 
 
 def table_mnist(learners, rates):
-    """Return the rates of mnist with their standard errors."""
+    """Return the rates on mnist with their standard errors."""
     rows = []
     for learner in filter(learners.get, LEARNERS):
         (line,) = learners[learner]
         for label in labels([learner]):
             error = np.sqrt(rates[label] * (100 - rates[label]) / line["n_test"])
-            published = _percent(PUBLISHED.get(label, (None,) * 4)[3])
+            published = decimals(PUBLISHED.get(label, (None,) * 4)[3])
             rows.append([label, published, f"{rates[label]:.2f} +- {error:.2f}", f"{np.mean(line['seconds']):.1f}"])
     return markdown_table(["learner", "published", "ours", "processor seconds for the structure"], rows)
 
 
 def table_4(small, images, found):
-    """Return the shares of TAN-CR's time, and seconds."""
+    """Return times as shares of TAN-CR's, and seconds."""
     header = ["data", *(f"{name}, % (published)" for name in TIMED), *(f"{name}, s" for name in TIMED)]
     rows = []
     if small:
@@ -190,21 +190,21 @@ def table_4(small, images, found):
 
 
 def every_set(small):
-    """Return the rates of every set."""
+    """Return the rates on every data set."""
     shown = [label for label in labels(TABLE_1) if "-CL" not in label and " Min" not in label]
     return markdown_table(
-        ["set", *shown], [[name, *(_percent(rates[label]) for label in shown)] for name, rates in small.items()]
+        ["set", *shown], [[name, *(decimals(rates[label]) for label in shown)] for name, rates in small.items()]
     )
 
 
 def table_synthetic(synthetic, found):
-    """Return the rates of the synthetic problem, and how often a structure has the edge that it is about."""
+    """Return the rates on the synthetic problem, and the frequency of the edge between X1 and X3."""
     shown, learnt = labels(FIGURE_1), ("TAN-CMI", "TAN-OMI-CR")
     rows = []
     for size, rates in synthetic.items():
         lines = [found[Simulation(size).name][name][0] for name in learnt]
         joined = (f"{100 * line['join_x1_x3'] / line['n_runs']:.0f} %" for line in lines)
-        rows.append([str(size), *(_percent(rates[label]) for label in shown), *joined])
+        rows.append([str(size), *(decimals(rates[label]) for label in shown), *joined])
     return markdown_table(["training rows", *shown, *(f"{name} joins X1, X3" for name in learnt)], rows)
 
 
@@ -213,12 +213,12 @@ def draw_figure_1(synthetic, path):
     names = {"TAN-CMI": "generative TAN", "TAN-OMI-CR": "discriminative TAN"}
     with picture(path, 7, 5) as figure:
         axes = figure.subplots()
-        for name, colour in zip(FIGURE_1, ("#999999", "#e69f00", "#0072b2", "#009e73"), strict=True):
+        for name, color in zip(FIGURE_1, ("#999999", "#e69f00", "#0072b2", "#009e73"), strict=True):
             for parameter in LEARNERS[name].parameters:
                 text = name if parameter == name else f"{names.get(name, name)}, {parameter}"
                 rates = [found[row_name(name, parameter)] for found in synthetic.values()]
                 style = "--" if parameter == "CL" else "-"
-                axes.plot(list(synthetic), rates, style, color=colour, marker="o", markersize=4, label=text)
+                axes.plot(list(synthetic), rates, style, color=color, marker="o", markersize=4, label=text)
         axes.axhline(100 * best_rate(), color="black", linestyle=":", linewidth=1, label="best possible")
         axes.set(xscale="log", xlabel="training rows", ylabel="classification rate [%]", title="Synthetic problem")
         axes.set_xticks(list(synthetic), [str(size) for size in synthetic])
@@ -227,12 +227,12 @@ def draw_figure_1(synthetic, path):
 
 
 def best_rate():
-    """Return the rate of whoever knows the distribution of the synthetic problem."""
+    """Return the Bayes-optimal rate on the synthetic problem."""
     return float(synthetic_probabilities().max(axis=0).sum())
 
 
 def _introduction(lines):
-    """Say how the figures came about."""
+    """Return how the figures were made."""
     n_orderings, n_pairs = (
         max((line["n_runs"] for line in lines if line["learner"] == name), default=0)
         for name in ("TAN-RO-CR", "2-tree-RO-CR")
@@ -261,7 +261,7 @@ with {made_with(lines)}."""
 
 
 def _data_section(small, found):
-    """Say which rows the sets have."""
+    """Return the rows of the data sets."""
     folds = {name: found[name]["NB"] for name in small}
     crossed = [f"{name} {sum(line['n_test'] for line in folds[name]):,}" for name in small if name in CROSS_VALIDATED]
     others = [
@@ -312,7 +312,7 @@ Rates are means of {line["n_runs"]} simulations with {line["n_test"]:,} test row
 
 
 def _seconds(learners):
-    """Return the seconds that a run of every timed learner took, all folds together; nan if it was not run."""
+    """Return the seconds of a run of every timed learner over all folds, or nan."""
     return np.array(
         [sum(np.mean(line["seconds"]) for line in learners[name]) if name in learners else np.nan for name in TIMED]
     )
@@ -325,10 +325,5 @@ def _time_row(name, published, seconds):
 
 
 def _share(ours, published):
-    """Return a share in %, a question mark if it is not known, and the published one."""
+    """Return a share in %, or a question mark if it is nan, and the published one."""
     return f"{'?' if np.isnan(ours) else f'{ours:.3g}'} ({published:g})"
-
-
-def _percent(value):
-    """Return a rate with two decimals, nothing for none."""
-    return "" if value is None else f"{value:.2f}"

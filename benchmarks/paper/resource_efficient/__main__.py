@@ -1,27 +1,27 @@
-"""Resource-efficient Bayesian network classifiers: tables of few bits, a price for their size, and neural networks.
+"""Resource-efficient Bayesian network classifiers: parameters of few bits, size penalties, and neural networks.
 
     python -m benchmarks.paper.resource_efficient run bits --sets letter --budget 2    # goes on where it was stopped
     python -m benchmarks.paper.resource_efficient run size --sets letter --budget 2
-    python -m benchmarks.paper.resource_efficient run small --sets letter --budget 2    # of few bits and a price
+    python -m benchmarks.paper.resource_efficient run small --sets letter --budget 2    # few bits and a size penalty
     python -m benchmarks.paper.resource_efficient run search --sets letter --limit 60    # see search.py
     python -m benchmarks.paper.resource_efficient run counted --sets letter
     python -m benchmarks.paper.resource_efficient run k-trees --sets letter
     python -m benchmarks.paper.resource_efficient run neural --sets letter --budget 1    # asks for the extra neural
     python -m benchmarks.paper.resource_efficient report
 
-A run of bits (figure 6) or of size (figure 5) draws its settings from the ranges that differentiable_tan/cells.py calls
-narrow. It is trained on 80 % of a fold's training part and scored on the rest, in float32 and, for bits, in three
-formats of every number of bits; what is trained in float32 is rounded to 48. Every fold chooses by these scores for
-itself, and what it chose is trained on the whole training part, for the test rows. The TAN of bits is the most probable
-structure of TAN Subset K=8, trained on the same rows with settings of that run.
+A run of bits (figure 6) or of size (figure 5) draws its settings from the ranges that are called narrow in
+differentiable_tan/cells.py. It is trained on 80 % of a fold's training part and scored on the rest: in float32 and, for
+bits, in three formats of every number of bits. Models trained in float32 are rounded to 48 formats. The model with the
+best score of each fold is then trained on the whole training part, for the test rows. The TAN of bits has the most
+probable structure of TAN Subset K=8, trained on the same rows with the settings of that run.
 
-The paper reports the best of all runs by test rows: so these are counted for every training, for columns of their own.
+The paper reports the best test error of all runs. So every training has a test error, reported in separate columns.
 
-Epochs are fewer than the 500 of the paper, because a run of bits is fifty trainings. A larger --budget adds runs to
-those that are there.
+There are fewer epochs than the 500 of the paper, because a run of bits is fifty trainings. A larger --budget adds runs
+to the finished ones.
 
-Neural networks are those of figures 3, 4 and 7; neural/plan.py says which are trained for how long. They take one core:
-for another one, start the command once more with other sets.
+Neural networks are those of figures 3, 4 and 7; neural/plan.py describes which are trained for how many epochs. They
+use one core; to use another, start the command again with other sets.
 """
 
 import time
@@ -35,7 +35,7 @@ from benchmarks.paper.differentiable_tan.cells import CELLS, SETS, Cell
 from benchmarks.shared.command import add_choices, add_experiments, execute, parsers
 from benchmarks.shared.data import Problem, load
 from benchmarks.shared.results import Results, append_all, line_key, read
-from tanlearn import EncodedData, FixedPoint, Hybrid, Structure, TANClassifier, round_tables
+from tanlearn import EncodedData, FixedPoint, GradientTraining, Hybrid, Structure, TANClassifier, round_tables
 from tanlearn.network.table_layout import TableLayout
 from tanlearn.search.runs import Part
 
@@ -61,19 +61,19 @@ SETTINGS = "narrow"
 EPOCHS = {"letter": 300, "satimage": 300, "usps": 300, "mnist": 60}
 KEY = ("set", "learner", "run", "fold", "part", "bits", "size_weight", "epochs")
 key = line_key(*KEY)
-#: Of trees that are small in both ways, and of those without an ordering, of which so many runs compete; three integer
-#: bits are what folds choose most often.
+#: Settings of the experiment small: runs of order-free trees, bits, and size penalties. Three integer bits are chosen
+#: most often by the folds.
 ORDER_FREE_RUNS, SMALL_BITS = 5, (1, 2, 3, 4, 8)
 SMALL_PRICES = tuple(price for price in PRICES if 1e-3 <= price <= 0.25)
 LEARNERS = {
     **{name: cell for name in (NB, SUBSET, ORDER_FREE) for cell in CELLS if cell.name == name},
-    TAN: Cell(TAN, "TAN Random", lambda *_: None),  # drawn as a fixed structure is; which one, the run says
+    TAN: Cell(TAN, "TAN Random", lambda *_: None),  # the run determines the fixed structure
 }
 
 
 @dataclass(frozen=True)
 class Task:
-    """A training to do: its rows, and its line of the results as far as it is known before."""
+    """A training: its rows, and the fields of its line of results that are known beforehand."""
 
     problem: Problem
     part: Part
@@ -90,7 +90,7 @@ class Task:
             cell = replace(cell, choose=lambda *_: structure)
         parameters = cell.parameters(self.problem, data, drawn, line["epochs"])
         model = TANClassifier(**parameters, bits=line["bits"], size_weight=line["size_weight"], calibrate=False)
-        started = time.thread_time()  # others use the machine, too
+        started = time.thread_time()  # the machine is shared
         model.fit_encoded(data)
         seconds = time.thread_time() - started
         errors = partial(errors_of, model.structure_, self.part, self.test)
@@ -114,11 +114,11 @@ class Task:
 
 
 def warm_up():
-    """Have the kernels compiled or loaded before a clock runs."""
+    """Compile or load the kernels before times are measured."""
     rng = np.random.default_rng(0)
     data = EncodedData.from_codes(rng.integers(0, 3, (60, 4)), np.arange(60) % 3)
     for bits in (None, (3, 1)):
-        settings = {"n_epochs": 1, "batch_size": 10, "calibrate": False, "random_state": 0}
+        settings = {"n_epochs": 1, "training": GradientTraining(batch_size=10), "calibrate": False, "random_state": 0}
         TANClassifier(loss=Hybrid(), bits=bits, **settings).fit_encoded(data)
 
 
@@ -179,13 +179,13 @@ def batches(experiment, problem, budget, results):
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     for experiment in arguments.experiments:
         EXPERIMENTS[experiment](arguments, experiment)
 
 
 def run_trainings(arguments, experiment):
-    """Do the trainings of figure 5 or 6, or those of small trees."""
+    """Run the trainings of figure 5 or 6, or those of small trees."""
     results = Results(arguments.results / "resource_efficient.jsonl", key)
     warm_up()
     for problem in problems(arguments):
@@ -202,7 +202,7 @@ def run_trainings(arguments, experiment):
 
 
 def run_searches(arguments, _):
-    """Do the searches."""
+    """Run the searches."""
     results = Results(arguments.results / "search.jsonl", search.key)
     lines = read(arguments.results / "resource_efficient.jsonl")
     for problem in problems(arguments):
@@ -265,7 +265,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report)
     default = ("bits", "size")
     add_experiments(running, EXPERIMENTS, default, help=f"{', '.join(EXPERIMENTS)}; by default the first two")

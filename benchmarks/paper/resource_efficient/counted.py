@@ -1,8 +1,9 @@
-"""Networks that are counted and rounded: what else of the library may fit into a budget.
+"""Networks with counted, rounded parameters: further models of this library for a budget.
 
     python -m benchmarks.paper.resource_efficient run counted --sets letter
 
-Counts are of 80 % of a fold's training part and of all of it; each is scored in float32 and rounded to 48 formats.
+Counts are those of 80 % of a fold's training part and of all of it. Each network is scored in float32 and rounded to 48
+formats.
 """
 
 from benchmarks.shared.results import line_key
@@ -17,7 +18,7 @@ key = line_key("set", "learner", "fold", "part", "bits")
 
 
 def run_counted(problem, results):
-    """Count what is not counted yet."""
+    """Run everything that is not finished on a data set."""
     for fold, name, part in problem.parts():
         for learner, structure in LEARNERS.items():
             line = {"set": problem.name, "learner": learner, "fold": fold, "part": name}

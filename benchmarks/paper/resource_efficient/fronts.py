@@ -1,9 +1,9 @@
 """Figures 3, 4 and 7: errors over memory and operations, networks of this library beside neural ones.
 
-Whatever was trained, counted or searched becomes a :class:`Training`. Those of a column compete on validation rows, by
-every fold for itself, and a column with its choices is a :class:`Point`: a model that one could take. By test rows, as
-in the paper, others are best, of other sizes: these are points of their own. What competes for a budget is trainings,
-not points: a column whose best is too large may hold others that are not.
+Every trained, counted or searched model is a :class:`Training`. In each fold, the training of a column with the lowest
+validation error is chosen; a column with its choices is a :class:`Point`. The choice by test error, as in the paper,
+gives other points. Budgets are filled with trainings rather than points, because a column whose best training is too
+large may contain smaller ones.
 """
 
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ from .search import SEARCHED
 ADDITIONS = {"letter": 26 * 16, "satimage": 6 * 36, "usps": 10 * 256, "mnist": 10 * 196}
 MEMORY_BUDGETS = tuple(2.0**power for power in range(-2, 5))
 OPERATION_BUDGETS = (1.0, 2.0, 8.0, 32.0)
-#: Of a budget: what fits it. Where no net does, those stand there whose widths were solved for it, as in the paper:
-#: widths are rounded, so that the smallest nets are up to two thirds larger.
+#: Largest size of a model in a budget, relative to the budget. If no net fits, those whose widths were solved for the
+#: budget are shown, as in the paper: widths are rounded, so the smallest nets are up to two thirds larger.
 MOST = 1.05
-#: The name of a budget in lines of nets, by what it is counted in.
+#: The name of a budget in lines of nets, by its unit.
 BUDGETS = {"bits": MEMORY, "operations": OPERATIONS}
 LARGER = "*"
 FLOAT_BITS = 32
-COLOURS = {"bayes": "#0072b2", "dense": "#d55e00", "convolutional": "#009e73"}
+COLORS = {"bayes": "#0072b2", "dense": "#d55e00", "convolutional": "#009e73"}
 
 
 HEAD = """# Errors, bits and operations of Bayesian and neural networks
@@ -85,9 +85,9 @@ with {made_with}."""
 
 @dataclass(frozen=True)
 class Training:
-    """What came of a training: its family, what it competes with, and its errors on its part's rows and test rows.
+    """A finished training: its family, column, and errors on the rows of its part and on test rows.
 
-    Nets have a budget that they were made for, ``(what, multiple)``.
+    Nets have the budget that their widths were solved for, ``(unit, multiple)``.
     """
 
     family: str
@@ -103,22 +103,22 @@ class Training:
     made_for: tuple | None = None
 
     def fits(self, what, multiple, unit):
-        """Return whether it is within a budget."""
+        """Return whether its size is within a budget."""
         return getattr(self, what) <= MOST * multiple * unit
 
     def was_made_for(self, what, multiple, _):
-        """Return whether its widths were solved for a budget, whatever rounding has made of them."""
+        """Return whether its widths were solved for a budget, even if rounding made it larger."""
         return self.made_for == (BUDGETS[what], multiple)
 
     @property
     def kind(self):
-        """What it is drawn as."""
+        """Return the kind of model, which determines its color and marker."""
         return next((kind for kind in ("dense", "convolutional") if self.family.startswith(kind)), "bayes")
 
 
 @dataclass(frozen=True)
 class Point:
-    """A column with what its folds chose: means over folds, errors in %, validation errors only of what has some."""
+    """A column with the choices of its folds: means over folds, errors in %; validation errors may be nan."""
 
     family: str
     kind: str
@@ -164,17 +164,17 @@ def n_bits(split):
 
 
 def label(split):
-    """Return the bits of a number in words."""
+    """Return the number format of a split in words."""
     return bits_in_words(sum(split)) if split else FLOAT
 
 
 def bits_in_words(number):
-    """Return so many bits in words."""
+    """Return a number of bits in words."""
     return "1 bit" if number == 1 else f"{number} bits"
 
 
 def of_nets(lines):
-    """Yield trainings of neural networks, those of the last heat."""
+    """Yield the trainings of neural networks in their last heat."""
     places = [(line["kind"], line["budget"], line["multiple"], line["fold"]) for line in lines]
     last = {}
     for place, line in zip(places, lines, strict=True):
@@ -199,18 +199,18 @@ def of_nets(lines):
 
 
 def chosen_points(trainings):
-    """Return of every column what its folds choose by validation rows, as it does when trained on all rows."""
+    """Return the points chosen by validation error, with the test errors of trainings on all rows."""
     return _points(trainings, _choose)
 
 
 def best_points(trainings):
-    """Return of every column what does best on the test rows of every fold, trained on whatever part."""
+    """Return the points with the lowest test error in every fold, trained on either part."""
     known = [training for training in trainings if training.test_error is not None]
     return _points(known, lambda fold: (None, min(fold, key=lambda training: training.test_error)))
 
 
 def _choose(fold):
-    """Return the training with the lowest validation error, of equals the first, and the same one on all rows."""
+    """Return the first training with the lowest validation error, and the same one on all rows."""
     scored = [training for training in fold if training.part == "validation"]
     choice = min(scored, key=lambda training: training.error, default=None)
     finals = [one for one in fold if one.part == "test" and choice and one.name == choice.name]
@@ -218,7 +218,7 @@ def _choose(fold):
 
 
 def _points(trainings, choose):
-    """Return the columns of which every fold chooses something."""
+    """Return the points of all columns with a choice in every fold."""
     columns = {}
     for training in trainings:
         columns.setdefault(training.column, {}).setdefault(training.fold, []).append(training)
@@ -236,8 +236,8 @@ def _points(trainings, choose):
 def within(trainings, *budget):
     """Return the point that folds choose for a budget by validation rows, and the lowest test error in %; or two Nones.
 
-    A budget is what it is counted in, a multiple, and of what. Folds choose among the choices of columns, for nothing
-    else is trained on all rows. The point's label is a star if it was made for the budget and is larger.
+    A budget is a unit, a multiple and a base. Folds choose among the choices of columns, because only these are trained
+    on all rows. The label of the point is a star if it was made for the budget and is larger.
     """
     columns = {}
     for training in trainings:
@@ -264,7 +264,7 @@ def within(trainings, *budget):
 
 
 def budget_table(trainings, what, unit, multiples):
-    """Return a table of test errors by family and budget: of what validation rows chose, and best on test."""
+    """Return a table of test errors by family and budget, chosen by validation error and best on test."""
     families = {training.family: [training.family] for training in trainings}
     for title, is_bayes in (("**any of this library**", True), ("**any neural network**", False)):
         families[title] = list(dict.fromkeys(one.family for one in trainings if (one.kind == "bayes") == is_bayes))
@@ -281,13 +281,13 @@ def budget_table(trainings, what, unit, multiples):
 
 
 def front(found, error):
-    """Return the points that no other beats in error, bits and operations, the smallest first."""
+    """Return the points that no other dominates in error, bits and operations, the smallest first."""
     kept = not_dominated([[getattr(point, error), point.bits, point.operations] for point in found])
     return sorted((found[place] for place in kept), key=lambda point: point.bits)
 
 
 def effort(lines, searched, others, nets):
-    """Return what the figures of a set were made with, and what is missing there, in words."""
+    """Return the trainings behind the figures of a data set, and the missing ones, in words."""
     done = []
     runs = 1 + max((line["run"] for line in lines if line["learner"] in (NB, TAN)), default=-1)
     if runs:
@@ -315,7 +315,7 @@ def effort(lines, searched, others, nets):
 
 
 def section(name, made_of, trainings, chosen, best):
-    """Return the tables of a set, and in words what they were made of."""
+    """Return the section of a data set."""
     rows = [
         [
             *(point.family, point.label, f"{point.bits / 1000:.3g}", f"{point.operations:.0f}"),
@@ -368,7 +368,7 @@ By the lowest test error per family, budget, size penalty and number of bits, th
 
 
 def draw_memory(name, trainings, path):
-    """Draw figure 3 of a set: test errors of what validation rows chose, over budgets."""
+    """Draw figure 3: test errors of the models chosen by validation error, over budgets."""
     with picture(path, 8, 5) as figure:
         axes = figure.subplots()
         families = dict.fromkeys(training.family for training in trainings)
@@ -389,7 +389,7 @@ def draw_memory(name, trainings, path):
 
 
 def draw_front(name, found, path):
-    """Draw figure 7 of a set: errors over operations and over bits, the other one as the area of a disk."""
+    """Draw figure 7: errors over operations and over bits, the other one as the area of a disk."""
     kept = front(found, "validation")
     with picture(path, 11, 4.5) as figure:
         for axes, x, area in zip(
@@ -397,13 +397,13 @@ def draw_front(name, found, path):
         ):
             largest = max(getattr(point, area) for point in found)
             for chosen, alpha in ((found, 0.12), (kept, 0.75)):
-                for kind, colour in COLOURS.items():
+                for kind, color in COLORS.items():
                     own = [point for point in chosen if point.kind == kind]
                     axes.scatter(
                         [getattr(point, x) for point in own],
                         [point.test for point in own],
                         s=[10 + 300 * np.sqrt(getattr(point, area) / largest) for point in own],
-                        color=colour,
+                        color=color,
                         alpha=alpha,
                         linewidths=0,
                         label={"bayes": "this library"}.get(kind, kind) if own and chosen is kept else None,

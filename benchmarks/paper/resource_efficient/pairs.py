@@ -1,25 +1,26 @@
-"""Gradient k-trees, of two parents a feature, in few bits: what else of the library may fit into a budget.
+"""Gradient k-trees, with two parents per feature, in few bits: further models of this library for a budget.
 
     python -m benchmarks.paper.resource_efficient run k-trees --sets letter
 
-Every fold chooses loss and number of candidates by validation errors, for float32, and for what is rounded to every
-number of bits; those for float32 are trained in some formats, too. What is best is trained on the whole training part.
+Loss and number of candidates are chosen by the validation error of each fold: for float32, and for every number of bits
+after rounding. The settings for float32 are also trained in some formats. The best models are trained on the whole
+training part.
 """
 
 import itertools
 import time
 
 from benchmarks.shared.results import line_key
-from tanlearn import ConditionalNLL, FixedPoint, KTreeClassifier, Margin, round_tables
+from tanlearn import Candidates, ConditionalNLL, FixedPoint, KTreeClassifier, Margin, round_tables
 
 from .report import FORMATS, N_BITS
 from .scoring import errors_of
 
 TRAINED, ROUNDED = "k-tree, trained", "k-tree, rounded"
 LOSSES = {"likelihood": ConditionalNLL(), "margin": Margin(scale=0.03, kappa=1, eta=10)}
-#: Names of losses, and numbers of candidates: fewer of these lead to other parents, and larger or smaller tables.
+#: Losses, and numbers of candidates: fewer candidates lead to other parents, and to larger or smaller CPTs.
 CHOICES = tuple(itertools.product(LOSSES, (4, 8, 14)))
-#: Integer and fraction bits; scores are moved below zero, so that all of them say how far below.
+#: Integer and fraction bits; scores are shifted below zero, so that all bits are those of a magnitude.
 TRAINED_FORMATS = tuple(
     (integer_bits, n_bits - integer_bits) for n_bits in (1, 2, 3, 4, 8) for integer_bits in (3, 4, 5)
 )
@@ -27,7 +28,7 @@ key = line_key("set", "learner", "fold", "part", "bits", "choice")
 
 
 def run_pairs(problem, results):
-    """Train what is not trained yet."""
+    """Run everything that is not finished on a data set."""
     for fold, parts in itertools.groupby(problem.parts(), key=lambda found: found[0]):
         parts = {name: part for _, name, part in parts}
         test, common = problem.folds[fold - 1], {"set": problem.name, "fold": fold, "n_folds": len(problem.folds)}
@@ -61,10 +62,11 @@ def _error(line):
 
 
 def _trained(line, part, test):
-    """Return the line of a training, the last, behind those of what a float one is rounded to."""
+    """Train a k-tree; return the lines of its rounded formats if it is a float one, then its own line."""
     (loss, n_candidates), bits = line["choice"], line["bits"] and tuple(line["bits"])
-    model = KTreeClassifier(n_candidates=n_candidates, loss=LOSSES[loss], bits=bits, calibrate=False, random_state=0)
-    started = time.thread_time()  # others use the machine, too
+    candidates = Candidates("information", n_candidates=n_candidates)
+    model = KTreeClassifier(candidates=candidates, loss=LOSSES[loss], bits=bits, calibrate=False, random_state=0)
+    started = time.thread_time()  # the machine is shared
     model.fit_encoded(part.data)
     line = {**line, "n_cells": model.tables_.layout.n_cells}
     line |= {"seconds": round(time.thread_time() - started, 3)}

@@ -1,4 +1,4 @@
-"""What folds choose by their validation rows, and the tables and figures of figures 5 and 6."""
+"""Choices of folds by validation error, and the tables and figures of figures 5 and 6."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ NB, TAN, SUBSET, ORDER_FREE = "NB HYB", "TAN of Subset K=8", "TAN Subset K=8", "
 N_BITS = range(1, 9)
 #: Integer and fraction bits ([RE] V-B).
 FORMATS = tuple((integer_bits, n_bits - integer_bits) for n_bits in N_BITS for integer_bits in range(1, 7))
-#: What is trained. The best of these three splits has 0 to 0.06 points of validation error more than the best of all
-#: six, in means over two runs of naive Bayes and TAN on four sets (20 to 100 epochs); of 3 to 5, up to 0.08.
+#: Formats of trainings. The best of these three splits has 0 to 0.06 points of validation error more than the best of
+#: all six, in means over two runs of naive Bayes and TAN on four sets (20 to 100 epochs); with 3 to 5, up to 0.08.
 TRAINED_FORMATS = tuple(bits for bits in FORMATS if 2 <= bits[0] <= 4)
-#: Of a cell: from any structure to naive Bayes. Where tables shrink depends on the weight of the margin.
+#: Size penalties of a parameter. They range from unpenalized trees to naive Bayes; the weight of the margin matters.
 PRICES = (0.0, 1e-6, 1e-5, *(float(f"{price:.2g}") for price in np.geomspace(1e-4, 1, 13)), 100.0)
 FLOAT, TRAINED, ROUNDED = "float32", "trained", "rounded"
-COLOURS = {NB: "#d55e00", TAN: "#0072b2"}
+COLORS = {NB: "#d55e00", TAN: "#0072b2"}
 
 
 @dataclass(frozen=True)
 class Model:
-    """One of the classifiers of figure 6, as it did on a part of a fold."""
+    """One of the classifiers of figure 6 on a part of a fold."""
 
     learner: str
     way: str
@@ -40,17 +40,17 @@ class Model:
 
     @property
     def column(self):
-        """What competes for a choice: learner, way, and number of bits."""
+        """Return the column, in which models compete: learner, way, and number of bits."""
         return self.learner, self.way, self.bits and sum(self.bits)
 
     @property
     def name(self):
-        """Which of those that compete it is."""
+        """Return the identity of the model."""
         return self.learner, self.way, self.bits, self.run, self.fold
 
 
 def models(lines):
-    """Yield the classifiers that lines are about; one that is trained in float32 can be rounded to every format."""
+    """Yield the classifiers of lines; one that is trained in float32 is also rounded to every format."""
     for line in lines:
         if line["learner"] in (NB, TAN):
             common = [line[name] for name in ("run", "fold", "part")]
@@ -64,7 +64,7 @@ def models(lines):
 
 
 def choices(lines):
-    """Return for every fold and column the classifier with the lowest validation error, of equals the first."""
+    """Return the first classifier with the lowest validation error for every fold and column."""
     best = {}
     for model in models(line for line in lines if line["part"] == "validation"):
         place = model.fold, model.column
@@ -74,7 +74,7 @@ def choices(lines):
 
 
 def best_float(lines, learner):
-    """Return for every fold the run with the lowest validation error."""
+    """Return the run with the lowest validation error for every fold."""
     errors = {}
     for line in lines:
         if line["learner"] == learner and line["part"] == "validation" and line["bits"] is None:
@@ -89,7 +89,7 @@ def budgets(lines):
 
 
 def figure_6(lines):
-    """Return the largest number of runs that are complete, and for every column the models that folds chose."""
+    """Return the largest number of complete runs, and the models chosen by the folds for every column."""
     for budget, found in budgets(lines):
         tests = {model.name: model for model in models(line for line in found if line["part"] == "test")}
         chosen = choices(found)
@@ -105,7 +105,7 @@ def figure_6(lines):
 
 
 def of_most_epochs(lines, figure):
-    """Return the lines of the most epochs of which a figure is complete."""
+    """Return the lines of the largest number of epochs with which a figure is complete."""
     for epochs in sorted({line["epochs"] for line in lines}, reverse=True):
         found = [line for line in lines if line["epochs"] == epochs]
         if figure(found)[0]:
@@ -114,9 +114,9 @@ def of_most_epochs(lines, figure):
 
 
 def best_on_test(lines):
-    """Return for every column the lowest test error of all runs and formats, in %: what the paper reports.
+    """Return the lowest test error in % of all runs and formats for every column, which the paper reports.
 
-    Nearly all of these trainings are on 80 % of the training part. Of several folds it is the mean of what each finds.
+    Nearly all of these trainings are on 80 % of the training part. The errors of several folds are averaged.
     """
     errors = {}
     for model in models(lines):
@@ -126,7 +126,7 @@ def best_on_test(lines):
 
 
 def figure_5(lines):
-    """Return the largest number of runs that are complete, and for every price the lines of the runs chosen."""
+    """Return the largest number of complete runs, and the lines of the chosen runs for every size penalty."""
     for budget, found in budgets([line for line in lines if line["learner"] == SUBSET and line["bits"] is None]):
         best = best_float(found, SUBSET)
         prices = {price: [] for price in PRICES}
@@ -141,7 +141,7 @@ def figure_5(lines):
 
 
 def cost_ratio(lines, learner):
-    """Return the processor time of a training for few bits over that of one in float32, both on the same rows."""
+    """Return the processor time of a training for few bits relative to one in float32 on the same rows."""
     scored = [line for line in lines if line["learner"] == learner and line["part"] == "validation"]
     plain = {(line["run"], line["fold"]): line["seconds"] for line in scored if line["bits"] is None}
     return float(np.median([line["seconds"] / plain[line["run"], line["fold"]] for line in scored if line["bits"]]))
@@ -153,7 +153,7 @@ def mean_error(folds):
 
 
 def write_report(lines, folder, more):
-    """Write the report of lines to a folder, with what ``more`` says of a set, by its name and lines, behind each."""
+    """Write the report of lines to a folder; ``more(name, lines)`` returns a further section of a data set."""
     sections = [
         f"""# Few bits and size penalty
 
@@ -196,7 +196,7 @@ with {made_with(lines)}."""
 
 
 def bits_section(name, lines, budget, columns):
-    """Return the tables behind figure 6 of a set."""
+    """Return the tables of figure 6."""
     rows, splits = [], []
     lowest = best_on_test([line for line in lines if line["run"] < budget])
     for learner in (NB, TAN):
@@ -225,13 +225,13 @@ Processor time of a training for few bits relative to float32 (medians): {ratios
 
 
 def split_names(folds):
-    """Return the formats of some models, the most frequent first."""
+    """Return the formats of models, the most frequent first."""
     counts = Counter(f"{model.bits[0]}{model.bits[1]:+d}" for model in folds)
     return ", ".join(split if len(folds) == 1 else f"{split} ({n})" for split, n in counts.most_common())
 
 
 def size_points(prices):
-    """Return an array of price, error in %, cells over those of naive Bayes, edges a fold, and whether on the front."""
+    """Return an array of penalty, error in %, cells relative to naive Bayes, edges per fold, and front membership."""
     points = np.array(
         [
             [
@@ -248,7 +248,7 @@ def size_points(prices):
 
 
 def size_section(name, budget, epochs, points):
-    """Return the table behind figure 5 of a set."""
+    """Return the table of figure 5."""
     rows = [
         [f"{price:.2g}", f"{error:.2f}", f"{size:.2f}", f"{edges:.1f}", "yes" if on_front else ""]
         for price, error, size, edges, on_front in points
@@ -265,30 +265,30 @@ by a factor of the number of rows.
 
 
 def draw_bits(name, columns, path):
-    """Draw figure 6 of a set: errors over bits, and those of float32 as lines."""
+    """Draw figure 6: errors over bits, with those of float32 as horizontal lines."""
     with picture(path, 7, 4.5) as figure:
         axes = figure.subplots()
-        for learner, colour in COLOURS.items():
+        for learner, color in COLORS.items():
             axes.axhline(
-                mean_error(columns[learner, FLOAT, None]), color=colour, linewidth=1, label=f"{learner}, float32"
+                mean_error(columns[learner, FLOAT, None]), color=color, linewidth=1, label=f"{learner}, float32"
             )
             for way, style in ((TRAINED, "-"), (ROUNDED, ":")):
                 errors = [mean_error(columns[learner, way, n_bits]) for n_bits in N_BITS]
-                axes.plot(N_BITS, errors, color=colour, linestyle=style, marker="o", label=f"{learner}, {way}")
+                axes.plot(N_BITS, errors, color=color, linestyle=style, marker="o", label=f"{learner}, {way}")
         axes.set(title=name, xlabel="bits of a number", ylabel="test error [%]")
         errors_by_ratio(axes)
         axes.legend(fontsize="small")
 
 
 def errors_by_ratio(axes):
-    """Let errors have a logarithmic axis with plain numbers."""
+    """Set a logarithmic axis of errors with plain numbers."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("{x:g}")
 
 
 def draw_sizes(name, points, path):
-    """Draw figure 5 of a set: errors and sizes over the price, and errors over sizes."""
+    """Draw figure 5: errors and sizes over the size penalty, and errors over sizes."""
     prices, errors, sizes, _, on_front = points.T
     front = points[on_front == 1]
     with picture(path, 10, 4.5) as figure:

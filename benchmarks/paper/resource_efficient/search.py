@@ -1,14 +1,14 @@
 """Branch and bound beside training and rounding, on the folds and structures of figure 6 (section V-C's comparison).
 
-    python -m benchmarks.paper.resource_efficient run bits --sets letter --budget 2      # first: structures, and rivals
+    python -m benchmarks.paper.resource_efficient run bits --sets letter --budget 2    # first: structures, rivals
     python -m benchmarks.paper.resource_efficient run search --sets letter --limit 60
     python -m benchmarks.paper.resource_efficient report
 
 A search starts from rounded frequencies and ends after --limit seconds. For every number of bits and fold it is run
-with each of some margins on 80 % of the training part; the margin with the fewest errors on the rest is searched with
-once more on all of it, for the test rows. The tree is that of a run that the fold chose. What
-trainings and rounding find on these folds is in the lines of bits. Every line is written when its search ends, and the
-same command goes on; how far a search comes in its time depends on the machine, and on what else that does.
+with several margins on 80 % of the training part. The margin with the fewest errors on the rest is used for a search on
+the whole training part, for the test rows. The tree is that of a run that the fold chose. The results of training and
+rounding on these folds are in the lines of bits. Every line is written when its search ends, and the same command
+continues. The progress of a search within its time depends on the machine and its load.
 """
 
 import time
@@ -22,7 +22,7 @@ from tanlearn.search.runs import Part
 from .report import FLOAT, N_BITS, NB, ROUNDED, SUBSET, TAN, TRAINED, best_float, figure_6, mean_error
 from .scoring import errors_of
 
-#: Margins to choose from, over the largest magnitude.
+#: Margins to choose from, relative to the largest magnitude.
 FACTORS = (0.125, 0.25, 0.5, 1, 2)
 KEY = ("set", "learner", "run", "fold", "part", "n_bits", "margin", "limit", "max_nodes")
 key = line_key(*KEY)
@@ -31,7 +31,7 @@ SEARCHED = "searched"
 
 @dataclass(frozen=True)
 class Search:
-    """A search to do: its rows, its structure, and its line as far as it is known before."""
+    """A search: its rows, its structure, and the fields of its line of results that are known beforehand."""
 
     part: Part
     test: Part
@@ -39,9 +39,9 @@ class Search:
     line: dict
 
     def measure(self):
-        """Return the line with what came of it."""
+        """Search; return the finished line."""
         line, n_bits = self.line, self.line["n_bits"]
-        split = min(3, n_bits), max(0, n_bits - 3)  # of the start's rounding only
+        split = min(3, n_bits), max(0, n_bits - 3)  # used only for the rounding at the start
         learner = IntegerBranchAndBound(
             bits=split, margin=line["margin"], max_nodes=line["max_nodes"], time_limit=line["limit"]
         )
@@ -67,10 +67,10 @@ def margins(n_bits):
 
 
 def structures(problem, lines):
-    """Return run and structure by learner, fold and part, as far as lines of bits tell of them.
+    """Return run and structure by learner, fold and part, from the lines of bits.
 
-    The tree is that of the run with the lowest validation error of those whose tree was learnt on the whole training
-    part, too, which is done for runs that some column of figure 6 chose.
+    The tree is that of the run with the lowest validation error whose tree was also learned on the whole training part,
+    which is the case for the runs that are chosen in a column of figure 6.
     """
     found = {}
     floats = [line for line in lines if line["set"] == problem.name and line["bits"] is None]
@@ -87,7 +87,7 @@ def structures(problem, lines):
 
 
 def best_margins(lines):
-    """Return for every learner, run, fold and number of bits the margin with the fewest errors, of equals the least."""
+    """Return the smallest margin with the fewest errors for every learner, run, fold and number of bits."""
     best = {}
     for line in lines:
         if line["part"] == "validation":
@@ -97,7 +97,7 @@ def best_margins(lines):
 
 
 def batches(problem, known, results, arguments):
-    """Yield lists of searches: on validation parts, and with the margins that these choose."""
+    """Yield lists of searches: first on validation parts, then with the chosen margins."""
     parts = {(fold, name): part for fold, name, part in problem.parts()}
     found = structures(problem, known)
     if all(learner == NB for learner, _, _ in found):
@@ -120,7 +120,7 @@ def batches(problem, known, results, arguments):
 
 
 def run_searches(problem, known, results, arguments):
-    """Do what is not finished yet, in processes, because much of a search is Python code."""
+    """Run everything that is not finished, in processes, because much of a search is Python code."""
     for batch in batches(problem, known, results, arguments):
         todo = [one for one in batch if one.line not in results]
         for number, line in append_all(results, [one.measure for one in todo], arguments.n_jobs):
@@ -133,9 +133,9 @@ def run_searches(problem, known, results, arguments):
 
 
 def figure(lines):
-    """Return for every learner and number of bits the test lines of all folds, as far as they are complete.
+    """Return the test lines of all folds for every learner and number of bits, if they are complete.
 
-    Where there are those of several runs, as more runs of bits chose another tree, the last one is taken.
+    If there are lines of several runs, because more runs of bits chose another tree, the last run is used.
     """
     chosen = best_margins(lines)
     columns = {}
@@ -148,7 +148,7 @@ def figure(lines):
 
 
 def section(name, searched, lines):
-    """Return the tables of a set, one a time limit, beside what trainings and rounding found on the same folds."""
+    """Return the section of a data set, one table per time limit, with training and rounding on the same folds."""
     _, others = figure_6(lines) if lines else (0, {})
     texts = []
     for limit in sorted({line["limit"] for line in searched}):
@@ -188,5 +188,5 @@ branching. With a distance of 0, every training row has its margin, which need n
 
 
 def _mean(folds, name, factor=1):
-    """Return the mean of a number of lines."""
+    """Return the mean of a field of lines."""
     return factor * sum(line[name] for line in folds) / len(folds)

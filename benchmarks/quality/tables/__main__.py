@@ -29,7 +29,7 @@ def report(arguments):
 
 
 def main(argv=None):
-    """Read the command line."""
+    """Parse the command line and run it."""
     judge = {"default": FOREST, "choices": LEARNERS, "metavar": "LEARNER", "help": "whom verdicts are for"}
     output = Path(__file__).parents[1]
     parser, running = parsers(__doc__, __spec__, run, report, output=output, options={"--judge": judge})

@@ -1,4 +1,4 @@
-"""Critical-difference diagrams: mean ranks, and bars along learners that cannot be told apart."""
+"""Critical-difference diagrams: mean ranks, and bars along learners without a significant difference."""
 
 from benchmarks.shared.reports import picture
 
@@ -10,7 +10,7 @@ INCHES = 0.24
 
 
 def diagram(table):
-    """Return mean ranks, columns in their order, and bars as (first place, last place)."""
+    """Return mean ranks, columns in their order, and bars as (first, last) positions."""
     ranks = mean_ranks(table)
     order = [int(column) for column in ranks.argsort(kind="stable")]
     bars = [(order.index(some[0]), order.index(some[-1])) for some in cliques(ranks, apart(table))]
@@ -18,9 +18,9 @@ def diagram(table):
 
 
 def draw(path, learners, is_ours, outcomes):
-    """Draw a column a measure, and a line for all sets and either group; ours in another colour than peers.
+    """Draw diagrams of all measures, on all sets and on each group; our learners have another color than peers.
 
-    The best learner stands on top.
+    The best learner is on top.
     """
     tables = {(part, measure): outcomes.table(learners, measure, part) for part in PARTS for measure in MEASURES}
     with picture(path, 5.6 * len(MEASURES), len(PARTS) * (1 + INCHES * len(learners))) as figure:
@@ -28,21 +28,21 @@ def draw(path, learners, is_ours, outcomes):
         for axes, ((part, measure), table) in zip(grid, tables.items(), strict=True):
             axes.set_title(f"{MEASURES[measure]}, {part} ({len(table)})")
             if len(table):
-                panel(axes, learners, is_ours, table)
+                draw_ranks(axes, learners, is_ours, table)
 
 
-def panel(axes, learners, is_ours, table):
+def draw_ranks(axes, learners, is_ours, table):
     """Draw mean ranks and bars."""
     ranks, order, bars = diagram(table)
     places = range(len(order))
-    colours = [OURS if is_ours[column] else PEERS for column in order]
+    colors = [OURS if is_ours[column] else PEERS for column in order]
     axes.hlines(places, 1, ranks[order], color="#dddddd", linewidth=1)
-    axes.scatter(ranks[order], places, color=colours, zorder=2)
+    axes.scatter(ranks[order], places, color=colors, zorder=2)
     for place, (first, last) in enumerate(bars):
         x = ranks.max() + 0.02 * len(ranks) * (2 + place)
         axes.plot([x, x], [first - 0.3, last + 0.3], color="#333333", linewidth=3, solid_capstyle="butt")
     axes.set_yticks(places, [learners[column] for column in order])
-    for label, colour in zip(axes.get_yticklabels(), colours, strict=True):
-        label.set_color(colour)
+    for label, color in zip(axes.get_yticklabels(), colors, strict=True):
+        label.set_color(color)
     axes.set(xlabel="mean rank", ylim=(len(order) - 0.4, -0.6), xlim=(1, None))
     axes.spines[["top", "right"]].set_visible(False)

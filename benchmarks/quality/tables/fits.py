@@ -1,4 +1,4 @@
-"""One fit: what comes of a learner on a fold, and what it takes."""
+"""One fit: results, time and size of a learner on a fold."""
 
 import pickle
 import time
@@ -6,12 +6,12 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ..runs import calibration_error, chosen, confidence_bins, take, true_class
+from ..runs import calibration_error, chosen, confidence_bins, in_words, take, true_class
 from .tuning import log_loss
 
 
 class Counter:
-    """A file that counts the bytes that are written to it."""
+    """A file that counts the bytes written to it."""
 
     n_bytes = 0
 
@@ -20,32 +20,30 @@ class Counter:
 
 
 def pickled_size(model):
-    """Return the bytes of a pickle, which is not compressed; of what has chosen settings, the chosen model counts."""
+    """Return the bytes of an uncompressed pickle of a model, or of its chosen model."""
     file = Counter()
     pickle.dump(getattr(model, "best_estimator_", model), file, protocol=5)
     return file.n_bytes
 
 
 def timed(work, *arguments):
-    """Return what comes of work, and its seconds, of all processors and on the clock."""
+    """Return the result of a call, its processor seconds, and its seconds by the clock."""
     started = time.process_time(), time.perf_counter()
     found = work(*arguments)
     return found, round(time.process_time() - started[0], 6), round(time.perf_counter() - started[1], 6)
 
 
 def settings(model):
-    """Return what a model has chosen, in words."""
+    """Return the chosen settings of a model in words."""
     model = model[-1] if hasattr(model, "named_steps") else model
     found = getattr(model, "best_params_", None)
-    if found is None:
-        return chosen(model)
-    return " ".join(", ".join(f"{name}={value!r}" for name, value in found.items()).split())
+    return chosen(model) if found is None else in_words(found)
 
 
 def measure(model, table, train, test, jobs):
-    """Fit a model to the training rows, and return what comes of it on the test rows."""
+    """Fit a model to the training rows, and return its results on the test rows."""
     X, X_test, y_test = take(table.X, train), take(table.X, test), table.y[test]
-    classes, y = np.unique(table.y[train], return_inverse=True)  # XGBoost asks for 0 to k - 1
+    classes, y = np.unique(table.y[train], return_inverse=True)  # XGBoost requires 0 to k - 1
     with threadpool_limits(jobs):
         _, *fit_seconds = timed(model.fit, X, y)
         p, *predict_seconds = timed(model.predict_proba, X_test)

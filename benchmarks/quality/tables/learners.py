@@ -1,4 +1,4 @@
-"""The learners of the comparison, each a line: how it is made, what it is, and on what it is run."""
+"""The learners of the comparison: how they are made, and on which data sets they run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tanlearn.baselines import LEARNERS as REGISTRY
 from . import peers
 
 TUNED = ", tuned"
-#: Whom the targets are for, and its variant that averages members.
+#: The learner with targets, and its variant with equal weights.
 FOREST = "BayesForest"
 UNWEIGHTED = f"{FOREST}, unweighted"
 #: Names of the registry.
@@ -21,9 +21,9 @@ OURS = (
     *("TAN-CMI ML", "TAN-CMI CG-CL", "TAN-CMI CG-MM", "TAN Subset HYB", "TAN Order-free HYB"),
     FOREST,
 )
-#: What is run one after another: counting and defaults of peers, trainings, and settings chosen on folds.
+#: Stages of the runs: counting and defaults of peers, trainings, and settings chosen on folds.
 STAGES = COUNTED, TRAINED, CHOSEN = range(3)
-#: The peer whose rates of error ours are held against, and its variant that numbers categories.
+#: The peer whose errors ours are compared with, and its variant with numbered categories.
 RANDOM_FOREST = "RandomForest"
 NUMBERED = f"{RANDOM_FOREST}, numbered"
 #: Training rows above which a support vector machine takes too long.
@@ -66,7 +66,7 @@ def own(name, title=None, **settings):
     entry = REGISTRY[name]
 
     def make(table, seed, jobs):
-        # The forest merges neighbouring values: like the peers, it is told that those of published parts are numbers.
+        # The forest merges neighboring values: like the peers, it gets the published parts as numbers.
         encoder = None if name == FOREST else table.encoder
         return entry.make(random_state=seed, n_jobs=jobs, encoder=encoder).set_params(**settings)
 

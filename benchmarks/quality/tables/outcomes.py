@@ -1,4 +1,4 @@
-"""What came of learners on sets: means over folds of the seeds that all who are compared have finished."""
+"""Results of learners by data set: means over folds of the seeds that all compared learners have finished."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ MEASURES = {"error": "error", "log_loss": "log loss", "brier": "Brier score"}
 
 
 class Outcomes:
-    """Lines of results by set, learner and seed; a seed counts when all its folds are there."""
+    """Lines of results by data set, learner and seed; a seed counts when all its folds are finished."""
 
     def __init__(self, lines):
         folds, self.failures = {}, {}
@@ -38,7 +38,7 @@ class Outcomes:
         self.published = names[len(self.sets) :]
 
     def seeds(self, name, learners):
-        """Return the seeds with which all of some learners are finished on a set."""
+        """Return the seeds with which all given learners are finished on a data set."""
         return sorted(set.intersection(*(set(self._whole.get((name, learner), ())) for learner in learners)))
 
     def lines(self, name, learner, seeds=None):
@@ -47,24 +47,24 @@ class Outcomes:
         return [line for seed in (sorted(found) if seeds is None else seeds) for line in found[seed]]
 
     def mean(self, name, learner, measure, seeds=None):
-        """Return the mean of a measure over folds; of a learner that has failed it is infinite."""
+        """Return the mean of a measure over folds, or infinity for a failed learner."""
         if (name, learner) in self.failures:
             return np.inf
         return float(np.mean([line[measure] for line in self.lines(name, learner, seeds)]))
 
     def calibration(self, name, learner):
-        """Return the calibration error of all folds together, which lowers what is chance in it."""
+        """Return the calibration error of all folds together, which reduces its part due to chance."""
         if (name, learner) in self.failures:
             return np.inf
         return 100 * calibration_error(np.sum([line["bins"] for line in self.lines(name, learner)], axis=0))
 
     def common(self, learners, part="all sets"):
-        """Return the raw sets of a part that all of some learners have finished, each with the seeds in common."""
+        """Return the raw sets of a part that all given learners have finished, with their common seeds."""
         found = {name: self.seeds(name, learners) for name in self.sets if part in ("all sets", HALF.get(name))}
         return {name: seeds for name, seeds in found.items() if seeds}
 
     def table(self, learners, measure, part="all sets"):
-        """Return a row a set that all have finished, a column a learner."""
+        """Return an array with one row per common data set and one column per learner."""
         found = self.common(learners, part)
         rows = [[self.mean(name, learner, measure, seeds) for learner in learners] for name, seeds in found.items()]
         return np.array(rows).reshape(len(found), len(learners))

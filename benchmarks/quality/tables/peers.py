@@ -1,7 +1,7 @@
-"""Peers by name, each with the table as it is best for them in plain use: defaults, and settings chosen on folds.
+"""Peers with defaults and with settings chosen on folds, each with the encoding that suits it best in plain use.
 
-Forests and linear models get a column a category, boosting its own categories; gaps stay where a peer can do with them,
-and elsewhere are medians and a column that says so.
+Forests and linear models get one column per category, boosting categorical columns. Peers that accept missing values
+get them; the others get medians and an indicator column.
 """
 
 import numpy as np
@@ -39,17 +39,17 @@ def categorical(table):
 
 
 def one_hot():
-    """Return what makes a column of every category, and one of gaps."""
+    """Return the encoder with one column per category, and one for missing values."""
     return OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False)
 
 
 def numbered():
-    """Return what numbers categories."""
+    """Return the encoder that numbers categories."""
     return OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
 
 
 def for_trees(table, is_numbered=False):
-    """Return the step that gives trees a table."""
+    """Return the encoding step for trees."""
     few, many = categorical(table)
     if not few and not many:
         return "passthrough"
@@ -58,7 +58,7 @@ def for_trees(table, is_numbered=False):
 
 
 def for_sums(table):
-    """Return the step that gives a table to what adds up features, or measures distances."""
+    """Return the encoding step for linear models and distances."""
     few, many = categorical(table)
     numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
     return ColumnTransformer(
@@ -73,7 +73,7 @@ def forest(kind, table, seed, jobs, is_numbered=False):
 
 
 def tuned_forest(kind, table, seed, jobs):
-    """Return a forest that chooses among leaves, features a split, and ways to give it categories."""
+    """Return a forest that chooses the size of leaves, the features per split, and the encoding of categories."""
     grid = {"model__min_samples_leaf": LEAVES, "model__max_features": SHARES}
     if table.is_categorical.any():
         grid["columns__few"] = [one_hot(), numbered()]
@@ -81,13 +81,13 @@ def tuned_forest(kind, table, seed, jobs):
 
 
 def hist_gradient_boosting(table, seed, jobs):
-    """Return scikit-learn's boosting; of a class of one row it cannot hold out rows of its own accord."""
+    """Return scikit-learn's boosting, without early stopping for rare classes, which it cannot hold out."""
     early_stopping = "auto" if np.unique(table.y, return_counts=True)[1].min() > N_FOLDS else False
     return HistGradientBoostingClassifier(random_state=seed, early_stopping=early_stopping)
 
 
 def hist_gradient_boosting_of(table, seed, jobs):
-    """Return scikit-learn's boosting of a number of trees that is said."""
+    """Return scikit-learn's boosting with a given number of trees."""
     return HistGradientBoostingClassifier(random_state=seed, early_stopping=False)
 
 
@@ -106,14 +106,14 @@ def xgboost(table, seed, jobs):
 
 
 def hist_until(model, X, y, X_held_out, y_held_out):
-    """Fit to rows until held-out ones say stop."""
+    """Fit with early stopping on held-out rows; return the number of trees and the log loss."""
     model.set_params(early_stopping=True, n_iter_no_change=PATIENCE)
     scores = model.fit(X, y, X_val=X_held_out, y_val=y_held_out).validation_score_
     return scores.argmax(), -scores.max()  # the first one is that of no tree
 
 
 def lightgbm_until(model, X, y, X_held_out, y_held_out):
-    """Fit to rows until held-out ones say stop."""
+    """Fit with early stopping on held-out rows; return the number of trees and the log loss."""
     from lightgbm import early_stopping
 
     stop = early_stopping(PATIENCE, verbose=False)
@@ -123,7 +123,7 @@ def lightgbm_until(model, X, y, X_held_out, y_held_out):
 
 
 def xgboost_until(model, X, y, X_held_out, y_held_out):
-    """Fit to rows until held-out ones say stop."""
+    """Fit with early stopping on held-out rows; return the number of trees and the log loss."""
     model.set_params(early_stopping_rounds=PATIENCE).fit(X, y, eval_set=[(X_held_out, y_held_out)], verbose=False)
     return model.best_iteration + 1, model.best_score
 

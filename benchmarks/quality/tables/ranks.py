@@ -1,38 +1,38 @@
-"""Ranks of learners over sets, and which learners cannot be told apart (Benavoli, Corani, Mangili 2016)."""
+"""Ranks of learners over data sets, and their significant differences (Benavoli, Corani, Mangili 2016)."""
 
 from itertools import combinations
 
 import numpy as np
 from scipy.stats import friedmanchisquare, rankdata, t, wilcoxon
 
-#: Of all tests.
+#: Significance level of all tests.
 LEVEL = 0.05
-#: Digits in which figures of sets are equal, whatever the order in which folds were added.
+#: Digits in which results are compared, so that the order of sums does not matter.
 DIGITS = 9
 
 
 def mean_ranks(table):
-    """Return the mean rank of every column, 1 the lowest; equal figures share their ranks."""
+    """Return the mean rank of every column, from 1 for the lowest; ties share their ranks."""
     return rankdata(table.round(DIGITS), axis=1).mean(axis=0)
 
 
 def friedman(table):
-    """Return the probability that columns differ as much by chance."""
+    """Return the p-value of Friedman's test of equal columns."""
     return float(friedmanchisquare(*table.round(DIGITS).T).pvalue)
 
 
 def differences(a, b):
-    """Return differences of figures; where both have failed there is none."""
+    """Return the differences of results, 0 where both have failed."""
     with np.errstate(invalid="ignore"):
         return np.nan_to_num(a.round(DIGITS) - b.round(DIGITS), nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
 def apart(table):
-    """Return which pairs of columns Wilcoxon's signed-rank test tells apart, with Holm's correction."""
+    """Return the pairs of columns that differ by Wilcoxon's signed-rank test with Holm's correction."""
     n = table.shape[1]
     pairs, found = list(combinations(range(n), 2)), np.zeros((n, n), bool)
-    gaps = [differences(table[:, i], table[:, j]) for i, j in pairs]
-    p = np.array([wilcoxon(gap).pvalue if gap.any() else 1.0 for gap in gaps])
+    values = [differences(table[:, i], table[:, j]) for i, j in pairs]
+    p = np.array([wilcoxon(one).pvalue if one.any() else 1.0 for one in values])
     for n_before, place in enumerate(np.argsort(p, kind="stable")):
         if p[place] > LEVEL / (len(pairs) - n_before):
             break
@@ -42,7 +42,7 @@ def apart(table):
 
 
 def cliques(ranks, is_apart):
-    """Return the longest runs of neighbours in rank of which no two are apart, as numbers of columns."""
+    """Return the longest sequences of columns in order of rank without a significant difference."""
     order, found, reached = np.argsort(ranks, kind="stable"), [], 0
     for start in range(len(order)):
         end = start + 1
@@ -54,14 +54,14 @@ def cliques(ranks, is_apart):
     return found
 
 
-def is_clear(gaps, shares):
-    """Return whether figures of folds differ by more than chance.
+def is_clear(values, shares):
+    """Return whether the mean difference of folds is significant.
 
-    The corrected resampled t-test (Nadeau, Bengio 2003): folds share training rows, ``shares`` are test rows a training
-    row.
+    The test is the corrected resampled t-test (Nadeau, Bengio 2003), because folds share training rows; ``shares`` are
+    test rows per training row.
     """
-    n, spread = len(gaps), gaps.std(ddof=1) if len(gaps) > 1 else np.nan
+    n, spread = len(values), values.std(ddof=1) if len(values) > 1 else np.nan
     if not spread > 0:
-        return bool(n > 1 and gaps.any())
-    statistic = abs(gaps.mean()) / np.sqrt((1 / n + np.mean(shares)) * spread**2)
+        return bool(n > 1 and values.any())
+    statistic = abs(values.mean()) / np.sqrt((1 / n + np.mean(shares)) * spread**2)
     return bool(2 * t.sf(statistic, n - 1) < LEVEL)

@@ -28,7 +28,7 @@ def taking_part(outcomes, is_meant):
 
 
 def pools(outcomes):
-    """Return who is ranked with whom, by the name of a picture and a title."""
+    """Return the groups of learners that are ranked together, by the name of a picture and a title."""
     unlimited = taking_part(outcomes, lambda one: one.most_rows is None)
     defaults = [name for name in unlimited if not LEARNERS[name].is_tuned]
     limited = [name for name in outcomes.learners if LEARNERS[name].most_rows is not None]
@@ -47,7 +47,7 @@ def pools(outcomes):
 
 
 def ranking(outcomes, learners):
-    """Return the table of mean ranks, the best log loss first: every measure, on all sets and either group."""
+    """Return the table of mean ranks, the best log loss first: all measures, on all sets and each group."""
     tables = {(m, part): outcomes.table(learners, m, part) for m in MEASURES for part in PARTS}
     ranks = {which: mean_ranks(table) if len(table) else None for which, table in tables.items()}
     rows = []
@@ -66,23 +66,23 @@ def ranking(outcomes, learners):
 
 
 def duel(outcomes, own, peer, measure, part="all sets"):
-    """Return clear wins, draws and clear losses of a learner, and on how many sets it is lower and higher."""
+    """Return clear wins, draws and clear losses of a learner, and the numbers of sets with lower and higher means."""
     counts, lower, higher = [0, 0, 0], 0, 0
     for name, seeds in outcomes.common([own, peer], part).items():
         if {(name, own), (name, peer)} & outcomes.failures.keys():
-            gaps, clear = differences(*(np.array([outcomes.mean(name, one, measure)]) for one in (own, peer))), True
+            found, clear = differences(*(np.array([outcomes.mean(name, one, measure)]) for one in (own, peer))), True
         else:
             pair = [outcomes.lines(name, one, seeds) for one in (own, peer)]
-            gaps = differences(*(np.array([line[measure] for line in lines]) for lines in pair))
-            clear = is_clear(gaps, [line["n_test"] / line["n_train"] for line in pair[0]])
-        sign = np.sign(np.round(gaps.mean(), 9))
+            found = differences(*(np.array([line[measure] for line in lines]) for lines in pair))
+            clear = is_clear(found, [line["n_test"] / line["n_train"] for line in pair[0]])
+        sign = np.sign(np.round(found.mean(), 9))
         lower, higher = lower + (sign < 0), higher + (sign > 0)
         counts[1 + int(sign) if clear else 1] += 1
     return f"{counts[0]}/{counts[1]}/{counts[2]} ({lower}:{higher})" if sum(counts) else "-"
 
 
 def duels(outcomes, measure):
-    """Return the table of ours against every peer, on all sets and either group."""
+    """Return the table of our learners against every peer, on all sets and each group."""
     others = [name for name in outcomes.learners if not LEARNERS[name].is_ours]
     rows = [
         [own if part == PARTS[0] else part, *(duel(outcomes, own, peer, measure, part) for peer in others)]
@@ -94,7 +94,7 @@ def duels(outcomes, measure):
 
 
 def great_losses(outcomes):
-    """Return where ours err over WORSE points more than a random forest, each group apart."""
+    """Return the sets on which our errors are over WORSE points above a random forest's, by group."""
     items = []
     for learner in (name for name in outcomes.learners if LEARNERS[name].is_ours):
         for part in PARTS[1:]:
@@ -105,7 +105,7 @@ def great_losses(outcomes):
 
 
 def costs(outcomes, learners):
-    """Return mean seconds, microseconds a row and sizes over sets that all have finished."""
+    """Return mean seconds, microseconds per row and sizes over the common sets."""
     common, rows = outcomes.common(learners), []
     for learner in learners:
         lines = [
@@ -128,7 +128,7 @@ def costs(outcomes, learners):
 
 
 def everything(outcomes, value, digits):
-    """Return a row a set, the lowest figure of it in bold."""
+    """Return one row per data set, with its lowest value in bold."""
     rows = []
     for name in (*outcomes.sets, *outcomes.published):
         found = {one: value(name, one) for one in outcomes.learners if outcomes.seeds(name, [one])}
@@ -138,7 +138,7 @@ def everything(outcomes, value, digits):
 
 
 def means(outcomes, learners, measure, digits):
-    """Return means over the sets that some learners have finished, of all and of either group, a row each."""
+    """Return rows of means over the common sets, of all of them and of each group."""
     rows = []
     for part in PARTS:
         table = outcomes.table(learners, measure, part)
@@ -151,7 +151,7 @@ def means(outcomes, learners, measure, digits):
 
 
 def figures(outcomes, found, digits):
-    """Return a cell a learner, the lowest in bold."""
+    """Return one cell per learner, with the lowest in bold."""
     texts = {one: "fails" if np.isinf(number) else f"{number:.{digits}f}" for one, number in found.items()}
     low = f"{min(found.values()):.{digits}f}"
     cells = (texts.get(one, "-") for one in outcomes.learners)
@@ -181,7 +181,7 @@ def introduction(lines, outcomes):
 
 
 def how_peers_are_run():
-    """Return how peers get a table, and which settings they choose among."""
+    """Return the encodings of the peers, and the settings they choose among."""
     plain = f"""Random forests have {peers.N_TREES} trees. Columns of up to {peers.MOST_COLUMNS} categories are one-hot
     encoded for them. "{NUMBERED}" uses integer codes instead, and equals the random forest on data without categories.
     Boosting receives categories as such. Missing values are kept, and are a category in categorical columns. For
@@ -206,7 +206,7 @@ def how_peers_are_run():
 
 
 def unfinished(outcomes):
-    """Return what fails, and what is not finished, in words."""
+    """Return failed and unfinished learners in words."""
     said = [f"{learner} fails on {name}: {why}" for (name, learner), why in sorted(outcomes.failures.items())]
     for learner in LEARNERS:
         n_sets = len(outcomes.common([learner]))
@@ -259,7 +259,7 @@ def sections(lines, outcomes, judged, folder):
 
 
 def write_report(lines, judged, folder):
-    """Write the report of lines on whom verdicts are for, and its pictures."""
+    """Write the report of lines, with verdicts on one learner, and its pictures."""
     outcomes = Outcomes(lines)
     if not outcomes.sets:
         raise SystemExit("nothing is finished: the command run does it.")

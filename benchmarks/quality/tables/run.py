@@ -1,4 +1,4 @@
-"""The runs: what is to be done in which order, and a line of results for every fold that is finished."""
+"""The runs in their order, with one line of results per finished fold."""
 
 import time
 import warnings
@@ -21,7 +21,7 @@ key = line_key("set", "seed", "fold", "learner")
 
 
 def versions():
-    """Return what learners are made of, in words."""
+    """Return the versions of all packages of the learners in words."""
     packages = sorted({learner.package for learner in LEARNERS.values() if learner.package and learner.is_installed})
     own = [f"{package} {import_module(package).__version__}" for package in packages]
     return ", ".join([VERSIONS, f"scikit-learn {sklearn.__version__}", *own])
@@ -30,7 +30,7 @@ def versions():
 def plan(sets, seeds, learners, size):
     """Return (seed, set, learners) in order: stages, seeds, and small sets first; published parts have one seed."""
 
-    def place(name):
+    def order(name):
         return name.endswith(PUBLISHED), size.get(name.removesuffix(PUBLISHED), 0), name
 
     stage = attrgetter("stage")
@@ -38,13 +38,13 @@ def plan(sets, seeds, learners, size):
         (seed, name, some)
         for some in [list(group) for _, group in groupby(sorted(learners, key=stage), stage)]
         for seed in seeds
-        for name in sorted(sets, key=place)
+        for name in sorted(sets, key=order)
         if seed == SEEDS[0] or not name.endswith(PUBLISHED)
     ]
 
 
 def attempt(model, table, fold, jobs):
-    """Return what is measured on a fold, or why it cannot be."""
+    """Return the results on a fold, or the failure."""
     train, test = table.folds[fold - 1]
     sizes = {
         "n_folds": len(table.folds),
@@ -56,7 +56,7 @@ def attempt(model, table, fold, jobs):
     }
     try:
         return sizes | measure(model, table, train, test, jobs)
-    except Exception as error:  # each peer raises classes of its own, and none of them may end days of work
+    except Exception as error:  # each peer raises its own classes, and none of them may end days of work
         return sizes | {"failure": f"{type(error).__name__}: {error}"}
 
 
@@ -72,21 +72,21 @@ def unfinished(steps, results, folder, folds, jobs):
                 for fold in range(1, 1 + len(table.folds))
                 if fold in folds
             )
-            if todo and not learner.is_tuned:  # on a few rows, tuning would take longer than what it warms up
+            if todo and not learner.is_tuned:  # tuning on a few rows would take longer than compilation
                 warm_up(learner.make(table, seed, jobs), table.X, table.y)
             for start in todo:
                 yield f"{place}/{len(steps)}", table, learner, start
 
 
-def said(line):
-    """Return what came of a fit in words."""
+def in_words(line):
+    """Return a finished line in words."""
     if "failure" in line:
         return line["failure"]
     return f"{line['error']:.2f} %, {line['log_loss']:.3f} nats in {line['fit_seconds']:.2f} s"
 
 
 def run(arguments):
-    """Do what is not finished yet."""
+    """Run everything that is not finished."""
     started, jobs = time.monotonic(), arguments.jobs
     results = Results(arguments.results / FILE, key, versions())
     wanted = [LEARNERS[name] for name in arguments.learners]
@@ -95,7 +95,7 @@ def run(arguments):
             print(f'{learner.name} is left out: no {learner.package} here (pip install -e ".[peers]")', flush=True)
     steps = plan(arguments.sets, arguments.seeds, [one for one in wanted if one.is_installed], cells(arguments.data))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of rare classes, columns of one value, and iterations that end early
+        warnings.simplefilter("ignore")  # about rare classes, columns of one value, and early ends of iterations
         for place, table, learner, start in unfinished(steps, results, arguments.data, arguments.folds, jobs):
             if arguments.time_limit is not None and time.monotonic() - started > arguments.time_limit:
                 print(f"stopped after {arguments.time_limit:g} s; the same command goes on", flush=True)
@@ -103,4 +103,4 @@ def run(arguments):
             line = start | attempt(learner.make(table, start["seed"], jobs), table, start["fold"], jobs)
             results.append(line)
             where = f"{line['set']}, seed {line['seed']}, fold {line['fold']}"
-            print(f"[{place}] {where}, {line['learner']}: {said(line)}", flush=True)
+            print(f"[{place}] {where}, {line['learner']}: {in_words(line)}", flush=True)

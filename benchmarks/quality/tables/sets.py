@@ -13,9 +13,9 @@ from ..defaults import halves
 from ..runs import PUBLISHED, load, stratified_folds
 
 SEEDS = (0, 1)
-#: Of larger sets, a stratified random sample of so many rows.
+#: Largest number of rows; larger sets are replaced by a stratified random sample.
 MOST_ROWS = 50_000
-#: Fixed, so that a set that comes or goes moves no other into the other group.
+#: Fixed, so that a new set does not move others to the other group.
 RAW = (
     *("adult", "ann-thyroid", "australian", "balance-scale", "breast", "car", "chess", "churn", "cleve", "cmc"),
     *("corral", "crx", "dermatology", "diabetes", "flare", "german", "glass", "glass2", "heart", "hepatitis"),
@@ -24,13 +24,13 @@ RAW = (
     *("spambase", "tic-tac-toe", "usps", "vehicle", "vote", "waveform-21", "waveform-40", "wine-quality-white"),
     "yeast",
 )
-#: Sets that came after the runs of the report, which does not contain them.
+#: Sets added after the runs of the report, which does not contain them.
 LATER = (
     *("bands", "bfi", "cells", "colon", "gss-abortion", "hayes-roth", "hpc-data", "led7digit", "loanapp"),
     *("loans-full-schema", "mammographic", "monk-2", "movement-libras", "nmes1988", "resumenames", "ring", "saheart"),
     *("smokeban", "stackoverflow", "tae", "titanic", "wvs"),
 )
-#: Sets that have rows, or the law that drew them, in common with another: they go into its group.
+#: Sets that share rows or their distribution with another set, whose group they have.
 TWINS = {"crx": "australian", "pima": "diabetes", "glass2": "glass", "heart": "cleve", "waveform-40": "waveform-21"}
 PARTS = tuple(f"{name}{PUBLISHED}" for name in ("letter", "satimage", "usps", "mnist"))
 
@@ -40,9 +40,9 @@ HALF = {name: _ALTERNATING[TWINS.get(name, name)] for name in RAW}
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A set: a frame, if columns are categorical, or an array; classes; row numbers of training and test parts.
+    """A data set: a frame if columns are categorical, or an array; classes; row numbers of training and test parts.
 
-    How our learners encode it is said by ``encoder``; None leaves that to them.
+    Our learners use ``encoder``, or their own if it is None.
     """
 
     X: object
@@ -53,7 +53,7 @@ class Table:
 
 
 def cells(folder):
-    """Return rows times features of every raw set that is there."""
+    """Return rows times features of every available raw set."""
     found = {}
     for path in sorted((folder / "raw").glob("*.npz")):
         with np.load(path) as file:
@@ -62,7 +62,7 @@ def cells(folder):
 
 
 def frame(X, is_categorical):
-    """Return rows as a frame whose categorical columns say so."""
+    """Return a frame with categorical columns."""
     import pandas as pd
 
     def categories(column):
@@ -77,7 +77,7 @@ def frame(X, is_categorical):
 
 
 def load_part(name, folder):
-    """Return a published part: features are numbers to those who tell numbers from categories."""
+    """Return a published part, with numeric features for learners that distinguish them from categories."""
     if name == f"mnist{PUBLISHED}":
         X, y = load_mnist(folder, block_means)
         rows = np.arange(len(y))
@@ -88,7 +88,7 @@ def load_part(name, folder):
 
 
 def load_set(name, folder, seed):
-    """Return a set in the folds of a seed."""
+    """Return a data set with the folds of a seed."""
     if name.endswith(PUBLISHED):
         return load_part(name, folder)
     X, y = load_table(name, folder)

@@ -11,34 +11,34 @@ from ..runs import take, true_class
 N_INNER = 3
 #: Probabilities below count as this one.
 LEAST = 1e-15
-#: Of boosting: the most trees a class, and how many trees may follow the best one without a lower log loss.
+#: Settings of boosting: largest number of trees per class, and trees without a lower log loss before it stops.
 MOST_TREES, PATIENCE = 500, 20
 
 
 def log_loss(p, classes, y):
-    """Return the mean log loss; a class that training has not seen has no probability."""
+    """Return the mean log loss; a class without training rows has probability 0."""
     return -float(np.log(true_class(p, classes, y, 0.0).clip(LEAST)).mean())
 
 
 def score(model, X, y):
-    """Return what a search for settings maximises."""
+    """Return the score that a search for settings maximizes."""
     return -log_loss(model.predict_proba(X), model.classes_, y)
 
 
 def inner_folds(X, y, seed):
-    """Return the folds that settings are chosen on."""
+    """Return the folds on which settings are chosen."""
     return StratifiedKFold(N_INNER, shuffle=True, random_state=seed).split(X, y)
 
 
 class Chosen(ClassifierMixin, BaseEstimator):
-    """What answers as the model of the settings that were chosen: ``best_estimator_``."""
+    """Classifier that predicts with ``best_estimator_``, the model of the chosen settings."""
 
     def predict_proba(self, X):
         return self.best_estimator_.predict_proba(X)
 
 
 class Tuned(Chosen):
-    """A model with the settings of a grid that folds choose; these may see a cheaper variant of it."""
+    """A model with settings of a grid chosen on folds, optionally with a cheaper variant of the model."""
 
     def __init__(self, model, grid, cheaper=None, random_state=0):
         self.model, self.grid, self.cheaper, self.random_state = model, grid, cheaper, random_state
@@ -53,7 +53,7 @@ class Tuned(Chosen):
 
 
 class EarlyStopped(Chosen):
-    """Boosting with the settings, and the mean number of trees, at which folds stop with the lowest log loss.
+    """Boosting with the settings and the mean number of trees of the lowest log loss on folds.
 
     ``fit_until(model, X, y, X_held_out, y_held_out)`` returns the best number of trees, and its log loss;
     ``trees`` is the parameter that sets it.
@@ -77,7 +77,7 @@ class EarlyStopped(Chosen):
         return self
 
     def _stop(self, model, X, y, train, held_out):
-        """Stop at held-out rows; those of classes without training rows would cost all settings the same."""
+        """Return the early stop on held-out rows of classes that have training rows."""
         classes, codes = np.unique(y[train], return_inverse=True)
         held_out = held_out[np.isin(y[held_out], classes)]
         y_held_out = np.searchsorted(classes, y[held_out])
@@ -85,9 +85,9 @@ class EarlyStopped(Chosen):
 
 
 class CalibratedSVC(Chosen):
-    """A support vector machine, of whose scores on left-out folds a logistic regression makes probabilities.
+    """A support vector machine, with probabilities by a logistic regression on scores of left-out folds.
 
-    Of the grid, those settings are taken whose scores do that best.
+    The settings of the grid with the lowest log loss of these probabilities are chosen.
     """
 
     def __init__(self, grid, random_state=0):
@@ -111,7 +111,7 @@ class CalibratedSVC(Chosen):
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
     def _scores(self, model, X):
-        """Return a score a class, or one of two classes; a class without training rows is the last."""
+        """Return one score per class, or one for two classes; a class without training rows has the lowest."""
         found = model.decision_function(X)
         if found.ndim == 1:
             found = np.stack([-found, found], axis=1)

@@ -1,4 +1,4 @@
-"""What is asked of a learner, and by how much it misses that: counted from results, group by group."""
+"""Verdicts on a learner, counted from results for each group of sets."""
 
 from typing import NamedTuple
 
@@ -7,14 +7,14 @@ from .learners import LEARNERS, NUMBERED, RANDOM_FOREST
 from .outcomes import MEASURES, PARTS
 from .ranks import mean_ranks
 
-#: Points that a default may err more than a random forest on any set.
+#: Largest difference in points from the error of a random forest on any data set.
 WORSE = 2.0
 #: Errors in % on published parts.
 BARS = {"letter, published": 3.0, "satimage, published": 7.2, "usps, published": 1.9}
 
 
 class Verdict(NamedTuple):
-    """What is asked, of which sets, what was found, and whether that misses; None if nothing is finished."""
+    """A requirement, its sets, the result, and whether it is missed; None if nothing is finished."""
 
     asked: str
     part: str
@@ -28,7 +28,7 @@ class Verdict(NamedTuple):
 
 
 def is_default_peer(name):
-    """Return whether a learner is a peer with defaults."""
+    """Return whether a learner is a peer with default settings."""
     return not LEARNERS[name].is_ours and not LEARNERS[name].is_tuned
 
 
@@ -55,15 +55,15 @@ def not_behind(outcomes, learners, judged, part):
 
 
 def ranks_of(outcomes, learners, measure, part):
-    """Return mean ranks by learner, if there is a set that all have finished."""
+    """Return mean ranks by learner; empty without a common data set."""
     table = outcomes.table(learners, measure, part)
     return dict(zip(learners, map(float, mean_ranks(table)), strict=True)) if len(table) else {}
 
 
 def losses(outcomes, learner, part="all sets"):
-    """Return by set the error of a learner, if it is over WORSE points above that of a random forest; that; and whose.
+    """Return our error, the forest's error and its name for sets with a difference over WORSE points.
 
-    The random forest gets categories in the way in which it errs less.
+    The random forest has the encoding of categories with the lower error.
     """
     found = {}
     for peer in (RANDOM_FOREST, NUMBERED):
@@ -75,13 +75,13 @@ def losses(outcomes, learner, part="all sets"):
 
 
 def in_words(found):
-    """Return sets and errors in words, the greatest loss first."""
+    """Return sets and errors in words, the largest difference first."""
     ordered = sorted(found.items(), key=lambda one: one[1][1] - one[1][0])
     return "; ".join(f"{name} {own:.2f} ({peer} {other:.2f})" for name, (own, other, peer) in ordered)
 
 
 def no_great_loss(outcomes, judged, part):
-    """Judge whether a learner errs nowhere clearly more than a random forest, whichever way that has categories."""
+    """Judge whether no error is clearly above a random forest's with either encoding of categories."""
     asked = f"no set over {WORSE:g} points behind {RANDOM_FOREST}"
     n_sets = len(outcomes.common([judged, RANDOM_FOREST], part))
     if not n_sets:

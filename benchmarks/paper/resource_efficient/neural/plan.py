@@ -1,19 +1,31 @@
-"""Which nets are trained: a grid for every budget, of which the better eighth goes on to eight times as many epochs.
+"""The selection of nets: a grid for every budget, whose best eighth is trained for eight times as many epochs.
 
-The paper trains all of its grid for 500 epochs, several times; that is months of one core. Here every family, budget,
-fold and run is a race of its own: all are trained on 80 % of the fold's training part for a 64th of the epochs, the
-eighth with the lowest error on the other 20 % anew for an eighth of the epochs, and of these the eighth for all of
-them. What reaches the end is trained once more on the whole training part, for the test rows.
+The paper trains its whole grid for 500 epochs, several times; that takes months of one core. Here every family, budget,
+fold and run is a race. All nets are trained on 80 % of the fold's training part for a 64th of the epochs, the eighth
+with the lowest error on the other 20 % again for an eighth of the epochs, and the best eighth of these for all epochs.
+The nets of the last heat are trained once more on the whole training part, for the test rows.
 
-Is a 64th enough to tell? Of 32 nets of letter (ReLU, real inputs, 15 kbit, both rates), validation errors after 8 and
-after 100 epochs have a rank correlation of 0.93, and the eighth that goes on holds the four best after 100 (ranks.py).
+For 32 nets of letter (ReLU, real inputs, 15 kbit, both rates), validation errors after 8 and after 100 epochs have a
+rank correlation of 0.93, and the selected eighth contains the four best nets after 100 epochs (ranks.py).
 """
 
 from dataclasses import asdict, fields
 from fractions import Fraction
 from itertools import groupby, product
 
-from .sizes import CONVOLUTIONAL, DENSE, MEMORY, ONE_HOT, OPERATIONS, REAL, Net, counts, room, solve_widths, target
+from .sizes import (
+    CONVOLUTIONAL,
+    DENSE,
+    MEMORY,
+    ONE_HOT,
+    OPERATIONS,
+    REAL,
+    Net,
+    counts,
+    padded_width,
+    solve_widths,
+    target,
+)
 
 KINDS = (DENSE, CONVOLUTIONAL)
 ACTIVATIONS = ("relu", "sign")
@@ -22,20 +34,20 @@ N_LAYERS = {DENSE: range(2, 6), CONVOLUTIONAL: range(2, 4)}
 BITS = range(1, 9)
 LEARNING_RATES = (3e-3, 3e-2)
 SHARE = 8
-#: Bits of a parameter of naive Bayes, or times its operations. Figure 3 has 1 to 8 bits; 3, 5, 6 and 7 lie between
-#: others, and were left out for a half and 16. Figure 4 goes to 256 times: 32 times take an hour of a core already.
+#: Bits per parameter of naive Bayes, or multiples of its operations. Figure 3 has 1 to 8 bits; 3, 5, 6 and 7 were left
+#: out in favor of smaller and larger budgets. Figure 4 goes up to 256 times; 32 times already take an hour of a core.
 MULTIPLES = {
     (DENSE, MEMORY): tuple(Fraction(2) ** power for power in range(-2, 5)),
     (CONVOLUTIONAL, MEMORY): tuple(Fraction(2) ** power for power in range(-2, 3)),
     (CONVOLUTIONAL, OPERATIONS): tuple(Fraction(2) ** power for power in (1, 3, 5)),
 }
-#: What competes: of a race, the lowest error goes on.
+#: The fields that identify a race, in which the lowest errors are selected.
 RACE = ("set", "kind", "activation", "inputs", "budget", "multiple", "run", "fold")
 #: The fields that identify a line of the results.
 KEY = (*RACE, "n_layers", "batch_norm", "bits", "learning_rate", "part", "epochs")
-#: What nets that are trained side by side have in common.
+#: The common fields of nets that are trained at once.
 ALIKE = ("kind", "activation", "inputs", "n_layers", "batch_norm", "run")
-#: Nets side by side have at most so many units in their first layers: a step's numbers stay in the cache.
+#: Largest number of units in the first layers of nets that are trained at once, so that a step fits into the cache.
 UNITS = 512
 
 
@@ -45,7 +57,7 @@ def known_multiples(kinds):
 
 
 def grid(name, shape, run, multiples=None, kinds=KINDS):
-    """Yield lines of a set's nets, as far as they are known before fold, part and epochs are."""
+    """Yield the lines of a data set's nets, without fold, part and epochs."""
     for (kind, budget), wanted in MULTIPLES.items():
         if kind not in kinds or (kind == CONVOLUTIONAL and shape.side is None):
             continue
@@ -88,7 +100,7 @@ def rungs(n_epochs):
 
 
 def better_share(lines, errors):
-    """Return of every race the eighth with the lowest errors, rounded up; of equals the first."""
+    """Return the eighth of every race with the lowest errors, rounded up; the first ones in case of a tie."""
     races = {}
     for line, error in zip(lines, errors, strict=True):
         races.setdefault(tuple(line[name] for name in RACE), []).append((error, line))
@@ -100,13 +112,13 @@ def better_share(lines, errors):
 
 
 def side_by_side(lines):
-    """Yield lists of lines whose nets are trained together: alike, and of widths that have the same room."""
+    """Yield lists of lines whose nets are trained at once: with the same layers and padded widths."""
 
-    def place(line):
-        return [*(line[name] for name in ALIKE), [room(net_of(line), width) for width in line["widths"]]]
+    def group(line):
+        return [*(line[name] for name in ALIKE), [padded_width(net_of(line), width) for width in line["widths"]]]
 
-    for (*_, rooms), alike in groupby(sorted(lines, key=place), place):
+    for (*_, padded), alike in groupby(sorted(lines, key=group), group):
         alike = list(alike)
-        n_nets = min(16, 2 ** (max(UNITS // rooms[0], 1).bit_length() - 1))
+        n_nets = min(16, 2 ** (max(UNITS // padded[0], 1).bit_length() - 1))
         for first in range(0, len(alike), n_nets):
             yield alike[first : first + n_nets]

@@ -1,4 +1,4 @@
-"""Does a short training tell which nets win a long one? Validation errors of nets of letter after few epochs and many.
+"""Does a short training predict the best nets of a long one? Validation errors after few and after many epochs.
 
 python -m benchmarks.paper.resource_efficient.neural.ranks --activation relu
 """

@@ -1,4 +1,4 @@
-"""The command: what is not trained yet, fold by fold and heat by heat, a line a net."""
+"""The command: trainings fold by fold and heat by heat, one line of results per net."""
 
 import json
 import time
@@ -29,7 +29,7 @@ def open_results(path):
 
 
 def run_neural(arguments, problem, results):
-    """Do what is not finished yet of a set."""
+    """Run everything that is not finished on a data set."""
     parts = {(fold, name): part for fold, name, part in problem.parts()}
     for run in range(arguments.budget):
         for fold, test in enumerate(problem.folds, start=1):
@@ -50,7 +50,7 @@ def run_heat(problem, shape, part, test, heat, results):
     todo = list(side_by_side(results.missing(heat)))
     for number, together in enumerate(todo, start=1):
         if number == 1 or net_of(together[0]) != net_of(todo[number - 2][0]):
-            jax.clear_caches()  # a compiled program takes 14 MB, and a heat of letter has 430
+            jax.clear_caches()  # a compiled program takes 14 MB, and a heat on letter has 430
         finished = measure(problem, shape, part, test, together)
         for line in finished:
             results.append(line)
@@ -65,7 +65,7 @@ def run_heat(problem, shape, part, test, heat, results):
 
 
 def measure(problem, shape, part, test, together):
-    """Return the lines of nets trained together, with what came of them."""
+    """Train nets at once; return their finished lines."""
     first = together[0]
     net = net_of(first)
     runs = [
@@ -73,7 +73,7 @@ def measure(problem, shape, part, test, together):
         for line in together
     ]
     shared = stream("batches", problem.name, first["run"], first["fold"], first["part"], first["epochs"])
-    started = time.process_time()  # others use the machine, too
+    started = time.process_time()  # the machine is shared
     wrong = train(net, shape, runs, part, problem.batch_size, first["epochs"], shared)
     test_wrong = wrong(test.codes, test.y)
     is_scored = first["part"] == "validation"
@@ -99,6 +99,6 @@ def seed(line):
 
 
 def shape_of(problem, data):
-    """Return what nets see of a set."""
+    """Return the shape of a data set for nets."""
     side = problem.image_shape and problem.image_shape[0]
     return Shape(data.n_features, int(data.n_states.sum()), data.n_classes, side)

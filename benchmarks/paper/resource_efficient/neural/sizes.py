@@ -1,4 +1,4 @@
-"""What a net needs in bits and operations, and how wide it may be for a budget of either ([RE] V-C and V-D)."""
+"""Bits and operations of a net, and the widths for a budget of either ([RE] V-C and V-D)."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -6,15 +6,15 @@ from math import sqrt
 DENSE, CONVOLUTIONAL = "dense", "convolutional"
 REAL, ONE_HOT = "real", "one-hot"
 MEMORY, OPERATIONS = "memory", "operations"
-#: Of a unit's scale and shift, and of a bias of the output layer.
+#: Bits of a unit's scale and shift, and of a bias of the output layer.
 BITS_PER_NORM, BITS_PER_BIAS = 64, 32
-#: Of naive Bayes ([RE] V-C, by its published code): C (1 + the number of all features' values), with the paper's cuts.
+#: Parameters of naive Bayes ([RE] V-C, its code): C (1 + values of all features) at the paper's cut points.
 NAIVE_BAYES = {"letter": 3822, "satimage": 2508, "usps": 8650, "mnist": 25800}
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a net sees of a set: features, all their values, classes, and the side of an image, if rows are images."""
+    """The shape of a data set: features, their values, classes, and the side of an image if rows are images."""
 
     n_features: int
     n_values: int
@@ -24,7 +24,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Net:
-    """A net but for widths and bits. Layers are those with weights: one fewer is hidden."""
+    """A net without widths and bits. Layers are those with weights; all except the last are hidden."""
 
     kind: str
     activation: str
@@ -34,13 +34,13 @@ class Net:
 
     @property
     def ratios(self):
-        """Widths of hidden layers over that of the first."""
+        """Return the widths of hidden layers relative to the first."""
         return (1,) * (self.n_layers - 1) if self.kind == DENSE else (1, 2)[: self.n_layers - 1]
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Weights of shape (taps, n_in, n_out), applied at places of an image to n_read inputs that may differ from 0."""
+    """Weights of shape (taps, n_in, n_out), applied to n_read nonzero inputs at each of some pixels."""
 
     taps: int
     n_in: int
@@ -55,7 +55,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a net consists of, and what a prediction takes."""
+    """The parameters of a net by kind, and the operations of a prediction."""
 
     weights: int
     norms: int
@@ -72,12 +72,12 @@ class Counts:
 
 
 def layers(net, shape, widths):
-    """Return the layers of a net, the output last; after a convolution sides are halved, rounded down."""
+    """Return the layers of a net, output last; sides are halved after a convolution, rounded down."""
     found = []
     if net.kind == DENSE:
         n_in = shape.n_features if net.inputs == REAL else shape.n_values
         for n_out in (*widths, shape.n_classes):
-            n_read = n_in if found else shape.n_features  # one-hot rows pick a weight a feature
+            n_read = n_in if found else shape.n_features  # one-hot rows select one weight per feature
             found.append(Layer(1, n_in, n_out, 1, n_read))
             n_in = n_out
         return found
@@ -89,7 +89,7 @@ def layers(net, shape, widths):
 
 
 def counts(net, shape, widths):
-    """Count a net; an addition, a multiplication with addition, a bias, and a normalised unit are an operation each."""
+    """Count a net. An addition, a multiplication with addition, a bias and a normalized unit are one operation each."""
     found = layers(net, shape, widths)
     hidden = found[:-1] if net.batch_norm else []
     return Counts(
@@ -103,14 +103,14 @@ def counts(net, shape, widths):
 
 
 def target(name, shape, budget, multiple):
-    """Return a budget: bits of naive Bayes with so many a parameter, or multiples of what its scores take to add up."""
+    """Return a budget: bits of naive Bayes with so many per parameter, or a multiple of the additions of its scores."""
     return multiple * (NAIVE_BAYES[name] if budget == MEMORY else shape.n_classes * shape.n_features)
 
 
 def solve_widths(net, bits, shape, budget, amount):
-    """Return the widths that need an amount most nearly, each rounded for itself; None where one rounds to nothing.
+    """Return the rounded widths that come closest to an amount, or None if one of them is 0.
 
-    What a net needs is a quadratic polynomial of the width of its first layer, and known from its values at 0, 1 and 2.
+    The size of a net is a quadratic polynomial of the width of its first layer, given by its values at 0, 1 and 2.
     """
 
     def needs(width):
@@ -128,8 +128,8 @@ def solve_widths(net, bits, shape, budget, amount):
     return widths if all(widths) else None
 
 
-def room(net, width):
-    """Return the least of 8, 12, 16, 24, 32, 48, ... that holds a width; images have few channels: as many below 8."""
+def padded_width(net, width):
+    """Round a width up to 8, 12, 16, 24, 32, 48, ...; the few channels of images stay as they are below 8."""
     if net.kind == DENSE:
         width = max(width, 8)
     power = 2 ** (width - 1).bit_length()

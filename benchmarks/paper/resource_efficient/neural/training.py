@@ -1,4 +1,4 @@
-"""Nets trained side by side: with the same layers, batches and noise, each with its widths, bits, rate and weights."""
+"""Training of several nets at once, with equal layers, batches and noise, and different widths, bits and rates."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -9,19 +9,19 @@ import numpy as np
 import optax
 
 from .network import forward, initial
-from .quantisers import n_steps
-from .sizes import CONVOLUTIONAL, ONE_HOT, room
+from .quantizers import n_steps
+from .sizes import CONVOLUTIONAL, ONE_HOT, padded_width
 
-#: By how much learning rates fall over a training ([RE] V-B).
+#: Last learning rate relative to the first ([RE] V-B).
 DECAY = 1e-3
-#: Rows are scored in blocks, and filled up to whole ones, so that folds of about as many share what is compiled.
+#: Rows are scored in padded blocks, so that folds of similar size share compiled programs.
 BLOCK = 1000
 OPTIMIZER = optax.scale_by_adam()
 
 
 @dataclass(frozen=True)
 class Run:
-    """What tells a net from those beside it."""
+    """The settings of one of the nets that are trained at once."""
 
     widths: tuple[int, ...]
     bits: int
@@ -30,18 +30,20 @@ class Run:
 
 
 def train(net, shape, runs, part, batch_size, n_epochs, rng):
-    """Return a function that counts the wrong rows of every run, trained on a part of the data.
+    """Train runs on a part of the data; return a function that counts the wrong rows of every run.
 
-    A program is compiled in seconds, and for shapes: so rooms for units are of few sizes, and runs, with copies of the
-    last one, as many as a power of two. ``rng`` draws what runs share: the order of rows, and the noise of signs.
+    Compilation takes seconds for each combination of shapes. So units are padded to few widths, and runs to a power of
+    two with copies of the last one. ``rng`` draws the order of rows and the noise of signs, which all runs share.
     """
     inputs = make_inputs(net, part.data)
     codes, y = map(jnp.asarray, filled(part.data.codes, part.data.y))
     n_batches = part.data.n_samples // batch_size
-    rooms = [max(room(net, width) for width in widths) for widths in zip(*(run.widths for run in runs), strict=True)]
+    padded = [
+        max(padded_width(net, width) for width in widths) for widths in zip(*(run.widths for run in runs), strict=True)
+    ]
     n_runs = len(runs)
     runs = runs + [runs[-1]] * (2 ** (n_runs - 1).bit_length() - n_runs)
-    nets = [initial(net, shape, run.widths, rooms, run.rng) for run in runs]
+    nets = [initial(net, shape, run.widths, padded, run.rng) for run in runs]
     parameters, moving, masks = jax.tree.map(lambda *leaves: np.stack(leaves), *nets)
     steps = np.array([n_steps(run.bits) for run in runs], np.float32)
     optimizer = jax.tree.map(lambda a: np.zeros(a.shape, a.dtype), jax.eval_shape(OPTIMIZER.init, parameters))
@@ -58,7 +60,7 @@ def train(net, shape, runs, part, batch_size, n_epochs, rng):
         )
 
     def wrong(codes, y):
-        """Return how many of some rows every run gets wrong."""
+        """Return the number of wrong rows of every run."""
         codes, classes = filled(codes, y)
         blocks = zip(codes.reshape(-1, BLOCK, codes.shape[1]), classes.reshape(-1, BLOCK), strict=True)
         right = sum(count_right(net, (parameters, moving, masks, steps), inputs, *block) for block in blocks)
@@ -68,12 +70,12 @@ def train(net, shape, runs, part, batch_size, n_epochs, rng):
 
 
 def learning_rates(first, n_epochs):
-    """Yield the rates of every epoch: those first, and DECAY of them last."""
+    """Return the rates of every epoch, from the first ones down to DECAY times them."""
     return np.array(first) * np.logspace(0, np.log10(DECAY), n_epochs)[:, np.newaxis]
 
 
 def make_inputs(net, data):
-    """Return by what codes become inputs: feature and code of every column, or means and inverse deviations."""
+    """Return the encoding of inputs: feature and code of every column, or means and inverse deviations."""
     if net.inputs == ONE_HOT:
         feature = np.repeat(np.arange(data.n_features), data.n_states)
         code = np.concatenate([np.arange(n) for n in data.n_states])
@@ -83,7 +85,7 @@ def make_inputs(net, data):
 
 
 def encode(net, inputs, codes):
-    """Return rows of codes as inputs, rows last."""
+    """Encode rows of codes as inputs, rows last."""
     first, second = inputs
     if net.inputs == ONE_HOT:
         return (codes[:, first] == second).astype(jnp.float32).T
@@ -95,7 +97,7 @@ def encode(net, inputs, codes):
 
 
 def filled(codes, y):
-    """Return codes, a row a sample, and classes, up to a multiple of BLOCK; rows that are none have class -1."""
+    """Return codes, one row per sample, and classes, padded to a multiple of BLOCK with class -1."""
     n_rows = -(-len(y) // BLOCK) * BLOCK
     rows, classes = np.zeros((n_rows, len(codes)), np.uint8), np.full(n_rows, -1, np.int32)
     rows[: len(y)], classes[: len(y)] = codes.T, y
@@ -103,14 +105,14 @@ def filled(codes, y):
 
 
 def mean_loss(net, parameters, moving, masks, steps, x, y, key):
-    """Return the mean cross-entropy of a net, and its moving means after the step."""
+    """Return the mean cross-entropy of a net, and its updated moving means."""
     scores, moving = forward(net, parameters, moving, masks, steps, x, key)
     return optax.softmax_cross_entropy_with_integer_labels(scores, y).mean(), moving
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def train_epoch(net, state, runs, data, order, key):
-    """Return parameters, moving means and optimizer after the batches of an epoch."""
+    """Train an epoch; return parameters, moving means and the state of the optimizer."""
     masks, steps, rates = runs
     inputs, codes, y = data
     gradient = jax.vmap(jax.grad(partial(mean_loss, net), has_aux=True), in_axes=(0, 0, 0, 0, None, None, None))
@@ -130,6 +132,6 @@ def train_epoch(net, state, runs, data, order, key):
 
 @partial(jax.jit, static_argnums=0)
 def count_right(net, runs, inputs, codes, y):
-    """Return how many rows every run gets right."""
+    """Return the number of correctly classified rows of every run."""
     scores = jax.vmap(lambda run, x: forward(net, *run, x)[0], in_axes=(0, None))
     return (scores(runs, encode(net, inputs, codes)).argmax(axis=-1) == y).sum(axis=-1)

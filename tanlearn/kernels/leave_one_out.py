@@ -1,17 +1,12 @@
-"""Probabilities that back off to fewer parents: hierarchical smoothing, scores and leave-one-out estimates.
+"""Leave-one-out estimates of networks that back off to fewer parents, and their losses.
 
-    P_j(x | y, p1..pj) = (n + m_j P_{j-1}(x | y, p1..p{j-1})) / (N + m_j),    P_{-1} = 1 / n_states
-
-n and N are counts in the context of the first j parents. With few rows, the estimate with one parent less dominates. If
-a context has no row of a class, P_j = P_{j-1}.
+The estimates are those of ``context_smoothing.py``, P_j = (n + m_j P_j-1) / (N + m_j), with the counts n and N of all
+other rows. All rows of a family go from level to level together, each with its own P_j.
 """
-# Shapes: n rows, d features, C classes, k parents; levels (kernels/contexts.py) have K contexts, R classes, L entries
-# counts (L,), totals (R,): counts of entries and classes; bounds (k + 2, 3): start of each level's contexts, classes
-# and entries; m (k + 1,): concentration of each level; p (L,): probabilities; log_p (L,): their logarithms
-# log_rest (R,): log(m / (N + m)), the factor of P_{j-1} for values without rows of a class in a context
-# root (n_states, C): log P without parents
-# columns (k + 2, q), order (q,), shared (q,): sorted rows of a family, see kernels/contexts.py
+# Shapes: n rows, C classes, k parents; G alternatives, s scored rows
+# columns (k + 2, q), order (q,), shared (q,): sorted rows of a family, see kernels/context_counts.py
 # slot (q,): row of chances (s, C), products (G, s, C) and scores (G, s, C) for each column, or -1
+# cells (n_states, C) and totals (C,): counts of a context, zeros between contexts; m: concentration, or (G,) of them
 
 from __future__ import annotations
 
@@ -19,77 +14,6 @@ import numpy as np
 
 from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.mathematics import exp, log
-
-
-@kernel
-def smooth(levels, counts, totals, bounds, m, n_states, p, log_p, log_rest, root):  # type: ignore[no-untyped-def]
-    """Write the probabilities of all levels, their logarithms, and the factors for values without rows."""
-    n_classes = root.shape[1]
-    for level in range(m.shape[0]):
-        for r in range(bounds[level, 1], bounds[level + 1, 1]):
-            log_rest[r] = log(m[level] / (totals[r] + m[level]))
-        for e in range(bounds[level, 2], bounds[level + 1, 2]):
-            above = p[levels.above[e]] if level > 0 else 1.0 / n_states
-            p[e] = (counts[e] + m[level] * above) / (totals[levels.run[e]] + m[level])
-            log_p[e] = log(p[e])
-    for x in range(n_states):
-        for c in range(n_classes):
-            root[x, c] = -log(float(n_states))
-    for r in range(bounds[1, 1]):
-        for x in range(n_states):
-            root[x, levels.class_id[r]] += log_rest[r]
-    for e in range(bounds[1, 2]):
-        root[levels.entry_value[e], levels.entry_class[e]] = log_p[e]
-
-
-@kernel
-def find(values, first, last, value):  # type: ignore[no-untyped-def]
-    """Return the first position from ``first`` to ``last`` of increasing values with a value of at least ``value``."""
-    while first < last:
-        middle = (first + last) // 2
-        if values[middle] < value:
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
-@kernel
-def add_log_back_off(  # type: ignore[no-untyped-def]
-    codes, first, child, parents, levels, log_p, log_rest, root, missing, row, scores
-):
-    """Add log P(child | class, parents) of samples, from the longest context that has rows and no missing parent.
-
-    The cost per sample is the number of classes that occur in its contexts. A missing child adds nothing. ``row`` (C,)
-    is scratch.
-    """
-    n, n_classes = scores.shape
-    x = codes[child]
-    for k in range(n):
-        value = x[first + k]
-        if value == missing:
-            continue
-        top = root[value]
-        for c in range(n_classes):
-            row[c] = top[c]
-        context = 0
-        for p in range(parents.shape[0]):
-            digit = codes[parents[p], first + k]
-            last = levels.child_start[context + 1]
-            found = find(levels.digit, levels.child_start[context], last, digit)
-            if digit == missing or found == last or levels.digit[found] != digit:
-                break
-            context = found
-            for r in range(levels.class_start[context], levels.class_start[context + 1]):
-                row[levels.class_id[r]] += log_rest[r]
-            last = levels.entry_start[context + 1]
-            e = find(levels.entry_value, levels.entry_start[context], last, value)
-            while e < last and levels.entry_value[e] == value:
-                row[levels.entry_class[e]] = log_p[e]
-                e += 1
-        target = scores[k]
-        for c in range(n_classes):
-            target[c] += row[c]
 
 
 @kernel

@@ -1,55 +1,13 @@
-"""Hierarchical smoothing, scores that back off, and rows left out, against recursion over rows."""
+"""Rows left out of the counts of networks that back off, against recursion over rows."""
 
 import numpy as np
 import pytest
 from oracles import back_off as naive
-from support.seen_contexts import MISSING, N_CLASSES, N_STATES, columns_of, levels_of, random_rows, sort
+from support.seen_contexts import N_CLASSES, N_STATES, columns_of, random_rows, sort
 
-from tanlearn.kernels import back_off as kernels
-from tanlearn.kernels import contexts
+from tanlearn.kernels import leave_one_out as kernels
 
 M = np.array([0.5, 2.0, 1.0, 3.0])
-
-
-def smoothed(codes, y, child, parents):
-    """Return the levels of a family and what scores are made of."""
-    _, columns, n_values = columns_of(codes, y, child, parents)
-    order, shared = sort(columns, n_values)
-    values, counts = np.empty_like(columns), np.empty(len(order), np.int64)
-    n = contexts.sum_equal(columns, order, shared, np.ones(len(order), np.int64), values, counts)
-    levels, sizes = levels_of(values[:, :n].copy(), n_values, counts[:n])
-    bounds = np.vstack([np.zeros((1, 3), np.intp), sizes])
-    p, log_p, log_rest = np.empty((3, len(levels.run)))
-    root = np.empty((N_STATES[child], N_CLASSES))
-    m = M[: len(parents) + 1]
-    totals = levels.class_total.astype(float)
-    kernels.smooth(levels, levels.entry_count, totals, bounds, m, int(N_STATES[child]), p, log_p, log_rest, root)
-    return levels, log_p, log_rest, root
-
-
-@pytest.mark.parametrize("parents", [[], [2], [2, 0, 1]])
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_scores_are_smoothed_frequencies_of_the_longest_context(parents, missing):
-    X, codes, y = random_rows(0, 30, missing)
-    y %= 2  # a class without rows
-    arrays = smoothed(codes, y, 3, parents)
-    seen, seen_codes, _ = random_rows(1, 50, missing)
-    found = np.full((46, N_CLASSES), 7.0)
-    kernels.add_log_back_off(seen_codes, 4, 3, np.array(parents, np.intp), *arrays, MISSING, np.empty(N_CLASSES), found)
-    for sample, scores in zip(seen[4:].tolist(), found, strict=True):
-        values = [sample[j] for j in parents]
-        known = values.index(-1) if -1 in values else len(values)
-        for c in range(N_CLASSES):
-            rows = X.tolist(), y.tolist(), [1] * 30, 3, parents[:known], values[:known]
-            expected = 0.0 if sample[3] == -1 else np.log(naive.probability(*rows, sample[3], c, N_STATES, M))
-            assert scores[c] - 7 == pytest.approx(expected, rel=1e-12, abs=1e-14)
-
-
-def test_places_are_found_by_bisection():
-    values = np.array([1, 1, 4, 6, 6, 6, 9])
-    for value in range(11):
-        assert kernels.find(values, 0, 7, value) == np.searchsorted(values, value)
-        assert kernels.find(values, 2, 5, value) == 2 + np.searchsorted(values[2:5], value)
 
 
 @pytest.mark.parametrize("real", [False, True])
