@@ -17,16 +17,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tanlearn._memory import TableMemoryError
 from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import exp, exp_all, log
-from tanlearn.network.structures import Structure
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.structures import Structure
 
 from .feature_orderings import all_parents_ordering
 from .greedy import GreedySearch
 from .history import Edge
 from .order_search import OrderSearch
-from .wrapper import ROUNDING, StructureScorer, WrapperSearch, first_best
+from .structure_scores import ROUNDING, StructureScorer, WrapperSearch, first_best
 
 __all__ = ["SimulatedAnnealing"]
 

@@ -20,19 +20,19 @@ from tanlearn._memory import check_memory
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn._warnings import warn
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.stored_values import check_array, fields
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.counts.counts import CountState
+from tanlearn.counts.counts_base import Counts
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.stored_values import check_array, fields
+from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.counting import CountingClassifier
 from tanlearn.kernels._backends import Backend, backend_of
 from tanlearn.kernels._cuda import check_device
 from tanlearn.kernels._lanes import LANES, padded
 from tanlearn.kernels.mathematics import exp_all, log_all
-from tanlearn.network.counts import CountState
-from tanlearn.network.counts_base import Counts
-from tanlearn.network.model import Model
-from tanlearn.network.upward_pass import device_blocks
+from tanlearn.models.model import Model
+from tanlearn.models.upward_pass import device_blocks
 
 __all__ = ["AODEClassifier", "OneDependenceEnsemble"]
 

@@ -16,12 +16,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.counts.counts import CountState
+from tanlearn.counts.information import Information
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log
 from tanlearn.kernels.spanning import hang_on, insert_vertices
-from tanlearn.network.counts import CountState
-from tanlearn.network.information import Information
-from tanlearn.network.structures import Structure
+from tanlearn.structures.structures import Structure
 
 __all__ = ["ChowLiu"]
 

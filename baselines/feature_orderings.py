@@ -6,11 +6,11 @@ import numpy as np
 
 from tanlearn._threads import in_threads, number_of_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.data.encoded_data import EncodedData, name_order
+from tanlearn.counts.counts import CountState
+from tanlearn.counts.information import round_information
+from tanlearn.encoding.encoded_data import EncodedData, name_order
 from tanlearn.kernels.counts import conditional_mutual_information
 from tanlearn.kernels.partition import class_entropies
-from tanlearn.network.counts import CountState
-from tanlearn.network.information import round_information
 
 __all__ = ["all_parents_ordering", "single_parent_ordering"]
 

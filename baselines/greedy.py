@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from tanlearn._typing import IntArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.structures import Structure
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.structures import Structure
 
 from .history import Edge
-from .wrapper import ROUNDING, Families, StructureScorer, WrapperSearch, first_best, single_parents, try_many
+from .structure_scores import ROUNDING, Families, StructureScorer, WrapperSearch, first_best, single_parents, try_many
 
 __all__ = ["GreedySearch", "tree_labels"]
 

@@ -14,10 +14,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.counts import CountState
-from tanlearn.network.information import Information
-from tanlearn.network.structures import Structure
+from tanlearn.counts.counts import CountState
+from tanlearn.counts.information import Information
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.structures.structures import Structure
 
 __all__ = ["KDependence"]
 

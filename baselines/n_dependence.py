@@ -19,11 +19,11 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.data.stored_values import check_array, fields
+from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.kernels import ande as kernels
 from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.mathematics import exp_all, log_all
-from tanlearn.network.model import Model
+from tanlearn.models.model import Model
 
 from .row_counts import RowCounts, distinct_columns
 

@@ -19,17 +19,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._threads import in_threads, number_of_threads
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.counts import CountState
-from tanlearn.network.information import Information
-from tanlearn.network.orderings import check_ordering
-from tanlearn.network.structures import Structure
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.counts.counts import CountState
+from tanlearn.counts.information import Information
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.orderings import check_ordering
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
 
 from .feature_orderings import all_parents_ordering, single_parent_ordering
 from .history import Edge
-from .wrapper import ROUNDING, StructureScorer, WrapperSearch, first_best
+from .structure_scores import ROUNDING, StructureScorer, WrapperSearch, first_best
 
 __all__ = ["OrderSearch"]
 

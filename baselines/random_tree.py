@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.counts import CountState
-from tanlearn.network.orderings import check_ordering
-from tanlearn.network.structures import Structure
+from tanlearn.counts.counts import CountState
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.structures.orderings import check_ordering
+from tanlearn.structures.structures import Structure
 
 __all__ = ["RandomTree"]
 

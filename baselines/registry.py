@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier, StructureLearner
 from tanlearn.estimators.gradient_tan import TANClassifier

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.stored_values import check_array, fields
-from tanlearn.network.counts_base import Counts, check_counts
+from tanlearn.counts.counts_base import Counts, check_counts
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.stored_values import check_array, fields
 
 __all__ = ["RowCounts", "distinct_columns"]
 

@@ -15,19 +15,19 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._typing import IntArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.counts.contexts import ContextCounts
+from tanlearn.counts.counts import CountState
+from tanlearn.counts.information import Information
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.counting import CountingClassifier
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.estimators.row_sources import EncodedSource
-from tanlearn.network.back_off import BackOffTables
-from tanlearn.network.contexts import ContextCounts
-from tanlearn.network.counts import CountState
-from tanlearn.network.information import Information
-from tanlearn.network.leave_one_out import LeaveOneOut
-from tanlearn.network.structures import Structure
+from tanlearn.models.back_off import BackOffTables
+from tanlearn.models.leave_one_out import LeaveOneOut
 from tanlearn.parameters.hierarchical import CONCENTRATIONS, dense_if_small, log_class_prior, read_concentrations
+from tanlearn.structures.structures import Structure
 
 from .k_dependence import KDependence
 

@@ -15,7 +15,7 @@ import numpy as np
 from tanlearn._threads import in_threads
 
 from .greedy import GreedySearch, tree_labels
-from .wrapper import Families, StructureScorer, first_best, try_many
+from .structure_scores import Families, StructureScorer, first_best, try_many
 
 __all__ = ["SuperParent"]
 

@@ -1,13 +1,12 @@
 """The public names of the package, imported when the first of them is used."""
 
-from tanlearn.data.categories import CategoryEncoder
-from tanlearn.data.column_warnings import ColumnKindWarning
-from tanlearn.data.discretize import MDLPDiscretizer, QuantileDiscretizer
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.file_source import read_table
-from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.data.table_files import open_table
-from tanlearn.data.weights import scale_weights
+from tanlearn.counts.counts import CountState
+from tanlearn.encoding.categories import CategoryEncoder
+from tanlearn.encoding.column_warnings import ColumnKindWarning
+from tanlearn.encoding.discretize import MDLPDiscretizer, QuantileDiscretizer
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.encoding.weights import scale_weights
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.estimators.gradient_tan import TANClassifier
@@ -17,14 +16,10 @@ from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.files.models import load, save
 from tanlearn.files.values import register
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.candidate_kinds import Candidates
-from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.counts import CountState
-from tanlearn.network.limits import InexactMarginalizationWarning
-from tanlearn.network.quantization import FixedPoint, IntegerTables, round_tables
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.models.calibration import Calibration
+from tanlearn.models.limits import InexactMarginalizationWarning
+from tanlearn.models.quantization import FixedPoint, IntegerTables, round_tables
+from tanlearn.models.tables import Tables
 from tanlearn.parameters.back_off_ridge import BackOffRidge
 from tanlearn.parameters.batch import LBFGS, ConjugateGradient
 from tanlearn.parameters.branch_and_bound import IntegerBranchAndBound
@@ -40,6 +35,11 @@ from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.search.pareto import pareto_search
 from tanlearn.search.random_search import TANSearchCV
 from tanlearn.search.size_path import size_path
+from tanlearn.sources.file_source import read_table
+from tanlearn.sources.table_files import open_table
+from tanlearn.structures.candidate_kinds import Candidates
+from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.structures import Structure
 from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, SoftHybrid
 from tanlearn.training.settings import EpochReport

@@ -25,10 +25,10 @@ from tanlearn._threads import number_of_threads
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn._warnings import warn
 from tanlearn.baselines import Learner, find_learner
-from tanlearn.data.datasets import Dataset
-from tanlearn.data.splits import stratified_splits
-from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.data.validation import read_classes
+from tanlearn.encoding.splits import stratified_splits
+from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.sources.datasets import Dataset
+from tanlearn.sources.validation import read_classes
 
 __all__ = [
     "HEADERS",
@@ -164,7 +164,7 @@ def compare(
     Examples
     --------
     >>> from tanlearn.comparison import compare
-    >>> from tanlearn.data.datasets import load_digits
+    >>> from tanlearn.sources.datasets import load_digits
     >>> bayes, tree = compare(load_digits(), ["NB ML", "TAN-CMI ML"])
     >>> bool(tree.test_error < bayes.test_error < 15)
     True

@@ -13,7 +13,7 @@ import pytest
 from tanlearn import NaiveBayesClassifier, TableEncoder, comparison
 from tanlearn.baselines import LEARNERS, Learner
 from tanlearn.comparison import HEADERS, Result, as_csv, as_json, as_markdown, best, cells, compare, summary
-from tanlearn.data.datasets import Dataset, load_digits, load_npz
+from tanlearn.sources.datasets import Dataset, load_digits, load_npz
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data" / "discretized"
 

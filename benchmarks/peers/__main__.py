@@ -25,7 +25,7 @@ from benchmarks import DATA, command_line
 from benchmarks.shared.data import n_values, published_folds
 from tanlearn import BayesNetClassifier, CountState, EncodedData, NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
-from tanlearn.network.inference import log_joint
+from tanlearn.models.inference import log_joint
 
 from .report import COUNTS, NAIVE_BAYES, TAN, write_report
 

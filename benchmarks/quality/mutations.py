@@ -1,6 +1,6 @@
 """Mutation testing: change one thing in a module, and check whether a test fails.
 
-    python -m benchmarks.quality.mutations tanlearn/network/structures.py --sample 60 --seed 0
+    python -m benchmarks.quality.mutations tanlearn/structures/structures.py --sample 60 --seed 0
 
 Mutants exist in memory only. A first run of the module's tests, under coverage, records the lines and the seconds of
 each test. Every mutant then runs in its own process, forked from one that has imported everything except this project's
@@ -41,7 +41,7 @@ KEPT = ("tanlearn.kernels", "tanlearn.kernels._jit", "tanlearn.kernels._lanes", 
 #: Tests of modules, where they are not just ``test_<module>.py``.
 TESTS = {
     "ande": ["ande", "class_weights", "models", "models_damage"],
-    "annealing": ["annealing", "wrapper"],
+    "annealing": ["annealing", "structure_scores"],
     "aode": ["aode", "class_weights", "models", "models_damage"],
     "base": ["classifiers", "generation", "odd_rows", "saved_counts", "class_weights", "impossible_rows"],
     "batch": ["learners", "extended_baum_welch", "fit_batches"],
@@ -68,7 +68,7 @@ TESTS = {
     "gradient_tan": ["classifiers", "held_out", "quantization", "class_weights"],
     "gradient": ["classifiers", "deprecated_parameters", "k_tree"],
     "gradient_training": ["classifiers", "deprecated_parameters"],
-    "greedy": ["greedy", "wrapper"],
+    "greedy": ["greedy", "structure_scores"],
     "hierarchical_dirichlet": ["hierarchical", "learners"],
     "hybrid_cv": ["held_out", "temper_evidence"],
     "inference": ["inference", "queries", "quantization", "cuda_prediction"],
@@ -82,7 +82,7 @@ TESTS = {
     "n_dependence": ["ande", "ande_kernel"],
     "notation": ["notation", "table_files", "string_formats"],
     "number_encoder": ["number_encoder", "whole_numbers", "table_encoder", "read_columns"],
-    "order_search": ["order_search", "wrapper"],
+    "order_search": ["order_search", "structure_scores"],
     "random_tree": ["random_tree", "cuda_learning"],
     "reading": ["reading", "forest_reading", "generation", "k_tree", "notebook"],
     "row_checks": ["row_checks", "odd_rows", "estimator_input"],
@@ -92,7 +92,7 @@ TESTS = {
     "stochastic_gradient": ["learners", "held_out"],
     "structures": ["structures", "k_dependence", "order_search", "convex_relaxation"],
     "summaries": ["summaries", "column_summaries", "fit_batches", "table_counts", "hostile_sizes"],
-    "super_parent": ["super_parent", "wrapper"],
+    "super_parent": ["super_parent", "structure_scores"],
     "table_counts": ["table_counts", "from_counts"],
     "table_encoder": ["table_encoder", "estimator_input", "categories", "unseen_columns", "row_checks"],
     "training": ["training", "checkpoint", "classifiers", "quantization", "cuda_training"],
@@ -453,7 +453,7 @@ def tests_of(module):
 def main():
     """Run the command."""
     parser = command_line(__doc__, __spec__)
-    parser.add_argument("module", type=Path, help="a file such as tanlearn/network/structures.py")
+    parser.add_argument("module", type=Path, help="a file such as tanlearn/structures/structures.py")
     parser.add_argument("--sample", type=int, help="number of mutants (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="of the sample (default: 0)")
     parser.add_argument("--lines", type=int, nargs="+", help="only mutants of these lines")

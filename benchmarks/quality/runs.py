@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks.shared.data import load_table
 from benchmarks.shared.results import line_key
 from tanlearn import TableEncoder
-from tanlearn.data.datasets import load_npz
+from tanlearn.sources.datasets import load_npz
 
 PUBLISHED, LOST = ", published", ", 5 % lost"
 N_FOLDS, N_BINS = 5, 10

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tanlearn import TableEncoder
 from tanlearn.baselines import ChowLiu
+from tanlearn.counts.counts import CountState
 from tanlearn.dask import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.dask.partitions import Partitions
-from tanlearn.data.batches import open_batches
-from tanlearn.data.summaries import TableSummary
+from tanlearn.encoding.summaries import TableSummary
 from tanlearn.estimators.row_sources import BatchSource, RowEncoder
-from tanlearn.network.counts import CountState
+from tanlearn.sources.batches import open_batches
 
 from .rows import BLOCK, TARGET
 

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 
 from benchmarks import DATA
 from tanlearn import EncodedData, MDLPDiscretizer
-from tanlearn.data.splits import hold_out
+from tanlearn.encoding.splits import hold_out
 from tanlearn.search.runs import Part
 
 from .mnist import bicubic, load_mnist

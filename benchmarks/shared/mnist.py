@@ -13,7 +13,7 @@ even ones give 83.71 and 90.93 %, means of 2 x 2 pixels 84.70 and 92.43 %.
 import numpy as np
 from scipy.ndimage import correlate1d
 
-from tanlearn.data.datasets import load_npz
+from tanlearn.sources.datasets import load_npz
 
 N_TRAIN = 60_000
 #: Cubic convolution (Keys 1981, a = -1/2) at the odd quarters from -7/4 to 7/4.

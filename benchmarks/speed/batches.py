@@ -16,9 +16,9 @@ import numpy as np
 from benchmarks import command_line
 from tanlearn import BayesNetClassifier, CountState, TableEncoder
 from tanlearn.baselines import ChowLiu
-from tanlearn.data.batches import open_batches
-from tanlearn.data.summaries import TableSummary
+from tanlearn.encoding.summaries import TableSummary
 from tanlearn.estimators.row_sources import BatchSource, RowEncoder
+from tanlearn.sources.batches import open_batches
 
 
 def write(path, n_rows):

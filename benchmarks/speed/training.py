@@ -19,8 +19,8 @@ from benchmarks import DATA, command_line
 from benchmarks.shared.data import published_folds
 from benchmarks.suite.shapes import SHAPES, make
 from tanlearn import EncodedData, FixedPoint, Hybrid, TANClassifier
-from tanlearn.network.candidate_kinds import Candidates, make_candidates
 from tanlearn.search.runs import Part, Run, run_population
+from tanlearn.structures.candidate_kinds import Candidates, make_candidates
 from tanlearn.training.engines import FusedEngine
 from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.state import State, plan_epoch

@@ -7,8 +7,8 @@ import numpy as np
 
 from tanlearn import BayesNetClassifier
 from tanlearn.baselines import ChowLiu
-from tanlearn.data.batches import open_batches
 from tanlearn.estimators.row_sources import BatchSource
+from tanlearn.sources.batches import open_batches
 
 from .shapes import n_rows
 

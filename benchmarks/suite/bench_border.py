@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from tanlearn import MDLPDiscretizer, NaiveBayesClassifier, TableEncoder
-from tanlearn.data.columns import read_columns
-from tanlearn.data.summaries import TableSummary
+from tanlearn.encoding.summaries import TableSummary
+from tanlearn.sources.columns import read_columns
 
 from .shapes import n_rows
 

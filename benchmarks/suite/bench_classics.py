@@ -8,15 +8,15 @@ from tanlearn.baselines.aode import OneDependenceEnsemble
 from tanlearn.baselines.feature_orderings import all_parents_ordering
 from tanlearn.baselines.n_dependence import NDependenceEnsemble
 from tanlearn.baselines.row_counts import RowCounts
-from tanlearn.baselines.wrapper import StructureScorer, single_parents
-from tanlearn.network.contexts import ContextCounts
-from tanlearn.network.counts import CountState
-from tanlearn.network.inference import log_joint
-from tanlearn.network.structures import Structure
+from tanlearn.baselines.structure_scores import StructureScorer, single_parents
+from tanlearn.counts.contexts import ContextCounts
+from tanlearn.counts.counts import CountState
+from tanlearn.models.inference import log_joint
 from tanlearn.parameters.branch_and_bound import IntegerBranchAndBound
 from tanlearn.parameters.hierarchical import HierarchicalSmoothing
 from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.structures import Structure
 
 from .shapes import make, make_wide
 

@@ -1,7 +1,7 @@
 """A forest of networks on data in the shape of letter. ``setup`` has one warm call of each benchmark."""
 
 from tanlearn import BayesForestClassifier
-from tanlearn.data.estimator_input import encode_rows
+from tanlearn.estimators.estimator_input import encode_rows
 from tanlearn.forest.reading import losses_without
 
 from .shapes import make

@@ -6,7 +6,7 @@ import numpy as np
 
 from tanlearn import CountState, Hybrid, TANClassifier
 from tanlearn.kernels._cuda import check_device
-from tanlearn.network.inference import log_joint
+from tanlearn.models.inference import log_joint
 from tanlearn.search.runs import Part
 
 from .bench_training import train_runs

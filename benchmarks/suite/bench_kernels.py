@@ -15,7 +15,7 @@ from tanlearn import (
 )
 from tanlearn.baselines import ChowLiu
 from tanlearn.kernels import scores
-from tanlearn.network.inference import log_joint
+from tanlearn.models.inference import log_joint
 
 from .shapes import SHAPES, make
 

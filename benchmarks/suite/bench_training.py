@@ -3,10 +3,10 @@
 import numpy as np
 
 from tanlearn import ConditionalNLL, EncodedData, GradientTraining, Hybrid, Structure, TANClassifier
-from tanlearn.network.candidate_kinds import Candidates, make_candidates
-from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.table_layout import TableLayout
 from tanlearn.search.runs import Part, Run, run_population
+from tanlearn.structures.candidate_kinds import Candidates, make_candidates
+from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.engines import FusedEngine, UnfusedEngine
 from tanlearn.training.objectives import Objective
 from tanlearn.training.state import State, plan_epoch

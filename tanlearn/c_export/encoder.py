@@ -16,8 +16,8 @@ import numpy as np
 
 from tanlearn._typing import AnyArray
 from tanlearn.c_export.text import CText, signed_type
-from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS
+from tanlearn.encoding.table_encoder import TableEncoder
 
 __all__ = ["NUMBER_TYPES", "ColumnKind", "add_encoder", "column_kinds", "is_union", "to_c"]
 

@@ -28,7 +28,7 @@ from tanlearn.c_export.tables import add_tables, sum_type
 from tanlearn.c_export.text import CText, comment, spell_string
 from tanlearn.files.description import feature_names
 from tanlearn.files.regular_files import Kind, write_file
-from tanlearn.network.quantization import IntegerTables
+from tanlearn.models.quantization import IntegerTables
 
 __all__ = ["export_c"]
 

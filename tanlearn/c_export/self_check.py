@@ -11,10 +11,10 @@ from sklearn.utils.validation import validate_data
 from tanlearn._typing import Codes, missing_code
 from tanlearn.c_export.encoder import ColumnKind, is_union, to_c
 from tanlearn.c_export.text import CText, spell, spell_lines, spell_string
-from tanlearn.data.columns import read_columns
-from tanlearn.data.table import Column, Table
-from tanlearn.network.inference import log_joint
-from tanlearn.network.quantization import IntegerTables
+from tanlearn.models.inference import log_joint
+from tanlearn.models.quantization import IntegerTables
+from tanlearn.sources.columns import read_columns
+from tanlearn.sources.table import Column, Table
 
 __all__ = ["self_test"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from tanlearn._typing import AnyArray
 from tanlearn.c_export.split_array import add_split_array, is_long
 from tanlearn.c_export.text import CText, unsigned_type
-from tanlearn.network.quantization import IntegerTables
+from tanlearn.models.quantization import IntegerTables
 
 __all__ = ["add_tables", "sum_type"]
 

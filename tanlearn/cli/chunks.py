@@ -14,11 +14,11 @@ import numpy as np
 from tanlearn.cli.column_notes import note_dates, note_missing, note_number_strings
 from tanlearn.cli.messages import note
 from tanlearn.cli.tables import check_classes
-from tanlearn.data.file_source import FileSource, MixedColumnsError
-from tanlearn.data.table_files import TableFile
+from tanlearn.sources.file_source import FileSource, MixedColumnsError
+from tanlearn.sources.table_files import TableFile
 
 if TYPE_CHECKING:
-    from tanlearn.data.table_encoder import TableEncoder
+    from tanlearn.encoding.table_encoder import TableEncoder
 
 
 __all__ = ["ChunkSource", "check_counts", "learn_by_chunks", "note_string_columns"]

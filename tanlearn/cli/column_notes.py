@@ -5,10 +5,10 @@ from typing import Any
 
 from tanlearn._typing import AnyArray
 from tanlearn.cli.messages import listed, note
-from tanlearn.data.column_kinds import MAX_NUMERIC_CATEGORIES
-from tanlearn.data.column_warnings import describe_format, is_suspect
-from tanlearn.data.string_formats import NUMBER_KINDS, StringFormat, detect_format
-from tanlearn.data.text_files import contains_strings
+from tanlearn.encoding.column_kinds import MAX_NUMERIC_CATEGORIES
+from tanlearn.encoding.column_warnings import describe_format, is_suspect
+from tanlearn.sources.string_formats import NUMBER_KINDS, StringFormat, detect_format
+from tanlearn.sources.text_files import contains_strings
 
 __all__ = ["note_dates", "note_missing", "note_number_strings", "note_suspects", "reading_advice"]
 

@@ -16,7 +16,7 @@ from tanlearn.cli.learners import DEFAULT_LEARNERS
 from tanlearn.cli.messages import note
 from tanlearn.cli.progress import progress_bar
 from tanlearn.comparison import HEADERS, Result, as_csv, as_json, as_markdown, best, cells, summary
-from tanlearn.data.datasets import Dataset
+from tanlearn.sources.datasets import Dataset
 
 __all__ = ["ResultRows", "note_left_out", "note_not_done", "print_end", "print_learners"]
 

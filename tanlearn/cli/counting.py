@@ -16,13 +16,13 @@ from tanlearn.cli.outputs import check_output, describe_classes, file_size
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.reading import Reading, check_exists, with_reading_options
 from tanlearn.cli.tables import DropOption, JobsOption, feature_columns, is_table, named_columns
-from tanlearn.data.table_files import TableFile
 from tanlearn.files.archive import kind_of_file
 from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
+from tanlearn.sources.table_files import TableFile
 
 if TYPE_CHECKING:
     from tanlearn import TableCounts
-    from tanlearn.data.table_encoder import TableEncoder
+    from tanlearn.encoding.table_encoder import TableEncoder
 
 
 __all__ = ["counts", "merge"]
@@ -148,9 +148,9 @@ def _summarize(
     file: TableFile, target: str | None, drop: list[str], text: list[str], n_rows: int, output: str
 ) -> tuple[int, int, Any, str]:
     """Write the summary of a table; return the numbers of rows and columns, the classes, and a description."""
-    from tanlearn.data.batches import open_batches
     from tanlearn.estimators.row_sources import BatchSource
     from tanlearn.files.summaries import save_summary
+    from tanlearn.sources.batches import open_batches
 
     names = feature_columns(file, target, drop)
     with progress_bar(f"summarizing {file.name}") as draw:

@@ -24,11 +24,11 @@ from tanlearn.cli.tables import (
     is_table,
     read_dataset,
 )
-from tanlearn.data.datasets import Dataset
-from tanlearn.data.notation import Notation
-from tanlearn.data.table_files import TableFile, require_pandas
 from tanlearn.files.archive import kind_of_file
 from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
+from tanlearn.sources.datasets import Dataset
+from tanlearn.sources.notation import Notation
+from tanlearn.sources.table_files import TableFile, require_pandas
 
 if TYPE_CHECKING:
     from tanlearn import TableCounts, TableEncoder

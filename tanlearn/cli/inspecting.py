@@ -19,7 +19,7 @@ from tanlearn.cli.messages import listed, nearest, note, plain_errors, quoted
 from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
 from tanlearn.cli.reading import Reading, check_exists, with_reading_options
-from tanlearn.data.file_source import with_class
+from tanlearn.sources.file_source import with_class
 
 __all__ = ["describe", "explain", "export_c"]
 

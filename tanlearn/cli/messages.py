@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from tanlearn.data.column_warnings import ColumnKindWarning
+from tanlearn.encoding.column_warnings import ColumnKindWarning
 
 __all__ = ["INTERRUPTED", "listed", "nearest", "note", "plain_errors", "quoted"]
 

@@ -12,13 +12,13 @@ import tanlearn
 from tanlearn.cli.column_notes import reading_advice
 from tanlearn.cli.messages import listed, note
 from tanlearn.cli.reading import check_exists
-from tanlearn.data.notation import Notation
-from tanlearn.data.string_formats import detect_number_or_date
-from tanlearn.data.table_files import TableFile, dates_as_days
-from tanlearn.data.text_files import contains_strings
+from tanlearn.sources.notation import Notation
+from tanlearn.sources.string_formats import detect_number_or_date
+from tanlearn.sources.table_files import TableFile, dates_as_days
+from tanlearn.sources.text_files import contains_strings
 
 if TYPE_CHECKING:
-    from tanlearn.data.table_encoder import TableEncoder
+    from tanlearn.encoding.table_encoder import TableEncoder
 
 
 __all__ = ["ModelArgument", "ModelColumns", "ModelFile"]

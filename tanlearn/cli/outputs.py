@@ -10,8 +10,8 @@ from typing import Any
 import typer
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.table_files import require_pyarrow
 from tanlearn.files.regular_files import Kind, special_kind, write_file
+from tanlearn.sources.table_files import require_pyarrow
 
 __all__ = ["check_output", "describe_classes", "file_size", "table_ending", "write_table"]
 

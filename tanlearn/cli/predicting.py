@@ -18,7 +18,7 @@ from tanlearn.cli.reading import Reading, check_exists, with_reading_options
 from tanlearn.cli.tables import JobsOption, named_columns
 
 if TYPE_CHECKING:
-    from tanlearn.data.row_checks import RowCheck
+    from tanlearn.encoding.row_checks import RowCheck
 
 
 __all__ = ["predict"]

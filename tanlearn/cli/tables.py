@@ -11,9 +11,9 @@ import typer
 from tanlearn.cli.column_notes import note_dates, note_missing, note_number_strings, note_suspects
 from tanlearn.cli.messages import listed, nearest
 from tanlearn.cli.reading import Reading, check_exists
-from tanlearn.data.datasets import Dataset, load_dataset
-from tanlearn.data.file_source import read_classified
-from tanlearn.data.table_files import TableFile
+from tanlearn.sources.datasets import Dataset, load_dataset
+from tanlearn.sources.file_source import read_classified
+from tanlearn.sources.table_files import TableFile
 
 __all__ = [
     "DropOption",

@@ -15,9 +15,9 @@ from tanlearn._typing import IntArray
 from tanlearn.dask.objective import EncodedPart, PartitionedObjective
 from tanlearn.dask.parts import Part
 from tanlearn.dask.tree import Weighed, compute, delayed, merged
-from tanlearn.data.encoded_data import EncodedData, joined
+from tanlearn.encoding.encoded_data import EncodedData, joined
 from tanlearn.estimators.row_sources import EncodedBatches, EncodedSource, RowEncoder, choose_rows
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.losses import Loss
 
 __all__ = ["EncodedPartitions"]

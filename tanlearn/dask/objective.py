@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from tanlearn._typing import FloatArray
 from tanlearn.dask.tree import Weighed, compute, delayed, merged
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.losses import Loss
 from tanlearn.training.objectives import Objective
 from tanlearn.training.parametrizations import Normalized

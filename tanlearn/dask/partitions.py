@@ -12,12 +12,12 @@ from sklearn.metrics import accuracy_score
 from tanlearn.dask.encoded import EncodedPartitions
 from tanlearn.dask.parts import Part
 from tanlearn.dask.tree import Weighed, compute, delayed, merged
-from tanlearn.data.batches import located
-from tanlearn.data.columns import shorten
-from tanlearn.data.source_schema import SourceSchema
-from tanlearn.data.summaries import TableSummary
-from tanlearn.data.validation import check_total, read_labels, row_weights
+from tanlearn.encoding.summaries import TableSummary
 from tanlearn.estimators.row_sources import BatchSource, RowEncoder
+from tanlearn.sources.batches import located
+from tanlearn.sources.columns import shorten
+from tanlearn.sources.source_schema import SourceSchema
+from tanlearn.sources.validation import check_total, read_labels, row_weights
 
 __all__ = ["Partitions", "collection_kind"]
 

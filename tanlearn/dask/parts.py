@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tanlearn.data.batches import Batches, open_batches
+from tanlearn.sources.batches import Batches, open_batches
 
 __all__ = ["Part"]
 

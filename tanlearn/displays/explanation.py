@@ -9,8 +9,8 @@ import numpy as np
 
 from tanlearn._plots import axes_or_new
 from tanlearn._typing import FloatArray
-from tanlearn.data.validation import class_code
 from tanlearn.files.description import feature_names
+from tanlearn.sources.validation import class_code
 
 __all__ = ["ExplanationDisplay"]
 

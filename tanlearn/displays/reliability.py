@@ -8,8 +8,8 @@ import numpy as np
 
 from tanlearn._plots import axes_or_new
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.validation import encode_labels
-from tanlearn.network.inference import log_posterior
+from tanlearn.models.inference import log_posterior
+from tanlearn.sources.validation import encode_labels
 
 __all__ = ["ReliabilityDisplay"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from tanlearn._plots import axes_or_new
 from tanlearn._typing import FloatArray
 from tanlearn.files.description import feature_names
-from tanlearn.network.layered import layered_positions, margins
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.models.tables import Tables
+from tanlearn.structures.layered import layered_positions, margins
+from tanlearn.structures.structures import Structure
 
 __all__ = ["StructureDisplay", "edge_information"]
 

@@ -14,8 +14,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.estimator_input import (
+from tanlearn.counts.counts_base import Counts
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.row_checks import RowCheck
+from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.encoding.weights import read_prior
+from tanlearn.estimators.estimator_input import (
     check_rows,
     delete_fitted_attributes,
     encode_new_rows,
@@ -23,9 +27,6 @@ from tanlearn.data.estimator_input import (
     encode_training,
     generator,
 )
-from tanlearn.data.row_checks import RowCheck
-from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.data.weights import read_prior
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.estimators.notebook import fitted_html, mime_bundle
 from tanlearn.estimators.row_predictor import RowPredictor
@@ -33,11 +34,10 @@ from tanlearn.estimators.table_counts import why_no_counts
 from tanlearn.files.archive import ExplainedError
 from tanlearn.files.models import save
 from tanlearn.kernels._cuda import DEVICES, check_device
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.counts_base import Counts
-from tanlearn.network.inference import log_posterior
-from tanlearn.network.model import Model
-from tanlearn.network.queries import log_evidence
+from tanlearn.models.calibration import Calibration
+from tanlearn.models.inference import log_posterior
+from tanlearn.models.model import Model
+from tanlearn.models.queries import log_evidence
 
 __all__ = ["Classifier"]
 

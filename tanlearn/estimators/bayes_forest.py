@@ -9,22 +9,22 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tanlearn.data.discretize import QuantileDiscretizer
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.estimator_input import generator
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.counts.counts_base import Counts
+from tanlearn.encoding.discretize import QuantileDiscretizer
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.counting import CountingClassifier
 from tanlearn.estimators.deprecated_parameters import DeprecatedParameters
+from tanlearn.estimators.estimator_input import generator
 from tanlearn.estimators.forest_reading import ForestReadingMixin
 from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.forest.counts import ForestCounts
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.learning import ForestSettings, GrownNetworks, fit_forest_weights, grow_forest
 from tanlearn.forest.network import DrawSettings
-from tanlearn.network.counts_base import Counts
-from tanlearn.network.model import Model
-from tanlearn.network.structures import Structure
+from tanlearn.models.model import Model
+from tanlearn.structures.structures import Structure
 
 __all__ = ["BayesForestClassifier"]
 

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from sklearn.utils._param_validation import HasMethods
 
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.counts.counts_base import Counts
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.counting import CountingClassifier
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.estimators.network_learning import (
@@ -22,9 +23,8 @@ from tanlearn.estimators.network_learning import (
     new_counts,
 )
 from tanlearn.estimators.row_sources import EncodedSource
-from tanlearn.network.counts_base import Counts
-from tanlearn.network.structures import Structure
 from tanlearn.parameters.learner import ParameterLearner
+from tanlearn.structures.structures import Structure
 
 __all__ = ["BayesNetClassifier", "NaiveBayesClassifier", "StructureLearner"]
 

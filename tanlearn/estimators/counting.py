@@ -19,16 +19,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.batches import open_batches
-from tanlearn.data.columns import shorten
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.estimator_input import delete_fitted_attributes, encode_chunk, new_encoder
-from tanlearn.data.validation import read_labels
+from tanlearn.counts.counts_base import Counts
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.estimator_input import delete_fitted_attributes, encode_chunk, new_encoder
 from tanlearn.estimators.row_sources import BatchSource, EncodedSource, RowEncoder, RowSource
 from tanlearn.estimators.table_counts import TableCounts, why_no_counts
 from tanlearn.kernels._cuda import check_device
-from tanlearn.network.counts_base import Counts
+from tanlearn.sources.batches import open_batches
+from tanlearn.sources.columns import shorten
+from tanlearn.sources.validation import read_labels
 
 __all__ = ["FROM_COUNTS", "IN_BATCHES", "IN_CHUNKS", "CountingClassifier"]
 
@@ -181,7 +181,7 @@ class CountingClassifier(Classifier):
 
             - counts of pairs (:class:`~tanlearn.CountState`) for naive Bayes, structure learners and structures with at
               most one augmenting parent per feature, and AODE;
-            - counts of families (:class:`~tanlearn.network.family_counts.FamilyCounts`) for the structure of these
+            - counts of families (:class:`~tanlearn.counts.family_counts.FamilyCounts`) for the structure of these
               families;
             - the type of ``counts_`` of the same classifier for all others.
         encoder : TableEncoder, optional

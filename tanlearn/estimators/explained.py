@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.validation import class_code
 from tanlearn.files.description import feature_names
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.queries import log_odds
+from tanlearn.models.calibration import Calibration
+from tanlearn.models.queries import log_odds
+from tanlearn.sources.validation import class_code
 
 __all__ = ["compared", "explanation_frame"]
 

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.estimator_input import encode_rows
 from tanlearn.displays.forest import plot_dependences, plot_importances
+from tanlearn.estimators.estimator_input import encode_rows
 from tanlearn.estimators.explained import compared, explanation_frame
 from tanlearn.files.description import feature_names
 from tanlearn.forest.description import describe

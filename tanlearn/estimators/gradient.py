@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.splits import hold_out
+from tanlearn.counts.information import Information
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.splits import hold_out
 from tanlearn.estimators.network_classifier import NetworkClassifier
-from tanlearn.network.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
-from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.information import Information
+from tanlearn.structures.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
+from tanlearn.structures.candidates import CandidateSets
 from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.settings import EpochReport, TrainingSettings
 

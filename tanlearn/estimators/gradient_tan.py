@@ -12,18 +12,18 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._threads import in_threads
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.deprecated_parameters import MOVED_OF_TAN, DeprecatedParameters
 from tanlearn.estimators.gradient import LEARNING_RATE, N_EPOCHS, GradientClassifier
 from tanlearn.files.fingerprints import digest
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.models.calibration import Calibration
+from tanlearn.models.tables import Tables
 from tanlearn.parameters.held_out import FittedTables, choose, held_out_parts
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_learners
 from tanlearn.parameters.learned_structure import are_relearned
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
+from tanlearn.structures.structures import Structure
 from tanlearn.training.few_bits import best_split, train_in_bits, trainings_in_bits
 from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.losses import Hybrid, Loss, check_loss, is_built_in

@@ -34,9 +34,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.discretize import MDLPDiscretizer
-from tanlearn.data.stored_values import fields
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.encoding.discretize import MDLPDiscretizer
+from tanlearn.encoding.stored_values import fields
+from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.composed import BayesNetClassifier
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.files.bif import format_bif, parse_bif
@@ -46,9 +46,9 @@ from tanlearn.files.encoders import encoder_columns, restore_encoder
 from tanlearn.files.regular_files import Kind, read_file, write_file
 from tanlearn.files.values import Reader, Writer
 from tanlearn.files.xmlbif import format_xmlbif, parse_xmlbif
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.models.calibration import Calibration
+from tanlearn.models.tables import Tables
+from tanlearn.structures.structures import Structure
 
 __all__ = ["read_bif", "read_xmlbif", "write_bif", "write_xmlbif"]
 

@@ -10,18 +10,18 @@ import numpy as np
 from sklearn.base import clone
 
 from tanlearn._threads import in_threads
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.deprecated_parameters import MOVED, DeprecatedParameters
 from tanlearn.estimators.gradient import LEARNING_RATE, GradientClassifier
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.candidate_kinds import Candidates
-from tanlearn.network.elimination import Eliminator
-from tanlearn.network.structures import Structure
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.models.calibration import Calibration
+from tanlearn.models.elimination import Eliminator
 from tanlearn.parameters.back_off_ridge import RIDGES, BackOffRidge
 from tanlearn.parameters.cv_results import cv_results
 from tanlearn.parameters.held_out import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
+from tanlearn.structures.candidate_kinds import Candidates
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.few_bits import train_in_bits
 from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.losses import ConditionalNLL, HingeMargin, Loss, Margin, check_loss

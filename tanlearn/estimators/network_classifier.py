@@ -17,21 +17,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.c_export.header import export_c
-from tanlearn.data.columns import read_columns
-from tanlearn.data.estimator_input import encode_rows, generator
-from tanlearn.data.validation import encode_labels
 from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.estimator_input import encode_rows, generator
 from tanlearn.estimators.explained import compared, explanation_frame
 from tanlearn.estimators.filled_rows import filled_rows
 from tanlearn.estimators.row_predictor import RowPredictor
 from tanlearn.files.description import describe, feature_names
-from tanlearn.network.bayes_net import BayesNet
-from tanlearn.network.calibration import Calibration, decision_tables
-from tanlearn.network.model import Model
-from tanlearn.network.quantization import round_tables
-from tanlearn.network.queries import explain, most_probable_completion, sample
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.models.bayes_net import BayesNet
+from tanlearn.models.calibration import Calibration, decision_tables
+from tanlearn.models.model import Model
+from tanlearn.models.quantization import round_tables
+from tanlearn.models.queries import explain, most_probable_completion, sample
+from tanlearn.models.tables import Tables
+from tanlearn.sources.columns import read_columns
+from tanlearn.sources.validation import encode_labels
+from tanlearn.structures.structures import Structure
 from tanlearn.training.few_bits import read_bits
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _is_generative(classifier: NetworkClassifier) -> bool:
 
 
 class NetworkClassifier(Classifier):
-    """Classifier with a single network; ``model_`` is a :class:`~tanlearn.network.bayes_net.BayesNet`."""
+    """Classifier with a single network; ``model_`` is a :class:`~tanlearn.models.bayes_net.BayesNet`."""
 
     _model_type: ClassVar[type[Model]] = BayesNet
 

@@ -20,20 +20,20 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import InvalidParameterError
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.estimator_input import generator
+from tanlearn.counts.contexts import ContextCounts
+from tanlearn.counts.counts import CountState
+from tanlearn.counts.counts_base import Counts
+from tanlearn.counts.family_counts import FamilyCounts
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.estimators.counting import FROM_COUNTS
+from tanlearn.estimators.estimator_input import generator
 from tanlearn.estimators.row_sources import EncodedSource
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.contexts import ContextCounts
-from tanlearn.network.counts import CountState
-from tanlearn.network.counts_base import Counts
-from tanlearn.network.family_counts import FamilyCounts
-from tanlearn.network.structures import Structure, check_structure
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.models.calibration import Calibration
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator
 from tanlearn.parameters.learner import check_learner_device, needs_of
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.structures import Structure, check_structure
+from tanlearn.structures.table_layout import TableLayout
 
 __all__ = [
     "check_learners",

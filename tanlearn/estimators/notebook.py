@@ -8,7 +8,7 @@ from typing import Any
 from sklearn import get_config
 
 from tanlearn.files.description import feature_names
-from tanlearn.network.drawings import structure_svg
+from tanlearn.structures.drawings import structure_svg
 
 __all__ = ["fitted_html", "mime_bundle"]
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.data.columns import read_columns, shorten
-from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS
+from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.kernels.scores import score_row
-from tanlearn.network.bayes_net import BayesNet
+from tanlearn.models.bayes_net import BayesNet
+from tanlearn.sources.columns import read_columns, shorten
 
 __all__ = ["RowPredictor"]
 

@@ -15,13 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray, codes_dtype
-from tanlearn.data.batches import Batch, Batches
-from tanlearn.data.encoded_data import EncodedData, joined
-from tanlearn.data.raw_numbers import raw_numbers
-from tanlearn.data.summaries import TableSummary
-from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.data.validation import present_rows
-from tanlearn.data.weights import WeightSums, own_weights, warn_of_weights, weigh_classes
+from tanlearn.encoding.encoded_data import EncodedData, joined
+from tanlearn.encoding.raw_numbers import raw_numbers
+from tanlearn.encoding.summaries import TableSummary
+from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.encoding.weights import WeightSums, own_weights, warn_of_weights, weigh_classes
+from tanlearn.sources.batches import Batch, Batches
+from tanlearn.sources.validation import present_rows
 
 __all__ = ["BatchSource", "EncodedBatches", "EncodedSource", "RowEncoder", "RowSource", "choose_rows"]
 

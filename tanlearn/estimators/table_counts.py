@@ -11,27 +11,27 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.batches import open_batches
-from tanlearn.data.categories import warn_of_new_categories
-from tanlearn.data.columns import read_columns, shorten
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.frames import check_names
-from tanlearn.data.stored_values import fields
-from tanlearn.data.summaries import TableSummary
-from tanlearn.data.table import Table
-from tanlearn.data.table_encoder import TableEncoder
-from tanlearn.data.validation import present_rows, read_labels, zero_weight_rows
+from tanlearn.counts.counts import CountState
+from tanlearn.counts.counts_base import Counts
+from tanlearn.counts.family_counts import FamilyCounts
+from tanlearn.encoding.categories import warn_of_new_categories
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.stored_values import fields
+from tanlearn.encoding.summaries import TableSummary
+from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.row_sources import BatchSource
 from tanlearn.files.archive import pack, read_archive
 from tanlearn.files.counts import describe_counts, restore_counts
 from tanlearn.files.encoders import column_label, describe_table, encoder_difference, restore_table
 from tanlearn.files.regular_files import COUNTS, write_file
 from tanlearn.files.values import Reader, Writer
-from tanlearn.network.counts import CountState
-from tanlearn.network.counts_base import Counts
-from tanlearn.network.family_counts import FamilyCounts
-from tanlearn.network.structures import Structure
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.sources.batches import open_batches
+from tanlearn.sources.columns import read_columns, shorten
+from tanlearn.sources.frames import check_names
+from tanlearn.sources.table import Table
+from tanlearn.sources.validation import present_rows, read_labels, zero_weight_rows
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["TableCounts", "why_no_counts"]
 
@@ -46,7 +46,7 @@ class TableCounts:
     Parameters
     ----------
     counts : object
-        Counts of codes: a :class:`~tanlearn.CountState`, a :class:`~tanlearn.network.family_counts.FamilyCounts`, or
+        Counts of codes: a :class:`~tanlearn.CountState`, a :class:`~tanlearn.counts.family_counts.FamilyCounts`, or
         the ``counts_`` of a classifier.
     encoder : TableEncoder
         Fitted encoder of the codes.

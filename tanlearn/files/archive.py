@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.stored_values import fields
+from tanlearn.encoding.stored_values import fields
 from tanlearn.files.regular_files import MODEL, Kind, read_file
 
 __all__ = [

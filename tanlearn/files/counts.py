@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import Any
 
 from tanlearn._typing import IntArray
+from tanlearn.counts.counts_base import Counts
 from tanlearn.files.archive import ExplainedError
 from tanlearn.files.values import Reader, Writer
-from tanlearn.network.counts_base import Counts
 
 __all__ = ["describe_counts", "restore_counts"]
 

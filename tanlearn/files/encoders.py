@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.categories import LARGEST_N_STATES
-from tanlearn.data.discretize import CUT_POINT_DISCRETIZERS, CutPointDiscretizer, QuantileDiscretizer
-from tanlearn.data.stored_values import fields
-from tanlearn.data.table_encoder import TableEncoder
+from tanlearn.encoding.categories import LARGEST_N_STATES
+from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS, CutPointDiscretizer, QuantileDiscretizer
+from tanlearn.encoding.stored_values import fields
+from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.files.archive import ExplainedError
 from tanlearn.files.values import Reader, Writer
 

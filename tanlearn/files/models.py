@@ -39,7 +39,7 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     or completed, or nan. A column thus has ``max(1, number of categories)`` or ``1 + number of cut points`` states, at
     most 65,535. ``value_ranges``, omitted if unknown, is a list with one item per column: the smallest and the largest
     training value of a continuous column, or null;
-  - ``state``: an object of values, written by ``to_state`` of the model (:mod:`tanlearn.network.bayes_net`,
+  - ``state``: an object of values, written by ``to_state`` of the model (:mod:`tanlearn.models.bayes_net`,
     :mod:`tanlearn.forest.state`). Classes with CPTs have ``structure`` and ``cells``, a float64 array of log
     probabilities: first those of the classes, then for each feature those of its state given the states of its parents
     and the class, an array [state][state of 1st parent][state of 2nd parent][class] whose last index is the fastest.
@@ -121,13 +121,13 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.notation import Notation
-from tanlearn.data.stored_values import fields
+from tanlearn.encoding.stored_values import fields
 from tanlearn.files.archive import ExplainedError, pack, read_archive, unpack
 from tanlearn.files.counts import describe_counts, restore_counts
 from tanlearn.files.encoders import describe_table, restore_table
 from tanlearn.files.regular_files import write_file
 from tanlearn.files.values import Reader, Writer, is_registered
+from tanlearn.sources.notation import Notation
 
 __all__ = ["load", "save"]
 

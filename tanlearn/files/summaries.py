@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray
-from tanlearn.data.stored_values import fields
-from tanlearn.data.summaries import TableSummary
+from tanlearn.encoding.stored_values import fields
+from tanlearn.encoding.summaries import TableSummary
 from tanlearn.files.archive import pack, read_archive
 from tanlearn.files.regular_files import SUMMARY, write_file
 

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
-from tanlearn.data.stored_values import fields
+from tanlearn.encoding.stored_values import fields
 from tanlearn.files.archive import ExplainedError
-from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.structures import Structure
+from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.structures import Structure
 
 __all__ = ["Reader", "Writer", "is_registered", "register", "register_conversion"]
 

@@ -1,6 +1,6 @@
 """Context tries of one network of a forest: grown, smoothed, and evaluated on rows.
 
-The contexts of a family are those of ``network/context_tries.py``, of at least ``min_samples`` rows. The probabilities
+The contexts of a family are those of ``counts/context_tries.py``, of at least ``min_samples`` rows. The probabilities
 of a context are those of the context above it, corrected by its own counts (hierarchical smoothing),
 P_j = (n + m P_j-1) / (N + m). So log P_j(x | class) is a sum of *gains* log P_i - log P_i-1 over levels i <= j, and a
 forest can weight the gains of each level.
@@ -22,11 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
+from tanlearn.counts.context_tries import CountedContexts, as_index, level_starts
 from tanlearn.kernels.context_scores import add_gains
 from tanlearn.kernels.context_smoothing import divide_by_above
 from tanlearn.kernels.context_trie import ContextTrie
 from tanlearn.kernels.mathematics import log_all
-from tanlearn.network.context_tries import CountedContexts, as_index, level_starts
 
 __all__ = ["IMPLIED", "ContextTables"]
 

@@ -22,17 +22,17 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, IntArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.stored_values import check_array, fields
-from tanlearn.data.value_counts import sum_equal
-from tanlearn.data.weights import log_frequencies
+from tanlearn.counts.context_tries import CountedContexts, as_index
+from tanlearn.counts.counts_base import Counts, check_counts, check_differences
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.stored_values import check_array, fields
+from tanlearn.encoding.value_counts import sum_equal
+from tanlearn.encoding.weights import log_frequencies
 from tanlearn.forest.contexts import ContextTables
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.network import Discretization, ForestNetwork
 from tanlearn.kernels.context_scores import list_cells
 from tanlearn.kernels.counts import count_classes
-from tanlearn.network.context_tries import CountedContexts, as_index
-from tanlearn.network.counts_base import Counts, check_counts, check_differences
 
 __all__ = ["ContextCells", "ForestCounts"]
 

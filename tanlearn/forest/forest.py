@@ -12,7 +12,7 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn.forest.network import ForestNetwork
 from tanlearn.forest.state import read_state, to_state
 from tanlearn.kernels.mathematics import exp_all, log_all
-from tanlearn.network.model import Model
+from tanlearn.models.model import Model
 
 __all__ = ["Forest", "softmax"]
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from tanlearn._tasks import in_order
 from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.weights import log_frequencies
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.weights import log_frequencies
 from tanlearn.forest.class_groups import grouped, likeliest_classes, own_group, remainder_shares
 from tanlearn.forest.forest import Forest, softmax
 from tanlearn.forest.network import DrawSettings, ForestNetwork, grow_network

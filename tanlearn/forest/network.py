@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.counts.pair_information import visited_information
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.forest.contexts import ContextTables
 from tanlearn.kernels.feature_cuts import cut_features, merge_codes
 from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 from tanlearn.kernels.pair_information import listed_information
-from tanlearn.network.pair_information import visited_information
 
 __all__ = ["Discretization", "DrawSettings", "ForestNetwork", "draw_discretization", "draw_parents", "grow_network"]
 

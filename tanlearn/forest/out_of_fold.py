@@ -16,9 +16,9 @@ import numpy as np
 from tanlearn._tasks import in_order
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.splits import draw_folds
-from tanlearn.data.weights import log_frequencies
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.splits import draw_folds
+from tanlearn.encoding.weights import log_frequencies
 from tanlearn.forest.class_groups import grouped
 from tanlearn.forest.forest import softmax
 from tanlearn.forest.network import ForestNetwork

@@ -25,7 +25,7 @@ from scipy.special import exprel, log_softmax
 
 from tanlearn._threads import in_blocks, in_threads
 from tanlearn._typing import Codes, FloatArray, IntArray
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.forest.forest import Forest, softmax
 from tanlearn.forest.network import ForestNetwork
 from tanlearn.kernels.mathematics import log_all

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray, codes_dtype
-from tanlearn.data.stored_values import check_array, fields
+from tanlearn.counts.context_tries import as_index
+from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.forest.contexts import IMPLIED, ContextTables
 from tanlearn.forest.network import Discretization, ForestNetwork
 from tanlearn.kernels.context_trie import ContextTrie
-from tanlearn.network.context_tries import as_index
 
 __all__ = ["read_state", "to_state"]
 

@@ -11,12 +11,12 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.structures import Structure
-from tanlearn.network.table_layout import TableLayout
-from tanlearn.network.tables import Tables
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.models.tables import Tables
 from tanlearn.parameters.batch import BatchLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.cpt_terms import CPTTerms
 from tanlearn.training.losses import ConditionalNLL, Loss, Margin
 from tanlearn.training.optimizers import OptimizeOutcome, minimize_lbfgs

@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.structures import Structure
-from tanlearn.network.table_layout import TableLayout
-from tanlearn.network.tables import Tables
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.models.calibration import Calibration
+from tanlearn.models.tables import Tables
 from tanlearn.parameters.held_out import choose, evaluation_iterations, held_out_parts
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.losses import Loss, Margin, check_loss
 from tanlearn.training.objectives import Objective
 from tanlearn.training.optimizers import OptimizeOutcome, minimize_cg, minimize_lbfgs

@@ -22,14 +22,14 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn._warnings import warn
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.quantization import FixedPoint, IntegerTables
-from tanlearn.network.structures import Structure
-from tanlearn.network.table_layout import TableLayout
-from tanlearn.network.tables import Tables
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.models.quantization import FixedPoint, IntegerTables
+from tanlearn.models.tables import Tables
 from tanlearn.parameters.integer_margin import SHARPNESS, Bound, IntegerMargin
 from tanlearn.parameters.learner import ParameterLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["IntegerBranchAndBound"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tanlearn._threads import one_blas_thread
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.network.calibration import Calibration
+from tanlearn.models.calibration import Calibration
 
 __all__ = ["Evidence", "calibrate", "temper_evidence"]
 

@@ -22,11 +22,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels.scores import family_rows
-from tanlearn.network.structures import Structure
-from tanlearn.network.table_layout import TableLayout
-from tanlearn.network.tables import Tables
+from tanlearn.models.tables import Tables
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["ConvexRelaxation", "distinct_rows", "margin_rows", "renormalize"]
 

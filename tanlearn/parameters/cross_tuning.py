@@ -17,17 +17,17 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.splits import validation_masks
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.inference import log_joint
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.splits import validation_masks
+from tanlearn.models.calibration import Calibration
+from tanlearn.models.inference import log_joint
+from tanlearn.models.tables import Tables
 from tanlearn.parameters.batch import BatchLearner, ConjugateGradient
 from tanlearn.parameters.cv_results import cv_results
 from tanlearn.parameters.held_out import choose
 from tanlearn.parameters.learned_structure import structures_of_parts
 from tanlearn.parameters.learner import check_learner_device
+from tanlearn.structures.structures import Structure
 from tanlearn.training.losses import Margin
 
 __all__ = ["CrossTuned"]

@@ -15,12 +15,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.incomplete_rows import IncompleteRows
-from tanlearn.network.structures import Structure
-from tanlearn.network.table_layout import TableLayout
-from tanlearn.network.tables import Tables
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.models.incomplete_rows import IncompleteRows
+from tanlearn.models.tables import Tables
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["ExpectationMaximization"]
 

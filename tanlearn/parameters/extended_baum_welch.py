@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import FloatArray
-from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.batch import BatchLearner
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.losses import ConditionalNLL
 from tanlearn.training.optimizers import OptimizeOutcome
 

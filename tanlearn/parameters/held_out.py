@@ -19,16 +19,16 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.splits import validation_masks
-from tanlearn.data.weights import log_frequencies
-from tanlearn.network.calibration import Calibration, EvidenceCalibration
-from tanlearn.network.inference import log_joint
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.splits import validation_masks
+from tanlearn.encoding.weights import log_frequencies
+from tanlearn.models.calibration import Calibration, EvidenceCalibration
+from tanlearn.models.inference import log_joint
+from tanlearn.models.tables import Tables
 from tanlearn.parameters.calibration import calibrate, temper_evidence
 from tanlearn.parameters.learned_structure import structures_of_parts
 from tanlearn.parameters.learner import needs_of
+from tanlearn.structures.structures import Structure
 
 __all__ = ["Choice", "FittedTables", "choose", "evaluation_iterations", "held_out_parts"]
 

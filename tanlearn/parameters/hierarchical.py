@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.counts.contexts import ContextCounts
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log_all
-from tanlearn.network.back_off import BackOffTables
-from tanlearn.network.contexts import ContextCounts
-from tanlearn.network.leave_one_out import LeaveOneOut
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.models.back_off import BackOffTables
+from tanlearn.models.leave_one_out import LeaveOneOut
+from tanlearn.models.tables import Tables
+from tanlearn.structures.structures import Structure
 
 __all__ = ["CONCENTRATIONS", "HierarchicalSmoothing", "dense_if_small", "log_class_prior", "read_concentrations"]
 
@@ -37,7 +37,7 @@ class HierarchicalSmoothing(BaseEstimator):
         per level, from no parent (smoothed by the uniform distribution) to the maximum number of parents. "auto"
         selects the weights level by level with leave-one-out.
     sparse : "auto" or bool, default="auto"
-        Whether to store only the counts of observed contexts (:class:`~tanlearn.network.back_off.BackOffTables`)
+        Whether to store only the counts of observed contexts (:class:`~tanlearn.models.back_off.BackOffTables`)
         instead of all CPT entries. "auto" stores all entries if there are at most 1,048,576. The probabilities are the
         same, except for rows whose missing values cannot be marginalized exactly within 1e9 operations (or
         ``TANLEARN_MAX_ROW_OPERATIONS``). The two kinds of CPTs approximate the scores of such rows differently, with an
@@ -112,7 +112,7 @@ class HierarchicalSmoothing(BaseEstimator):
         Returns
         -------
         Tables
-            :class:`~tanlearn.network.back_off.BackOffTables` if sparse.
+            :class:`~tanlearn.models.back_off.BackOffTables` if sparse.
 
         Raises
         ------

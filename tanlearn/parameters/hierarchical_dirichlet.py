@@ -12,15 +12,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.counts.context_tries import level_starts
+from tanlearn.counts.contexts import ContextCounts
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels import dirichlet as kernels
 from tanlearn.kernels.context_smoothing import smooth_entries
-from tanlearn.network.back_off import BackOffTables
-from tanlearn.network.context_tries import level_starts
-from tanlearn.network.contexts import ContextCounts
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.models.back_off import BackOffTables
+from tanlearn.models.tables import Tables
 from tanlearn.parameters.hierarchical import dense_if_small, log_class_prior
+from tanlearn.structures.structures import Structure
 
 __all__ = ["HierarchicalDirichlet"]
 
@@ -143,7 +143,7 @@ class HierarchicalDirichlet(BaseEstimator):
         Returns
         -------
         Tables
-            :class:`~tanlearn.network.back_off.BackOffTables` if sparse.
+            :class:`~tanlearn.models.back_off.BackOffTables` if sparse.
 
         Raises
         ------

@@ -10,15 +10,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.models.calibration import Calibration
+from tanlearn.models.tables import Tables
 from tanlearn.parameters.batch import LBFGS, BatchLearner
 from tanlearn.parameters.cv_results import cv_results
 from tanlearn.parameters.held_out import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
 from tanlearn.parameters.learner import needs_of
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
+from tanlearn.structures.structures import Structure
 from tanlearn.training.losses import Loss, SoftHybrid
 
 __all__ = ["MINI_BATCH_LOSS", "HybridCV", "default_learners"]

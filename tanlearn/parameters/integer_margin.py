@@ -26,11 +26,11 @@ import numpy as np
 
 from tanlearn._threads import one_blas_thread
 from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels import scores as kernels
 from tanlearn.kernels.descent import descend
-from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.convex_relaxation import distinct_rows, margin_rows
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.losses import ConditionalNLL
 
 __all__ = ["Bound", "IntegerMargin"]

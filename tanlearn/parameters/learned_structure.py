@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from tanlearn._threads import in_threads
 from tanlearn._warnings import warn
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.structures import Structure
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.structures.structures import Structure
 
 __all__ = ["LearnedStructure", "are_relearned", "copy_generator", "structures_of_parts"]
 

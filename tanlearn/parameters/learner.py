@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.models.tables import Tables
+from tanlearn.structures.structures import Structure
 
 __all__ = ["ParameterLearner", "check_learner_device", "needs_of"]
 

@@ -11,11 +11,11 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray
 from tanlearn._warnings import warn
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log_all
-from tanlearn.network.structures import Structure
-from tanlearn.network.table_layout import TableLayout
-from tanlearn.network.tables import Tables
+from tanlearn.models.tables import Tables
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["MaximumLikelihood"]
 

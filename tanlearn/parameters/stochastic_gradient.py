@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.network.calibration import Calibration
-from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.models.calibration import Calibration
+from tanlearn.models.tables import Tables
 from tanlearn.parameters.held_out import choose, held_out_parts
+from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.structures import Structure
 from tanlearn.training.few_bits import train_in_bits
 from tanlearn.training.losses import Hybrid, Loss, check_loss
 from tanlearn.training.parent_dropout import with_alternatives, with_fixed_logits

@@ -18,13 +18,13 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.estimator_input import delete_fitted_attributes, encode_training
-from tanlearn.data.splits import search_splits
-from tanlearn.data.validation import read_classes, read_weights
+from tanlearn.encoding.splits import search_splits
+from tanlearn.estimators.estimator_input import delete_fitted_attributes, encode_training
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.parameters.cv_results import cv_results
 from tanlearn.search.checkpoint import SearchCheckpoint, fingerprint
 from tanlearn.search.runs import Part, Run, RunResult, run_population
+from tanlearn.sources.validation import read_classes, read_weights
 from tanlearn.training.losses import Hybrid
 
 __all__ = ["TANSearchCV", "default_distributions"]

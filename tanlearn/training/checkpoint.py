@@ -11,7 +11,7 @@ from typing import Any
 
 from tanlearn._typing import AnyArray
 from tanlearn._warnings import warn
-from tanlearn.data.stored_values import fields
+from tanlearn.encoding.stored_values import fields
 from tanlearn.files.archive import ExplainedError, pack, read_archive
 from tanlearn.files.regular_files import CHECKPOINT, write_file
 from tanlearn.files.values import Reader, Writer

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["CPTTerms"]
 

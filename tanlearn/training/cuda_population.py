@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels._backends import CUDA
 from tanlearn.kernels._cuda import cupy, row_packing, to_device
 from tanlearn.kernels.cuda import train as cuda_train

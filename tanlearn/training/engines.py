@@ -15,13 +15,13 @@ from typing import Any, ClassVar, NamedTuple, TypeGuard
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.stored_values import check_array, fields
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.kernels import train
 from tanlearn.kernels._backends import CPU, Backend, backend_of
 from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.scores import add_choice_gradient
-from tanlearn.network.elimination import Eliminator
+from tanlearn.models.elimination import Eliminator
 from tanlearn.training.losses import CompiledLoss, Loss, evaluate, is_built_in
 from tanlearn.training.missing_values import allocate_missing_values
 from tanlearn.training.optimizers import Adam

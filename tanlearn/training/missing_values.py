@@ -7,7 +7,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, IntArray, missing_code
 from tanlearn.kernels.missing_values import Forest
 from tanlearn.kernels.train_missing_values import MissingValues
-from tanlearn.network.incomplete_rows import make_belief_scratch
+from tanlearn.models.incomplete_rows import make_belief_scratch
 
 __all__ = ["allocate_missing_values"]
 

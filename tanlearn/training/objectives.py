@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import FloatArray, missing_code
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels._backends import backend_of
-from tanlearn.network.incomplete_rows import IncompleteRows
-from tanlearn.network.structures import Structure
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.models.incomplete_rows import IncompleteRows
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.losses import Loss, evaluate, is_built_in
 from tanlearn.training.parametrizations import Normalized
 

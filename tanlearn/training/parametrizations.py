@@ -8,7 +8,7 @@ import numpy as np
 
 from tanlearn._typing import IntArray
 from tanlearn.kernels._backends import CPU, Backend
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["Normalized"]
 

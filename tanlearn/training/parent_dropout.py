@@ -16,8 +16,8 @@ from dataclasses import replace
 import numpy as np
 
 from tanlearn._typing import FloatArray
-from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.structures import Structure
+from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.structures import Structure
 from tanlearn.training.settings import TrainingSettings
 
 __all__ = ["with_alternatives", "with_fixed_logits"]

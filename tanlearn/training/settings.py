@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tanlearn._typing import FloatArray
-from tanlearn.network.quantization import FixedPoint
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.models.quantization import FixedPoint
+from tanlearn.models.tables import Tables
+from tanlearn.structures.structures import Structure
 
 __all__ = ["EpochReport", "TrainingOutcome", "TrainingSettings"]
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels._lanes import LANES
-from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.quantization import FixedPoint, round_tables
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.models.quantization import FixedPoint, round_tables
+from tanlearn.models.tables import Tables
+from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.structures import Structure
 from tanlearn.training.noise_streams import NoiseStream, skip_uniform
 from tanlearn.training.parametrizations import Normalized
 from tanlearn.training.structure_state import StructureState

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels import trees
-from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["StructureState"]
 

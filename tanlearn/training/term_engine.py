@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn._typing import FloatArray, missing_code
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels import terms
 from tanlearn.kernels._lanes import LANES, padded
 from tanlearn.training.engines import Engine

@@ -13,13 +13,13 @@ from typing import ClassVar
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.data.encoded_data import EncodedData
+from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels._lanes import LANES, padded
-from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.quantization import FixedPoint, round_tables
-from tanlearn.network.structures import Structure
-from tanlearn.network.table_layout import TableLayout
-from tanlearn.network.tables import Tables
+from tanlearn.models.quantization import FixedPoint, round_tables
+from tanlearn.models.tables import Tables
+from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.structure_state import StructureState
 
 __all__ = ["TermState"]

@@ -11,16 +11,16 @@ import numpy as np
 
 from tanlearn._threads import number_of_threads
 from tanlearn._typing import FloatArray
-from tanlearn.data.encoded_data import EncodedData
-from tanlearn.data.stored_values import fields
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.stored_values import fields
 from tanlearn.files.fingerprints import digest
 from tanlearn.kernels._cuda import row_packing
-from tanlearn.network.bayes_net import restore_tables
-from tanlearn.network.candidates import CandidateSets
-from tanlearn.network.inference import log_joint
-from tanlearn.network.quantization import round_tables
-from tanlearn.network.structures import Structure
-from tanlearn.network.tables import Tables
+from tanlearn.models.bayes_net import restore_tables
+from tanlearn.models.inference import log_joint
+from tanlearn.models.quantization import round_tables
+from tanlearn.models.tables import Tables
+from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.structures import Structure
 from tanlearn.training.checkpoint import TrainingCheckpoint
 from tanlearn.training.cuda_population import CudaEngine, CudaPopulation
 from tanlearn.training.engines import Engine, FusedEngine, UnfusedEngine, is_fusible

@@ -274,9 +274,9 @@ def test_trees_are_those_of_sorting_all_pairs(d, n_classes, gaps, weights, monke
     weight = {None: None, "integer": rng.integers(0, 3, n), "real": rng.uniform(0, 2, n)}[weights]
     y = rng.integers(0, n_classes, n)
     data = EncodedData.from_codes(X, y, n_states=n_states, n_classes=n_classes, sample_weight=weight)
-    monkeypatch.setattr("tanlearn.network.pair_information._TILE", 256)
-    monkeypatch.setattr("tanlearn.network.pair_information._BLOCK", 3000)
-    monkeypatch.setattr("tanlearn.network.packing._WORTH_A_THREAD", 1)
+    monkeypatch.setattr("tanlearn.counts.pair_information._TILE", 256)
+    monkeypatch.setattr("tanlearn.counts.pair_information._BLOCK", 3000)
+    monkeypatch.setattr("tanlearn.counts.packing._WORTH_A_THREAD", 1)
     for penalty, root, n_jobs in ((None, 0, 1), (None, d // 2, 2), ("aic", d - 1, 1), ("bic", 1, 2), (0.1, 0, 1)):
         found = ChowLiu(penalty=penalty, root=root, n_jobs=n_jobs).learn(data, RNG).parent
         assert found.tolist() == sorted_tree(data, penalty, root).tolist()

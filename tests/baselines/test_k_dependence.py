@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from tanlearn import BayesNetClassifier, CountState, EncodedData, MaximumLikelihood, Structure
 from tanlearn.baselines import KDependence
-from tanlearn.network.inference import log_joint
+from tanlearn.models.inference import log_joint
 
 RNG = np.random.default_rng(0)
 
@@ -144,8 +144,8 @@ def test_parents_are_those_of_the_matrix_of_all_pairs(gaps, weights, monkeypatch
         for values in (state.mutual_information(), state.conditional_mutual_information())
     )
     order = np.argsort(-relevance, kind="stable")
-    monkeypatch.setattr("tanlearn.network.pair_information._TILE", 256)
-    monkeypatch.setattr("tanlearn.network.pair_information._BLOCK", 600)
+    monkeypatch.setattr("tanlearn.counts.pair_information._TILE", 256)
+    monkeypatch.setattr("tanlearn.counts.pair_information._BLOCK", 600)
     for k, threshold in ((1, 0.0), (2, 0.0), (2, 0.1)):
         parents = KDependence(k=k, threshold=threshold).learn(data, RNG).parents
         for position, i in enumerate(order):

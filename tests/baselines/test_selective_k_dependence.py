@@ -5,8 +5,8 @@ import pytest
 
 from tanlearn import EncodedData, TableEncoder, load
 from tanlearn.baselines import KDependence, SelectiveKDependenceClassifier
-from tanlearn.network.information import Information
-from tanlearn.network.leave_one_out import LeaveOneOut
+from tanlearn.counts.information import Information
+from tanlearn.models.leave_one_out import LeaveOneOut
 
 RNG = np.random.default_rng(0)
 CODES = TableEncoder(discrete_features=True)

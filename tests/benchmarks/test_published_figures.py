@@ -6,8 +6,8 @@ from support.published_folds import DATA, folds
 
 from tanlearn import CountState, JointNLL, MaximumLikelihood, Structure
 from tanlearn.baselines import ChowLiu
-from tanlearn.network.candidate_kinds import Candidates, make_candidates
-from tanlearn.network.inference import log_joint
+from tanlearn.models.inference import log_joint
+from tanlearn.structures.candidate_kinds import Candidates, make_candidates
 from tanlearn.training import training
 
 pytestmark = [

@@ -6,10 +6,10 @@ import pytest
 
 import tanlearn
 from tanlearn import BayesForestClassifier, CountState, TableCounts
+from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.files import archive
 from tanlearn.files.regular_files import SUMMARY
 from tanlearn.files.summaries import load_summary
-from tanlearn.network.family_counts import FamilyCounts
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import tanlearn
 from tanlearn import SoftHybrid, TANClassifier, comparison
 from tanlearn.baselines import find_learner
 from tanlearn.cli import fitting
-from tanlearn.data.table_files import dates_as_days
 from tanlearn.files.encoders import encoder_difference
+from tanlearn.sources.table_files import dates_as_days
 
 
 def reference(text_path):

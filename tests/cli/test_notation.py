@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import tanlearn
-from tanlearn.data.notation import Notation
+from tanlearn.sources.notation import Notation
 
 OPTIONS = ["--decimal", ",", "--thousands", ".", "--symbol", "€", "--dates", "day-first", "--missing", "?"]
 #: 1.500 is fifteen hundred here, and one and a half where nothing is stated.

@@ -11,7 +11,7 @@ import pytest
 
 import tanlearn
 from tanlearn.cli import predicting
-from tanlearn.data.table_files import open_table
+from tanlearn.sources.table_files import open_table
 
 
 @pytest.fixture

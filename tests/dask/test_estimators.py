@@ -17,7 +17,7 @@ from tanlearn import LBFGS, ConditionalNLL, ConjugateGradient, EncodedData, Marg
 from tanlearn.baselines import ChowLiu
 from tanlearn.dask import AODEClassifier, BayesForestClassifier, BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.dask.objective import EncodedPart
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.structures.table_layout import TableLayout
 
 cloudpickle = pytest.importorskip("cloudpickle")
 dask = pytest.importorskip("dask")

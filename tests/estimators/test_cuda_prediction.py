@@ -24,9 +24,9 @@ from tanlearn import (
     load,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, SimulatedAnnealing
-from tanlearn.network import inference, upward_pass
-from tanlearn.network.table_layout import TableLayout
-from tanlearn.network.tables import Tables
+from tanlearn.models import inference, upward_pass
+from tanlearn.models.tables import Tables
+from tanlearn.structures.table_layout import TableLayout
 
 EPS = np.finfo(np.float64).eps
 CODES = {"encoder": TableEncoder(discrete_features=True)}

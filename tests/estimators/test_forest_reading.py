@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 
 from tanlearn import BayesForestClassifier, EncodedData, load
-from tanlearn.data.estimator_input import encode_rows
+from tanlearn.estimators.estimator_input import encode_rows
 from tanlearn.forest.reading import dependences, losses_without
 
 NAMES = ["size", "town", "age", "noise"]

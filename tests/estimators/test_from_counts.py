@@ -30,11 +30,11 @@ from tanlearn.baselines import (
     SelectiveKDependenceClassifier,
 )
 from tanlearn.baselines.row_counts import RowCounts
-from tanlearn.data.estimator_input import encode_training
+from tanlearn.counts.contexts import ContextCounts
+from tanlearn.counts.family_counts import FamilyCounts
+from tanlearn.estimators.estimator_input import encode_training
 from tanlearn.estimators.network_learning import count_pairs_in_trees
-from tanlearn.network.contexts import ContextCounts
-from tanlearn.network.family_counts import FamilyCounts
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.structures.table_layout import TableLayout
 
 TREE, WIDE = Structure([-1, 0, 1, 1]), Structure([[-1, -1], [0, -1], [0, 1], [2, -1]])
 

@@ -18,7 +18,7 @@ from tanlearn import (
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
 from tanlearn.estimators.explained import compared
-from tanlearn.network.calibration import EvidenceCalibration
+from tanlearn.models.calibration import EvidenceCalibration
 
 RNG = np.random.default_rng(0)
 

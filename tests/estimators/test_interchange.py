@@ -19,7 +19,7 @@ from tanlearn import (
     write_bif,
     write_xmlbif,
 )
-from tanlearn.network.calibration import Calibration, EvidenceCalibration
+from tanlearn.models.calibration import Calibration, EvidenceCalibration
 
 FORMATS = {"bif": (write_bif, read_bif), "bifxml": (write_xmlbif, read_xmlbif)}
 both_formats = pytest.mark.parametrize(("write", "read"), FORMATS.values(), ids=FORMATS)

@@ -412,7 +412,7 @@ def test_rows_that_miss_whatever_they_like_are_predicted(monkeypatch):
     gappy[0] = np.nan
     exact = model.predict_proba(gappy)
     for capacity in (3, 50, 500):  # in slices
-        monkeypatch.setattr("tanlearn.network.elimination._CAPACITY", capacity)
+        monkeypatch.setattr("tanlearn.models.elimination._CAPACITY", capacity)
         np.testing.assert_allclose(model.predict_proba(gappy), exact, rtol=1e-9)
         for limit in ("100", "300"):
             monkeypatch.setenv("TANLEARN_MAX_ROW_OPERATIONS", limit)

@@ -5,7 +5,7 @@ import pytest
 
 import tanlearn
 from tanlearn import NaiveBayesClassifier, TableCounts
-from tanlearn.data.datasets import load_dataset
+from tanlearn.sources.datasets import load_dataset
 
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of rows without a class, and of columns of strings

@@ -21,9 +21,8 @@ from tanlearn import (
     load,
     read_bif,
 )
-from tanlearn.data.columns import read_columns
-from tanlearn.data.stored_values import read_arrays
-from tanlearn.data.summaries import TableSummary
+from tanlearn.encoding.stored_values import read_arrays
+from tanlearn.encoding.summaries import TableSummary
 from tanlearn.files.archive import pack, unpack
 from tanlearn.files.bif import parse_bif
 from tanlearn.files.discrete_network import LARGEST_MODEL
@@ -31,6 +30,7 @@ from tanlearn.files.regular_files import COUNTS
 from tanlearn.files.xmlbif import parse_xmlbif
 from tanlearn.search.checkpoint import SearchCheckpoint
 from tanlearn.search.runs import RunResult
+from tanlearn.sources.columns import read_columns
 
 DATA = EncodedData.from_codes([[0, 1], [1, 1], [1, 0]], [0, 1, 1])
 

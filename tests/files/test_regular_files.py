@@ -20,11 +20,11 @@ from tanlearn import (
     write_xmlbif,
 )
 from tanlearn.c_export.header import export_c
-from tanlearn.data.columns import read_columns
-from tanlearn.data.summaries import TableSummary
+from tanlearn.encoding.summaries import TableSummary
 from tanlearn.files.regular_files import append_to_file, read_file, special_kind, write_file
 from tanlearn.files.summaries import save_summary
 from tanlearn.search.checkpoint import SearchCheckpoint
+from tanlearn.sources.columns import read_columns
 
 X, Y = [["sun"], ["rain"], ["rain"]], ["beach", "home", "home"]
 

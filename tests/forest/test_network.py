@@ -8,9 +8,9 @@ import pytest
 from support.forests import DRAWS, make
 
 from tanlearn import EncodedData
+from tanlearn.counts.pair_information import visited_information
 from tanlearn.forest import network as module
 from tanlearn.forest.network import DrawSettings, draw_discretization, draw_parents
-from tanlearn.network.pair_information import visited_information
 
 ALL = replace(DRAWS, max_features=1.0)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 from support.forests import DRAWS, make
 
-from tanlearn.data.splits import draw_folds
+from tanlearn.encoding.splits import draw_folds
 from tanlearn.forest import out_of_fold as module
 from tanlearn.forest.network import grow_network
 from tanlearn.forest.out_of_fold import FoldNetworks

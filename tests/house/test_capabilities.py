@@ -10,15 +10,15 @@ import pytest
 
 import tanlearn
 from tanlearn import baselines
+from tanlearn.counts.counts_base import Counts
 from tanlearn.estimators.base import Classifier
-from tanlearn.network.counts_base import Counts
-from tanlearn.network.model import Model
-from tanlearn.network.tables import Tables
+from tanlearn.models.model import Model
+from tanlearn.models.tables import Tables
 from tanlearn.parameters.batch import BatchLearner
 
 ROOT = Path(__file__).parents[2]
 FILES = [*(ROOT / "baselines").glob("*.py")]
-for package in ("data", "estimators", "files", "forest", "network", "parameters", "search", "training"):
+for package in ("encoding", "estimators", "files", "forest", "models", "parameters", "search", "sources", "training"):
     FILES += sorted((ROOT / "tanlearn" / package).glob("*.py"))
 
 #: Methods by which a learner is fitted, or by which a model is used.

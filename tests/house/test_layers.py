@@ -16,8 +16,11 @@ ROOT = Path(__file__).parents[2]
 # below it, and no baselines.
 RANKS = (
     {"_memory", "_plots", "_threads", "_typing", "_warnings", "kernels"},
-    {"_tasks", "data"},
-    {"network"},
+    {"_tasks", "sources"},
+    {"encoding"},
+    {"structures"},
+    {"counts"},
+    {"models"},
     {"files"},
     {"c_export", "forest", "training"},
     {"displays", "parameters"},
@@ -242,15 +245,15 @@ def test_link_inside_the_package_is_the_baselines_folder():
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("tanlearn.kernels.scores", "from tanlearn.data.encoded_data import EncodedData"),
-        ("tanlearn.kernels.scores", "from ..data.encoded_data import EncodedData"),
-        ("tanlearn.kernels.scores", "from tanlearn.data import encoded_data"),
-        ("tanlearn.kernels.scores", "from tanlearn import data"),
+        ("tanlearn.kernels.scores", "from tanlearn.encoding.encoded_data import EncodedData"),
+        ("tanlearn.kernels.scores", "from ..encoding.encoded_data import EncodedData"),
+        ("tanlearn.kernels.scores", "from tanlearn.encoding import encoded_data"),
+        ("tanlearn.kernels.scores", "from tanlearn import encoding"),
         ("tanlearn.kernels.scores", "from tanlearn import EncodedData"),
         ("tanlearn.kernels.scores", "import tanlearn"),
         ("tanlearn.kernels._jit", "from tanlearn._typing import Codes"),
-        ("tanlearn.data.encoded_data", "def late():\n    import tanlearn.baselines.chow_liu"),
-        ("tanlearn.data.encoded_data", "from tanlearn.baselines import ChowLiu"),
+        ("tanlearn.encoding.encoded_data", "def late():\n    import tanlearn.baselines.chow_liu"),
+        ("tanlearn.encoding.encoded_data", "from tanlearn.baselines import ChowLiu"),
         ("tanlearn.baselines.greedy", "from tanlearn import EncodedData"),
     ],
 )
@@ -270,8 +273,8 @@ def test_rank_checker_keeps_baselines_out_of_the_package_itself(source):
     ("module", "source"),
     [
         ("tanlearn.novelty", "x = 1"),
-        ("tanlearn.data.encoded_data", "from tanlearn.novelty import x"),
-        ("tanlearn.data.encoded_data", "import tanlearn.novelty"),
+        ("tanlearn.encoding.encoded_data", "from tanlearn.novelty import x"),
+        ("tanlearn.encoding.encoded_data", "import tanlearn.novelty"),
     ],
 )
 def test_rank_checker_asks_for_unlisted_modules(module, source):
@@ -283,9 +286,9 @@ def test_rank_checker_asks_for_unlisted_modules(module, source):
     ("module", "source"),
     [
         ("tanlearn.kernels.scores", "from tanlearn.kernels._jit import kernel\nfrom .trees import parents"),
-        ("tanlearn.data.columns", "from tanlearn import _typing\nimport numpy as np"),
+        ("tanlearn.sources.columns", "from tanlearn import _typing\nimport numpy as np"),
         ("tanlearn.kernels.__init__", "from tanlearn.kernels import scores"),
-        ("tanlearn.__init__", "from tanlearn.data.encoded_data import EncodedData\nfrom . import _typing"),
+        ("tanlearn.__init__", "from tanlearn.encoding.encoded_data import EncodedData\nfrom . import _typing"),
         (
             "tanlearn.baselines.greedy",
             "from tanlearn.kernels.scores import add\nfrom .chow_liu import ChowLiu",
@@ -302,7 +305,7 @@ def test_rank_checker_accepts_lower_ranks_and_siblings(module, source):
         "from ..encoded_data import EncodedData",
         "from .. import encoded_data",
         "from tanlearn.baselines.chow_liu import ChowLiu",
-        "import tanlearn.data.encoded_data",
+        "import tanlearn.encoding.encoded_data",
         "import baselines",
         "from baselines.chow_liu import ChowLiu",
     ],

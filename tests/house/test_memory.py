@@ -10,7 +10,7 @@ from sklearn.base import clone
 from tanlearn import BayesNetClassifier, CountState, EncodedData, Structure, TANClassifier, _memory
 from tanlearn._memory import TableMemoryError, check_memory
 from tanlearn.baselines import AODEClassifier, ChowLiu, GreedySearch, KDependence, OrderSearch
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.structures.table_layout import TableLayout
 
 RNG = np.random.default_rng(0)
 GIB = 2**30

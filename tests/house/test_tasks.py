@@ -31,7 +31,7 @@ from tanlearn._tasks import _Packed, are_at_home, as_completed, in_order
 from tanlearn._threads import number_of_threads
 from tanlearn.baselines.registry import Learner
 from tanlearn.comparison import compare
-from tanlearn.data.datasets import Dataset
+from tanlearn.sources.datasets import Dataset
 
 X, Y = load_iris(return_X_y=True)
 TAN = TANClassifier(loss=Hybrid(), n_epochs=4, training=GradientTraining(batch_size=30), random_state=0)

@@ -73,10 +73,10 @@ OTHERS = {
 }
 # From here on work is shared between threads; lowered, so that small tables are.
 LIMITS = (
-    ("network.upward_pass", "_BLOCK", 16),
-    ("network.elimination", "_BLOCK", 16),
+    ("models.upward_pass", "_BLOCK", 16),
+    ("models.elimination", "_BLOCK", 16),
     ("baselines.aode", "_BLOCK", 16),
-    ("network.packing", "_WORTH_A_THREAD", 1),
+    ("counts.packing", "_WORTH_A_THREAD", 1),
     ("training.engines", "SHARED_ROWS", 10),
 )
 BACKENDS = ("loky", "threading")

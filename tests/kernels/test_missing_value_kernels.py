@@ -7,7 +7,7 @@ from support.small_networks import MISSING, N_CLASSES, N_STATES, normalized_cell
 
 from tanlearn.kernels import elimination as slow
 from tanlearn.kernels import missing_values as kernels
-from tanlearn.network.incomplete_rows import make_belief_scratch
+from tanlearn.models.incomplete_rows import make_belief_scratch
 
 
 @pytest.fixture(autouse=True)

@@ -22,12 +22,12 @@ from tanlearn import (
     load,
     round_tables,
 )
-from tanlearn.network.inference import log_joint
-from tanlearn.network.table_layout import TableLayout
-from tanlearn.network.tables import Tables
+from tanlearn.models.inference import log_joint
+from tanlearn.models.tables import Tables
 from tanlearn.parameters import branch_and_bound, integer_margin
 from tanlearn.parameters.held_out import FittedTables
 from tanlearn.parameters.integer_margin import Bound, IntegerMargin
+from tanlearn.structures.table_layout import TableLayout
 
 RNG = np.random.default_rng(0)
 #: Parents, values, classes, bits: 64 to 16,384 tables.

@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from tanlearn import LBFGS, Calibration, ConditionalNLL, EncodedData, MaximumLikelihood, Structure
-from tanlearn.network.calibration import EvidenceCalibration, decision_tables
-from tanlearn.network.inference import log_joint
+from tanlearn.models.calibration import EvidenceCalibration, decision_tables
+from tanlearn.models.inference import log_joint
 from tanlearn.parameters import calibration
 from tanlearn.parameters.calibration import calibrate, temper_evidence
 from tanlearn.parameters.held_out import choose

@@ -20,9 +20,9 @@ from tanlearn import (
     Tables,
 )
 from tanlearn._memory import TableMemoryError
-from tanlearn.network.inference import log_posterior
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.models.inference import log_posterior
 from tanlearn.parameters.convex_relaxation import renormalize
+from tanlearn.structures.table_layout import TableLayout
 
 RNG = np.random.default_rng(0)
 STRUCTURES = {

@@ -21,7 +21,7 @@ from tanlearn import (
     Structure,
 )
 from tanlearn.baselines import ChowLiu
-from tanlearn.data.splits import draw_folds
+from tanlearn.encoding.splits import draw_folds
 
 CHAIN = Structure([-1, 0, 1])
 GRID = {"loss__scale": [0.05, 0.5], "loss__kappa": [0.1, 0.5]}

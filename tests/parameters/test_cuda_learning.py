@@ -24,8 +24,8 @@ from tanlearn import (
 )
 from tanlearn.baselines import ChowLiu, GreedySearch, KDependence, RandomTree
 from tanlearn.kernels.cuda import cuda_kernels
-from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.learner import check_learner_device
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.objectives import Objective
 
 LOSSES = [JointNLL(), ConditionalNLL(), HingeMargin(gamma=2), Margin(scale=0.5), Hybrid(trade_off=3, gamma=2)]

@@ -8,7 +8,7 @@ from oracles import elimination as naive
 
 from tanlearn import BayesNetClassifier, EncodedData, ExpectationMaximization, MaximumLikelihood, Structure
 from tanlearn._memory import TableMemoryError
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.structures.table_layout import TableLayout
 
 RNG = np.random.default_rng(0)
 N_STATES = [2, 3, 2]

@@ -14,8 +14,8 @@ from tanlearn import (
     NaiveBayesClassifier,
     Structure,
 )
-from tanlearn.network.table_layout import TableLayout
 from tanlearn.parameters.extended_baum_welch import minimize_ebw
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.objectives import Objective
 
 RNG = np.random.default_rng(0)

@@ -39,11 +39,11 @@ from tanlearn import (
     write_bif,
     write_xmlbif,
 )
-from tanlearn.network.table_layout import TableLayout
-from tanlearn.network.tables import Tables
+from tanlearn.models.tables import Tables
 from tanlearn.parameters import held_out
 from tanlearn.parameters.held_out import TOLERANCE, choose, evaluation_iterations, held_out_parts
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS
+from tanlearn.structures.table_layout import TableLayout
 
 CHAIN = Structure([-1, 0, 1])
 LOSSES = [ConditionalNLL(), Margin(scale=0.5), SoftHybrid(trade_off=3, gamma=2, eta=0.5)]

@@ -11,10 +11,10 @@ from support.seen_contexts import N_STATES, STRUCTURE, table
 from tanlearn import BayesNetClassifier, EncodedData, HierarchicalDirichlet, HierarchicalSmoothing, Structure, load
 from tanlearn._memory import TableMemoryError
 from tanlearn.baselines import KDependence
-from tanlearn.network.back_off import BackOffTables
-from tanlearn.network.bayes_net import BayesNet
-from tanlearn.network.inference import log_joint
-from tanlearn.network.tables import Tables
+from tanlearn.models.back_off import BackOffTables
+from tanlearn.models.bayes_net import BayesNet
+from tanlearn.models.inference import log_joint
+from tanlearn.models.tables import Tables
 from tanlearn.parameters import check_learner_device, hierarchical_dirichlet
 
 RNG = np.random.default_rng(0)

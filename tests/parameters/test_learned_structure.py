@@ -19,8 +19,8 @@ from tanlearn import (
     Structure,
 )
 from tanlearn.baselines import ChowLiu, GreedySearch, RandomTree, SimulatedAnnealing
-from tanlearn.data.splits import validation_masks
-from tanlearn.network.inference import log_joint
+from tanlearn.encoding.splits import validation_masks
+from tanlearn.models.inference import log_joint
 from tanlearn.parameters import learned_structure
 from tanlearn.parameters.held_out import choose, evaluation_iterations, held_out_parts
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator, structures_of_parts

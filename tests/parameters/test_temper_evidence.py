@@ -24,7 +24,7 @@ from tanlearn import (
     write_bif,
 )
 from tanlearn.baselines import ChowLiu
-from tanlearn.network.calibration import EvidenceCalibration
+from tanlearn.models.calibration import EvidenceCalibration
 from tanlearn.parameters.calibration import calibrate, temper_evidence
 
 

@@ -12,7 +12,7 @@ from tanlearn import (
     Margin,
     Structure,
 )
-from tanlearn.network.candidate_kinds import Candidates, make_candidates
+from tanlearn.structures.candidate_kinds import Candidates, make_candidates
 from tanlearn.training.losses import SoftHybrid
 
 LOSSES = [

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tanlearn import BayesNetClassifier, IntegerTables, Structure, TableEncoder
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.structures.table_layout import TableLayout
 
 
 def random_model(rng, n_states, n_classes, parents, fixed_point, ties=False):

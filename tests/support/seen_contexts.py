@@ -4,8 +4,8 @@ import numpy as np
 from support.tries import grow
 
 from tanlearn import EncodedData, Structure
+from tanlearn.counts.contexts import ContextCounts
 from tanlearn.kernels import context_counts as kernels
-from tanlearn.network.contexts import ContextCounts
 
 MISSING = 255
 N_STATES = np.array([3, 2, 4, 2])

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from tanlearn import QuantileDiscretizer
-from tanlearn.data.columns import read_columns
-from tanlearn.data.summaries import TableSummary
-from tanlearn.data.validation import present_rows
+from tanlearn.encoding.summaries import TableSummary
+from tanlearn.sources.columns import read_columns
+from tanlearn.sources.validation import present_rows
 
 N = 400
 RNG = np.random.default_rng(0)

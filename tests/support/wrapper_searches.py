@@ -5,8 +5,8 @@ import pytest
 from oracles import wrapper as naive_wrapper
 
 from tanlearn import EncodedData, MaximumLikelihood, Structure
-from tanlearn.baselines.wrapper import StructureScorer
-from tanlearn.data.splits import validation_masks
+from tanlearn.baselines.structure_scores import StructureScorer
+from tanlearn.encoding.splits import validation_masks
 
 SCORES = ("accuracy", "margin", "conditional-likelihood")
 VALIDATIONS = (None, 0.3, 3)

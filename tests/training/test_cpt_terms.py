@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.cpt_terms import CPTTerms
 
 LAYOUT = TableLayout.of_parents(np.array([[-1, -1, -1], [0, -1, -1], [0, 1, -1], [2, 0, 1]]), np.array([2, 3, 2, 3]), 2)

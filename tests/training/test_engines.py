@@ -22,7 +22,7 @@ from tanlearn import (
     TANClassifier,
 )
 from tanlearn.kernels import trees
-from tanlearn.network.candidate_kinds import make_candidates
+from tanlearn.structures.candidate_kinds import make_candidates
 from tanlearn.training.engines import FusedEngine, UnfusedEngine, is_fusible
 from tanlearn.training.losses import CompiledLoss, evaluate
 from tanlearn.training.objectives import Objective

@@ -6,7 +6,7 @@ from oracles import elimination as naive_elimination
 from threadpoolctl import threadpool_limits
 
 from tanlearn import ConditionalNLL, EncodedData, HingeMargin, Hybrid, JointNLL, Margin, MaximumLikelihood, Structure
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.objectives import Objective
 
 LOSSES = [JointNLL(), ConditionalNLL(), HingeMargin(gamma=2), Margin(scale=0.5), Hybrid(trade_off=3, gamma=2)]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tanlearn import CandidateSets, EncodedData, FixedPoint, IntegerTables, Structure
-from tanlearn.network.inference import log_joint, log_posterior
-from tanlearn.network.table_layout import TableLayout
+from tanlearn.models.inference import log_joint, log_posterior
+from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.term_state import BACK_OFF, TermState
 
 N_STATES, N_CLASSES = [3, 2, 4], 2

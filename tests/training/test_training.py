@@ -7,8 +7,8 @@ import pytest
 
 from tanlearn import CandidateSets, ConditionalNLL, EncodedData, Hybrid, JointNLL, Margin, MaximumLikelihood, Structure
 from tanlearn.kernels import scores, trees
-from tanlearn.network.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
-from tanlearn.network.inference import log_joint
+from tanlearn.models.inference import log_joint
+from tanlearn.structures.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
 from tanlearn.training.parametrizations import Normalized
 from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.training import error_rate, train

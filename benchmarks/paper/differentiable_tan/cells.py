@@ -23,7 +23,7 @@ from tanlearn import (
     TANClassifier,
 )
 from tanlearn.baselines import ChowLiu, GreedySearch, OrderSearch, RandomTree
-from tanlearn.network.candidate_kinds import make_candidates
+from tanlearn.structures.candidate_kinds import make_candidates
 
 SETS = ("letter", "satimage", "usps", "mnist")
 FEW_FEATURES, IMAGES = SETS[:2], SETS[2:]

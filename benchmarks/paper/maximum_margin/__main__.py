@@ -10,7 +10,7 @@ Structures are learned once and kept in the results. All settings are chosen by 
 and kappa on at most --tune-rows of them, iterations always on all of them. --rows trains on fewer rows.
 
 TIMIT is a licensed corpus, and the image of the Washington D.C. Mall was not found. If you have them, prepare archives
-with X, y, train_idx and test_idx (see tanlearn.data.datasets.load_npz); run --timit Ma+Fe-4.npz --dc-mall FILE then
+with X, y, train_idx and test_idx (see tanlearn.sources.datasets.load_npz); run --timit Ma+Fe-4.npz --dc-mall FILE then
 computes the rows of tables 3 and 5. A file of TIMIT has the name of its row.
 """
 

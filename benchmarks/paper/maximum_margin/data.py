@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.shared.data import encode_split, split
 from benchmarks.shared.mnist import N_TRAIN, every_other, load_mnist
 from tanlearn import EncodedData
-from tanlearn.data.datasets import load_npz
+from tanlearn.sources.datasets import load_npz
 
 USPS_TRAIN, USPS_TEST = 8000, 3000
 #: Every other pixel of every other line: with all 256 the solver of the convex relaxation takes minutes.

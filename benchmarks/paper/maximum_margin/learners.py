@@ -22,7 +22,7 @@ from tanlearn import (
     StochasticGradient,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, GreedySearch, OrderSearch
-from tanlearn.data.splits import hold_out
+from tanlearn.encoding.splits import hold_out
 
 STRUCTURES = {
     "NB": None,

@@ -8,7 +8,7 @@
     python -m benchmarks.paper.order_based report
 
 TIMIT is a licensed corpus and is not part of this project. If you have it, prepare an archive with X, y, train_idx and
-test_idx (see tanlearn.data.datasets.load_npz) and pass it: run timit --timit FILE. The same learners then run on it.
+test_idx (see tanlearn.sources.datasets.load_npz) and pass it: run timit --timit FILE. The same learners then run on it.
 The learner "2-tree-OMI-CR smoothed" (section 5.2) is the most expensive and runs only when it is named.
 """
 

@@ -16,8 +16,8 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from benchmarks.shared.data import encode_split, split, stream
 from benchmarks.shared.mnist import N_TRAIN, every_other, load_mnist
 from tanlearn import EncodedData
-from tanlearn.data.datasets import load_npz
 from tanlearn.search.runs import Part
+from tanlearn.sources.datasets import load_npz
 
 N_FOLDS = 5
 #: Five-fold cross-validation.

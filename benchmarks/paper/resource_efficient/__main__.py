@@ -36,8 +36,8 @@ from benchmarks.shared.command import add_choices, add_experiments, execute, par
 from benchmarks.shared.data import Problem, load
 from benchmarks.shared.results import Results, append_all, line_key, read
 from tanlearn import EncodedData, FixedPoint, GradientTraining, Hybrid, Structure, TANClassifier, round_tables
-from tanlearn.network.table_layout import TableLayout
 from tanlearn.search.runs import Part
+from tanlearn.structures.table_layout import TableLayout
 
 from . import counted, pairs, search
 from .fronts import write_fronts

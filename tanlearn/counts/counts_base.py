@@ -1,0 +1,223 @@
+"""Base of all counts: the checks before counts are added, exact sums, equality, and the form in files."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, IntArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.stored_values import check_array
+
+__all__ = ["Counts", "check_counts", "check_differences", "sum_dtype"]
+
+
+class Counts(ABC):
+    """Sufficient statistics of encoded rows, which can be added over batches.
+
+    Counts of unweighted or integer-weighted rows are 64-bit integers and equal to the last bit for any partition of the
+    rows and any order of merging. A batch with real weights converts them to float64. Subclasses implement the
+    counting; this class checks features, classes and overflow before anything changes.
+    """
+
+    #: Name in files, or None if files cannot contain such counts.
+    kind: ClassVar[str | None] = None
+    #: Whether the counts of all pairs of features are included, from which structures can be learned.
+    has_pairs: ClassVar[bool] = False
+
+    def __init__(self, n_states: Any, n_classes: int) -> None:
+        self.n_states: IntArray = np.asarray(n_states, np.intp)  # (n_features,) number of values of each feature
+        self.n_classes = int(n_classes)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.n_states)
+
+    @property
+    @abstractmethod
+    def class_counts(self) -> AnyArray:
+        """Weight of each class, shape (n_classes,)."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type of the counts: int64, or float64 after a batch with real weights."""
+        return self.class_counts.dtype
+
+    @abstractmethod
+    def empty(self) -> Self:
+        """Return empty counts that can be added to these."""
+
+    def update(self, data: EncodedData, *, n_jobs: int | None = None) -> Self:
+        """Add the counts of a batch in place.
+
+        Parameters
+        ----------
+        data : EncodedData
+            Batch with the same features and classes.
+        n_jobs : int, optional
+            Number of threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        Counts
+            The updated counts themselves.
+
+        Raises
+        ------
+        ValueError
+            If the batch has other features or classes, or the sum of all integer weights would overflow. The counts are
+            unchanged then.
+        """
+        self._check_schema({"n_states": data.n_states, "n_classes": data.n_classes})
+        self._count(data, sum_dtype(self.class_counts, data.weights), n_jobs)
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Add other counts in place.
+
+        Parameters
+        ----------
+        other : Counts
+            Counts of other rows, of the same class, features and classes. They are not modified.
+
+        Returns
+        -------
+        Counts
+            The updated counts themselves.
+
+        Raises
+        ------
+        TypeError
+            If the other counts are of another type.
+        ValueError
+            If the other counts have other features, classes or contexts, or the sum of all integer weights would
+            overflow. The counts are unchanged then.
+        """
+        if type(other) is not type(self):
+            raise TypeError(
+                f"these are counts in {type(self).__name__}, the others in {type(other).__name__}, which cannot be "
+                f"added. Use the same type everywhere: pairs, or single values."
+            )
+        self._check_schema(other._schema())
+        self._add(other, sum_dtype(self.class_counts, other.class_counts))
+        return self
+
+    @abstractmethod
+    def arrays(self) -> dict[str, AnyArray]:
+        """Return all counts, as arrays by name."""
+
+    def state(self) -> dict[str, Any]:
+        """Return the values that a file stores, apart from the numbers of values and classes.
+
+        Returns
+        -------
+        dict
+            Arrays and other values by name; :meth:`from_state` restores equal counts from them. Arrays are not copied.
+        """
+        return self.arrays()
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> Self:
+        """Restore counts from the output of :meth:`state`; raise ValueError for inconsistent values."""
+
+    def describe(self) -> str:
+        """Describe the number and the kind of the counts in words.
+
+        Returns
+        -------
+        str
+        """
+        n_counts = sum(array.size for array in self.arrays().values())
+        return f"{n_counts:,} counts of values{' and pairs' if self.has_pairs else ''}"
+
+    @abstractmethod
+    def _count(self, data: EncodedData, dtype: np.dtype[Any], n_jobs: int | None) -> None:
+        """Add the counts of a batch; ``dtype`` is that of the sum."""
+
+    @abstractmethod
+    def _add(self, other: Self, dtype: np.dtype[Any]) -> None:
+        """Add other counts; ``dtype`` is that of the sum."""
+
+    def _schema(self) -> dict[str, Any]:
+        """Return the values that must be equal for counts to be added, by name."""
+        return {"n_states": self.n_states, "n_classes": self.n_classes}
+
+    def _check_schema(self, other: dict[str, Any]) -> None:
+        """Raise ValueError if a value differs from that of the other schema."""
+        found = self._difference(other)
+        if found is not None:
+            raise ValueError(
+                f"counts can be added only over the same features, classes and contexts, but {found}. Encode all rows "
+                f"with the same encoder, and start all counts with empty() of the same counts."
+            )
+
+    def _difference(self, other: dict[str, Any]) -> str | None:
+        """Describe the first difference from another schema, or return None."""
+        schema = self._schema()
+        for name, there in other.items():
+            here = schema[name]
+            if here is there or np.array_equal(here, there):
+                continue
+            if np.shape(here) != np.shape(there):
+                return f"{name} has shape {np.shape(here)} here and {np.shape(there)} there"
+            place = tuple(np.argwhere(np.not_equal(here, there))[0].tolist())
+            return f"{name}{[*place] or ''} is {np.asarray(here)[place]} here and {np.asarray(there)[place]} there"
+        return None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)) or self._difference(other._schema()) is not None:
+            return False
+        pairs = zip(self.arrays().values(), other.arrays().values(), strict=True)
+        return all(np.array_equal(here, there) for here, there in pairs)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(n_features={self.n_features}, n_classes={self.n_classes}, "
+            f"weight={self.class_counts.sum()}, dtype={self.dtype})"
+        )
+
+
+def sum_dtype(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
+    """Return the data type of the sum of counts and weights: int64, or float64 if any of them are real.
+
+    It raises ValueError if a sum of integers could overflow.
+    """
+    dtype = np.result_type(class_counts.dtype, weights.dtype)
+    if dtype.kind == "i":
+        # Each count is at most the total, and neither summand overflows by itself.
+        total, largest = int(class_counts.sum()) + int(weights.sum()), np.iinfo(np.int64).max
+        if total > largest:
+            raise ValueError(
+                f"the integer weights add up to {total}, but may add up to {largest} at most. Divide them by a "
+                f"common factor, or pass them as floating numbers."
+            )
+    return dtype
+
+
+def check_differences(differences: Iterable[AnyArray], total: float) -> float:
+    """Return the largest rounding error of differences of counts: 0 for integers, otherwise 1e-9 of the ``total``.
+
+    It raises ValueError if a difference is negative beyond rounding.
+    """
+    arrays = list(differences)
+    rounding = 1e-9 * total if any(array.dtype.kind == "f" for array in arrays) else 0.0
+    if min(float(array.min(initial=0)) for array in arrays) < -rounding:
+        raise ValueError("subtract would leave negative counts: the other state contains rows that this one does not.")
+    return rounding
+
+
+def check_counts(name: str, counts: Any, shape: tuple[int, ...]) -> AnyArray:
+    """Return stored counts unchanged; raise ValueError unless they are int64 or float64 and not negative."""
+    dtype = getattr(counts, "dtype", None)
+    if dtype not in (np.int64, np.float64):
+        raise ValueError(f"{name} must be int64 or float64, got {dtype}.")
+    if (check_array(name, counts, dtype, shape) < 0).any():
+        raise ValueError(f"{name} must not be negative.")
+    return counts

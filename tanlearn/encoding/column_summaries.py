@@ -1,0 +1,343 @@
+"""Mergeable summary of one column: the weight of each distinct value in each class."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.encoding.categories import check_n_categories
+from tanlearn.encoding.value_counts import Block, ValueCounts, add_block, collect, compress, merge_counts, sum_by_key
+from tanlearn.sources.columns import shorten
+from tanlearn.sources.table import Column
+
+__all__ = ["ColumnSummary", "Limits", "summarize"]
+
+# A column is exact up to this multiple of n_points distinct values. By default, that is one value more than the largest
+# number of categories, so that a compressed column cannot be categorical.
+_EXACT_MULTIPLE = 8
+
+
+class Limits(NamedTuple):
+    """Size limits of the summary of a numeric column."""
+
+    n_points: int  # points per block; up to eight times as many distinct values are kept exactly
+    exact: bool  # whether all distinct values are kept
+
+    @property
+    def largest(self) -> int:
+        """Largest number of distinct values that are kept exactly unless ``exact`` is set."""
+        return _EXACT_MULTIPLE * self.n_points
+
+    def hold(self, counts: ValueCounts) -> bool:
+        """Return whether counts stay within the limits, so that they need no compression."""
+        return self.exact or len(counts.values) <= self.largest or counts.n_values <= self.largest
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSummary:
+    """Immutable weight of each distinct value of a column in each class."""
+
+    label: str  # name of the column in messages
+    kind: str  # "numbers", "strings", "bytes", "declared", or "nothing" if all values so far are missing
+    counts: ValueCounts  # exact counts of numbers, or of indices into names
+    names: AnyArray | None = None  # (n_names,) distinct strings, sorted, or declared categories in their order
+    is_ordered: bool = False  # whether declared categories are ordered
+    blocks: tuple[Block, ...] = ()  # compressed counts, in addition to counts
+    # Smallest and largest of the compressed values, which the points do not retain
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def value_range(self) -> tuple[float, float] | None:
+        """Smallest and largest value of a numeric column, (nan, nan) without values.
+
+        None for summaries from files of an earlier version, which stored no bounds of compressed values.
+        """
+        if self.blocks and self.bounds is None:
+            return None
+        known = [] if self.bounds is None else [self.bounds]
+        if self.kind == "numbers" and len(self.counts.values):
+            known.append((float(self.counts.values[0]), float(self.counts.values[-1])))
+        if not known:
+            return float("nan"), float("nan")
+        return min(low for low, _ in known) + 0.0, max(high for _, high in known) + 0.0  # zeros have no sign
+
+    @property
+    def total(self) -> float:
+        """Total weight of the rows that have a value."""
+        return sum(counts.weights.sum().item() for counts in self._all_counts())
+
+    @property
+    def rank_error(self) -> float:
+        """Bound on the error of the rank of any number, as a fraction of the total weight."""
+        if not self.blocks:
+            return 0.0
+        return max(sum(block.under for block in self.blocks), sum(block.over for block in self.blocks)) / self.total
+
+    def merge(self, other: ColumnSummary, limits: Limits, n_classes: int) -> ColumnSummary:
+        """Return the summary of the rows of both.
+
+        Raises ``ValueError`` for too many distinct strings or for integers that no 64-bit type can represent together,
+        and ``TypeError`` for a mix of strings and numbers or for categories declared in different orders.
+        """
+        if "nothing" in (self.kind, other.kind):
+            known = other if self.kind == "nothing" else self
+            if known.kind == "nothing":
+                dtypes = [part.counts.values.dtype for part in (self, other)]
+                # The object dtype of an all-missing column must not win over a numeric one.
+                dtype = np.result_type(*([one for one in dtypes if one.kind != "O"] or dtypes))
+                return replace(known, counts=_blank(dtype))
+            return known.within(limits, n_classes)
+        if self.kind != other.kind:
+            raise _mixed(self, other)
+        if self.kind == "numbers":
+            return self._merge_numbers(other, limits, n_classes)
+        if self.kind == "declared":
+            return self._merge_declared(other, n_classes)
+        return self._merge_strings(other, n_classes)
+
+    def within(self, limits: Limits, n_classes: int) -> ColumnSummary:
+        """Return the summary, compressed as far as the limits require."""
+        if self.kind in ("strings", "bytes") and self.names is not None:
+            check_n_categories(len(self.names), self.label)
+        if self.kind != "numbers":
+            return self
+        summary, blank = self, _blank(np.dtype(np.float64))
+        if not limits.hold(self.counts):
+            blocks = _add_compressed(self.blocks, self.counts, limits, n_classes)
+            summary = replace(self, counts=blank, blocks=blocks, bounds=self.value_range)
+        return summary._cast(np.dtype(np.float64), n_classes) if summary.blocks else summary
+
+    def renumber(self, classes: IntArray, n_classes: int) -> ColumnSummary:
+        """Return the summary with class ``c`` renumbered to ``classes[c]``.
+
+        ``classes`` must not decrease, shape (n_old_classes,).
+        """
+
+        def with_new(counts: ValueCounts) -> ValueCounts:
+            return collect(counts.values, classes[counts.classes], counts.weights, n_classes, are_sorted_runs=True)
+
+        blocks = tuple(block._replace(counts=with_new(block.counts)) for block in self.blocks)
+        return replace(self, counts=with_new(self.counts), blocks=blocks)
+
+    def as_column(self) -> Column:
+        """Return a column with each distinct value (or point) once; a single missing row if there are no values."""
+        if self.kind == "nothing":
+            blank = np.full(1, np.nan) if self.counts.values.dtype.kind == "f" else np.zeros(1)
+            return Column(blank.astype(self.counts.values.dtype), np.ones(1, np.bool_), None, self.label)
+        if self.names is None:
+            values = np.unique(np.concatenate([counts.values for counts in self._all_counts()]))
+            return Column(values, None, None, self.label)
+        is_empty = not len(self.counts.values)  # declared, and missing in every row
+        values = np.full(1, -1) if is_empty else self.counts.values[self.counts.is_first]
+        missing = np.ones(1, np.bool_) if is_empty else None
+        return Column(values, missing, self.names, self.label, self.kind == "declared", self.is_ordered)
+
+    def pooled(self, n_classes: int) -> ValueCounts:
+        """Return exact and compressed counts added together."""
+        return merge_counts(self._all_counts(), n_classes)
+
+    def as_rows(self, n_classes: int) -> tuple[Column, IntArray, FloatArray]:
+        """Return weighted rows ``(column, y, weights)``, each of shape (n_rows,), that represent a numeric column.
+
+        Three rows with a missing value are added for each class, so that every class occurs and, as in real data, most
+        rows share their class with others. Raises ``TypeError`` for a column that is not numeric.
+        """
+        if self.kind not in ("nothing", "numbers"):
+            self.as_column().numbers()  # raises, unless all is missing
+            return replace(self, kind="nothing", names=None).as_rows(n_classes)
+        counts = self.pooled(n_classes)
+        values = counts.values if self.kind == "numbers" else np.empty(0)
+        n_pairs, n_rows = len(values), len(values) + 3 * n_classes
+        filled = np.zeros(n_rows, values.dtype)
+        filled[:n_pairs] = values
+        if values.dtype.kind == "f":
+            filled[n_pairs:] = np.nan
+        missing = np.arange(n_rows) >= n_pairs
+        y = np.append(counts.classes, np.repeat(np.arange(n_classes), 3)).astype(np.intp)
+        return Column(filled, missing, None, self.label), y, np.append(counts.weights, np.ones(3 * n_classes))
+
+    def _all_counts(self) -> list[ValueCounts]:
+        """Return the exact counts, followed by those of all blocks."""
+        return [self.counts, *(block.counts for block in self.blocks)]
+
+    def _merge_numbers(self, other: ColumnSummary, limits: Limits, n_classes: int) -> ColumnSummary:
+        """Merge numbers in a common dtype."""
+        dtype = _common_type(self, other)
+        merged, more = self._cast(dtype, n_classes), other._cast(dtype, n_classes)
+        blocks = merged.blocks
+        for block in more.blocks:
+            blocks = add_block(blocks, block, limits.n_points, n_classes)
+        # Counts beyond the limits become a block of their own, so that small parts are not sorted with large ones.
+        parts = [merged.counts, more.counts]
+        large = [part for part in parts if not limits.hold(part)]
+        for part in large:
+            blocks = _add_compressed(blocks, part, limits, n_classes)
+        small = [part for part in parts if limits.hold(part)]
+        counts = merge_counts(small or [_blank(dtype)], n_classes)
+        bounds = None
+        ranges = self.value_range, other.value_range
+        if blocks and ranges[0] is not None and ranges[1] is not None:
+            bounds = min(ranges[0][0], ranges[1][0]), max(ranges[0][1], ranges[1][1])
+        return replace(self, counts=counts, blocks=blocks, bounds=bounds).within(limits, n_classes)
+
+    def _cast(self, dtype: np.dtype[Any], n_classes: int) -> ColumnSummary:
+        """Return the summary with numbers in another dtype; values that become equal are merged."""
+
+        def cast(counts: ValueCounts) -> ValueCounts:
+            if counts.values.dtype == dtype:
+                return counts
+            return collect(counts.values.astype(dtype), counts.classes, counts.weights, n_classes, are_sorted_runs=True)
+
+        blocks = tuple(block._replace(counts=cast(block.counts)) for block in self.blocks)
+        return replace(self, counts=cast(self.counts), blocks=blocks)
+
+    def _merge_strings(self, other: ColumnSummary, n_classes: int) -> ColumnSummary:
+        """Merge strings or bytes; only new ones are inserted into the sorted names."""
+        names = np.asarray(self.names)
+        own, theirs = names.tolist(), np.asarray(other.names).tolist()
+        number = dict(zip(own, count(), strict=False))
+        codes = np.fromiter((number.get(name, -1) for name in theirs), np.intp, len(theirs))
+        mine, new = self.counts, np.flatnonzero(codes < 0)
+        if len(new):
+            positions = np.array([bisect_left(own, theirs[k]) for k in new.tolist()])
+            names = np.insert(names, positions, np.asarray(other.names)[new])
+            check_n_categories(len(names), self.label)
+            before = np.cumsum(np.bincount(positions, minlength=len(own)))  # number of new names before each old one
+            codes += np.append(before, 0)[codes]
+            codes[new] = positions + np.arange(len(new))
+            mine = mine._replace(values=mine.values + before[mine.values])
+        # Both lists of names are sorted, so the new indices increase too.
+        moved = other.counts._replace(values=codes[other.counts.values])
+        return replace(self, names=names, counts=merge_counts([mine, moved], n_classes))
+
+    def _merge_declared(self, other: ColumnSummary, n_classes: int) -> ColumnSummary:
+        """Merge declared categories: new unordered categories are appended, ordered categories must be equal."""
+        own, theirs = ([] if column.names is None else column.names.tolist() for column in (self, other))
+        is_same = self.is_ordered == other.is_ordered
+        if not is_same or (self.is_ordered and own != theirs):
+            ordered = ["ordered" if column.is_ordered else "unordered" for column in (self, other)]
+            raise TypeError(
+                f"{self.label} declares the {ordered[0]} categories {shorten(own)} in one part and the {ordered[1]} "
+                f"{shorten(theirs)} in another. Declare the same ones in the same order in every part, or cast the "
+                f"column to str."
+            )
+        names, moved = self.names, other.counts
+        if own[: len(theirs)] != theirs:
+            number = dict(zip(own, count(), strict=False))
+            known = np.array([name in number for name in theirs])
+            number |= dict(zip((name for name in theirs if name not in number), count(len(own)), strict=False))
+            names = np.concatenate([np.asarray(self.names), np.asarray(other.names)[~known]])
+            check_n_categories(len(names), self.label)
+            values = _codes_of(theirs, number)[moved.values]
+            moved = collect(values, moved.classes, moved.weights, n_classes)
+        return replace(self, names=names, counts=merge_counts([self.counts, moved], n_classes))
+
+
+def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: int) -> ColumnSummary:
+    """Count the values of a column by class.
+
+    ``classes`` are class codes and ``weights`` are positive, each of shape (n_samples,).
+    """
+    values, label = column.values, column.label
+    if column.missing is not None:
+        present = ~column.missing
+        values, classes, weights = values[present], classes[present], weights[present]
+    if column.categories is not None and column.is_declared:
+        check_n_categories(len(column.categories), label)
+        counts = _count_codes(values, classes, weights, len(column.categories), n_classes)
+        return ColumnSummary(label, "declared", counts, column.categories, column.is_ordered)
+    if not len(values):
+        dtype = np.dtype(object) if column.categories is not None else values.dtype
+        return ColumnSummary(label, "nothing", _blank(dtype))
+    if column.categories is None and values.dtype.kind in "biuf":
+        values = values.astype(values.dtype.newbyteorder("="), copy=False)
+        if values.dtype.kind == "f":
+            values = values + values.dtype.type(0)  # -0.0 is 0.0
+        return ColumnSummary(label, "numbers", collect(values, classes, weights, n_classes))
+    categories = column.categories
+    if categories is None:
+        number = dict(zip(dict.fromkeys(values.tolist()), count()))
+        values = np.fromiter(map(number.__getitem__, values.tolist()), np.intp, len(values))
+        categories = np.array(list(number), dtype=object)
+    counts = _count_codes(values, classes, weights, len(categories), n_classes)
+    # Keep only the strings that occur, sorted.
+    occurring = counts.values[counts.is_first]
+    known = categories[occurring].tolist()
+    names = np.array(sorted(known), dtype=object)
+    number = dict(zip(names.tolist(), count()))
+    target = np.zeros(len(categories), np.intp)
+    target[occurring] = _codes_of(known, number)
+    kind = "bytes" if isinstance(known[0], bytes) else "strings"
+    counts = collect(target[counts.values], counts.classes, counts.weights, n_classes)
+    return ColumnSummary(label, kind, counts, names)
+
+
+def _count_codes(values: AnyArray, classes: IntArray, weights: AnyArray, n_values: int, n_classes: int) -> ValueCounts:
+    """Count category codes without sorting the rows."""
+    keys, sums = sum_by_key(values * np.intp(n_classes) + classes, weights, n_values * n_classes)
+    value, own = np.divmod(keys, n_classes)
+    return ValueCounts(value.astype(np.intp), own.astype(np.int32), sums)
+
+
+def _add_compressed(
+    blocks: tuple[Block, ...], counts: ValueCounts, limits: Limits, n_classes: int
+) -> tuple[Block, ...]:
+    """Compress counts to points and add them to the blocks."""
+    return add_block(blocks, Block(0, *compress(counts, limits.n_points, n_classes)), limits.n_points, n_classes)
+
+
+def _codes_of(names: list[Any], number: dict[Any, int]) -> IntArray:
+    """Return the number of each name, from a dictionary."""
+    return np.fromiter(map(number.__getitem__, names), np.intp, len(names))
+
+
+def _blank(dtype: np.dtype[Any]) -> ValueCounts:
+    """Return empty counts of a dtype."""
+    return ValueCounts(np.empty(0, dtype), np.empty(0, np.int32), np.empty(0, np.int64))
+
+
+def _mixed(one: ColumnSummary, other: ColumnSummary) -> TypeError:
+    """Return the error for parts with values of different kinds."""
+    found = f"{_example(one)} in one part and {_example(other)} in another"
+    if one.label == "y":
+        return TypeError(
+            f"y holds {found}, which cannot be compared: classes must be all strings or all numbers. Cast the "
+            f"classes to str."
+        )
+    return TypeError(
+        f"{one.label} holds {found}, which cannot be compared: the argument must be all strings or all numbers in "
+        f"every column. Cast the column to str if it is categorical, or to float if it is continuous."
+    )
+
+
+def _example(one: ColumnSummary) -> str:
+    """Describe the kind of the column's values, with one of them."""
+    if one.kind == "declared":
+        return "declared categories"
+    counts = next(counts for counts in one._all_counts() if len(counts.values))
+    value = (counts.values if one.names is None else one.names[counts.values])[:1].tolist()[0]
+    return f"{type(value).__name__} ({shorten(value)})"
+
+
+def _common_type(one: ColumnSummary, other: ColumnSummary) -> np.dtype[Any]:
+    """Return the common dtype of the numbers of two parts, as for a column of Python objects."""
+    values = one.counts.values, other.counts.values
+    dtype = np.result_type(*values)
+    if dtype.kind != "f" or any(part.dtype.kind == "f" for part in values):
+        return dtype
+    # NumPy would convert a mix of signed and unsigned 64-bit integers to floats.
+    low = min(int(part[0]) for part in values)
+    high = max(int(part[-1]) for part in values)
+    if high < 2**63:
+        return np.dtype(np.int64)
+    if low >= 0:
+        return np.dtype(np.uint64)
+    raise ValueError(
+        f"{one.label} holds {low} in one part and {high} in another, so it fits neither 64-bit integers nor floating "
+        f"numbers. Cast the column to float if it is a quantity, or to str if it is a name."
+    )

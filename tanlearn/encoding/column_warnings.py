@@ -1,0 +1,262 @@
+"""Warnings about columns, at most one of each kind per fit.
+
+String columns may look like numbers, dates, identifiers or free text. Discretization may leave a column constant, or
+round its integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tanlearn._warnings import warn
+from tanlearn.encoding.column_kinds import MAX_NUMERIC_CATEGORIES
+from tanlearn.sources.string_formats import NUMBER_KINDS, StringFormat, detect_format
+from tanlearn.sources.table import Column, Table
+
+if TYPE_CHECKING:
+    from tanlearn.encoding.column_summaries import ColumnSummary
+
+__all__ = [
+    "LARGEST_SHARE",
+    "ColumnKindWarning",
+    "describe_format",
+    "is_suspect",
+    "remedy",
+    "suspect_formats",
+    "warn_of_constant_columns",
+    "warn_of_rounded_columns",
+    "warn_of_string_columns",
+    "warn_of_string_summaries",
+]
+
+#: Columns in which one value has at least this fraction of the rows are not reported as constant.
+LARGEST_SHARE = 0.9
+#: Up to this value, 64-bit floats represent every integer exactly.
+_LARGEST_EXACT = 2**53
+_N_NAMED = 10
+_SEPARATORS = {",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
+
+
+class ColumnKindWarning(UserWarning):
+    """Warning that a string column is used as categorical but looks like numbers, dates, identifiers or free text.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import tanlearn
+    >>> prices = [[f"${i},500"] for i in range(1, 100)]
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", tanlearn.ColumnKindWarning)
+    ...     tanlearn.NaiveBayesClassifier().fit(prices, [0, 1, 1] * 33)
+    Traceback (most recent call last):
+    ...
+    tanlearn.encoding.column_warnings.ColumnKindWarning: 1 column(s) of strings are used as categories, but look ...
+    """
+
+
+def suspect_formats(columns: Iterable[Column]) -> list[tuple[str, StringFormat]]:
+    """Return name and detected content of the string columns that do not look categorical.
+
+    Columns with declared categories are skipped.
+    """
+    found = []
+    for column in columns:
+        if column.categories is None or column.is_declared:  # strings always have categories
+            continue
+        counts = np.bincount(column.values[column.values >= 0], minlength=len(column.categories))
+        values, counts = column.categories[counts > 0], counts[counts > 0]
+        if len(values) and isinstance(values[0], str):
+            detected = detect_format(values.tolist(), counts)
+            if is_suspect(detected):
+                found.append((column.label, detected))
+    return found
+
+
+def is_suspect(detected: StringFormat) -> bool:
+    """Return whether the detected content of a string column deserves a warning.
+
+    Numbers with at most ten distinct values do not, because integers with so few values are categorical too. Strings of
+    integers do not, because casting codes to strings declares them categorical, unless at least half of the rows have a
+    unique value. Other plain numbers do if at most a twentieth of the distinct values (or two) are not numbers.
+    """
+    if detected.kind in ("constant", "categories", "codes"):
+        return False
+    if detected.kind in NUMBER_KINDS and detected.n_matching <= MAX_NUMERIC_CATEGORIES:
+        return False
+    if detected.kind == "number" and not detected.is_mostly_unique:
+        n_others = detected.n_values - detected.n_matching
+        has_fractions = any(not example.lstrip("+-").isdecimal() for example in detected.examples)
+        return n_others <= max(2, detected.n_values // 20) and (n_others > 0 or has_fractions)
+    return True
+
+
+def warn_of_string_columns(columns: Table, option: Any) -> None:
+    """Warn once about string columns that are used as categorical but do not look categorical.
+
+    Only ``option="auto"`` (``discrete_features`` of the encoder) warns; any other value declares the kinds of the
+    columns.
+    """
+    if not isinstance(option, str):
+        return
+    _warn(suspect_formats(columns))
+
+
+def warn_of_string_summaries(columns: Iterable[ColumnSummary], option: Any) -> None:
+    """Warn as :func:`warn_of_string_columns` does, given summaries of the columns."""
+    if not isinstance(option, str):
+        return
+    found = []
+    for column in columns:
+        if column.kind == "strings" and column.names is not None:
+            detected = detect_format(column.names.tolist(), np.bincount(column.counts.values, column.counts.weights))
+            if is_suspect(detected):
+                found.append((column.label, detected))
+    _warn(found)
+
+
+def _warn(found: list[tuple[str, StringFormat]]) -> None:
+    """Warn about columns; the first ten are named, each with a remedy."""
+    if not found:
+        return
+    notes = " ".join(_python_note(label, detected) for label, detected in found[:_N_NAMED])
+    more = f" There are {len(found) - _N_NAMED:,} more." if len(found) > _N_NAMED else ""
+    warn(
+        f"{len(found):,} column(s) of strings are used as categories, but look like something else. {notes}{more} If a "
+        f"column is categorical, name it in discrete_features of TableEncoder, or declare it as a pandas category.",
+        ColumnKindWarning,
+    )
+
+
+def describe_format(detected: StringFormat) -> str:
+    """Describe the detected content of a column in words, with one or two example values."""
+    signs = ", ".join(map(repr, detected.signs))
+    kinds = {
+        "number": "numbers as strings",
+        "thousands": f"numbers with {_SEPARATORS.get(detected.thousands, '')} between thousands",
+        "decimal comma": "numbers with decimal commas",
+        "minus sign": "numbers with the minus sign U+2212",
+        "accounting": "numbers with negative numbers in parentheses",
+        "percent": "percentages",
+        "currency": f"amounts with a currency ({signs})",
+        "unit": f"numbers with a unit ({signs})",
+        "quoted": "values quoted for Excel",
+        "time": "times of day",
+        "date": f"dates ({detected.order})",
+    }
+    words = kinds.get(detected.kind, detected.kind)
+    if detected.kind == "thousands" and detected.is_ambiguous:
+        words = "numbers whose commas are thousands separators or decimal marks"
+    shown = " and ".join(map(repr, detected.examples))
+    if detected.kind in ("identifiers", "free text"):
+        return f"{words}: {detected.n_matching:,} rows hold a unique value, such as {shown}"
+    if detected.all_match:
+        return f"{words}, such as {shown}"
+    others = " and ".join(map(repr, detected.others))
+    n_others = detected.n_values - detected.n_matching
+    return f"{words}, such as {shown}, but {n_others:,} of {detected.n_values:,} values are not ({others})"
+
+
+def _python_note(label: str, detected: StringFormat) -> str:
+    """Describe a column in one sentence, with the remedy in Python."""
+    name = label.removeprefix("X column ")
+    column = f"df[{name}]" if not name.isdecimal() else f"pd.Series(X[:, {name}])"
+    return f"{label} looks like {describe_format(detected)}: {remedy(column, detected)}."
+
+
+def remedy(column: str, detected: StringFormat) -> str:
+    """Return Python code that converts a column, followed by a few words; ``column`` is a Python expression."""
+    coerce = "" if detected.all_match else ', errors="coerce"'
+    if detected.kind == "free text":
+        return "leave it out, or extract features from it"
+    if detected.kind == "identifiers":
+        return "leave it out if it names the row, and convert it to numbers if it is a quantity"
+    if detected.kind == "time":
+        if detected.signs:  # pandas does not read "p.m."
+            column += r""".str.replace(r"(?<=[AaPp])\.|(?<=[Mm])\.", "", regex=True)"""
+        return f'pd.to_datetime({column}, format="mixed"{coerce}).dt.hour reads the hour'
+    if detected.kind == "date":
+        days = {"month first": ", dayfirst=False", "day first": ", dayfirst=True"}.get(detected.order, "")
+        if detected.order == "ambiguous":
+            days = ", dayfirst=True"
+        moments = f'pd.to_datetime({column}{days}, format="mixed", utc=True{coerce})'
+        reader = f'({moments} - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)'
+        if detected.order == "ambiguous":
+            return f"{reader} reads them with the day first, dayfirst=False with the month first"
+        return f"{reader} reads them"
+    if detected.has_several_units:
+        return "convert them to one unit first"
+    text = column
+    if detected.kind == "quoted":
+        text += """.str.strip().str.strip('="')"""
+        if detected.is_string:
+            return f"{text} removes the quotes"
+    if detected.has_minus:
+        text += r'.str.replace("\u2212", "-")'
+    for sign in detected.signs if detected.kind in ("accounting", "percent", "currency", "unit") else ():
+        text += '.str.replace("(", "-").str.replace(")", "")' if sign == "()" else f".str.replace({sign!r}, '')"
+    if detected.has_spaces:
+        text += r'.str.replace("[ \u00a0\u202f\u2009]", "", regex=True)'
+    if detected.thousands == "'":
+        text += r""".str.replace("['\u2019]", "", regex=True)"""
+    elif detected.thousands not in ("", " "):
+        text += f'.str.replace("{detected.thousands}", "")'
+    if detected.decimal == ",":
+        text += '.str.replace(",", ".")'
+    reader = f"pd.to_numeric({text}{coerce}) reads them"
+    if detected.is_ambiguous:
+        other = text.replace('.str.replace(",", "")', '.str.replace(",", ".")')
+        reader += f" with commas between thousands, pd.to_numeric({other}{coerce}) with decimal commas"
+    return reader
+
+
+def warn_of_constant_columns(constant: list[str], discretizer: Any, n_samples: int, total: float) -> None:
+    """Warn once about columns with different values that discretization reduced to one interval.
+
+    ``constant`` are their names in messages, and ``total`` is the weight of all rows.
+    """
+    if not constant:
+        return
+    from tanlearn.encoding.discretize import MDLPDiscretizer  # with it, the command line would import Numba
+
+    shown = _named(constant)
+    is_by_class = isinstance(discretizer, MDLPDiscretizer)
+    light = ""
+    if is_by_class and round(total) < n_samples:
+        light = f" Weights count as rows, and their sum is only {total:.3g}: multiply them by a common factor."
+    name = type(discretizer).__name__
+    reason, advice = f"{name} found one interval for each", "use more intervals, or bin it beforehand, otherwise"
+    if is_by_class:
+        reason = f"{name} found no cut point that separates the classes by such a column alone"
+        advice = "bin it beforehand if it separates classes only together with other columns"
+    # Identical text for every fold, so that Python shows the warning once.
+    warn(
+        f"discretization left a single interval in {len(constant):,} column(s), which are now constant: "
+        f"{shown}. {reason}. Drop it if it is noise; cast it to str, or name it in discrete_features of "
+        f"TableEncoder, if it is a code; {advice}.{light}",
+        UserWarning,
+    )
+
+
+def warn_of_rounded_columns(columns: Iterable[Column]) -> None:
+    """Warn once about 64-bit integer columns that lose precision when they are discretized as floats."""
+    rounded = []
+    for column in columns:
+        if column.values.dtype.kind in "iu" and column.values.dtype.itemsize == 8:
+            values = column.values if column.missing is None else column.values[~column.missing]
+            if not -_LARGEST_EXACT <= values.min(initial=0) <= values.max(initial=0) <= _LARGEST_EXACT:
+                rounded.append(column.label)
+    if rounded:
+        warn(
+            f"integers beyond 2^53 are discretized as floating numbers, so adjacent ones may become equal: "
+            f"{_named(rounded)}. Subtract the smallest from times and counters; cast identifiers to str, or leave them "
+            f"out.",
+            UserWarning,
+        )
+
+
+def _named(names: list[str]) -> str:
+    """Return a list of column names for messages, the first ten by name."""
+    return ", ".join(names[:_N_NAMED]) + (f", and {len(names) - _N_NAMED:,} more" if len(names) > _N_NAMED else "")

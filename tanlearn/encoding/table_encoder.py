@@ -1,0 +1,571 @@
+"""Encoder of categorical and continuous columns as integer codes, with decoding."""
+
+from __future__ import annotations
+
+from copy import copy
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
+from tanlearn.encoding.categories import encode_categories, refuse_unseen, warn_of_unseen
+from tanlearn.encoding.column_kinds import find_all_categories
+from tanlearn.encoding.column_warnings import (
+    warn_of_constant_columns,
+    warn_of_rounded_columns,
+    warn_of_string_columns,
+)
+from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS, MDLPDiscretizer
+from tanlearn.encoding.interval_statistics import constant_columns, mean_values, value_ranges, wider_ranges
+from tanlearn.encoding.number_encoder import NumberEncoder
+from tanlearn.encoding.row_checks import RowCheck, check_columns
+from tanlearn.sources.category_index import CategoryIndex
+from tanlearn.sources.columns import read_columns
+from tanlearn.sources.frames import check_names, native_frame
+from tanlearn.sources.table import Table
+from tanlearn.sources.validation import present_rows, zero_weight_rows
+
+__all__ = ["TableEncoder"]
+
+
+class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Encode categorical and continuous columns as integer codes.
+
+    Categorical columns are encoded as by :class:`~tanlearn.encoding.categories.CategoryEncoder`, continuous columns are
+    discretized. Classifiers use the encoder inside ``fit``: :meth:`encode` returns feature-major integer codes. In a
+    scikit-learn pipeline, :meth:`transform` returns floating numbers with NaN for missing or unseen values, like
+    ``OrdinalEncoder``.
+
+    Parameters
+    ----------
+    discrete_features : "auto", bool or array-like, default="auto"
+        Which columns are categorical: all (``True``), none (``False``), a mask, or a list of column numbers or names.
+        Under "auto", strings, booleans and declared categories are categorical. A numeric column is categorical if its
+        training values are integers with at most 10 distinct values, otherwise continuous. Only the values decide, not
+        the dtype. So integers, Python objects and floats give the same model; NumPy and pandas convert integers with a
+        missing value to floats, and ``OrdinalEncoder`` returns floats. Integer codes with more distinct values
+        (postcodes, products) must be named here or cast to str.
+    discretizer : object, optional
+        Discretizer of continuous columns with ``fit(X, y, sample_weight=None)``, ``transform(X)``, which returns codes
+        of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. By default
+        :class:`~tanlearn.encoding.discretize.MDLPDiscretizer`.
+    handle_unknown : {"missing", "error"}, default="missing"
+        How to treat a category that was not seen in ``fit``: as missing, or as an error.
+    n_jobs : int, optional
+        Number of threads for reading and encoding, and for the default discretizer (``None`` is 1, -1 all cores). The
+        result does not depend on it.
+
+    Attributes
+    ----------
+    is_discrete_ : ndarray of shape (n_features_in_,), bool
+        Mask of the categorical columns.
+    n_states_ : ndarray of shape (n_features_in_,), intp
+        Number of categories or intervals of every feature.
+    categories_ : list of (ndarray or None)
+        Categories of every categorical feature, ``None`` for continuous features.
+    typical_values_ : list of (ndarray of shape (n_states,) or None)
+        Mean of the training values in each interval of a continuous feature, NaN for an interval without values;
+        ``None`` for categorical features.
+    value_ranges_ : list of (tuple of (float, float) or None)
+        Smallest and largest training value of every continuous column, (nan, nan) if all its values are missing.
+        ``None`` for categorical columns, and if the range is unknown, as in BIF and XMLBIF files and in model files of
+        earlier versions.
+    discretizer_ : object or None
+        Discretizer fitted to the continuous columns, in their order; ``None`` if there are none.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns. Set only if X has column names.
+
+    Examples
+    --------
+    >>> from tanlearn import TableEncoder
+    >>> X = [["red", 1.5], ["blue", 2.0], ["red", 3.0], ["blue", 10.0], ["red", 11.0], [None, 12.0]]
+    >>> encoder = TableEncoder().fit(X, [0, 0, 0, 1, 1, 1])
+    >>> encoder.is_discrete_, encoder.n_states_
+    (array([ True, False]), array([2, 2]))
+    >>> encoder.encode(X)
+    array([[  1,   0,   1,   0,   1, 255],
+           [  0,   0,   0,   1,   1,   1]], dtype=uint8)
+    >>> encoder.transform([["blue", 10.5], ["green", None]])
+    array([[ 0.,  1.],
+           [nan, nan]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "discrete_features": [StrOptions({"auto"}), "boolean", "array-like"],
+        "discretizer": [HasMethods(["fit", "transform"]), None],
+        "handle_unknown": [StrOptions({"missing", "error"})],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        discrete_features: Any = "auto",
+        discretizer: Any = None,
+        handle_unknown: str = "missing",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.discrete_features = discrete_features
+        self.discretizer = discretizer
+        self.handle_unknown = handle_unknown
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TableEncoder:
+        """Find the categories and cut points of every column.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            Training data. NaN, None and other null values mean missing.
+        y : array-like of shape (n_samples,)
+            Class labels, at least two classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights. A weight of 0 equals removing the row.
+
+        Returns
+        -------
+        TableEncoder
+            Fitted encoder.
+
+        Raises
+        ------
+        ValueError
+            If the data, the classes, the weights or a parameter violate a rule, which the message states.
+        TypeError
+            If a column mixes strings and numbers, contains another type, or is continuous but not numeric.
+
+        Warns
+        -----
+        UserWarning
+            If the discretizer finds a single interval for columns with different values. Columns in which one value has
+            at least nine tenths of the rows are not reported.
+        """
+        self._validate_params()
+        columns = read_columns(X, n_jobs=self.n_jobs, ignored=zero_weight_rows(sample_weight))
+        validate_data(self, native_frame(X), y, skip_check_array=True)
+        columns, codes, _, weights, _ = present_rows(columns, y, sample_weight)
+        warn_of_string_columns(columns, self.discrete_features)
+        self.fit_columns(columns, codes, weights, names=getattr(self, "feature_names_in_", None))
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Encode data as floating numbers for scikit-learn estimators.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            Data with the columns of ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float64
+            Codes ``0..n_states_[j] - 1`` in column ``j``, or NaN for a missing value. A frame after ``set_output``.
+            Errors and warnings are the same as in :meth:`encode`.
+        """
+        codes = self.encode(X).T
+        return np.where(codes == missing_code(codes.dtype), np.nan, codes)
+
+    def inverse_transform(self, X: Any) -> AnyArray:
+        """Decode codes to categories or to the mean training value of an interval.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Codes as :meth:`transform` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), object
+            Decoded values; ``None`` for a missing code, and for codes without training values.
+
+        Raises
+        ------
+        ValueError
+            If X has the wrong shape, or a code is out of range.
+
+        Examples
+        --------
+        >>> from tanlearn import TableEncoder
+        >>> encoder = TableEncoder().fit([["a", 0.1], ["b", 0.3], ["a", 9.0], [None, 9.5]], [0, 0, 1, 1])
+        >>> encoder.inverse_transform(encoder.transform([["b", 7.7], [None, 0.0]])).tolist()
+        [['b', 9.25], [None, 0.2]]
+        """
+        check_is_fitted(self)
+        codes = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X").T
+        if len(codes) != self.n_features_in_:
+            raise ValueError(
+                f"X must hold codes in {self.n_features_in_} columns, one per feature, as transform returns them; got "
+                f"{len(codes)}."
+            )
+        missing = np.isnan(codes)
+        return self._values(np.where(missing, 0, codes), missing)
+
+    def encode(self, X: Any, *, handle_unknown: str | None = None) -> Codes:
+        """Encode data as feature-major integer codes for learners.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            Data with the columns of ``fit``.
+        handle_unknown : {"missing", "error"}, optional
+            How to treat unseen categories; by default, the value of the parameter ``handle_unknown``.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_samples), uint8 or uint16
+            Codes ``0..n_states_[i] - 1``, or the largest value of the type for a missing value; C-contiguous.
+
+        Raises
+        ------
+        ValueError
+            If X has other columns than in ``fit``, contains infinity, or contains an unseen category and
+            ``handle_unknown="error"``.
+        TypeError
+            If a column mixes strings and numbers, a continuous column is not numeric, or a categorical column contains
+            strings where ``fit`` had numbers or numbers where ``fit`` had strings.
+
+        Warns
+        -----
+        UserWarning
+            If columns have at least ten values and none of them was seen in ``fit``.
+
+        Examples
+        --------
+        >>> from tanlearn import TableEncoder
+        >>> encoder = TableEncoder().fit([["a", 0.1], ["b", 0.3], ["a", 9.0], [None, 9.5]], [0, 0, 1, 1])
+        >>> encoder.encode([["b", 7.7], [None, 0.0]])
+        array([[  1, 255],
+               [  1,   0]], dtype=uint8)
+        """
+        check_is_fitted(self)
+        columns = read_columns(X, n_jobs=self.n_jobs)
+        check_names(self, X)
+        return self.encode_columns(columns, handle_unknown=handle_unknown)
+
+    def check_rows(self, X: Any) -> RowCheck:
+        """Count missing, unseen and out-of-range values in each column of new data.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            Data with the columns of ``fit``.
+
+        Returns
+        -------
+        RowCheck
+            Counts per column, with names if the training data had column names. ``str`` formats it, and ``to_frame``
+            converts it to pandas. Out of range means below the smallest or above the largest training value
+            (``value_ranges_``).
+
+        Raises
+        ------
+        ValueError
+            If X has other columns than in ``fit``, or contains infinity.
+        TypeError
+            If a column mixes strings and numbers, or a column that was numeric in ``fit`` is not numeric.
+
+        Examples
+        --------
+        >>> from tanlearn import TableEncoder
+        >>> encoder = TableEncoder().fit([["car", 0.5], ["boat", 7.0], ["car", 1.5], ["boat", 7.5]], [0, 1, 0, 1])
+        >>> print(encoder.check_rows([["train", 1.0], ["boat", 8.5]]))
+        2 rows, 2 columns
+        0: 1 of 2 rows holds a value not seen in training ('train'), which counts as missing.
+        1: 1 of 2 rows holds a number outside the training range of 0.5 to 7.5 (8.5).
+        """
+        check_is_fitted(self)
+        columns = read_columns(X, n_jobs=self.n_jobs)
+        check_names(self, X)
+        return self.check_columns(columns)
+
+    def check_columns(self, columns: Table) -> RowCheck:
+        """Count missing, unseen and out-of-range values as :meth:`check_rows` does, in columns that are already read.
+
+        Parameters
+        ----------
+        columns : Table
+            Output of :func:`tanlearn.sources.columns.read_columns`, with the columns of ``fit``.
+
+        Returns
+        -------
+        RowCheck
+
+        Raises
+        ------
+        TypeError
+            If a column that was numeric in ``fit`` is not numeric.
+        """
+        unknown: list[tuple[float, float] | None] = [None] * self.n_features_in_  # in pickles of earlier versions
+        ranges = getattr(self, "value_ranges_", unknown)
+        return check_columns(columns, self._indexes, ranges, getattr(self, "feature_names_in_", None))
+
+    def decode(self, codes: Codes) -> AnyArray:
+        """Decode feature-major codes as :meth:`inverse_transform` does.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_features, n_samples), integer
+            Codes as :meth:`encode` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), object
+            Decoded values.
+
+        Raises
+        ------
+        ValueError
+            If codes have the wrong shape or dtype, or a code is out of range.
+        """
+        check_is_fitted(self)
+        codes = np.asarray(codes)
+        if codes.ndim != 2 or len(codes) != len(self.n_states_) or codes.dtype.kind not in "iu":
+            raise ValueError(
+                f"codes must hold integers in {len(self.n_states_)} rows, one per feature, as encode returns them; got "
+                f"shape {codes.shape} of dtype {codes.dtype}."
+            )
+        return self._values(codes, codes == missing_code(codes_dtype(int(self.n_states_.max()))))
+
+    def fit_columns(
+        self,
+        columns: Table,
+        y: IntArray,
+        sample_weight: AnyArray | None = None,
+        *,
+        names: AnyArray | None = None,
+    ) -> Codes:
+        """Fit to columns that are already read and return their codes, for estimators that read the data themselves.
+
+        Parameters
+        ----------
+        columns : Table
+            Output of :func:`tanlearn.sources.columns.read_columns`.
+        y : ndarray of shape (n_samples,)
+            Class codes.
+        sample_weight : ndarray of shape (n_samples,), optional
+            Positive weights.
+        names : ndarray of shape (n_features,), optional
+            Names of the columns, if any.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_samples), uint8 or uint16
+            Codes as :meth:`encode` returns them.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or a column has too many categories.
+        TypeError
+            If a continuous column is not numeric.
+        """
+        self._validate_params()
+        if names is not None:
+            self.feature_names_in_ = names
+        categories = find_all_categories(self.discrete_features, columns, names, self.n_jobs)
+        continuous = [i for i, known in enumerate(categories) if known is None]
+        discretizer = None
+        if continuous:
+            unfitted = MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer
+            discretizer = clone(unfitted)
+            warn_of_rounded_columns(columns[i] for i in continuous)
+            if type(discretizer) in CUT_POINT_DISCRETIZERS:
+                discretizer.fit_columns(columns, continuous, y, sample_weight)
+            else:
+                discretizer.fit(_side_by_side(columns, continuous), y, sample_weight)
+        self.restore(categories, [None] * len(columns), discretizer, value_ranges(columns, continuous))
+        total = columns.n_samples if sample_weight is None else float(sample_weight.sum())
+        constant = constant_columns(columns, np.flatnonzero(~self.is_discrete_ & (self.n_states_ == 1)))
+        warn_of_constant_columns(constant, discretizer, columns.n_samples, total)
+        codes = self.encode_columns(columns)
+        n_intervals = np.where(self.is_discrete_, 0, self.n_states_)
+        self.typical_values_ = mean_values(columns, codes, n_intervals, sample_weight, self.n_jobs)
+        return codes
+
+    def with_ranges_of(self, columns: Table) -> TableEncoder:
+        """Return the encoder with training ranges extended by the values of further training rows.
+
+        Parameters
+        ----------
+        columns : Table
+            Further training rows, with the columns of ``fit``.
+
+        Returns
+        -------
+        TableEncoder
+            The encoder itself if its ranges contain all values, otherwise a copy that shares categories and cut points.
+
+        Examples
+        --------
+        >>> from tanlearn import TableEncoder
+        >>> from tanlearn.sources.columns import read_columns
+        >>> encoder = TableEncoder(discrete_features=False).fit([[0.5], [1.5]], [0, 1])
+        >>> encoder.with_ranges_of(read_columns([[1.0], [7.5]])).value_ranges_
+        [(0.5, 7.5)]
+        """
+        known = getattr(self, "value_ranges_", [None] * len(columns))  # a pickle of an earlier version has none
+        return self.with_ranges(value_ranges(columns, [i for i, own in enumerate(known) if own is not None]))
+
+    def with_ranges(self, others: list[tuple[float, float] | None]) -> TableEncoder:
+        """Return the encoder with training ranges extended by other ranges.
+
+        Parameters
+        ----------
+        others : list of (tuple of (float, float) or None)
+            A range for each column; ``None`` leaves the range of the column unchanged.
+
+        Returns
+        -------
+        TableEncoder
+            The encoder itself if its ranges contain the others, otherwise a copy that shares categories and cut points.
+
+        Examples
+        --------
+        >>> from tanlearn import TableEncoder
+        >>> encoder = TableEncoder(discrete_features=False).fit([[0.5], [1.5]], [0, 1])
+        >>> encoder.with_ranges([(-1.0, 1.0)]).value_ranges_
+        [(-1.0, 1.5)]
+        """
+        known = getattr(self, "value_ranges_", [None] * len(others))
+        wider = wider_ranges(known, others)
+        if wider is known:
+            return self
+        encoder = copy(self)
+        encoder.value_ranges_ = wider
+        return encoder
+
+    def encode_columns(self, columns: Table, *, handle_unknown: str | None = None) -> Codes:
+        """Encode columns that are already read.
+
+        Parameters
+        ----------
+        columns : Table
+            Output of :func:`tanlearn.sources.columns.read_columns`, with the columns of ``fit``.
+        handle_unknown : {"missing", "error"}, optional
+            As in :meth:`encode`.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_samples), uint8 or uint16
+            Codes as :meth:`encode` returns them.
+
+        Raises
+        ------
+        ValueError
+            If ``handle_unknown`` is invalid, or is "error" and a category is unseen.
+        """
+        unknown = self.handle_unknown if handle_unknown is None else handle_unknown
+        if unknown not in ("missing", "error"):
+            raise ValueError(f"handle_unknown must be 'missing' or 'error', got {unknown!r}.")
+        codes: AnyArray = np.empty((len(columns), columns.n_samples), codes_dtype(int(self.n_states_.max())))
+        done = self._numbers.encode(columns, codes, self.n_jobs)
+        complete = bool(done.all())
+        for i, index in enumerate(self._indexes if not complete or unknown == "error" else ()):
+            if index is not None and not done[i]:
+                codes[i] = encode_categories(columns[i], index, unknown)
+            elif index is not None and unknown == "error":
+                refuse_unseen(columns[i], codes[i], index)
+        warn_of_unseen(columns, self._indexes, codes)
+        if complete:
+            return codes
+        continuous = [i for i, index in enumerate(self._indexes) if index is None and not done[i]]
+        if continuous and type(self.discretizer_) in CUT_POINT_DISCRETIZERS:
+            for i in continuous:  # not numeric: raises unless all values are missing
+                columns[i].numbers(were_numbers=True)
+                codes[i] = missing_code(codes.dtype)
+        elif continuous:
+            # np.asarray undoes set_output, which may turn the codes into a frame.
+            values = _side_by_side(columns, continuous, were_numbers=True)
+            found = np.asarray(self.discretizer_.transform(values)).T
+            missing = found == missing_code(found.dtype)
+            codes[continuous] = np.where(missing, codes.dtype.type(missing_code(codes.dtype)), found)
+        return codes
+
+    def restore(
+        self,
+        categories: list[AnyArray | None],
+        typical_values: list[AnyArray | None],
+        discretizer: Any,
+        value_ranges: list[tuple[float, float] | None] | None = None,
+    ) -> TableEncoder:
+        """Set all fitted attributes from known values, for example from a file.
+
+        Parameters
+        ----------
+        categories, typical_values : list of (ndarray or None)
+            Values of ``categories_`` and ``typical_values_``.
+        discretizer : object or None
+            Discretizer fitted to the columns without categories; ``None`` if there are none.
+        value_ranges : list of (tuple of (float, float) or None), optional
+            Value of ``value_ranges_``; by default, all ranges are unknown.
+
+        Returns
+        -------
+        TableEncoder
+            The encoder itself, fitted.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tanlearn import TableEncoder
+        >>> TableEncoder().restore([np.array([3, 7])], [None], None).encode([[7], [3]])
+        array([[1, 0]], dtype=uint8)
+        """
+        self.categories_, self.typical_values_, self.discretizer_ = categories, typical_values, discretizer
+        self.value_ranges_ = [None] * len(categories) if value_ranges is None else value_ranges
+        self.n_features_in_ = len(categories)
+        self.is_discrete_: NDArray[np.bool_] = np.array([known is not None for known in categories])
+        self.n_states_: IntArray = np.array(
+            [1 if known is None else max(len(known), 1) for known in categories], np.intp
+        )
+        if discretizer is not None:
+            self.n_states_[~self.is_discrete_] = discretizer.n_states_
+        dtype = codes_dtype(int(self.n_states_.max()))
+        self._indexes = [None if known is None else CategoryIndex(known, dtype) for known in categories]
+        cuts: list[FloatArray | None] = [None] * len(categories)
+        if type(discretizer) in CUT_POINT_DISCRETIZERS:
+            for i, own in zip(np.flatnonzero(~self.is_discrete_), discretizer.cut_points_, strict=True):
+                cuts[i] = own
+        self._numbers = NumberEncoder(self._indexes, cuts, dtype)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def _values(self, codes: AnyArray, missing: NDArray[np.bool_]) -> AnyArray:
+        """Decode feature-major codes."""
+        n_states = self.n_states_[:, np.newaxis]
+        wrong = ~missing & ((codes < 0) | (codes >= n_states) | (codes != np.floor(codes)))
+        if wrong.any():
+            i, row = np.argwhere(wrong)[0]
+            raise ValueError(
+                f"code {codes[i, row]} of feature {i}, sample {row}, is out of range: the feature has "
+                f"{self.n_states_[i]} codes, numbered from 0."
+            )
+        values = np.full(codes.T.shape, None, dtype=object)
+        for i, (categories, typical) in enumerate(zip(self.categories_, self.typical_values_, strict=True)):
+            known = np.full(int(self.n_states_[i]) + 1, None, dtype=object)  # the last entry is for missing codes
+            if categories is not None:
+                known[: len(categories)] = categories
+            elif typical is not None:
+                known[:-1] = [None if np.isnan(value) else value for value in typical.tolist()]
+            values[:, i] = known[np.where(missing[i], -1, codes[i].astype(np.intp))]
+        return values
+
+
+def _side_by_side(columns: Table, chosen: list[int], *, were_numbers: bool = False) -> AnyArray:
+    """Stack numeric columns into a matrix, in Fortran order."""
+    return np.stack([columns[i].numbers(were_numbers=were_numbers) for i in chosen]).T

@@ -1,0 +1,208 @@
+"""Validation and encoding of the data, classes and weights that users pass to estimators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tanlearn._typing import AnyArray, Codes, IntArray
+from tanlearn.encoding.categories import warn_of_new_categories
+from tanlearn.encoding.column_kinds import find_all_categories, have_order
+from tanlearn.encoding.column_warnings import warn_of_string_columns
+from tanlearn.encoding.discretize import MDLPDiscretizer
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.novelty import Novelty, find_novelty
+from tanlearn.encoding.raw_numbers import raw_numbers
+from tanlearn.encoding.row_checks import RowCheck
+from tanlearn.encoding.splits import hold_out
+from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.encoding.weights import WeightSums, own_weights, warn_of_weights, weigh_classes
+from tanlearn.sources.columns import read_columns
+from tanlearn.sources.frames import check_names, native_frame
+from tanlearn.sources.table import Table
+from tanlearn.sources.validation import present_rows, zero_weight_rows
+
+__all__ = [
+    "check_rows",
+    "delete_fitted_attributes",
+    "encode_chunk",
+    "encode_new_rows",
+    "encode_rows",
+    "encode_training",
+    "generator",
+    "new_encoder",
+]
+
+
+def encode_training(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, validation_fraction: float | None = None
+) -> tuple[EncodedData, EncodedData | None]:
+    """Validate and encode the arguments of ``fit``; return training data and held-out data (or None).
+
+    Sets ``encoder_``, ``classes_``, ``n_features_in_`` and, for data with column names, ``feature_names_in_`` on the
+    estimator. Rows of weight 0 are dropped first, exactly as if they were absent. ``estimator.encoder`` is cloned;
+    ``estimator.class_weight`` multiplies the weights. With ``validation_fraction``, a stratified fraction of the rows,
+    drawn with ``estimator.random_state``, is held out; categories and cut points do not depend on these rows.
+    """
+    columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
+    validate_data(estimator, native_frame(X), y, skip_check_array=True)
+    columns, codes, classes, weights, numbers = present_rows(columns, y, sample_weight)
+    multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
+    if weights is not None:
+        warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
+    warn_of_string_columns(columns, new_encoder(estimator).discrete_features)
+    estimator.classes_ = classes
+    held_out = None
+    if validation_fraction is None:
+        table = _fit_encoder(estimator, columns, codes, weights)
+    else:
+        held_out = hold_out(codes, len(classes), validation_fraction, generator(estimator.random_state))
+        rest = ~held_out
+        rest_weights = None if weights is None else weights[rest]
+        _fit_encoder(estimator, columns.take(rest), codes[rest], rest_weights)
+        table = estimator.encoder_.encode_columns(columns, handle_unknown="missing")
+    data = _encoded(estimator, table, columns, codes, weights, multiplied, numbers)
+    return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
+
+
+def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weight: Any = None) -> EncodedData:
+    """Validate and encode one chunk of ``partial_fit``; the first chunk fits the encoder.
+
+    ``classes`` are all classes, sorted, shape (n_classes,). Rows of weight 0 are dropped, and class weights do not
+    change cut points. Raises ``ValueError`` if the first chunk has one class and a column needs supervised cut points;
+    warns if a later chunk contains new categories.
+    """
+    is_first = not hasattr(estimator, "encoder_")
+    columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
+    if is_first:
+        validate_data(estimator, native_frame(X), y, skip_check_array=True)
+    else:
+        check_names(estimator, X)
+    columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, classes)
+    multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
+    if is_first:
+        if (codes == codes[0]).all():
+            _refuse_supervised_cut_points(estimator, columns, classes.tolist()[codes[0]])
+        if weights is not None:
+            warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
+        estimator.classes_ = classes
+        warn_of_string_columns(columns, new_encoder(estimator).discrete_features)
+        table = _fit_encoder(estimator, columns, codes, weights)
+    else:
+        table = estimator.encoder_.encode_columns(columns)
+        warn_of_new_categories(columns, estimator.encoder_.categories_, table)
+        estimator.encoder_ = estimator.encoder_.with_ranges_of(columns)
+    data = _encoded(estimator, table, columns, codes, weights, multiplied, numbers)
+    return replace(data, device=estimator.device)
+
+
+def _refuse_supervised_cut_points(estimator: Any, columns: Table, label: Any) -> None:
+    """Raise ValueError if a first chunk of a single class has a column that needs supervised cut points."""
+    encoder = new_encoder(estimator)
+    encoder._validate_params()
+    if not (encoder.discretizer is None or isinstance(encoder.discretizer, MDLPDiscretizer)):
+        return
+    names = getattr(estimator, "feature_names_in_", None)
+    categories = find_all_categories(encoder.discrete_features, columns, names, estimator.n_jobs)
+    found = [columns[i].label for i, known in enumerate(categories) if known is None]
+    if found:
+        shown = ", ".join(found[:3]) + (f" and {len(found) - 3:,} more" if len(found) > 3 else "")
+        raise ValueError(
+            f"the first chunk has {columns.n_samples:,} row(s) of one class only, {label!r}, but the cut points of "
+            f"numeric columns depend on the classes: {shown}. Start with a larger chunk of several classes; "
+            f"discretize without classes, encoder=TableEncoder(discretizer=QuantileDiscretizer()), also with a larger "
+            f"chunk; declare the columns categorical, TableEncoder(discrete_features=...); or count earlier rows "
+            f"first, from_counts(TableCounts.of_source(...))."
+        )
+
+
+def new_encoder(estimator: Any) -> TableEncoder:
+    """Return an unfitted encoder: a clone of the user's, or the default with the estimator's ``n_jobs``."""
+    encoder: TableEncoder = (
+        TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
+    )
+    if encoder.discretizer is None:
+        encoder.discretizer = estimator._default_discretizer()
+    return encoder
+
+
+def _fit_encoder(estimator: Any, columns: Table, y: IntArray, weights: AnyArray | None) -> Codes:
+    """Fit ``estimator.encoder_`` to columns and return their codes."""
+    estimator.encoder_ = new_encoder(estimator)
+    names = getattr(estimator, "feature_names_in_", None)
+    codes: Codes = estimator.encoder_.fit_columns(columns, y, weights, names=names)
+    return codes
+
+
+def _encoded(
+    estimator: Any,
+    table: Codes,
+    columns: Table,
+    y: IntArray,
+    base_weights: AnyArray | None,
+    weights: AnyArray | None,
+    numbers: IntArray,
+) -> EncodedData:
+    """Return encoded rows with their weights before and after multiplication by class weights."""
+    encoder = estimator.encoder_
+    rows = table, encoder.n_states_, y, len(estimator.classes_), weights, columns.labels, numbers
+    return EncodedData(
+        *rows,
+        names=getattr(estimator, "feature_names_in_", None),
+        is_ordered=have_order(encoder.discrete_features, columns, encoder.categories_),
+        base_weight=own_weights(base_weights, weights),
+        raw=raw_numbers(columns, np.flatnonzero(~encoder.is_discrete_), encoder.discretizer_),
+    )
+
+
+def check_rows(estimator: Any, X: Any) -> RowCheck:
+    """Count missing, unseen and out-of-range values in rows passed to a fitted estimator."""
+    columns = _read_rows(estimator, X)
+    checked: RowCheck = estimator.encoder_.check_columns(columns)
+    return checked
+
+
+def delete_fitted_attributes(estimator: Any) -> None:
+    """Delete the attributes of an earlier fit, so that a failed fit does not leave a mix of two models."""
+    for attribute in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+        delattr(estimator, attribute)
+    for name in ("_was_loaded", "_notation"):
+        vars(estimator).pop(name, None)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Convert scikit-learn's ``random_state`` to a NumPy Generator; the same int gives the same Generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    return np.random.default_rng(random_state)
+
+
+def encode_rows(estimator: Any, X: Any) -> Codes:
+    """Validate and encode the argument of ``predict``, shape (n_features, n_samples)."""
+    columns = _read_rows(estimator, X)  # raises NotFittedError without an encoder
+    codes: Codes = estimator.encoder_.encode_columns(columns)
+    return codes
+
+
+def encode_new_rows(estimator: Any, X: Any) -> tuple[Codes, Novelty]:
+    """Encode rows as :func:`encode_rows` does, and find the values that training did not contain."""
+    columns = _read_rows(estimator, X)
+    codes = estimator.encoder_.encode_columns(columns)
+    return codes, find_novelty(estimator.encoder_, columns, codes)
+
+
+def _read_rows(estimator: Any, X: Any) -> Table:
+    """Return the columns of X after comparing their names and number with those of ``fit``."""
+    check_is_fitted(estimator)
+    columns = read_columns(X, n_jobs=estimator.n_jobs)
+    # Only names remain to be compared, which takes a third of the time of predicting a single row.
+    is_nameless = type(X) is np.ndarray and not hasattr(estimator, "feature_names_in_")
+    if not is_nameless or len(columns) != estimator.n_features_in_:
+        check_names(estimator, X)
+    return columns

@@ -1,0 +1,198 @@
+"""Kinds of candidate parents, from which candidate sets are made.
+
+The kinds are those of differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, and "unconstrained" of
+4.5 (a pseudo-TAN). Two kinds are in no paper: "order-free", and "information", the parents with the most information
+about a feature given the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tanlearn._typing import FloatArray, IntArray
+from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.orderings import PIXEL_ORDERINGS, check_ordering, pixel_ordering
+
+__all__ = ["CANDIDATE_KINDS", "Candidates", "make_candidates"]
+
+#: Kinds of candidate sets, and the parameters that each uses.
+_PARAMETERS = {
+    "all": ("ordering",),
+    "subset": ("n_candidates", "ordering"),
+    "heuristic": ("n_candidates", "ordering", "image_shape"),
+    "information": ("n_candidates", "ordering"),
+    "unconstrained": ("n_candidates",),
+    "order-free": ("n_candidates",),
+}
+CANDIDATE_KINDS = tuple(_PARAMETERS)
+#: Default number of candidate parents per feature (in [DT], 8 are enough on every data set).
+DEFAULT_SUBSET = 8
+
+
+class Candidates(BaseEstimator):
+    """Kind and number of the candidate parents of each feature, for gradient classifiers.
+
+    Parameters
+    ----------
+    kind : str, default="subset"
+        Candidate parents of each feature, besides no parent:
+
+        - ``"all"``: every earlier feature in the ordering;
+        - ``"subset"``: at most ``n_candidates`` random earlier features;
+        - ``"heuristic"``: the ``n_candidates`` nearest earlier pixels, for images;
+        - ``"information"``: the ``n_candidates`` features with the largest conditional mutual information given the
+          class, among the earlier features, or among all features without an ordering;
+        - ``"order-free"``: any other feature, or at most ``n_candidates`` random ones;
+        - ``"unconstrained"``: as ``"order-free"``, but structures may have cycles (pseudo-TAN, section 4.5).
+
+        ``"information"`` and ``"order-free"`` exclude constant features.
+    n_candidates : int, optional
+        Maximum number of candidate parents per feature, for all kinds except ``"all"``. By default 8 for ``"subset"``,
+        ``"heuristic"`` and ``"information"``, and no limit for ``"unconstrained"`` and ``"order-free"``. For a fixed
+        ``random_state`` of the classifier, smaller sets are subsets of larger ones.
+    ordering : array-like of shape (n_features,) or {"A", "B", "C"}, optional
+        Order of the features for ``"all"`` and ``"subset"`` (random by default) and ``"information"`` (none by
+        default), or the pixel order for ``"heuristic"`` (C by default).
+    image_shape : tuple of (height, width), optional
+        Image size for ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
+
+    See Also
+    --------
+    tanlearn.CandidateSets : Explicit candidate sets of parents of each feature.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tanlearn import Candidates, TANClassifier
+    >>> model = TANClassifier(candidates=Candidates("information", n_candidates=2), n_epochs=1, random_state=0)
+    >>> model.fit(*load_iris(return_X_y=True)).candidates_
+    CandidateSets(n_features=4, n_tables=12, draws='arborescence')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kind": [StrOptions(set(CANDIDATE_KINDS))],
+        "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
+        "ordering": [None, "array-like", StrOptions({"A", "B", "C"})],
+        "image_shape": [None, tuple, list],
+    }
+
+    def __init__(
+        self,
+        kind: str = "subset",
+        *,
+        n_candidates: int | None = None,
+        ordering: Any = None,
+        image_shape: tuple[int, int] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.n_candidates = n_candidates
+        self.ordering = ordering
+        self.image_shape = image_shape
+
+    def _validate_params(self) -> None:
+        """Validate the parameters, and raise ValueError for a parameter that the kind does not use."""
+        super()._validate_params()
+        for name, value in self.get_params().items():
+            if value is not None and name not in ("kind", *_PARAMETERS[self.kind]):
+                raise ValueError(f"candidates of kind {self.kind!r} do not use {name}={value!r}: leave it out.")
+
+
+def make_candidates(
+    candidates: Any,
+    n_features: int,
+    *,
+    rng: np.random.Generator,
+    information: Callable[[], FloatArray] | None = None,
+    n_states: IntArray | None = None,
+    n_parents: int = 1,
+) -> CandidateSets:
+    """Create the candidate sets of a kind (a string or :class:`Candidates`), or validate those given as lists.
+
+    With the same ``rng``, the sets for a smaller ``n_candidates`` are subsets of those for a larger one. "information"
+    needs ``information``, which returns I(X_i; X_j | C), (n_features, n_features). If ``n_states`` (n_features,) is
+    given, "order-free" and "information" leave out features of one value, as children and as parents.
+    """
+    given = Candidates(candidates) if isinstance(candidates, str) else candidates
+    if not isinstance(given, Candidates):
+        sets = given if isinstance(given, CandidateSets) else CandidateSets.from_lists(given, n_parents=n_parents)
+        if sets.n_features != n_features:
+            raise ValueError(f"candidates must have {n_features} features, got {sets.n_features}.")
+        return sets
+    given._validate_params()
+    kind, limit, ordering = given.kind, given.n_candidates, given.ordering
+    lists: Sequence[Sequence[int]]
+    if kind == "heuristic":
+        lists = _nearest(n_features, given.image_shape, ordering, limit or DEFAULT_SUBSET)
+    elif kind == "unconstrained":
+        lists = _subsets(_others(n_features), limit, rng)
+    elif kind == "order-free":
+        lists = _subsets(_varied(_others(n_features), n_states), limit, rng)
+    elif kind == "information":
+        if information is None:
+            raise ValueError(
+                "candidates='information' needs rows to count: pass a function that returns I(X_i; X_j | C)."
+            )
+        among = _others(n_features) if ordering is None else _before(check_ordering(ordering, n_features))
+        lists = _most_informed(information(), _varied(among, n_states), limit or DEFAULT_SUBSET)
+    else:
+        order = rng.permutation(n_features) if ordering is None else check_ordering(ordering, n_features)
+        lists = _subsets(_before(order), None if kind == "all" else limit or DEFAULT_SUBSET, rng)
+    return CandidateSets.from_lists(lists, allow_cycles=kind == "unconstrained", n_parents=n_parents)
+
+
+def _others(n_features: int) -> list[IntArray]:
+    """Return all other features for each feature."""
+    return [np.delete(np.arange(n_features), i) for i in range(n_features)]
+
+
+def _before(order: IntArray) -> list[IntArray]:
+    """Return the features before each feature in an order."""
+    return [order[: np.flatnonzero(order == i)[0]] for i in range(len(order))]
+
+
+def _varied(lists: Sequence[IntArray], n_states: IntArray | None) -> Sequence[IntArray]:
+    """Remove features of one value from the lists, and empty the lists of these."""
+    if n_states is None:
+        return lists
+    return [parents[(n_states[parents] > 1) & (n_states[i] > 1)] for i, parents in enumerate(lists)]
+
+
+def _most_informed(information: FloatArray, among: Sequence[IntArray], limit: int) -> list[list[int]]:
+    """Return the parents with the most information about each feature; ties go to the first."""
+    return [
+        sorted(parents[np.lexsort((parents, -information[i, parents]))[:limit]].tolist())
+        for i, parents in enumerate(among)
+    ]
+
+
+def _subsets(lists: Sequence[IntArray], limit: int | None, rng: np.random.Generator) -> list[list[int]]:
+    """Draw at most ``limit`` random entries of each list; the whole list is shuffled, so limits nest."""
+    return [sorted(rng.permutation(parents)[:limit].tolist()) for parents in lists]
+
+
+def _nearest(n_features: int, image_shape: Any, ordering: Any, limit: int) -> list[list[int]]:
+    """Return the nearest pixels before each pixel in the ordering; ties go to the earlier pixel."""
+    sizes = [int(size) for size in image_shape or () if isinstance(size, (int, np.integer)) and size > 0]
+    if len(sizes) != 2 or len(image_shape) != 2 or sizes[0] * sizes[1] != n_features:
+        raise ValueError(
+            f"candidates='heuristic' needs image_shape=(height, width) with height * width = {n_features} features, "
+            f"got {image_shape}."
+        )
+    name = "C" if ordering is None else ordering
+    if isinstance(name, str) and name in PIXEL_ORDERINGS:
+        order = pixel_ordering(name, image_shape)
+    else:
+        order = check_ordering(name, n_features)
+    pixels = np.stack(np.divmod(np.arange(n_features), image_shape[1]), axis=1)
+    lists: list[list[int]] = [[] for _ in range(n_features)]
+    for position, i in enumerate(order):
+        before = order[:position]
+        distance = ((pixels[before] - pixels[i]) ** 2).sum(axis=1)
+        lists[i] = sorted(before[np.argsort(distance, kind="stable")[:limit]].tolist())
+    return lists
