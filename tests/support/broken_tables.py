@@ -19,6 +19,8 @@ N_ROWS = 14
 class Chain(BaseEstimator):
     """Learner of a chain of the columns: equal information in tiny tables is decided by names, which arrays lack."""
 
+    needs = "pairs"
+
     def learn(self, data, rng):
         return Structure(list(range(-1, data.n_features - 1)))
 
