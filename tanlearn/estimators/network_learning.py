@@ -77,8 +77,8 @@ def check_needs(classifier: Any, allowed: frozenset[str]) -> bool:
         raise AttributeError(f"{parameters!r} needs all rows at once. Use parameters=MaximumLikelihood().")
     if not _is_fixed(structure) and needs_of(structure) not in allowed:
         raise AttributeError(
-            f"{structure!r} needs all rows at once. Use a Structure, or a learner of counts such as ChowLiu(). A learner "
-            f"of your own with from_counts declares it by needs = 'pairs'."
+            f"{structure!r} needs all rows at once. Use a Structure, or a learner of counts such as ChowLiu(). A "
+            f"learner of your own with from_counts declares it by needs = 'pairs'."
         )
     return True
 
