@@ -4,7 +4,7 @@ A context of level j is an assignment of values to the first j parents of a feat
 contexts are far too many to store, but at most n_samples occur at each level. The counts of a family are therefore kept
 in coordinate format: one entry for each combination of parent values, child value and class that occurs, sorted by the
 first parent, then the second, and so on. Sorted entries are a trie: the entries of a context are contiguous at every
-level. `ContextCounts.grow` expands it for prediction and for back-off to fewer parents (``back_off.py``).
+level. `ContextCounts.grow` expands it for prediction and for back-off to fewer parents (``models/back_off.py``).
 
 Shapes of a family: values (n_parents + 2, n_entries), uint16, the values of the parents, the child and the class;
 counts (n_entries,), all positive. A row without the child has no entry. A missing parent, and every parent after it,

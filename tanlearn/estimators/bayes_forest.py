@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -15,7 +15,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.base import Classifier
 from tanlearn.estimators.counting import CountingClassifier
-from tanlearn.estimators.deprecated_parameters import DeprecatedParameters
+from tanlearn.estimators.deprecated_parameters import DeprecatedParameters, FormerOfForest
 from tanlearn.estimators.estimator_input import generator
 from tanlearn.estimators.forest_reading import ForestReadingMixin
 from tanlearn.estimators.row_sources import EncodedSource
@@ -202,7 +202,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-        **deprecated: Any,
+        **deprecated: Unpack[FormerOfForest],
     ) -> None:
         self.n_estimators = n_estimators
         self.max_parents = max_parents
@@ -218,7 +218,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
-        self._take_former(deprecated)
+        self._take_former(dict(deprecated))
 
     def _default_discretizer(self) -> QuantileDiscretizer:
         """Return a fine quantile discretizer, whose intervals each network merges."""

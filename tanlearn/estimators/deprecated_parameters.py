@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import validate_parameter_constraints
@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from tanlearn._warnings import warn
 from tanlearn.files.values import register_conversion
 
-__all__ = ["MOVED", "MOVED_OF_TAN", "DeprecatedParameters"]
+__all__ = ["MOVED", "MOVED_OF_TAN", "DeprecatedParameters", "FormerOfForest", "FormerOfGradient", "FormerOfTAN"]
 
 _REMOVED_IN = "0.4"
 #: Former parameters of gradient classifiers, and the parameters whose settings contain them now.
@@ -24,6 +24,37 @@ MOVED = {
 }
 MOVED_OF_TAN = {**MOVED, "init": "training", "dtype": "training"}
 _SETTINGS = {"candidates": "Candidates", "training": "GradientTraining"}
+
+
+class FormerOfGradient(TypedDict, total=False):
+    """Former keywords of gradient classifiers, for type checkers."""
+
+    n_candidates: Any
+    ordering: Any
+    image_shape: Any
+    learning_rate: Any
+    structure_learning_rate: Any
+    batch_size: Any
+    temperature: Any
+    validation_fraction: Any
+    patience: Any
+    callback: Any
+    checkpoint: Any
+
+
+class FormerOfTAN(FormerOfGradient, total=False):
+    """Former keywords of ``TANClassifier``, for type checkers."""
+
+    init: Any
+    dtype: Any
+
+
+class FormerOfForest(TypedDict, total=False):
+    """Former keywords of ``BayesForestClassifier``, for type checkers."""
+
+    ridge: Any
+    n_folds: Any
+    device: Any
 
 
 class DeprecatedParameters:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import clone
@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from tanlearn._threads import in_threads
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.deprecated_parameters import MOVED_OF_TAN, DeprecatedParameters
+from tanlearn.estimators.deprecated_parameters import MOVED_OF_TAN, DeprecatedParameters, FormerOfTAN
 from tanlearn.estimators.gradient import LEARNING_RATE, N_EPOCHS, GradientClassifier
 from tanlearn.files.fingerprints import digest
 from tanlearn.models.calibration import Calibration
@@ -198,7 +198,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        **deprecated: Any,
+        **deprecated: Unpack[FormerOfTAN],
     ) -> None:
         self.candidates = candidates
         self.loss = loss
@@ -215,7 +215,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self._take_former(deprecated)
+        self._take_former(dict(deprecated))
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Train by gradient and keep the most probable structure."""

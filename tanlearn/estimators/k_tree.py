@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from sklearn.base import clone
@@ -12,7 +12,7 @@ from sklearn.base import clone
 from tanlearn._threads import in_threads
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.deprecated_parameters import MOVED, DeprecatedParameters
+from tanlearn.estimators.deprecated_parameters import MOVED, DeprecatedParameters, FormerOfGradient
 from tanlearn.estimators.gradient import LEARNING_RATE, GradientClassifier
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.elimination import Eliminator
@@ -193,7 +193,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        **deprecated: Any,
+        **deprecated: Unpack[FormerOfGradient],
     ) -> None:
         self.candidates = candidates
         self.loss = loss
@@ -207,7 +207,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self._take_former(deprecated)
+        self._take_former(dict(deprecated))
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Select loss, refit and calibration on held-out rows, and train by gradient on all rows."""

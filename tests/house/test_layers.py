@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-# One row a rank, lowest first; a room stands for all its modules. `__init__` is tanlearn's own: it gathers what lies
+# One row per rank, lowest first; a package stands for all its modules. `__init__` is tanlearn's own: it gathers what lies
 # below it, and no baselines.
 RANKS = (
     {"_memory", "_plots", "_threads", "_typing", "_warnings", "kernels"},
@@ -211,7 +211,7 @@ def test_modules_do_not_import_in_circles():
 
 
 def opening(unit):
-    """Return the first line of a room's docstring, as Markdown."""
+    """Return the first line of a package's docstring, as Markdown."""
     dotted = "tanlearn" if unit == "__init__" else f"tanlearn.{unit}"
     source = SOURCES.get(f"{dotted}.__init__") or SOURCES[dotted]
     return ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))).splitlines()[0].replace("``", "`")

@@ -1,4 +1,4 @@
-"""What a user sees of the package: the public names, not its rooms."""
+"""What a user sees of the package: the public names, not its packages."""
 
 import importlib
 import inspect
