@@ -2,8 +2,8 @@
 
 The probability in a context of j parents is a weighted mean of the relative frequency in this context and the
 probability with one parent fewer. The fewer rows a context has, the smaller is the weight of its own frequency
-(hierarchical smoothing). Only contexts that occur in the rows are stored, as tries (``counts/context_tries.py``). A lookup
-descends as far as the parent values of a row occur.
+(hierarchical smoothing). Only contexts that occur in the rows are stored, as tries (``counts/context_tries.py``). A
+lookup descends as far as the parent values of a row occur.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-# One row per rank, lowest first; a package stands for all its modules. `__init__` is tanlearn's own: it gathers what lies
-# below it, and no baselines.
+# One row per rank, lowest first; a package stands for all its modules. `__init__` is tanlearn's own: it imports the
+# packages below it, and no baselines.
 RANKS = (
     {"_memory", "_plots", "_threads", "_typing", "_warnings", "kernels"},
     {"_tasks", "sources"},
