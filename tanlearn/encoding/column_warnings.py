@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tanlearn._warnings import warn
-from tanlearn.encoding.column_kinds import MAX_NUMERIC_CATEGORIES
 from tanlearn.sources.string_formats import NUMBER_KINDS, StringFormat, detect_format
 from tanlearn.sources.table import Column, Table
 
@@ -82,6 +81,8 @@ def is_suspect(detected: StringFormat) -> bool:
     integers do not, because casting codes to strings declares them categorical, unless at least half of the rows have a
     unique value. Other plain numbers do if at most a twentieth of the distinct values (or two) are not numbers.
     """
+    from tanlearn.encoding.column_kinds import MAX_NUMERIC_CATEGORIES  # with it, the command line imports scikit-learn
+
     if detected.kind in ("constant", "categories", "codes"):
         return False
     if detected.kind in NUMBER_KINDS and detected.n_matching <= MAX_NUMERIC_CATEGORIES:

@@ -55,7 +55,7 @@ def test_an_interrupted_search_leaves_its_structure_to_go_on_from(monkeypatch):
     data, whole = varied_data(1), GreedySearch()
     whole.learn(data, None)
     interrupted = GreedySearch()
-    monkeypatch.setattr(GreedySearch, "_tell", interrupt)
+    monkeypatch.setattr(GreedySearch, "_report", interrupt)
     with pytest.raises(KeyboardInterrupt):
         interrupted.learn(data, None)
     assert interrupted.history_ == whole.history_[:2]

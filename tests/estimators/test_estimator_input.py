@@ -35,6 +35,9 @@ class Classifier(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    def _default_discretizer(self):
+        return None
+
     def fit(self, X, y, sample_weight=None):
         self.data_, _ = encode_training(self, X, y, sample_weight)
         return self
