@@ -408,27 +408,19 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return check_rows(self, X)
 
     def row_predictor(self) -> RowPredictor:
-        """Return a predictor of single rows, for services: a few microseconds per row.
+        """Return a predictor of single rows; only classifiers with a single network have one.
 
         Returns
         -------
         RowPredictor
-            Its ``predict`` takes a tuple of raw values, its ``predict_codes`` a row of codes; both return a class.
-            Later changes of the classifier do not affect it.
+            Never: classifiers that combine several networks raise an error.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         TypeError
-            If the classifier combines several networks.
-
-        Examples
-        --------
-        >>> from tanlearn import NaiveBayesClassifier
-        >>> model = NaiveBayesClassifier().fit([["cough"], ["cough"], ["none"]], ["cold", "cold", "well"])
-        >>> model.row_predictor().predict(("cough",))
-        'cold'
+            Otherwise. Call ``predict`` with many rows at once.
         """
         check_is_fitted(self)
         raise TypeError(
