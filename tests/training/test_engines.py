@@ -24,7 +24,7 @@ from tanlearn import (
 from tanlearn.kernels import trees
 from tanlearn.structures.candidate_kinds import make_candidates
 from tanlearn.training.engines import FusedEngine, UnfusedEngine, is_fusible
-from tanlearn.training.losses import CompiledLoss, evaluate
+from tanlearn.training.losses import CompiledLoss, SoftHybrid, evaluate
 from tanlearn.training.objectives import Objective
 from tanlearn.training.optimizers import Adam
 from tanlearn.training.parametrizations import Normalized
@@ -70,7 +70,9 @@ def test_engines_agree(loss, kind, weighted):
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
     assert np.abs(fused.theta - start).max() > 0.05
     np.testing.assert_allclose(fused.theta, unfused.theta, atol=1e-4)
-    np.testing.assert_allclose(fused.phi, unfused.phi, atol=1e-5)
+    # The soft hybrid loss takes an exponential and a logarithm per class more, in single precision: without fused
+    # multiplications, logits differ by 1.3e-5 after twelve steps.
+    np.testing.assert_allclose(fused.phi, unfused.phi, atol=1e-4 if isinstance(loss, SoftHybrid) else 1e-5)
     assert np.abs(fused.phi).max() > 0.05
 
 
