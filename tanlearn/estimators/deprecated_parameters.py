@@ -133,7 +133,7 @@ class DeprecatedParameters:
         if name not in self._moved:
             return
         target = self._moved[name]
-        settings = self._implied_settings().get(target, getattr(self, target))  # type: ignore[attr-defined]
+        settings = self._resolve_settings(target)  # type: ignore[attr-defined]
         if isinstance(settings, BaseEstimator):
             settings = copy(settings)  # not a clone, whose callback would be another object
             setattr(settings, name, value)

@@ -70,7 +70,7 @@ class GradientClassifier(NetworkClassifier):
         nested = {name: value for name, value in params.items() if "__" in name}
         super().set_params(**{name: value for name, value in params.items() if name not in nested})
         for name in {key.partition("__")[0] for key in nested} & {"training", "candidates"}:
-            settings = self._implied_settings().get(name, getattr(self, name))
+            settings = self._resolve_settings(name)
             if not isinstance(settings, BaseEstimator):
                 raise ValueError(f"{name} are given explicitly and have no parameters: set {name} to a kind first.")
             setattr(self, name, copy(settings))
@@ -82,10 +82,15 @@ class GradientClassifier(NetworkClassifier):
         implied: dict[str, Any] = {} if self.training is not None else {"training": GradientTraining()}
         return implied | ({"candidates": Candidates(self.candidates)} if isinstance(self.candidates, str) else {})
 
+    def _resolve_settings(self, name: str) -> Any:
+        """Return ``training`` or ``candidates``, with the settings that None or a string stand for."""
+        return self._implied_settings().get(name, getattr(self, name))
+
     @property
     def _training(self) -> GradientTraining:
         """Settings of the training."""
-        return GradientTraining() if self.training is None else self.training
+        settings: GradientTraining = self._resolve_settings("training")
+        return settings
 
     @property
     def _validation_fraction(self) -> float | None:
@@ -95,8 +100,8 @@ class GradientClassifier(NetworkClassifier):
     @property
     def _kind(self) -> str | None:
         """Kind of the candidates; None for explicit candidates."""
-        kind: str | None = self.get_params().get("candidates__kind")
-        return kind
+        settings = self._resolve_settings("candidates")
+        return settings.kind if isinstance(settings, Candidates) else None
 
     def _validate_params(self) -> None:
         """Validate the parameters, and those of the settings."""

@@ -251,10 +251,10 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
 
     def _candidate_settings(self, data: EncodedData) -> Any:
         """Return ``candidates``; for "information" by default half the number of features, within 8 and 14."""
-        params = self.get_params()
-        if self._kind == "information" and params["candidates__n_candidates"] is None:
+        settings = self._resolve_settings("candidates")
+        if self._kind == "information" and settings.n_candidates is None:
             limit = min(max(data.n_features // 2, FEWEST), MOST)
-            return Candidates("information", n_candidates=limit, ordering=params["candidates__ordering"])
+            return Candidates("information", n_candidates=limit, ordering=settings.ordering)
         return self.candidates
 
     def _train(

@@ -179,13 +179,12 @@ def learn_counts(classifier: Any, counts: Any) -> None:
     """Learn the structure from the counts, unless it is fixed, and fit the parameters."""
     learner = _new_parameter_learner(classifier)
     learner._validate_params()
-    is_fixed = _is_fixed(classifier.structure)
     if not _are_of(classifier, counts):
         raise ValueError(
             f"structure is {classifier.structure!r}, but the chunks so far were counted for another one. Start with a "
             f"new classifier: clone(model).partial_fit(...)."
         )
-    if not is_fixed:
+    if counts.has_pairs:  # those of structure learners only, see _type_of_counts
         structure = _structure_of_pairs(classifier, counts, generator(classifier.random_state))
         tables = learner.from_counts(*count_pairs_in_trees(counts, structure))
     elif needs_of(learner) == "contexts":
@@ -216,11 +215,15 @@ def _is_fixed(structure: Any) -> bool:
     return structure is None or isinstance(structure, Structure)
 
 
-def _fixed_structure(classifier: Any, n_features: int) -> Structure:
-    """Return the given structure, or naive Bayes."""
+def _given_structure(classifier: Any, n_features: int) -> Structure:
+    """Return the given structure, or naive Bayes, without a check of the number of features."""
     given: Structure | None = classifier.structure
-    if given is None:
-        return Structure.naive_bayes(n_features)
+    return Structure.naive_bayes(n_features) if given is None else given
+
+
+def _fixed_structure(classifier: Any, n_features: int) -> Structure:
+    """Return the given structure, or naive Bayes; raise ValueError for another number of features."""
+    given = _given_structure(classifier, n_features)
     check_structure(given, n_features)
     return given
 
@@ -230,8 +233,7 @@ def _are_of(classifier: Any, counts: Any) -> bool:
     kind: Any = _type_of_counts(classifier)
     if type(counts) is not kind:
         return False
-    given = Structure.naive_bayes(counts.n_features) if classifier.structure is None else classifier.structure
-    return counts.has_pairs or Structure(counts.parents) == given
+    return counts.has_pairs or Structure(counts.parents) == _given_structure(classifier, counts.n_features)
 
 
 def _type_of_counts(classifier: Any) -> type[Counts]:
