@@ -10,6 +10,7 @@ from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
+from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
 from .history import Edge
 from .k_dependence import KDependence
@@ -25,6 +26,7 @@ __all__ = [
     "AnDEClassifier",
     "ChowLiu",
     "Edge",
+    "ExplainingAway",
     "GreedySearch",
     "KDependence",
     "Learner",
