@@ -49,8 +49,8 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
         If the loss is a class, or has no ``value_and_gradient``.
     AssertionError
         If the loss does not return two arrays of the right shapes; changes its arguments; returns nan; is not
-        reproducible; mixes rows; or if the gradient is wrong. The message distinguishes a gradient of the opposite sign or a
-        multiple of the right gradient from other errors.
+        reproducible; mixes rows; or if the gradient is wrong. The message distinguishes a gradient of the opposite sign
+        or a multiple of the right gradient from other errors.
 
     Examples
     --------
