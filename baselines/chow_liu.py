@@ -23,7 +23,7 @@ from tanlearn.kernels.mathematics import log
 from tanlearn.kernels.spanning import hang_on, insert_vertices
 from tanlearn.structures.structures import Structure
 
-__all__ = ["ChowLiu"]
+__all__ = ["ChowLiu", "check_root", "spanning_structure"]
 
 
 _NOTHING = 1e-300
