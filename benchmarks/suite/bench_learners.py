@@ -27,9 +27,11 @@ from tanlearn import (
 from tanlearn.baselines import (
     LEARNERS,
     ChowLiu,
+    ExactMarginSearch,
     ExplainingAway,
     GreedySearch,
     KDependence,
+    ModelAveraging,
     OrderSearch,
     RandomTree,
     SimulatedAnnealing,
@@ -61,6 +63,7 @@ STRUCTURES = {
     learner.__class__.__name__: of_structure(learner)
     for learner in (
         ChowLiu(),
+        ExactMarginSearch(),
         ExplainingAway(),
         KDependence(),
         RandomTree(),
@@ -76,6 +79,7 @@ PARAMETERS = {
         MaximumLikelihood(),
         HierarchicalSmoothing(),
         HierarchicalDirichlet(),
+        ModelAveraging(),
         BackOffRidge(),
         ConjugateGradient(),
         LBFGS(),
