@@ -13,6 +13,7 @@ from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
+from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
 from .history import ParentChange
 from .k_dependence import KDependence
@@ -27,6 +28,7 @@ __all__ = [
     "AODEClassifier",
     "AnDEClassifier",
     "ChowLiu",
+    "ExplainingAway",
     "GreedySearch",
     "KDependence",
     "Learner",
