@@ -163,15 +163,14 @@ def _probability_measures(log_p: FloatArray | None, y: IntArray) -> dict[str, fl
 def _model_measures(estimator: Any) -> dict[str, Any]:
     """Return the size of a fitted model and the effort of its training; absent where the estimator has none."""
     structure = getattr(estimator, "structure_", None)
-    epochs = getattr(estimator, "history_", None)
-    search = getattr(getattr(estimator, "structure_learner_", None), "history_", None) or epochs
-    last = search[-1] if search else None
-    trained = [getattr(part, "n_iter_", None) for part in (getattr(estimator, "parameters_", None), estimator)]
-    n_iterations = len(epochs) if epochs else next((n for n in trained if n is not None), None)
+    histories = estimator.learning_history() if hasattr(estimator, "learning_history") else {}
+    search = histories.get("structure") or histories.get("training")
+    steps = histories.get("training") or histories.get("parameters")
+    n_iterations = steps[-1].step if steps else getattr(estimator, "n_iter_", None)
     return {
         "n_parameters": getattr(estimator, "n_parameters_", None),
         "n_edges": None if structure is None else int((structure.parents >= 0).sum()),
-        "n_evaluations": getattr(last, "n_evaluations", None),
+        "n_evaluations": search[-1].n_evaluations if search else None,
         "n_iterations": None if n_iterations is None else int(np.max(n_iterations)),
-        "score": getattr(last, "score", None),
+        "score": float(search[-1].score) if search else None,
     }

@@ -76,11 +76,12 @@ class CellResult:
     n_edges : int or None
         Number of augmenting arcs of the structure.
     n_evaluations : int or None
-        Number of structures, or families, that the structure search has scored.
+        Number of structures, or families, that the structure search had scored at its last change; for a joint
+        training of structure and parameters, the number of passes over the training rows.
     n_iterations : int or None
         Number of epochs, or of iterations of the parameter learner.
     score : float or None
-        Score that the structure search has reached.
+        Score that the structure search, or the joint training, has reached.
     failure : str or None
         Reason of the failure, if the learner failed.
     n_train, n_test : int

@@ -98,6 +98,7 @@ def test_sizes_and_effort_of_searches_and_trainings():
     assert 0 < search.n_edges <= 3
     assert 0.5 < search.score <= 1.0
     assert (found["bayes"].n_edges, found["bayes"].n_iterations, found["bayes"].score) == (0, None, None)
-    assert found["gradient"].n_iterations == 3
+    assert (found["gradient"].n_iterations, found["gradient"].n_evaluations) == (3, 3)
+    assert search.n_evaluations >= 4 * 3
     assert found["conjugate"].n_iterations > 0
     assert found["conjugate"].n_edges == 3
