@@ -16,7 +16,9 @@ from .chow_liu import ChowLiu
 from .exact_search import ExactMarginSearch
 from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
+from .hill_climbing import HillClimbing
 from .history import ParentChange
+from .k2_search import K2Search
 from .k_dependence import KDependence
 from .model_averaging import ModelAveraging
 from .multinet import MultinetClassifier
@@ -36,6 +38,8 @@ __all__ = [
     "ExactMarginSearch",
     "ExplainingAway",
     "GreedySearch",
+    "HillClimbing",
+    "K2Search",
     "KDependence",
     "Learner",
     "ModelAveraging",

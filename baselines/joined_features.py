@@ -111,20 +111,19 @@ class JoinSearch:
         self._take(list(groups))
 
     def climb(self, moves: str, min_gain: float) -> None:
-        """Apply the best change while it increases the accuracy by more than ``min_gain``.
+        """Apply the best change while it increases the accuracy by ``min_gain`` or more.
 
-        ``moves`` is "forward" (add a feature, alone or to a group) or "backward" (remove a feature, or join two
+        The search ends, because each change of "forward" uses a feature more, and each change of "backward" has a
+        feature or a group less. ``moves`` is "forward" (add a feature, alone or to a group) or "backward" (remove a feature, or join two
         groups). The first of equal changes in the order of the names is applied.
         """
+        # An accuracy of 1 cannot increase, and features that are added then would be chosen by their names only.
         propose = {"forward": self._additions, "backward": self._removals_and_joins}[moves]
-        while True:
-            changes = list(propose())
-            if not changes:
-                return
+        while self.score < 1.0 - ROUNDING and (changes := list(propose())):
             scores = in_threads(self._score_of, changes, self.n_jobs)
             self.watch.n_evaluations += len(changes)
             best = first_best(scores)
-            if not scores[best] > self.score + max(min_gain, ROUNDING):
+            if scores[best] < self.score + min_gain - ROUNDING:
                 return
             before = self.parents()
             self._take(changes[best])

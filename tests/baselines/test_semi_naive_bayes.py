@@ -83,7 +83,7 @@ def slow_search(direction, data, folds, max_values=math.inf):
         changes = [c for c in changes if all(len(g) < 2 or math.prod(data.n_states[list(g)]) <= max_values for g in c)]
         values = [accuracy(change, data, folds) for change in changes]
         n_evaluations += len(changes)
-        if not values or not max(values) > value + 1e-12:
+        if value >= 1 - 1e-12 or not values or max(values) < value - 1e-12:
             return groups, value, n_evaluations
         best = next(k for k, v in enumerate(values) if v >= max(values) - 1e-12)
         groups, value = changes[best], values[best]
@@ -180,6 +180,15 @@ def test_history_is_the_path_to_the_groups():
     }
     assert [change.score for change in model.history_] == sorted(change.score for change in model.history_)
     assert all(change.seconds >= 0 for change in model.history_)
+
+
+def test_changes_of_equal_accuracy_are_made_but_none_after_all_rows_are_right():
+    rng = np.random.default_rng(0)
+    X = np.stack([*rng.integers(0, 2, (2, 400)), np.zeros(400, int)], axis=1)
+    y = X[:, 0] & X[:, 1] & (rng.random(400) < 0.7)  # always 0 is best for each feature alone
+    assert SemiNaiveBayesClassifier(random_state=0).fit(X, y).groups_ == [(0, 1), (2,)]
+    assert SemiNaiveBayesClassifier(random_state=0, min_gain=1e-6).fit(X, y).groups_ == []
+    assert SemiNaiveBayesClassifier(random_state=0).fit(X, X[:, 1]).groups_ == [(1,)]
 
 
 def test_min_gain_stops_the_search():
