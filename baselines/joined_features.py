@@ -113,9 +113,9 @@ class JoinSearch:
     def climb(self, moves: str, min_gain: float) -> None:
         """Apply the best change while it increases the accuracy by ``min_gain`` or more.
 
-        The search ends, because each change of "forward" uses a feature more, and each change of "backward" has a
-        feature or a group less. ``moves`` is "forward" (add a feature, alone or to a group) or "backward" (remove a feature, or join two
-        groups). The first of equal changes in the order of the names is applied.
+        ``moves`` is "forward" (add a feature, alone or to a group) or "backward" (remove a feature, or join two
+        groups). The first of equal changes in the order of the names is applied. The search ends, because each forward
+        change uses one more feature, and each backward change leaves one feature or one group less.
         """
         # An accuracy of 1 cannot increase, and features that are added then would be chosen by their names only.
         propose = {"forward": self._additions, "backward": self._removals_and_joins}[moves]
