@@ -15,11 +15,11 @@ from tanlearn._threads import in_threads
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.deprecated_parameters import MOVED_OF_TAN, DeprecatedParameters, FormerOfTAN
-from tanlearn.estimators.gradient import LEARNING_RATE, N_EPOCHS, GradientClassifier
+from tanlearn.estimators.gradient_classifier import LEARNING_RATE, N_EPOCHS, GradientClassifier
 from tanlearn.files.fingerprints import digest
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.tables import Tables
-from tanlearn.parameters.held_out import FittedTables, choose, held_out_parts
+from tanlearn.parameters.held_out_selection import FittedTables, choose, held_out_parts
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_learners
 from tanlearn.parameters.learned_structure import are_relearned
 from tanlearn.parameters.stochastic_gradient import StochasticGradient

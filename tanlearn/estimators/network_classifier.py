@@ -17,17 +17,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.c_export.header import export_c
-from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.classifier import Classifier
+from tanlearn.estimators.completed_rows import filled_rows
 from tanlearn.estimators.estimator_input import encode_rows, generator
-from tanlearn.estimators.explained import compared, explanation_frame
-from tanlearn.estimators.filled_rows import filled_rows
+from tanlearn.estimators.explanation_frame import explanation_frame
 from tanlearn.estimators.row_predictor import RowPredictor
 from tanlearn.files.description import describe, feature_names
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration, decision_tables
+from tanlearn.models.completion import most_probable_completion
+from tanlearn.models.explanation import against_class, explain
 from tanlearn.models.model import Model
 from tanlearn.models.quantization import round_tables
-from tanlearn.models.queries import explain, most_probable_completion, sample
+from tanlearn.models.sampling import sample
 from tanlearn.models.tables import Tables
 from tanlearn.sources.columns import read_columns
 from tanlearn.sources.validation import encode_labels
@@ -108,7 +110,7 @@ class NetworkClassifier(Classifier):
         """
         codes = encode_rows(self, X)
         contributions = explain(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
-        return compared(contributions, against, self.classes_, self.calibration_)
+        return against_class(contributions, against, self.classes_, self.calibration_)
 
     def explain_frame(self, X: Any, *, against: Any = None) -> Any:
         """Return the contributions of ``explain`` as a frame with names.

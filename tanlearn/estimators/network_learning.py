@@ -20,18 +20,18 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import InvalidParameterError
 
 from tanlearn._typing import AnyArray
-from tanlearn.counts.contexts import ContextCounts
-from tanlearn.counts.counts import CountState
+from tanlearn.counts.context_counts import ContextCounts
 from tanlearn.counts.counts_base import Counts
 from tanlearn.counts.family_counts import FamilyCounts
+from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.estimators.counting import FROM_COUNTS
+from tanlearn.estimators.counting_classifier import FROM_COUNTS
 from tanlearn.estimators.estimator_input import generator
 from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.models.calibration import Calibration
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator
-from tanlearn.parameters.learner import check_learner_device, needs_of
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.parameter_learner import check_learner_device, needs_of
 from tanlearn.structures.structures import Structure, check_structure
 from tanlearn.structures.table_layout import TableLayout
 
@@ -115,7 +115,7 @@ def learn_batches(classifier: Any, rows: EncodedSource) -> None:
     if _is_fixed(classifier.structure):
         structure = _fixed_structure(classifier, len(rows.n_states))
     else:
-        pairs = rows.add_to(CountState(rows.n_states, rows.n_classes), n_jobs=n_jobs)
+        pairs = rows.add_to(PairCounts(rows.n_states, rows.n_classes), n_jobs=n_jobs)
         rng = generator(classifier.random_state)
         start = copy_generator(rng)
         structure = _structure_of_pairs(classifier, pairs, rng)
@@ -141,10 +141,10 @@ def learn_batches(classifier: Any, rows: EncodedSource) -> None:
     classifier._set_network(structure, learner.from_counts(layout, cells))
 
 
-def new_counts(classifier: Any, data: EncodedData) -> CountState | FamilyCounts:
+def new_counts(classifier: Any, data: EncodedData) -> PairCounts | FamilyCounts:
     """Return empty counts: of pairs for structure learners, otherwise of the families of the structure."""
     if not _is_fixed(classifier.structure):
-        return CountState.of_features(data)
+        return PairCounts.of_features(data)
     given = _fixed_structure(classifier, data.n_features)
     return FamilyCounts(TableLayout.of_parents(given.parents, data.n_states, data.n_classes))
 
@@ -156,10 +156,10 @@ def convert_counts(classifier: Any, counts: Any) -> Any:
     the counts of their families.
     """
     if not _is_fixed(classifier.structure):
-        classifier._check_type(counts, CountState)
+        classifier._check_type(counts, PairCounts)
         return counts
     kind = _type_of_counts(classifier)
-    classifier._check_type(counts, *((CountState, kind) if kind is FamilyCounts else (kind,)))
+    classifier._check_type(counts, *((PairCounts, kind) if kind is FamilyCounts else (kind,)))
     given = _fixed_structure(classifier, len(counts.n_states))
     if counts.has_pairs:
         layout, cells = count_pairs_in_trees(counts, given)
@@ -194,7 +194,7 @@ def learn_counts(classifier: Any, counts: Any) -> None:
     classifier._set_network(structure, tables)
 
 
-def count_pairs_in_trees(pairs: CountState, structure: Structure) -> tuple[TableLayout, AnyArray]:
+def count_pairs_in_trees(pairs: PairCounts, structure: Structure) -> tuple[TableLayout, AnyArray]:
     """Return layout and counts of the CPTs of a structure with at most one augmenting parent per feature.
 
     Shapes: result cells: (n_cells,).
@@ -239,7 +239,7 @@ def _are_of(classifier: Any, counts: Any) -> bool:
 def _type_of_counts(classifier: Any) -> type[Counts]:
     """Return the type of the counts that the learners are fitted to."""
     if not _is_fixed(classifier.structure):
-        return CountState
+        return PairCounts
     needs = "families" if classifier.parameters is None else needs_of(classifier.parameters)
     return ContextCounts if needs == "contexts" else FamilyCounts
 
@@ -251,7 +251,7 @@ def _new_parameter_learner(classifier: Any, *, safe: bool = True) -> Any:
     return classifier.parameters_
 
 
-def _structure_of_pairs(classifier: Any, pairs: CountState, rng: np.random.Generator) -> Structure:
+def _structure_of_pairs(classifier: Any, pairs: PairCounts, rng: np.random.Generator) -> Structure:
     """Learn a structure from counts of pairs, with an unfitted copy of the structure learner."""
     classifier.structure_learner_ = clone(classifier.structure)
     pairs.names = getattr(classifier, "feature_names_in_", None)

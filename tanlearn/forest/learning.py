@@ -23,9 +23,9 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.weights import log_frequencies
 from tanlearn.forest.class_groups import grouped, likeliest_classes, own_group, remainder_shares
 from tanlearn.forest.forest import Forest, softmax
-from tanlearn.forest.network import DrawSettings, ForestNetwork, grow_network
+from tanlearn.forest.forest_network import DrawSettings, ForestNetwork, grow_network
+from tanlearn.forest.interpretation import left_out_importances
 from tanlearn.forest.out_of_fold import FoldNetworks, GrowNetwork, OutOfFold, grow_out_of_fold
-from tanlearn.forest.reading import left_out_importances
 from tanlearn.forest.ridge import Fitted, Problem, fit_weights
 
 __all__ = ["ForestSettings", "GrownNetworks", "fit_forest_weights", "grow_forest"]

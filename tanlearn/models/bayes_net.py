@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
-from tanlearn.counts.contexts import ContextCounts
+from tanlearn.counts.context_counts import ContextCounts
 from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.models.back_off import BackOffTables
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_evidence, log_joint
 from tanlearn.models.model import Model
 from tanlearn.models.new_values import log_joint_of_new_values
 from tanlearn.models.quantization import FixedPoint, IntegerTables
-from tanlearn.models.queries import log_evidence
 from tanlearn.models.tables import Tables
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout, n_table_cells

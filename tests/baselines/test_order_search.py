@@ -6,7 +6,7 @@ from oracles import wrapper as naive_wrapper
 from oracles.networks import conditional_mutual_information
 from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_score, nearly, random_data, varied_data
 
-from tanlearn import CountState, EncodedData, Structure
+from tanlearn import EncodedData, PairCounts, Structure
 from tanlearn.baselines import OrderSearch, order_search
 from tanlearn.baselines.feature_orderings import all_parents_ordering, single_parent_ordering
 
@@ -85,7 +85,7 @@ def test_with_real_weights_and_replaced_zeros(score, validation):
 
 def test_orderings_by_name():
     data = varied_data(3)
-    state = CountState(data.n_states, data.n_classes).update(data)
+    state = PairCounts(data.n_states, data.n_classes).update(data)
     expected = {"cmi": all_parents_ordering(data), "cmisp": single_parent_ordering(state)}
     assert expected["cmi"].tolist() != expected["cmisp"].tolist()
     for name, ordering in expected.items():

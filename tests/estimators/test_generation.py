@@ -17,7 +17,7 @@ from tanlearn import (
     TANClassifier,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
-from tanlearn.estimators.explained import compared
+from tanlearn.estimators.explanation_frame import compared
 from tanlearn.models.calibration import EvidenceCalibration
 
 RNG = np.random.default_rng(0)

@@ -20,10 +20,10 @@ from tanlearn import (
     write_bif,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
-from tanlearn.counts.contexts import ContextCounts
+from tanlearn.counts.context_counts import ContextCounts
 from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.files.archive import pack, unpack
-from tanlearn.forest.counts import ForestCounts
+from tanlearn.forest.forest_counts import ForestCounts
 
 CLASSES = ["no", "yes"]
 MODELS = {

@@ -33,8 +33,8 @@ from tanlearn import (
     size_path,
 )
 from tanlearn.baselines import ChowLiu
-from tanlearn.models.inference import log_joint
-from tanlearn.models.queries import sample
+from tanlearn.models.log_joint import log_joint
+from tanlearn.models.sampling import sample
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.few_bits import best_split, read_bits
 from tanlearn.training.settings import TrainingSettings
