@@ -7,10 +7,11 @@ import pytest
 from oracles import weighing as oracle
 from support.forests import Gains, draw_views
 
-from tanlearn.forest import learning as module
+from tanlearn.forest import forest_weights as module
 from tanlearn.forest import ridge as ridge_module
 from tanlearn.forest.class_groups import likeliest_classes
-from tanlearn.forest.learning import NOISE, estimate_label_noise, first_rows, fit_all_weights
+from tanlearn.forest.forest_weights import first_rows, fit_all_weights
+from tanlearn.forest.learning import NOISE, estimate_label_noise
 from tanlearn.forest.out_of_fold import OutOfFold
 
 
