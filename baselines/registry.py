@@ -17,9 +17,10 @@ from typing import Any, TypeAlias
 
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
-from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier, NaiveBayesClassifier, StructureLearner
+from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier, StructureLearner
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.k_tree import KTreeClassifier
+from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
 from tanlearn.parameters.batch_gradient import ConjugateGradient
 from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch

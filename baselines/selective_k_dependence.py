@@ -25,6 +25,7 @@ from tanlearn.estimators.counting_classifier import CountingClassifier
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.models.back_off import BackOffTables
+from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.leave_one_out import LeaveOneOut
 from tanlearn.parameters.hierarchical_smoothing import (
     CONCENTRATIONS,
@@ -184,7 +185,7 @@ class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
         _forget_classes(contexts, order[n_selected:])
         m = m[: 1 + int((structure.parents >= 0).sum(axis=1).max())]
         tables = BackOffTables(contexts, m, log_class_prior(contexts.class_counts), n_jobs=self.n_jobs)
-        self._set_network(structure, dense_if_small(tables, self.sparse))
+        self.model_ = BayesNet(structure, dense_if_small(tables, self.sparse))
 
 
 def _forget_classes(contexts: ContextCounts, features: IntArray) -> None:

@@ -8,11 +8,12 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import scale_weights
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
-from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier, NaiveBayesClassifier
+from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier
 from tanlearn.estimators.bif_and_xmlbif import read_bif, read_xmlbif, write_bif, write_xmlbif
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
 from tanlearn.estimators.k_tree import KTreeClassifier
+from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.files.models import load, save
 from tanlearn.files.values import register

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from tanlearn import baselines
 from tanlearn.dask.partitions import Partitions, collection_kind
 from tanlearn.dask.predicting import apply_lazily
-from tanlearn.estimators import bayes_forest, bayes_net_classifier
+from tanlearn.estimators import bayes_forest, bayes_net_classifier, naive_bayes
 from tanlearn.estimators.counting_classifier import IN_BATCHES
 
 __all__ = ["AODEClassifier", "BayesForestClassifier", "BayesNetClassifier", "NaiveBayesClassifier"]
@@ -253,7 +253,7 @@ class _DaskMixin:
         return local
 
 
-class NaiveBayesClassifier(_DaskMixin, bayes_net_classifier.NaiveBayesClassifier):
+class NaiveBayesClassifier(_DaskMixin, naive_bayes.NaiveBayesClassifier):
     """Naive Bayes on Dask collections: :class:`tanlearn.NaiveBayesClassifier` with the same parameters.
 
     The parameter learner is ``MaximumLikelihood()``, ``HierarchicalSmoothing()``, ``HierarchicalDirichlet()``,
@@ -276,7 +276,7 @@ class NaiveBayesClassifier(_DaskMixin, bayes_net_classifier.NaiveBayesClassifier
     ['beach', 'home', 'beach', 'home']
     """
 
-    _local = bayes_net_classifier.NaiveBayesClassifier
+    _local = naive_bayes.NaiveBayesClassifier
 
 
 class BayesNetClassifier(_DaskMixin, bayes_net_classifier.BayesNetClassifier):

@@ -17,6 +17,7 @@ from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.deprecated_parameters import MOVED_OF_TAN, DeprecatedParameters, FormerOfTAN
 from tanlearn.estimators.gradient_classifier import LEARNING_RATE, N_EPOCHS, GradientClassifier
 from tanlearn.files.fingerprints import digest
+from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.tables import Tables
 from tanlearn.parameters.held_out_selection import FittedTables, choose, held_out_parts
@@ -348,7 +349,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
             elif trained_parts is not None:
                 learner = trained_parts
             self.calibration_ = choose([learner], structure, parts, n_jobs=self.n_jobs).calibration
-        self._set_network(structure, tables)
+        self.model_ = BayesNet(structure, tables)
 
     def _train_parts(
         self, data: EncodedData, parts: Sequence[tuple[EncodedData, EncodedData]], bits: Any

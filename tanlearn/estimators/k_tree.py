@@ -14,6 +14,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.deprecated_parameters import MOVED, DeprecatedParameters, FormerOfGradient
 from tanlearn.estimators.gradient_classifier import LEARNING_RATE, GradientClassifier
+from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.elimination import Eliminator
 from tanlearn.parameters.back_off_ridge import RIDGES, BackOffRidge
@@ -240,7 +241,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         self.history_ = outcome.history
         self.n_iter_ = self.n_epochs_ = len(outcome.history)
         self.refit_ = refit
-        self._set_network(outcome.structure, tables)
+        self.model_ = BayesNet(outcome.structure, tables)
 
     def _check_generative(self) -> bool:
         """Raise an AttributeError: the scores of a k-tree are not log probabilities of rows."""

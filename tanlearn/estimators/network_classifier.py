@@ -64,10 +64,6 @@ class NetworkClassifier(Classifier):
         tables: Tables = self.model_.tables
         return tables
 
-    def _set_network(self, structure: Structure, tables: Tables) -> None:
-        """Set ``model_``."""
-        self.model_ = BayesNet(structure, tables)
-
     def _check_generative(self) -> bool:
         """Return True; raise an AttributeError if scores are not log probabilities of rows."""
         return True
@@ -385,7 +381,7 @@ class NetworkClassifier(Classifier):
         # Integer scores are compared without calibration, so its shift is added to the class prior.
         tables, twin.calibration_ = decision_tables(self.tables_, self.calibration_), self.calibration_.unshifted()
         candidates = [round_tables(tables, fixed_point) for fixed_point in formats]
-        twin._set_network(self.structure_, candidates[0])
+        twin.model_ = BayesNet(self.structure_, candidates[0])
         twin.__dict__.pop("counts_", None)  # partial_fit would compute unrounded tables from them
         if len(candidates) > 1:
             if X is None or y is None:
@@ -401,7 +397,7 @@ class NetworkClassifier(Classifier):
                 scores = network.log_joint(codes, n_jobs=self.n_jobs, device=self.device)
                 return int(np.count_nonzero(scores.argmax(axis=1) != labels))
 
-            twin._set_network(self.structure_, min(candidates, key=n_errors))
+            twin.model_ = BayesNet(self.structure_, min(candidates, key=n_errors))
         return twin
 
     def export_c(

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import InvalidParameterError
 
 from tanlearn._typing import AnyArray
@@ -28,6 +28,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.estimators.counting_classifier import FROM_COUNTS
 from tanlearn.estimators.estimator_input import generator
 from tanlearn.estimators.row_sources import EncodedSource
+from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
@@ -36,7 +37,6 @@ from tanlearn.structures.structures import Structure, check_structure
 from tanlearn.structures.table_layout import TableLayout
 
 __all__ = [
-    "check_learners",
     "check_needs",
     "convert_counts",
     "count_pairs_in_trees",
@@ -45,6 +45,7 @@ __all__ = [
     "learn_rows",
     "needs_from_counts",
     "new_counts",
+    "validate_params",
 ]
 
 #: Suggestions shown when a string or a class is passed instead of an instance.
@@ -54,8 +55,8 @@ _LEARNERS = {
 }
 
 
-def check_learners(classifier: Any) -> None:
-    """Raise an error with a suggestion for strings and classes that are passed as learners."""
+def validate_params(classifier: Any) -> None:
+    """Validate the parameters; the error for a string or a class in place of a learner suggests an instance."""
     for name, learners in _LEARNERS.items():
         given = getattr(classifier, name)
         if isinstance(given, str):
@@ -68,6 +69,7 @@ def check_learners(classifier: Any) -> None:
                 f"The {name!r} parameter of {type(classifier).__name__} must be an object, got the class "
                 f"{given.__name__}. Pass an instance instead: {given.__name__}(...)."
             )
+    BaseEstimator._validate_params(classifier)
 
 
 def check_needs(classifier: Any, allowed: frozenset[str]) -> bool:
@@ -88,8 +90,8 @@ def needs_from_counts(classifier: Any) -> frozenset[str]:
     return FROM_COUNTS | {"contexts"} if _is_fixed(classifier.structure) else FROM_COUNTS
 
 
-def learn_rows(classifier: Any, data: EncodedData, rng: np.random.Generator) -> None:
-    """Learn the structure, then the parameters, from all rows."""
+def learn_rows(classifier: Any, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+    """Learn the structure, then the parameters, from all rows; held-out rows are not used."""
     # Learners set fitted attributes on themselves: fit copies, so that the user's objects do not change.
     learner = _new_parameter_learner(classifier, safe=False)
     check_learner_device(learner, classifier.device)
@@ -104,7 +106,7 @@ def learn_rows(classifier: Any, data: EncodedData, rng: np.random.Generator) -> 
         given = LearnedStructure(found, classifier.structure_learner_, start)
     tables = learner.fit(given, data, rng)
     classifier.calibration_ = getattr(learner, "calibration_", Calibration())
-    classifier._set_network(found, tables)
+    classifier.model_ = BayesNet(found, tables)
 
 
 def learn_batches(classifier: Any, rows: EncodedSource) -> None:
@@ -121,7 +123,7 @@ def learn_batches(classifier: Any, rows: EncodedSource) -> None:
         structure = _structure_of_pairs(classifier, pairs, rng)
     if needs_of(learner) == "contexts":
         contexts = rows.add_to(ContextCounts(structure.parents, rows.n_states, rows.n_classes), n_jobs=n_jobs)
-        classifier._set_network(structure, learner.from_contexts(contexts, lambda: rows.sample))
+        classifier.model_ = BayesNet(structure, learner.from_contexts(contexts, lambda: rows.sample))
         return
     if pairs is not None and (structure.parents[:, 1:] < 0).all():
         counts: Any = pairs
@@ -134,11 +136,11 @@ def learn_batches(classifier: Any, rows: EncodedSource) -> None:
         learned = structure if start is None else LearnedStructure(structure, classifier.structure_learner_, start)
         tables = learner.from_objective(learned, layout, cells, rows)
         classifier.calibration_ = learner.calibration_
-        classifier._set_network(structure, tables)
+        classifier.model_ = BayesNet(structure, tables)
         return
     if counts is pairs or pairs is None:  # other counts cannot learn the structure again
         classifier.counts_ = counts
-    classifier._set_network(structure, learner.from_counts(layout, cells))
+    classifier.model_ = BayesNet(structure, learner.from_counts(layout, cells))
 
 
 def new_counts(classifier: Any, data: EncodedData) -> PairCounts | FamilyCounts:
@@ -191,7 +193,7 @@ def learn_counts(classifier: Any, counts: Any) -> None:
         structure, tables = Structure(counts.parents), learner.from_contexts(counts, _no_rows)
     else:
         structure, tables = Structure(counts.parents), learner.from_counts(counts.layout, counts.cells)
-    classifier._set_network(structure, tables)
+    classifier.model_ = BayesNet(structure, tables)
 
 
 def count_pairs_in_trees(pairs: PairCounts, structure: Structure) -> tuple[TableLayout, AnyArray]:

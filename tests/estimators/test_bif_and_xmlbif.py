@@ -19,6 +19,7 @@ from tanlearn import (
     write_bif,
     write_xmlbif,
 )
+from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration, EvidenceCalibration
 
 FORMATS = {"bif": (write_bif, read_bif), "bifxml": (write_xmlbif, read_xmlbif)}
@@ -172,7 +173,7 @@ def test_refused_model_leaves_no_file_and_what_stood_there(tmp_path, write, read
     model = fitted("small")
     doubled = clone(model)
     vars(doubled).update(vars(model))
-    doubled._set_network(doubled.structure_, Tables(model.tables_.layout, model.tables_.cells + np.log(2)))
+    doubled.model_ = BayesNet(doubled.structure_, Tables(model.tables_.layout, model.tables_.cells + np.log(2)))
     days = pd.Categorical(pd.to_datetime(["2024-01-01", "2024-01-02"]))
     dated = NaiveBayesClassifier().fit(pd.DataFrame({"day": days}), [0, 1])
     cases = [
@@ -203,7 +204,7 @@ def test_probabilities_that_no_double_holds_come_back(tmp_path, write, read):
     model = NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=0.0)).fit(X, [0, 1])
     cells = np.array([0.0, -1e-20, -800.0, -np.inf, -1e-300, 0.0])
     cells[0] = -47.0
-    model._set_network(model.structure_, Tables(model.tables_.layout, cells))
+    model.model_ = BayesNet(model.structure_, Tables(model.tables_.layout, cells))
     write(model, tmp_path / "network")
     assert np.array_equal(read(tmp_path / "network").tables_.cells, cells)
 

@@ -80,6 +80,5 @@ CLASSIFIERS = [
 def test_classifiers_have_few_bases(kind):
     own = [base.__name__ for base in kind.__mro__[1:] if base.__module__.startswith("tanlearn")]
     own = [name for name in own if name != "DeprecatedParameters"]  # goes in version 0.4
-    most = 4 if kind is tanlearn.NaiveBayesClassifier else 3  # a BayesNetClassifier with a fixed structure
     assert "Classifier" in own
-    assert len(own) <= most
+    assert len(own) <= 3
