@@ -31,7 +31,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.kernels import context_counts as kernels
 from tanlearn.kernels.counts import count_classes
-from tanlearn.structures.structures import Structure
+from tanlearn.structures.structures import read_structure
 
 __all__ = ["ContextCounts", "FamilyColumns", "SortedFamily"]
 
@@ -96,7 +96,7 @@ class ContextCounts(Counts):
 
     def __init__(self, parents: IntArray, n_states: IntArray, n_classes: int) -> None:
         super().__init__(n_states, n_classes)
-        self.parents = parents  # (n_features, width), -1 for none, absent ones last
+        self.parents: IntArray = parents  # (n_features, width), -1 for none, absent ones last
         self._class_counts: AnyArray = np.zeros(n_classes, np.int64)
         nothing = np.empty(0, np.int64)
         # The values (n_parents + 2, n_entries) and counts (n_entries,) of each feature, as in the module docstring.
@@ -166,17 +166,12 @@ class ContextCounts(Counts):
         self._class_counts = np.maximum(class_counts, 0)
         return self
 
-    def state(self) -> dict[str, Any]:
-        """Return ``structure`` and the counts as arrays; the entries of all families are concatenated."""
-        return {"structure": Structure(self.parents), **self.arrays()}
-
     @classmethod
     def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> ContextCounts:
         """Restore counts from the output of :meth:`state`; raise ValueError for inconsistent values."""
         names = "structure", "class_counts", "n_entries", "values", "counts"
         structure, class_counts, n_entries, values, counts = fields(state, *names)
-        if not isinstance(structure, Structure) or structure.n_features != len(n_states):
-            raise ValueError(f"the structure must have {len(n_states)} features, got {structure!r}.")
+        structure = read_structure(structure, len(n_states))
         check_array("n_entries", n_entries, np.int64, (len(n_states),))
         if not 0 <= n_entries.min() <= n_entries.max() < 2**40:
             raise ValueError("n_entries must be numbers from 0.")
@@ -197,17 +192,13 @@ class ContextCounts(Counts):
         return restored
 
     def arrays(self) -> dict[str, AnyArray]:
-        """Return all counts, as arrays by name."""
+        """Return all counts, as arrays by name; the entries of all families are concatenated."""
         return {
             "class_counts": self.class_counts,
             "n_entries": np.array([len(counts) for _, counts in self.families], np.int64),
             "values": np.concatenate([values.T.ravel() for values, _ in self.families]),
             "counts": np.concatenate([counts for _, counts in self.families]),
         }
-
-    def _schema(self) -> dict[str, Any]:
-        """Return the values that must be equal for counts to be added, by name."""
-        return {**super()._schema(), "parents": self.parents}
 
     def _sums(self, other: ContextCounts, dtype: Any, sign: int) -> list[tuple[AnyArray, AnyArray]]:
         """Merge the entries of each family with those of another state, whose counts are multiplied by sign."""

@@ -79,6 +79,14 @@ class ContextCells:
         is_key = (self.keys >= 0) & (self.keys < n_keys) & (value < self.tables.n_states[child])
         return bool(is_key.all() and (self.keys[1:] > self.keys[:-1]).all())
 
+    def lacking_above(self) -> IntArray:
+        """Return the keys without a count of the same value and class in the context above; its rows include theirs."""
+        width = int(self.tables.n_states.max()) * self.n_classes
+        context, pair = np.divmod(self.keys, width)
+        above = np.searchsorted(self.tables.trie.children, context, side="right") - 1
+        is_nested = np.isin(context, self.tables.root) | np.isin(above * width + pair, self.keys)
+        return self.keys[~is_nested]
+
     def smooth(self, smoothing: float) -> ContextTables:
         """Return the smoothed tries of the counts; ``smoothing`` is m of all levels, positive."""
         trie, root, n_classes = self.tables.trie, self.tables.root, self.n_classes
@@ -180,6 +188,13 @@ class ForestCounts(Counts):
         ]
         if not all(cells.are_known() for cells in counts.members):
             raise ValueError("keys must ascend, and be of contexts and values of the forest.")
+        for number, cells in enumerate(counts.members):
+            lacking = cells.lacking_above()
+            if lacking.size:
+                raise ValueError(
+                    f"the context above must count each value and class of a context, but lacks those of key "
+                    f"{lacking[0]} of network {number}. Count the rows again."
+                )
         return counts
 
     def _count(self, data: EncodedData, dtype: np.dtype[Any], n_jobs: int | None) -> None:

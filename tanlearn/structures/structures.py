@@ -208,6 +208,13 @@ def _topological_order(parents: IntArray) -> IntArray | None:
         return None
 
 
+def read_structure(value: Any, n_features: int) -> Structure:
+    """Return a structure from a file unchanged; raise ValueError for other values and numbers of features."""
+    if not isinstance(value, Structure) or value.n_features != n_features:
+        raise ValueError(f"the structure must have {n_features} features, got {value!r}.")
+    return value
+
+
 def check_structure(structure: Structure, n_features: int) -> None:
     """Raise ValueError if a structure given by the user has another number of features than the data."""
     if structure.n_features != n_features:

@@ -161,3 +161,29 @@ def test_an_average_keeps_only_the_levels_that_it_uses():
     assert used < 4  # of so few rows, no more than two parents
     assert {member.tables.n_levels for member in forest.members} == {used}
     assert (forest.weights == 1).all()
+
+
+def test_counts_of_a_context_are_also_counts_of_the_context_above():
+    """Otherwise a file could hold counts from which no probability follows."""
+    counts = count(np.ones(N, bool))
+    state = deepcopy(counts.state())
+    assert ForestCounts.from_state(state, counts.n_states, counts.n_classes) == counts
+    own, first = counts.members[1], len(counts.members[0].keys)
+    most = int(own.tables.n_states.max())
+    context, pair = np.divmod(own.keys, most * counts.n_classes)
+    children = own.tables.trie.children
+    used = set()  # positions of counts of the same value and class one context above others
+    for g, other in zip(context.tolist(), pair.tolist(), strict=True):
+        if g not in own.tables.root:
+            above = max(c for c in range(g) if children[c] <= g)
+            used.add(int(np.flatnonzero((context == above) & (pair == other))[0]))
+    assert len(used) > 50
+    for k in range(len(own.keys)):
+        sizes = state["n_cells"] - (np.arange(len(counts.members)) == 1)
+        lists = {name: np.delete(state[name], first + k) for name in ("keys", "counts")}
+        forged = {**state, **lists, "n_cells": sizes}
+        if k in used:
+            with pytest.raises(ValueError, match=r"context above .* but lacks those of key \d+ of network 1\. Count the"):
+                ForestCounts.from_state(forged, counts.n_states, counts.n_classes)
+        else:
+            ForestCounts.from_state(forged, counts.n_states, counts.n_classes)
