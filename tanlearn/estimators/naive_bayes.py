@@ -12,6 +12,7 @@ from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.estimators.network_learning import (
     check_needs,
     convert_counts,
+    histories,
     learn_batches,
     learn_counts,
     learn_rows,
@@ -111,7 +112,7 @@ class NaiveBayesClassifier(CountingClassifier, NetworkClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    _validate_params = validate_params
+    _validate_params, _histories = validate_params, histories
     _learn, _learn_batches, _learn_counts = learn_rows, learn_batches, learn_counts
     _check_needs, _needs_from_counts = check_needs, needs_from_counts
     _new_counts, _convert_counts = new_counts, convert_counts

@@ -40,6 +40,7 @@ __all__ = [
     "check_needs",
     "convert_counts",
     "count_pairs_in_trees",
+    "histories",
     "learn_batches",
     "learn_counts",
     "learn_rows",
@@ -70,6 +71,12 @@ def validate_params(classifier: Any) -> None:
                 f"{given.__name__}. Pass an instance instead: {given.__name__}(...)."
             )
     BaseEstimator._validate_params(classifier)
+
+
+def histories(classifier: Any) -> dict[str, list[Any]]:
+    """Return the histories of both learners, as far as these have one."""
+    learners = {"structure": "structure_learner_", "parameters": "parameters_"}
+    return {stage: getattr(getattr(classifier, name, None), "history_", []) for stage, name in learners.items()}
 
 
 def check_needs(classifier: Any, allowed: frozenset[str]) -> bool:
