@@ -13,7 +13,7 @@ from tanlearn._typing import IntArray
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["Structure", "check_structure"]
+__all__ = ["Structure", "check_structure", "read_structure"]
 
 #: Smallest width of ``parents``, since many kernels read two columns.
 _LEAST_WIDTH = 2
