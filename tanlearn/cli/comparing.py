@@ -11,6 +11,7 @@ from tanlearn.cli.learners import find_learners
 from tanlearn.cli.messages import INTERRUPTED, plain_errors
 from tanlearn.cli.reading import Reading, with_reading_options
 from tanlearn.cli.tables import DropOption, check_jobs, check_source, read_dataset
+from tanlearn.sources.file_formats import ARRAYS, OUTPUTS, joined_by_or
 
 __all__ = ["compare"]
 
@@ -30,7 +31,7 @@ def compare(
     data: Annotated[
         str | None,
         typer.Option(
-            help="digits (default), openml:NAME, a .npz, .csv, .tsv, .parquet or .feather file, or - for a pipe.",
+            help=f"digits (default), openml:NAME, a {joined_by_or([ARRAYS, *OUTPUTS])} file, or - for a pipe.",
             show_default=False,
         ),
     ] = None,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
+from tanlearn.sources.file_formats import ARRAYS, OUTPUTS, joined_by_or, named_format
 from tanlearn.sources.file_source import read_table
 from tanlearn.sources.table_files import open_table, require_pandas
 
@@ -106,7 +107,8 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
     Parameters
     ----------
     source : str or Path, default="digits"
-        "digits", "openml:NAME", or a file that ends in .npz, .csv, .tsv, .parquet or .feather.
+        "digits", "openml:NAME", or a file that ends in .npz, .csv, .tsv, .parquet or .feather, or in another extension
+        of these tables that :func:`tanlearn.open_table` reads.
     target : str, optional
         Name of the column with the class labels. Required for tables, optional for OpenML.
 
@@ -136,12 +138,11 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
     name = str(source)
     if name.startswith("openml:"):
         return load_openml(name.removeprefix("openml:"), target=target)
-    suffix = Path(source).suffix.lower()
-    if suffix in (".csv", ".tsv", ".parquet", ".feather"):
+    if named_format(Path(source)) is not None:
         return load_table(source, target=target)
-    if name != "digits" and suffix != ".npz":
-        known = "'digits', 'openml:NAME', or a file .npz, .csv, .tsv, .parquet or .feather"
-        raise ValueError(f"data must be {known}; got {name!r}.")
+    if name != "digits" and Path(source).suffix.lower() != ARRAYS:
+        known = joined_by_or([ARRAYS, *OUTPUTS])
+        raise ValueError(f"data must be 'digits', 'openml:NAME', or a file {known}; got {name!r}.")
     if target is not None:
         raise ValueError(
             f"target ({target!r}) names a column of a table, but {name} has its own classes. Leave it out."
