@@ -4,14 +4,18 @@ Structure learners map encoded rows to a ``Structure``; AODE, AnDE and selective
 ``LEARNERS`` maps the names used in the papers to learners, for the command line, the benchmarks and the tests.
 """
 
+from typing import Any
+
+from tanlearn._warnings import warn
 from tanlearn.files.values import register
 
 from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
+from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
-from .history import Edge
+from .history import ParentChange
 from .k_dependence import KDependence
 from .order_search import OrderSearch
 from .random_tree import RandomTree
@@ -24,11 +28,12 @@ __all__ = [
     "AODEClassifier",
     "AnDEClassifier",
     "ChowLiu",
-    "Edge",
+    "ExplainingAway",
     "GreedySearch",
     "KDependence",
     "Learner",
     "OrderSearch",
+    "ParentChange",
     "RandomTree",
     "SelectiveKDependenceClassifier",
     "SimulatedAnnealing",
@@ -37,3 +42,10 @@ __all__ = [
 ]
 
 register(globals()[name] for name in __all__)  # files of models may name these classes
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Edge":
+        warn("tanlearn.baselines.Edge is now ParentChange; the old name is removed in version 0.4.", FutureWarning)
+        return ParentChange
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

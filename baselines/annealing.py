@@ -24,7 +24,7 @@ from tanlearn.structures.structures import Structure
 
 from .feature_orderings import all_parents_ordering
 from .greedy import GreedySearch
-from .history import Edge
+from .history import ParentChange
 from .order_search import OrderSearch
 from .structure_scores import ROUNDING, StructureScorer, WrapperSearch, first_best
 
@@ -85,7 +85,7 @@ class SimulatedAnnealing(WrapperSearch):
         The best structure.
     score_ : float
         Score of ``structure_``.
-    history_ : list of Edge
+    history_ : list of ParentChange
         The changes that set a new best score of the best chain, each with its step. Other changes are not recorded.
 
     Notes
@@ -178,7 +178,7 @@ class SimulatedAnnealing(WrapperSearch):
         limits = _typical_change(scorer, rng) if isinstance(self.temperature, str) else self.temperature
         temperatures = self._schedule(limits)
 
-        def search(chain: tuple[int, np.random.Generator]) -> tuple[StructureScorer, list[Edge]]:
+        def search(chain: tuple[int, np.random.Generator]) -> tuple[StructureScorer, list[ParentChange]]:
             number, own = chain
             best, history = _anneal(scorer.copy(), temperatures, own)
             self._report(f"chain {number + 1} of {self.n_chains}", best)
@@ -217,7 +217,7 @@ class SimulatedAnnealing(WrapperSearch):
 
 def _anneal(
     scorer: StructureScorer, temperatures: FloatArray, rng: np.random.Generator
-) -> tuple[StructureScorer, list[Edge]]:
+) -> tuple[StructureScorer, list[ParentChange]]:
     """Run one chain from the current structure, and return the best scorer with the changes that led to it."""
     parent = scorer.parents[:, 0]  # a view: it changes with every step
     best, history = scorer.copy(), []
@@ -229,19 +229,20 @@ def _anneal(
                 _reverse(scorer, child, temperature, rng)
                 if scorer.value > best.value:
                     above = tuple(j for j in [int(parent[child])] if j >= 0)
-                    history.append(Edge(child, above, scorer.value, step))
-                    history.append(Edge(upper, (child,), scorer.value, step))
+                    history.append(scorer.change(child, above, step))
+                    history.append(scorer.change(upper, [child], step))
                     best = scorer.copy()
             continue
         if chosen == parent[child] or _is_below(parent, chosen, child):
             continue
         families = scorer.families(child, np.array([[chosen, -1]]))
+        scorer.n_evaluations += 1
         value = float(scorer.try_families(families)[0])
         if value >= scorer.value or rng.random() < exp((value - scorer.value) / temperature):
             scorer.take(families, 0, value)
             if value > best.value:
                 best = scorer.copy()
-                history.append(Edge(child, () if chosen < 0 else (chosen,), value, step))
+                history.append(scorer.change(child, [] if chosen < 0 else [chosen], step))
     return best, history
 
 
@@ -253,6 +254,7 @@ def _reverse(scorer: StructureScorer, child: int, temperature: float, rng: np.ra
     trial = scorer.copy()
     trial.take(moved, 0, float(trial.try_families(moved)[0]))
     value = float(trial.try_families(turned)[0])
+    scorer.n_evaluations += 1
     if value >= scorer.value or rng.random() < exp((value - scorer.value) / temperature):
         scorer.take(moved, 0, trial.value)
         scorer.take(turned, 0, value)
@@ -264,6 +266,7 @@ def _typical_change(scorer: StructureScorer, rng: np.random.Generator) -> tuple[
     for _ in range(_N_SAMPLED):
         child, chosen = int(rng.integers(len(parent))), int(rng.integers(-1, len(parent)))
         if chosen != parent[child] and not _is_below(parent, chosen, child):
+            scorer.n_evaluations += 1
             value = float(scorer.try_families(scorer.families(child, np.array([[chosen, -1]])))[0])
             changes.append(abs(value - scorer.value))
     first = max(float(np.median(changes)) if changes else 0.0, ROUNDING)

@@ -15,7 +15,6 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.structures import Structure
 
-from .history import Edge
 from .structure_scores import ROUNDING, Families, StructureScorer, WrapperSearch, first_best, single_parents, try_many
 
 __all__ = ["GreedySearch", "tree_labels"]
@@ -54,7 +53,7 @@ class GreedySearch(WrapperSearch):
         ``structure_learner_.structure_``).
     score_ : float
         Score of ``structure_``.
-    history_ : list of Edge
+    history_ : list of ParentChange
         The added edges, one per step.
 
     Notes
@@ -77,7 +76,7 @@ class GreedySearch(WrapperSearch):
     >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # features 0 and 2 are informative only together
     >>> search = GreedySearch()
     >>> search.learn(data, rng).parent.tolist(), search.history_
-    ([2, -1, -1], [Edge(child=0, parents=(2,), score=1.0, step=1)])
+    ([2, -1, -1], [ParentChange(child=0, parents=(2,), score=1.0, step=1, n_evaluations=6)])
     """
 
     def __init__(
@@ -143,7 +142,7 @@ class GreedySearch(WrapperSearch):
                 break
             scorer.take(families, number, value)
             child, parent = families.child, int(families.parents[number, 0])
-            self.history_.append(Edge(child, (parent,), value, step))
+            self.history_.append(scorer.change(child, [parent], step))
             self._keep(scorer)
             self._report(f"edge {step}, {parent} -> {child}", scorer)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
-__all__ = ["Edge"]
+__all__ = ["ParentChange"]
 
 
-class Edge(NamedTuple):
+@dataclass(frozen=True)
+class ParentChange:
     """One change of a structure search: new augmenting parents of a feature.
 
     The ``history_`` of a search is a list of these records.
@@ -19,9 +20,13 @@ class Edge(NamedTuple):
     parents : tuple of int
         Numbers of all its augmenting parents after the change; empty if its parent was removed.
     score : float
-        Score of the structure after the change.
+        Score of the structure after the change; searches maximize it.
     step : int
         Number of the search step, from 1. Steps without a change are not recorded.
+    n_evaluations : int
+        Number of structures that were scored up to the change.
+    seconds : float
+        Wall-clock time from the start of the search to the change. Comparisons of records ignore it.
 
     Examples
     --------
@@ -34,10 +39,12 @@ class Edge(NamedTuple):
     >>> search.learn(data, np.random.default_rng(0)).parents.tolist()
     [[-1, -1], [-1, -1], [0, 1]]
     >>> search.history_
-    [Edge(child=2, parents=(0, 1), score=1.0, step=2)]
+    [ParentChange(child=2, parents=(0, 1), score=1.0, step=2, n_evaluations=4)]
     """
 
     child: int
     parents: tuple[int, ...]
     score: float
     step: int
+    n_evaluations: int
+    seconds: float = field(compare=False, repr=False)

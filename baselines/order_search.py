@@ -28,7 +28,6 @@ from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 
 from .feature_orderings import all_parents_ordering, single_parent_ordering
-from .history import Edge
 from .structure_scores import ROUNDING, StructureScorer, WrapperSearch, first_best
 
 __all__ = ["OrderSearch"]
@@ -81,7 +80,7 @@ class OrderSearch(WrapperSearch):
         estimator, as ``structure_learner_.structure_``).
     score_ : float
         Score of ``structure_``.
-    history_ : list of Edge
+    history_ : list of ParentChange
         One record per feature that got parents; ``ordering_[step]`` is this feature.
 
     References
@@ -183,12 +182,13 @@ class OrderSearch(WrapperSearch):
             child = int(self.ordering_[position])
             candidates = _families(earlier, self.max_parents)
             shares = _shares(data, child, candidates, n_threads)
+            scorer.n_evaluations += len(candidates)
             values = np.concatenate(in_threads(partial(score, child), shares, n_threads))
             number = first_best(values)
             if values[number] > scorer.value + ROUNDING:
                 scorer.take(scorer.families(child, candidates[number : number + 1]), 0, float(values[number]))
                 parents = [j for j in candidates[number].tolist() if j >= 0]
-                self.history_.append(Edge(child, tuple(parents), scorer.value, position))
+                self.history_.append(scorer.change(child, parents, position))
                 self._keep(scorer)
                 self._report(f"feature {position + 1} of {data.n_features}, {parents} -> {child}", scorer)
 

@@ -35,6 +35,7 @@ from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
+from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
 from .k_dependence import KDependence
 from .order_search import OrderSearch
@@ -158,6 +159,9 @@ def find_learner(name: str) -> Learner:
 
 
 _FRIEDMAN = "Friedman, Geiger, Goldszmidt 1997"
+_LUCAS = "Lucas 2004"
+_EXPLAINING_AWAY = "Pernkopf, Bilmes 2005"
+_GROSSMAN = "Grossman, Domingos 2004"
 _KEOGH = "Keogh, Pazzani 1999"
 _SAHAMI = "Sahami 1996"
 _WEBB = "Webb, Boughton, Wang 2005"
@@ -176,6 +180,12 @@ _OURS = "this library, after "
 _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner | None]]] = {
     "NB": ("naive Bayes", _FRIEDMAN, lambda n_jobs: None),
     "TAN-CMI": ("most likely tree", _FRIEDMAN, lambda n_jobs: ChowLiu(root=0, n_jobs=n_jobs)),
+    "FAN-CMI": ("most likely forest by AIC", _LUCAS, lambda n_jobs: ChowLiu(penalty="aic", n_jobs=n_jobs)),
+    "TAN-EAR": (
+        "forest of maximum explaining-away residual",
+        _EXPLAINING_AWAY,
+        lambda n_jobs: ExplainingAway(n_jobs=n_jobs),
+    ),
     "TAN Random": ("random tree", _GRADIENT, lambda n_jobs: RandomTree()),
     "TAN-RO-CR": (
         "parents by accuracy, in random order",
@@ -198,6 +208,21 @@ _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner |
         lambda n_jobs: OrderSearch(max_parents=2, validation=5, n_jobs=n_jobs),
     ),
     "TAN-CR": ("edges by accuracy, greedily", _KEOGH, lambda n_jobs: GreedySearch(n_jobs=n_jobs)),
+    "TAN-CV-CR": (
+        "edges by accuracy on folds, greedily",
+        _KEOGH,
+        lambda n_jobs: GreedySearch(validation=5, n_jobs=n_jobs),
+    ),
+    "TAN-CL": (
+        "edges by conditional likelihood, greedily",
+        _GROSSMAN,
+        lambda n_jobs: GreedySearch(score="conditional-likelihood", n_jobs=n_jobs),
+    ),
+    "TAN-MM": (
+        "edges by margin, greedily",
+        _ANNEALING,
+        lambda n_jobs: GreedySearch(score="margin", gamma=10.0, n_jobs=n_jobs),
+    ),
     "TAN-SP-CR": ("edges of the best super-parent", _KEOGH, lambda n_jobs: SuperParent(n_jobs=n_jobs)),
     "TAN-OMI-MM": (
         "parents by margin, in order of information",
@@ -244,6 +269,8 @@ _PARAMETERS: dict[str, tuple[str, str | None, Callable[[int | None], ParameterLe
 _COMBINATIONS: dict[str, tuple[str, ...]] = {
     "NB": ("ML", "CG-CL", "CG-MM", "CVX-MM", "HYB"),
     "TAN-CMI": ("ML", "CG-CL", "EBW-CL", "CG-MM", "HYB"),
+    "FAN-CMI": ("ML",),
+    "TAN-EAR": ("ML",),
     "KDB-1": ("ML",),
     "KDB-2": ("ML",),
     "KDB-5": ("HS", "HDP"),
@@ -252,6 +279,9 @@ _COMBINATIONS: dict[str, tuple[str, ...]] = {
     "TAN-OMISP-CR": ("ML",),
     "2-tree-OMI-CR": ("ML",),
     "TAN-CR": ("ML", "CG-CL", "CG-MM"),
+    "TAN-CV-CR": ("ML",),
+    "TAN-CL": ("ML",),
+    "TAN-MM": ("ML",),
     "TAN-SP-CR": ("ML",),
     "TAN-SA-MM": ("ML",),
     "TAN-OMI-MM": ("ML", "HYB"),
@@ -262,7 +292,21 @@ _COMBINATIONS: dict[str, tuple[str, ...]] = {
 #: ``Learner.cost`` of structure and parameter learners that need more than one count of the rows.
 _COSTS = {
     **dict.fromkeys(("TAN-RO-CR", "TAN-OMI-CR", "TAN-OMISP-CR", "TAN-OMI-MM"), 1),
-    **dict.fromkeys(("2-tree-OMI-CR", "TAN-CR", "TAN-SP-CR", "TAN-SA-MM", "CG-CL", "EBW-CL", "CG-MM"), 2),
+    **dict.fromkeys(
+        (
+            "2-tree-OMI-CR",
+            "TAN-CR",
+            "TAN-CV-CR",
+            "TAN-CL",
+            "TAN-MM",
+            "TAN-SP-CR",
+            "TAN-SA-MM",
+            "CG-CL",
+            "EBW-CL",
+            "CG-MM",
+        ),
+        2,
+    ),
     "HYB": 3,
     "CVX-MM": 5,
 }

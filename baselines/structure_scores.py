@@ -11,6 +11,7 @@ after thousands of exchanges are bit-identical to those of a structure built fro
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -31,7 +32,7 @@ from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 
-from .history import Edge
+from .history import ParentChange
 
 KINDS = {"accuracy": kernels.ACCURACY, "margin": kernels.MARGIN, "conditional-likelihood": kernels.LIKELIHOOD}
 _QUANTUM = 2.0**-32
@@ -75,7 +76,10 @@ class _Part:
 
 
 class StructureScorer:
-    """Score of the current structure, and of all structures that differ from it in one family."""
+    """Score of the current structure, and of all structures that differ from it in one family.
+
+    Searches add the number of structures that they score to ``n_evaluations``: these run in threads.
+    """
 
     def __init__(
         self,
@@ -88,6 +92,7 @@ class StructureScorer:
         initial: Structure,
         rng: np.random.Generator,
     ) -> None:
+        self.n_evaluations, self._started = 0, time.perf_counter()
         data.require_complete("A wrapper search")
         data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row
         self._data = data
@@ -234,6 +239,11 @@ class StructureScorer:
         self.parents[child] = families.parents[number]
         self.value = value
 
+    def change(self, child: int, parents: Sequence[int], step: int) -> ParentChange:
+        """Return the record of a change that led to the current structure."""
+        seconds = time.perf_counter() - self._started
+        return ParentChange(child, tuple(parents), self.value, step, self.n_evaluations, seconds)
+
     def _mean(self, log_joints: Sequence[FloatArray]) -> float:
         """Return the score, given the log joint of each fold."""
         none = np.zeros(self._data.n_classes)
@@ -324,7 +334,7 @@ class WrapperSearch(BaseEstimator):
     verbose: int
     structure_: Structure
     score_: float
-    history_: list[Edge]
+    history_: list[ParentChange]
 
     def _start(self, data: EncodedData, rng: np.random.Generator, initial: Structure | None = None) -> StructureScorer:
         """Check the parameters, and return the scorer at the initial structure."""
@@ -375,6 +385,7 @@ def try_many(
 
     Each task is a set of families with the numbers of those to evaluate; the result has the scores of each task.
     """
+    scorer.n_evaluations += sum(len(selected) for _, selected in tasks)
     return in_threads(lambda task: scorer.try_families(*task), tasks, n_jobs)
 
 

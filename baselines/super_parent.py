@@ -55,7 +55,7 @@ class SuperParent(GreedySearch):
         ``structure_learner_.structure_``).
     score_ : float
         Score of ``structure_``.
-    history_ : list of Edge
+    history_ : list of ParentChange
         The added edges, one per step.
 
     References
@@ -73,7 +73,7 @@ class SuperParent(GreedySearch):
     >>> data = EncodedData.from_codes(x, x[:, 0] ^ x[:, 2])  # features 0 and 2 are informative only together
     >>> search = SuperParent()
     >>> search.learn(data, rng).parent.tolist(), search.history_
-    ([-1, -1, 0], [Edge(child=2, parents=(0,), score=1.0, step=1)])
+    ([-1, -1, 0], [ParentChange(child=2, parents=(0,), score=1.0, step=1, n_evaluations=5)])
     """
 
     def _best_edges(self, scorer: StructureScorer) -> Iterator[tuple[Families, int, float]]:
@@ -89,6 +89,7 @@ class SuperParent(GreedySearch):
                 parents = scorer.parents.copy()
                 parents[of_parent, 0] = number
                 adopted.append(parents)
+            scorer.n_evaluations += len(adopted)
             best = first_best(in_threads(scorer.score, adopted, self.n_jobs))
             edge = np.array([[order[best], -1]])
             tasks = [(scorer.families(i, edge), np.array([0])) for i in children[best].tolist()]

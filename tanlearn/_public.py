@@ -41,8 +41,8 @@ from tanlearn.structures.candidate_kinds import Candidates
 from tanlearn.structures.candidates import CandidateSets
 from tanlearn.structures.structures import Structure
 from tanlearn.training.gradient_training import GradientTraining
+from tanlearn.training.history import EpochReport, Iteration
 from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, SoftHybrid
-from tanlearn.training.settings import EpochReport
 
 __all__ = [
     "LBFGS",
@@ -74,6 +74,7 @@ __all__ = [
     "InexactMarginalizationWarning",
     "IntegerBranchAndBound",
     "IntegerTables",
+    "Iteration",
     "JointNLL",
     "KTreeClassifier",
     "MDLPDiscretizer",

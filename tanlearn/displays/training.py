@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tanlearn._plots import axes_or_new
-from tanlearn.training.settings import EpochReport
+from tanlearn.training.history import EpochReport
 
 __all__ = ["TrainingDisplay"]
 

@@ -464,6 +464,22 @@ class Classifier(ClassifierMixin, BaseEstimator):
         n_parameters: int = self.model_.n_parameters
         return n_parameters
 
+    def learning_history(self) -> dict[str, list[Any]]:
+        """Return the history of each stage of learning that has one; empty for models from files.
+
+        Returns
+        -------
+        dict of str to list
+            The ``history_`` of the "structure" search, of the "parameters" learner, or of a "training" of both. Each
+            entry has the attributes ``step``, ``score`` (maximized), ``n_evaluations`` (of structures, or of the
+            objective on all training rows, up to this entry) and ``seconds`` (since the start of the stage).
+        """
+        return {stage: history for stage, history in self._histories().items() if history}
+
+    def _histories(self) -> dict[str, list[Any]]:
+        """Return the history of each stage of learning, possibly empty."""
+        return {}
+
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes for a model file, besides classes and encoder."""
         state: dict[str, Any] = self.model_.to_state()

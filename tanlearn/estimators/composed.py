@@ -135,6 +135,11 @@ class BayesNetClassifier(CountingClassifier, NetworkClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    def _histories(self) -> dict[str, list[Any]]:
+        """Return the histories of both learners, as far as these have one."""
+        learners = {"structure": "structure_learner_", "parameters": "parameters_"}
+        return {stage: getattr(getattr(self, name, None), "history_", []) for stage, name in learners.items()}
+
     def _validate_params(self) -> None:
         """Validate the parameters."""
         check_learners(self)

@@ -17,7 +17,8 @@ from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.structures.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
 from tanlearn.structures.candidates import CandidateSets
 from tanlearn.training.gradient_training import GradientTraining
-from tanlearn.training.settings import EpochReport, TrainingSettings
+from tanlearn.training.history import EpochReport
+from tanlearn.training.settings import TrainingSettings
 
 __all__ = ["LEARNING_RATE", "N_EPOCHS", "GradientClassifier"]
 
@@ -184,6 +185,10 @@ class GradientClassifier(NetworkClassifier):
             )
         callback = self._training.callback
         return callback(report) if callback is not None else False
+
+    def _histories(self) -> dict[str, list[Any]]:
+        """Return the reports of the epochs, which train structure and parameters together."""
+        return {"training": getattr(self, "history_", [])}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

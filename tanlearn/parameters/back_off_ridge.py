@@ -73,7 +73,7 @@ class BackOffRidge(BatchLearner):
         Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
     converged_ : bool
         Whether the search ended because of ``tol``.
-    history_ : list of float
+    history_ : list of Iteration
         Mean loss per row, including its contribution to the ridge penalty, at the start and after each iteration.
 
     Examples

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,7 +19,8 @@ from tanlearn.parameters.held_out import choose, evaluation_iterations, held_out
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
-from tanlearn.training.losses import Loss, Margin, check_loss
+from tanlearn.training.history import Iteration
+from tanlearn.training.losses import Loss, Margin, require_loss
 from tanlearn.training.objectives import Objective
 from tanlearn.training.optimizers import OptimizeOutcome, minimize_cg, minimize_lbfgs
 
@@ -63,7 +65,7 @@ class BatchLearner(BaseEstimator):
 
     n_iter_: int
     converged_: bool
-    history_: list[float]
+    history_: list[Iteration]
     calibration_: Calibration
 
     def __init__(
@@ -235,7 +237,7 @@ class BatchLearner(BaseEstimator):
         self.n_iter_, self.converged_, self.history_ = 0, False, []
         if n_iter == 0:
             return tables
-        loss = check_loss(self._loss())
+        loss = require_loss(self._loss())
         layout = tables.layout
         objective = objective_of(loss)
 
@@ -251,7 +253,7 @@ class BatchLearner(BaseEstimator):
         minimize = self._minimizer(layout)
         outcome = minimize(sum_of_losses, tables.cells, max_iter=n_iter, tol=total * self.tol, callback=report)
         self.n_iter_, self.converged_ = outcome.n_iter, outcome.converged
-        self.history_ = [value / total for value in outcome.history]
+        self.history_ = [replace(iteration, loss=iteration.loss / total) for iteration in outcome.history]
         return Tables(layout, objective.theta(outcome.x))
 
     def _loss(self) -> Loss:
@@ -297,7 +299,7 @@ class ConjugateGradient(BatchLearner):
         Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
     converged_ : bool
         Whether the search ended because of ``tol``.
-    history_ : list of float
+    history_ : list of Iteration
         Mean loss per row at the start and after each iteration, weighted as in the search.
 
     Examples
@@ -344,7 +346,7 @@ class LBFGS(BatchLearner):
         Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
     converged_ : bool
         Whether the search ended because of ``tol``.
-    history_ : list of float
+    history_ : list of Iteration
         Mean loss per row at the start and after each iteration, weighted as in the search.
 
     References

@@ -30,6 +30,7 @@ from tanlearn.parameters.learner import ParameterLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
+from tanlearn.training.history import Iteration, Stopwatch
 
 __all__ = ["IntegerBranchAndBound"]
 
@@ -76,8 +77,9 @@ class IntegerBranchAndBound(BaseEstimator):
         Same as ``n_nodes_``.
     converged_ : bool
         Whether the CPTs are proven to be optimal.
-    history_ : list of float
-        Objective of the best CPTs after 0, 1, ... nodes; a search by HiGHS is one entry.
+    history_ : list of Iteration
+        The best CPTs after 0, 1, ... nodes, with their objective as ``loss``; a search by HiGHS is one entry. The
+        evaluations are nodes.
 
     Warns
     -----
@@ -133,7 +135,7 @@ class IntegerBranchAndBound(BaseEstimator):
     n_nodes_: int
     n_iter_: int
     converged_: bool
-    history_: list[float]
+    history_: list[Iteration]
 
     def __init__(
         self,
@@ -196,9 +198,10 @@ class IntegerBranchAndBound(BaseEstimator):
         search = _Search(problem, fixed_point.encode(tables.cells).astype(np.int64))
         share = 1 / float(problem.weight.sum())
         deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
-        self.history_ = [search.value * share]
+        stopwatch = Stopwatch()
+        self.history_ = [stopwatch.iteration(0, search.value * share)]
         try:
-            self._go_on(search, share, deadline)
+            self._go_on(search, share, deadline, stopwatch)
         except KeyboardInterrupt:
             warn(
                 f"branch and bound was interrupted in node {search.n_nodes + 1}: the best CPTs so far are returned.",
@@ -211,7 +214,7 @@ class IntegerBranchAndBound(BaseEstimator):
             self._print("optimal" if self.converged_ else "ended by a limit")
         return IntegerTables(layout, search.best, fixed_point)
 
-    def _go_on(self, search: _Search, share: float, deadline: float) -> None:
+    def _go_on(self, search: _Search, share: float, deadline: float, stopwatch: Stopwatch) -> None:
         """Evaluate boxes until the optimum is proven or a limit is reached; HiGHS evaluates those of small problems."""
 
         def is_late() -> bool:
@@ -227,7 +230,8 @@ class IntegerBranchAndBound(BaseEstimator):
                 is_enough = True
             else:
                 search.split_box(is_late)
-            self.history_.append(search.value * share)
+            stopwatch.n_evaluations = search.n_nodes
+            self.history_.append(stopwatch.iteration(len(self.history_), search.value * share))
             self.n_nodes_, (self.objective_, self.bound_, self.gap_) = search.n_nodes, search.state(share)
             if self.verbose > (search.value == before):
                 self._print("better" if search.value < before else "no better")

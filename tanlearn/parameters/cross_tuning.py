@@ -28,6 +28,7 @@ from tanlearn.parameters.held_out import choose
 from tanlearn.parameters.learned_structure import structures_of_parts
 from tanlearn.parameters.learner import check_learner_device
 from tanlearn.structures.structures import Structure
+from tanlearn.training.history import Iteration
 from tanlearn.training.losses import Margin
 
 __all__ = ["CrossTuned"]
@@ -85,7 +86,7 @@ class CrossTuned(BaseEstimator):
         Iterations of the final fit: the selected number, or fewer if the search ended earlier.
     converged_ : bool
         Whether the final fit ended because of the learner's ``tol``.
-    history_ : list of float
+    history_ : list of Iteration
         Mean loss per row at the start and after each iteration of the final fit; empty if the start was selected.
 
     Notes
@@ -127,7 +128,7 @@ class CrossTuned(BaseEstimator):
     score_path_: FloatArray
     n_iter_: int
     converged_: bool
-    history_: list[float]
+    history_: list[Iteration]
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from tanlearn.models.tables import Tables
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
+from tanlearn.training.history import Iteration, Stopwatch
 
 __all__ = ["ExpectationMaximization"]
 
@@ -52,11 +53,11 @@ class ExpectationMaximization(BaseEstimator):
         Number of updates of the CPTs; 0 if no row with positive weight has a missing value.
     converged_ : bool
         Whether the iteration stopped because of ``tol``; also true if no iteration was necessary.
-    history_ : list of float
-        Penalized log-likelihood per row at the start and after each iteration: the log-likelihood of the class and the
-        observed values plus the log Dirichlet prior (``alpha`` times the sum of all log-probabilities), divided by the
-        weight of the rows. An iteration computes the value of the previous one, so the last value is missing if
-        ``max_iter`` is reached.
+    history_ : list of Iteration
+        The start and each iteration. Their ``score`` is the penalized log-likelihood per row: the log-likelihood of the
+        class and the observed values plus the log Dirichlet prior (``alpha`` times the sum of all log-probabilities),
+        divided by the weight of the rows. An iteration computes the score of the previous one, so the last record is
+        missing if ``max_iter`` is reached.
 
     References
     ----------
@@ -83,7 +84,7 @@ class ExpectationMaximization(BaseEstimator):
 
     n_iter_: int
     converged_: bool
-    history_: list[float]
+    history_: list[Iteration]
 
     def __init__(
         self,
@@ -128,6 +129,7 @@ class ExpectationMaximization(BaseEstimator):
         learner = MaximumLikelihood(alpha=self.alpha)
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
         self.n_iter_, self.converged_, self.history_ = 0, True, []
+        stopwatch = Stopwatch()
         is_incomplete = data.is_incomplete
         rows = np.flatnonzero(is_incomplete & (data.weights > 0))
         if not len(rows):
@@ -142,8 +144,9 @@ class ExpectationMaximization(BaseEstimator):
         for iteration in range(1, self.max_iter + 1):
             scores = incomplete.log_joint(tables.cells, n_jobs=self.n_jobs)
             likelihood = self._likelihood(tables.cells, known, scores, indicators) / float(data.weights.sum())
-            gain = likelihood - self.history_[-1] if self.history_ else np.inf
-            self.history_.append(likelihood)
+            stopwatch.n_evaluations = iteration
+            gain = likelihood - self.history_[-1].score if self.history_ else np.inf
+            self.history_.append(stopwatch.iteration(iteration - 1, -likelihood))
             if self.verbose:
                 print(f"iteration {iteration}: mean log-likelihood {likelihood:.6f}")  # noqa: T201
             self.converged_ = gain < self.tol

@@ -21,6 +21,7 @@ import numpy as np
 from tanlearn._typing import FloatArray
 from tanlearn.parameters.batch import BatchLearner
 from tanlearn.structures.table_layout import TableLayout
+from tanlearn.training.history import Stopwatch
 from tanlearn.training.losses import ConditionalNLL
 from tanlearn.training.optimizers import OptimizeOutcome
 
@@ -61,7 +62,7 @@ class ExtendedBaumWelch(BatchLearner):
         Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
     converged_ : bool
         Whether the search ended because of ``tol``.
-    history_ : list of float
+    history_ : list of Iteration
         Mean loss per row at the start and after each iteration, weighted as in the search.
 
     References
@@ -102,8 +103,10 @@ def minimize_ebw(
     """
     distribution = layout.distributions()
     x = np.array(x0, dtype=np.float64)
+    stopwatch = Stopwatch()
     value, gradient = fun(x)
-    history = [float(value)]
+    stopwatch.n_evaluations = 1
+    history = [stopwatch.iteration(0, value)]
     multiple, n_iter, stopped = 2.0, 0, False
     while n_iter < max_iter and np.abs(gradient).max() > tol and not stopped and x.min() > _LEAST:
         # The gradient with respect to x is theta (g - sum theta g). Divided by theta it differs from g by a constant
@@ -119,12 +122,13 @@ def minimize_ebw(
         while not new_value <= value and multiple < 1e15:  # beyond that, the step is lost to rounding
             candidate = x + np.log1p(g / (multiple * d))
             new_value, new_gradient = fun(candidate)
+            stopwatch.n_evaluations += 1
             multiple *= 2
         if not new_value <= value:
             break
         x, value, gradient = candidate, new_value, new_gradient
         n_iter += 1
-        history.append(float(value))
+        history.append(stopwatch.iteration(n_iter, value))
         stopped = callback is not None and bool(callback(x))
     grad_norm = float(np.abs(gradient).max())
     if stopped:
@@ -135,4 +139,4 @@ def minimize_ebw(
         message = "A probability is next to zero."
     else:
         message = "Reached max_iter." if n_iter == max_iter else "No multiple of D lowers the loss."
-    return OptimizeOutcome(x, history[-1], grad_norm, n_iter, not stopped and grad_norm <= tol, message, history)
+    return OptimizeOutcome(x, float(value), grad_norm, n_iter, not stopped and grad_norm <= tol, message, history)

@@ -19,6 +19,7 @@ from tanlearn.parameters.held_out import Choice, FittedTables, choose, evaluatio
 from tanlearn.parameters.learner import needs_of
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.structures.structures import Structure
+from tanlearn.training.history import EpochReport, Iteration
 from tanlearn.training.losses import Loss, SoftHybrid
 
 __all__ = ["MINI_BATCH_LOSS", "HybridCV", "default_learners"]
@@ -84,9 +85,9 @@ class HybridCV(BaseEstimator):
         Iterations of the final fit: the selected number, or fewer if the search ended earlier.
     converged_ : bool
         Whether the final fit ended because of its tolerance.
-    history_ : list of float
+    history_ : list of Iteration or list of EpochReport
         Mean loss per row at the start and after each iteration of the final fit; empty if the start was selected. For
-        mini-batches, the mean loss of each epoch.
+        mini-batches, the reports of the epochs.
 
     See Also
     --------
@@ -122,7 +123,7 @@ class HybridCV(BaseEstimator):
     calibration_: Calibration
     n_iter_: int
     converged_: bool
-    history_: list[float]
+    history_: list[Iteration] | list[EpochReport]
 
     def __init__(
         self,
@@ -238,7 +239,7 @@ class HybridCV(BaseEstimator):
                 tables, self.history_ = trained, []
             else:
                 tables = learner.fit(structure, data, rng)
-                self.history_ = [report.loss for report in learner.history_]
+                self.history_ = learner.history_
             self.n_iter_ = self.best_n_iter_ = learner.n_epochs
             self.converged_ = False
         self.loss_ = type(learner).default_loss() if learner.loss is None else learner.loss

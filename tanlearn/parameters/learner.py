@@ -17,9 +17,9 @@ class ParameterLearner(Protocol):
     """Protocol of a parameter learner, which fits the CPTs of a given structure.
 
     Iterative learners set these attributes in ``fit``, if they are available: ``n_iter_``, the number of iterations;
-    ``converged_``, whether the iteration reached its tolerance; ``history_``, a list of float, the objective after 0,
-    1, ... iterations, as far as it was computed. Learners trained on mini-batches store a list of
-    :class:`~tanlearn.EpochReport` instead. Reaching the maximum number of iterations raises no ConvergenceWarning,
+    ``converged_``, whether the iteration reached its tolerance; ``history_``, a list of :class:`~tanlearn.Iteration`,
+    the objective after 0, 1, ... iterations, as far as it was computed. Learners trained on mini-batches store a list
+    of :class:`~tanlearn.EpochReport` instead. Reaching the maximum number of iterations raises no ConvergenceWarning,
     because few iterations regularize. Learners that calibrate set ``calibration_``, a :class:`~tanlearn.Calibration`
     that converts scores to probabilities.
 

@@ -18,9 +18,10 @@ from tanlearn.parameters.held_out import choose, held_out_parts
 from tanlearn.structures.candidates import CandidateSets
 from tanlearn.structures.structures import Structure
 from tanlearn.training.few_bits import train_in_bits
-from tanlearn.training.losses import Hybrid, Loss, check_loss
+from tanlearn.training.history import EpochReport
+from tanlearn.training.losses import Hybrid, Loss, require_loss
 from tanlearn.training.parent_dropout import with_alternatives, with_fixed_logits
-from tanlearn.training.settings import EpochReport, TrainingSettings
+from tanlearn.training.settings import TrainingSettings
 
 __all__ = ["StochasticGradient"]
 
@@ -154,7 +155,7 @@ class StochasticGradient(BaseEstimator):
             init=self.init,
             dtype=self.dtype,
         )
-        loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
+        loss = require_loss(type(self).default_loss() if self.loss is None else self.loss)
         sets, start = CandidateSets.of_structure(structure), None
         if self.parent_dropout:
             sets, phi = with_alternatives(structure, self.parent_dropout, rng)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tanlearn.training.settings import EpochReport
+from tanlearn.training.history import EpochReport
 
 __all__ = ["GradientTraining"]
 

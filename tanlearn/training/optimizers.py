@@ -11,6 +11,7 @@ import numpy as np
 from tanlearn._threads import one_blas_thread
 from tanlearn._typing import FloatArray
 from tanlearn.kernels._backends import backend_of
+from tanlearn.training.history import Iteration, Stopwatch
 
 __all__ = ["Adam", "OptimizeOutcome", "minimize_cg", "minimize_lbfgs"]
 
@@ -90,7 +91,7 @@ class OptimizeOutcome(NamedTuple):
     n_iter: int
     converged: bool  # grad_norm <= tol, and the callback did not stop the search
     message: str  # reason of the end
-    history: list[float]  # values at the start and after each iteration
+    history: list[Iteration]  # start and each iteration; ``loss`` is the value
 
 
 def minimize_cg(
@@ -141,20 +142,22 @@ def _minimize(
         raise ValueError(f"x0 must be a vector, got shape {start.shape}. Flatten it with ravel().")
     if max_iter < 1 or not tol >= 0:
         raise ValueError(f"max_iter must be at least 1 and tol at least 0, got {max_iter} and {tol}.")
-    history: list[float] = []
+    history: list[Iteration] = []
+    stopwatch = Stopwatch()
     stopped = False
 
     def evaluate(x: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = fun(x)
+        stopwatch.n_evaluations += 1
         if not history:
             _require_finite(value, gradient)
-            history.append(float(value))
+            history.append(stopwatch.iteration(0, value))
         # Copy the gradient: SciPy keeps a reference to it, while fun may reuse its array.
         return float(value), np.array(gradient, dtype=np.float64)
 
     def halt(intermediate_result: Any) -> None:  # SciPy passes the value only to a parameter of this name
         nonlocal stopped
-        history.append(float(intermediate_result.fun))
+        history.append(stopwatch.iteration(len(history), intermediate_result.fun))
         stopped = callback is not None and bool(callback(intermediate_result.x.copy()))
         if stopped:
             raise StopIteration

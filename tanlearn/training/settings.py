@@ -1,4 +1,4 @@
-"""Settings, per-epoch reports and results of gradient training."""
+"""Settings and results of gradient training."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from tanlearn._typing import FloatArray
 from tanlearn.models.quantization import FixedPoint
 from tanlearn.models.tables import Tables
 from tanlearn.structures.structures import Structure
+from tanlearn.training.history import EpochReport
 
-__all__ = ["EpochReport", "TrainingOutcome", "TrainingSettings"]
+__all__ = ["TrainingOutcome", "TrainingSettings"]
 
 
 @dataclass(frozen=True)
@@ -39,45 +40,6 @@ class TrainingSettings:
     def schedule(self, start: float, stop: float) -> FloatArray:
         """Return one value per epoch (n_epochs,), exponential from start to stop (differentiable TAN, section 4.2)."""
         return np.geomspace(start, stop, self.n_epochs) if self.n_epochs > 1 else np.array([start])
-
-
-@dataclass(frozen=True)
-class EpochReport:
-    """Report passed to the callback after each epoch.
-
-    Parameters
-    ----------
-    epoch : int
-        Number of the epoch, from 1.
-    n_epochs : int
-        Number of epochs planned.
-    loss : float
-        Mean training loss over the epoch, under the drawn structures.
-    learning_rate : float
-        Learning rate of the CPTs in the epoch.
-    temperature : float
-        Softmax temperature in the epoch.
-    structure_entropy : float
-        Mean entropy of the features' candidate distributions, in nats; 0 means that every choice is certain.
-    validation_error : float or None
-        Fraction of validation rows that the most probable structure misclassifies.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from tanlearn import TANClassifier
-    >>> model = TANClassifier(n_epochs=3, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> [report.epoch for report in model.history_]
-    [1, 2, 3]
-    """
-
-    epoch: int
-    n_epochs: int
-    loss: float
-    learning_rate: float
-    temperature: float
-    structure_entropy: float
-    validation_error: float | None
 
 
 @dataclass(frozen=True)

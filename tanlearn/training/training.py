@@ -24,8 +24,9 @@ from tanlearn.structures.structures import Structure
 from tanlearn.training.checkpoint import TrainingCheckpoint
 from tanlearn.training.cuda_population import CudaEngine, CudaPopulation
 from tanlearn.training.engines import Engine, FusedEngine, UnfusedEngine, is_fusible
+from tanlearn.training.history import EpochReport, Stopwatch
 from tanlearn.training.losses import Loss, is_built_in
-from tanlearn.training.settings import EpochReport, TrainingOutcome, TrainingSettings
+from tanlearn.training.settings import TrainingOutcome, TrainingSettings
 from tanlearn.training.state import Plan, State, plan_epoch
 from tanlearn.training.term_engine import TermEngine
 from tanlearn.training.term_state import TermState
@@ -138,6 +139,7 @@ class Training:
         self.rates = settings.schedule(settings.learning_rate, settings.learning_rate * DECAY).tolist()
         self.temperatures = settings.schedule(*settings.temperature).tolist()
         self.history: list[EpochReport] = []  # one report per finished epoch
+        self._stopwatch, self._seconds_before = Stopwatch(), 0.0
         self.best: _Best | None = None
         #: Whether the callback has stopped the training.
         self.is_stopped = False
@@ -235,7 +237,9 @@ class Training:
             if self.best is None or error <= self.best.error:
                 since = epoch if self.best is None or error < self.best.error else self.best.since
                 self.best = _Best(error, since, *model, state.probabilities())
-        report = EpochReport(epoch, settings.n_epochs, mean_loss, rate, temperature, state.structure_entropy(), error)
+        seconds = self._seconds_before + self._stopwatch.seconds
+        entropy = state.structure_entropy()
+        report = EpochReport(epoch, settings.n_epochs, mean_loss, rate, temperature, entropy, error, seconds)
         self.history.append(report)
         return report
 
@@ -266,6 +270,7 @@ class Training:
         self.engine.set_state(engine)
         self.rng.bit_generator.state = rng
         self.history = [EpochReport(**report) for report in history]
+        self._seconds_before = self.history[-1].seconds if self.history else 0.0
         if best is not None:
             error, since, structure, cells, probabilities = fields(best, *_Best._fields)
             table = structure, self.data.n_states, self.data.n_classes, cells

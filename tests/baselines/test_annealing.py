@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 from support.wrapper_searches import SCORES, VALIDATIONS, naive_score, random_data, scorer_of, varied_data
 
 from tanlearn import Structure
-from tanlearn.baselines import GreedySearch, OrderSearch, SimulatedAnnealing
+from tanlearn.baselines import GreedySearch, OrderSearch, ParentChange, SimulatedAnnealing
 from tanlearn.baselines.annealing import _anneal, _is_below
 
 
@@ -25,6 +25,7 @@ class TableOfScores:
 
     def __init__(self, values, parent=(-1, -1, -1)):
         self.values = values
+        self.n_evaluations = 0
         self.parents = np.array([[j, -1] for j in parent])
 
     @property
@@ -33,6 +34,9 @@ class TableOfScores:
 
     def copy(self):
         return TableOfScores(self.values, self.parents[:, 0])
+
+    def change(self, child, parents, step):
+        return ParentChange(child, tuple(parents), self.value, step, self.n_evaluations, 0.0)
 
     def families(self, child, parents):
         return child, parents[0, 0]
@@ -84,7 +88,7 @@ def test_history_tells_a_lost_parent_and_the_step():
         return _anneal(start, np.full(n_steps, 1e-9), np.random.default_rng(0))[1]
 
     (edge,) = history_of(100)
-    assert edge[1:3] == ((), 0)
+    assert (edge.parents, edge.score) == ((), 0)
     assert [history_of(edge.step - 1), history_of(edge.step)] == [[], [edge]]  # it takes so many, and no fewer
 
 

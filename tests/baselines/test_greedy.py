@@ -1,5 +1,7 @@
 """Greedy search against one that scores every structure from raw rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from oracles import networks as naive
@@ -14,8 +16,8 @@ from support.wrapper_searches import (
     varied_data,
 )
 
-from tanlearn import BayesNetClassifier, EncodedData, NaiveBayesClassifier, Structure
-from tanlearn.baselines import GreedySearch
+from tanlearn import BayesNetClassifier, EncodedData, NaiveBayesClassifier, Structure, baselines
+from tanlearn.baselines import GreedySearch, ParentChange
 from tanlearn.baselines.greedy import tree_labels
 
 
@@ -64,7 +66,9 @@ def test_an_interrupted_search_leaves_its_structure_to_go_on_from(monkeypatch):
     monkeypatch.undo()
     rest = GreedySearch(initial=interrupted.structure_)
     assert rest.learn(data, None) == whole.structure_
-    assert [edge._replace(step=edge.step + 2) for edge in rest.history_] == whole.history_[2:]
+    before = whole.history_[1].n_evaluations
+    later = [replace(edge, step=edge.step + 2, n_evaluations=edge.n_evaluations + before) for edge in rest.history_]
+    assert later == whole.history_[2:]
     assert rest.history_
 
 
@@ -105,3 +109,24 @@ def test_tree_labels_are_the_roots():
             while parent[expected[i]] >= 0:
                 expected[i] = parent[expected[i]]
         assert tree_labels(np.array(parent)).tolist() == expected
+
+
+def test_every_scored_structure_is_counted():
+    """Each step scores all edges into features without a parent that close no cycle."""
+    data = varied_data(3)
+    _, history = naive_wrapper.greedy([()] * 5, naive_score(data, "margin"))
+    parents, n_scored = [()] * 5, []
+    for child, given, *_ in history:
+        n_scored.append(len(naive_wrapper.orphan_edges(parents)))
+        parents = naive_wrapper.with_parent(parents, child, *given)
+    search = GreedySearch(score="margin", n_jobs=2)
+    search.learn(data, None)
+    assert len(n_scored) > 1
+    assert [change.n_evaluations for change in search.history_] == np.cumsum(n_scored).tolist()
+
+
+def test_the_former_name_of_a_change_still_works():
+    with pytest.warns(FutureWarning, match=r"Edge is now ParentChange"):
+        assert baselines.Edge is ParentChange
+    with pytest.raises(AttributeError, match="no attribute 'Corner'"):
+        baselines.Corner  # noqa: B018

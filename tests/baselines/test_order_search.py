@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from oracles import wrapper as naive_wrapper
 from oracles.networks import conditional_mutual_information
-from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_score, nearly, random_data, varied_data
+from support.wrapper_searches import (
+    SCORES,
+    SMOOTHINGS,
+    VALIDATIONS,
+    naive_score,
+    nearly,
+    plain,
+    random_data,
+    varied_data,
+)
 
 from tanlearn import CountState, EncodedData, Structure
 from tanlearn.baselines import OrderSearch, order_search
@@ -15,7 +24,7 @@ def learn(search, data, seed=0):
     """Return the parents of every feature and the history."""
     structure = search.learn(data, np.random.default_rng(seed))
     assert structure == search.structure_
-    return [tuple(j for j in given if j >= 0) for given in structure.parents.tolist()], search.history_
+    return [tuple(j for j in given if j >= 0) for given in structure.parents.tolist()], plain(search.history_)
 
 
 def naive_learn(search, data, score, validation=None, **options):
@@ -109,8 +118,8 @@ def test_parents_come_before_their_children_in_the_given_ordering():
     position = np.argsort(ordering)
     assert search.ordering_.tolist() == ordering
     assert all(position[j] < position[i] for i, own in enumerate(parents) for j in own)
-    assert {edge.child: edge.parents for edge in history} == {i: own for i, own in enumerate(parents) if own}
-    assert [ordering[edge.step] for edge in history] == [edge.child for edge in history]
+    assert {child: own for child, own, _, _ in history} == {i: own for i, own in enumerate(parents) if own}
+    assert [ordering[step] for *_, step in history] == [child for child, *_ in history]
     assert any(len(own) == 2 for own in parents)
 
 
@@ -135,6 +144,7 @@ def test_two_parents_learn_what_one_cannot():
     two, one = (OrderSearch(max_parents=k) for k in (2, 1))
     assert two.learn(data, None).n_edges == 2
     assert two.history_[-1].score == 1
+    assert two.history_[-1].n_evaluations == 1 + 3  # one parent of the second feature, one or both of the third
     one.learn(data, None)
     assert all(edge.score < 0.8 for edge in one.history_)
 

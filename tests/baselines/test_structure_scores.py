@@ -5,7 +5,14 @@ import pytest
 from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_score, random_data, scorer_of, varied_data
 
 from tanlearn import BayesNetClassifier, EncodedData, MaximumLikelihood, NaiveBayesClassifier, Structure
-from tanlearn.baselines import Edge, GreedySearch, OrderSearch, SimulatedAnnealing, SuperParent, structure_scores
+from tanlearn.baselines import (
+    GreedySearch,
+    OrderSearch,
+    ParentChange,
+    SimulatedAnnealing,
+    SuperParent,
+    structure_scores,
+)
 from tanlearn.baselines.structure_scores import first_best, single_parents
 from tanlearn.encoding.splits import validation_masks
 from tanlearn.estimators.estimator_input import encode_training
@@ -177,10 +184,13 @@ def test_histories_have_one_shape(search):
     learnt = model.structure_learner_
     assert len(learnt.history_) > 1
     for edge in learnt.history_:
-        assert type(edge) is Edge
-        assert [type(value) for value in edge] == [int, tuple, float, int]
+        assert type(edge) is ParentChange
+        assert [type(value) for value in vars(edge).values()] == [int, tuple, float, int, int, float]
         assert {type(j) for j in edge.parents} <= {int}
     assert learnt.history_[-1].score == learnt.score_
+    assert (np.diff([edge.n_evaluations for edge in learnt.history_]) >= 0).all()
+    assert (np.diff([0.0, *(edge.seconds for edge in learnt.history_)]) >= 0).all()
+    assert model.learning_history() == {"structure": learnt.history_}
     steps, scores = np.diff([edge.step for edge in learnt.history_]), np.diff([edge.score for edge in learnt.history_])
     assert ((scores > 0) | ((scores == 0) & (search is SimulatedAnnealing))).all()  # a reversal takes two entries
     assert learnt.history_[0].step >= (search is not SimulatedAnnealing)

@@ -54,7 +54,7 @@ def test_the_optimum_is_that_of_an_objective_by_hand():
     best = minimize(
         objective_by_hand, start, args=(data, 0.5), method="L-BFGS-B", options={"maxiter": 3000, "maxfun": 10**6}
     )
-    assert found.history_[-1] * data.n_samples == pytest.approx(best.fun, rel=1e-4)
+    assert found.history_[-1].loss * data.n_samples == pytest.approx(best.fun, rel=1e-4)
     scores = log_softmax(log_joint(tables, CHAIN, data.codes), axis=1)
     squares = best.fun - objective_by_hand(best.x, data, 0.0)
     assert -scores[np.arange(60), data.y].sum() == pytest.approx(best.fun - squares, rel=2e-2)

@@ -271,8 +271,9 @@ def test_a_node_limit_ends_the_search_the_same_way_every_time(monkeypatch, large
     assert learner.n_nodes_ == learner.n_iter_ <= 5
     assert 0 <= learner.bound_ <= learner.objective_
     assert learner.gap_ == pytest.approx((learner.objective_ - learner.bound_) / learner.objective_)
-    assert learner.history_ == sorted(learner.history_, reverse=True)
-    assert learner.history_[-1] == learner.objective_
+    losses = [iteration.loss for iteration in learner.history_]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] == learner.objective_
 
 
 def test_more_nodes_are_no_worse(monkeypatch):
@@ -336,7 +337,7 @@ def test_a_start_is_not_made_worse():
     learner = IntegerBranchAndBound(bits=(2, 0), margin=4, start=start, max_nodes=1)
     learner.fit(structure, data, np.random.default_rng(1))
     begun = hinge(before, data, [-1, 0, 0, 1, 1, 2], 4)[0] / 250
-    assert learner.history_[0] == pytest.approx(begun)
+    assert learner.history_[0].loss == pytest.approx(begun)
     assert learner.objective_ < begun
 
 
@@ -386,7 +387,7 @@ def test_of_nodes_without_better_tables_only_the_end_is_told(monkeypatch, capsys
     monkeypatch.setattr(integer_margin, "LARGEST_PROGRAMME", 0)
     learner, _ = limited(max_nodes=4, verbose=1)
     found = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()]
-    n_better = np.count_nonzero(np.diff(learner.history_))
+    n_better = np.count_nonzero(np.diff([iteration.loss for iteration in learner.history_]))
     assert 0 < n_better < 4
     assert found == ["better"] * n_better + ["ended by a limit"]
 

@@ -95,7 +95,7 @@ def test_reasons_to_end():
     assert (ended.n_iter, ended.converged, ended.message) == (3, False, "Reached max_iter.")
     ended = minimize_ebw(sum_of_losses, start.cells, callback=lambda x: True, layout=start.layout)
     assert (ended.n_iter, ended.converged, ended.message) == (1, False, "Stopped by the callback.")
-    assert ended.history == [sum_of_losses(x)[0] for x in (start.cells, ended.x)]
+    assert [iteration.loss for iteration in ended.history] == [sum_of_losses(x)[0] for x in (start.cells, ended.x)]
     ended = minimize_ebw(sum_of_losses, start.cells, tol=60.0, layout=start.layout)
     assert (ended.n_iter, ended.converged) == (0, True)
     np.testing.assert_array_equal(ended.x, start.cells)

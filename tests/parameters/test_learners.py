@@ -23,6 +23,7 @@ from tanlearn import (
     Hybrid,
     HybridCV,
     IntegerBranchAndBound,
+    Iteration,
     Margin,
     MaximumLikelihood,
     StochasticGradient,
@@ -172,8 +173,12 @@ def test_batch_learners_keep_the_mean_loss_of_every_iterate(method, weight):
     learner.improve(start, data, seen.append)
     objective = Objective(start.layout, data, ConditionalNLL())
     expected = [objective(tables.cells)[0] for tables in (start, *seen)]
-    assert learner.history_ == pytest.approx(expected, rel=1e-12)
-    assert all(type(value) is float for value in learner.history_)
+    assert [iteration.loss for iteration in learner.history_] == pytest.approx(expected, rel=1e-12)
+    assert [iteration.score for iteration in learner.history_] == [-iteration.loss for iteration in learner.history_]
+    assert [iteration.step for iteration in learner.history_] == [0, 1, 2, 3, 4]
+    evaluations = [iteration.n_evaluations for iteration in learner.history_]
+    assert evaluations[0] == 1
+    assert (np.diff(evaluations) >= 1).all()  # a line search may evaluate several points
     assert (learner.n_iter_, learner.converged_) == (4, False)
     tol = 1.01 * np.abs(objective(seen[1].cells)[1]).max()
     converged = method(loss=ConditionalNLL(), max_iter=4, tol=tol)
@@ -234,7 +239,7 @@ def test_what_learners_know_has_one_shape(learner):
     known, told = model.parameters_, vars(model.parameters_)
     assert not vars(learner).keys() & {"n_iter_", "converged_", "history_"}
     assert type(known.n_iter_) is int
-    convergence, entry = (type(None), EpochReport) if isinstance(learner, StochasticGradient) else (bool, float)
+    convergence, entry = (type(None), EpochReport) if isinstance(learner, StochasticGradient) else (bool, Iteration)
     assert type(told.get("converged_")) is convergence
     assert {type(value) for value in told.get("history_", [])} <= {entry}
     assert isinstance(learner, ConvexRelaxation) == ("history_" not in told)

@@ -40,3 +40,8 @@ def assert_same_model(found, frame, weights="times"):
     np.testing.assert_array_equal(local.feature_names_in_, whole.feature_names_in_)
     np.testing.assert_array_equal(local.predict_proba(frame[FEATURES]), whole.predict_proba(frame[FEATURES]))
     assert local.n_parameters_ == whole.n_parameters_
+
+
+def losses(model):
+    """Return the loss of each iteration of a model's learner of parameters."""
+    return [iteration.loss for iteration in model.parameters_.history_]

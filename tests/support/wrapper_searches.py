@@ -73,10 +73,10 @@ def varied_data(seed, weight=None):
 
 
 def learn(search, data):
-    """Return the parents and the edges."""
+    """Return the parents, and child, parents, score and step of each change."""
     structure = search.learn(data, np.random.default_rng(0))
     assert structure == search.structure_
-    return structure.parent.tolist(), search.history_
+    return structure.parent.tolist(), plain(search.history_)
 
 
 def naive_learn(oracle, data, score, validation=None, parents=None, **options):
@@ -84,6 +84,11 @@ def naive_learn(oracle, data, score, validation=None, parents=None, **options):
     initial = [()] * data.n_features if parents is None else [(j,) if j >= 0 else () for j in parents]
     found, history = oracle(initial, naive_score(data, score, validation, **options))
     return [own[0] if own else -1 for own in found], nearly(history, 1e-12)
+
+
+def plain(history):
+    """Return child, parents, score and step of each change, as oracles write them."""
+    return [(change.child, change.parents, change.score, change.step) for change in history]
 
 
 def nearly(history, rel):

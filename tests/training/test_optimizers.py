@@ -46,14 +46,14 @@ def test_known_minimum_is_found(minimize, fun, x0, minimum):
     assert outcome.grad_norm == np.abs(fun(outcome.x)[1]).max()
     assert 1 <= outcome.n_iter < 200
     assert len(outcome.history) == 1 + outcome.n_iter
-    assert outcome.history[-1] == outcome.fun
+    assert outcome.history[-1].loss == outcome.fun
     assert outcome.message
 
 
 def test_start_at_the_minimum_converges_at_once(minimize):
     outcome = minimize(quadratic, CENTRE)
     assert (outcome.fun, outcome.grad_norm, outcome.n_iter, outcome.converged) == (0, 0, 0, True)
-    assert outcome.history == [0]
+    assert [iteration.loss for iteration in outcome.history] == [0]
 
 
 def blas_threads():
@@ -97,10 +97,12 @@ def test_the_history_costs_no_evaluation(minimize, max_iter):
         calls.append(None)
         return rosenbrock(x)
 
-    minimize(counted, [-1.2, 1.0], max_iter=max_iter)
+    outcome = minimize(counted, [-1.2, 1.0], max_iter=max_iter)
     method, options = ("CG", {}) if minimize is minimize_cg else ("L-BFGS-B", {"ftol": 0.0})
     options |= {"maxiter": max_iter, "gtol": 1e-5}
     assert len(calls) == scipy_minimize(rosenbrock, [-1.2, 1.0], method=method, jac=True, options=options).nfev
+    assert outcome.history[0].n_evaluations == 1
+    assert outcome.history[-1].n_evaluations == len(calls)
 
 
 def test_callback_sees_every_iterate_and_can_end_the_search(minimize):
@@ -114,7 +116,7 @@ def test_callback_sees_every_iterate_and_can_end_the_search(minimize):
     assert outcome.n_iter == len(seen) == 3
     np.testing.assert_array_equal(outcome.x, seen[-1])
     assert outcome.fun == rosenbrock(seen[-1])[0]
-    assert outcome.history == [rosenbrock(x)[0] for x in ([-1.2, 1.0], *seen)]
+    assert [iteration.loss for iteration in outcome.history] == [rosenbrock(x)[0] for x in ([-1.2, 1.0], *seen)]
     assert not outcome.converged
     assert outcome.message == "Stopped by the callback."
 

@@ -51,7 +51,7 @@ class Search:
             **errors_of(self.structure, self.part, self.test, tables),
             "rows": len(self.part.y),
             "objective": learner.objective_,
-            "start": learner.history_[0],
+            "start": learner.history_[0].loss,
             "bound": learner.bound_,
             "gap": learner.gap_,
             "n_nodes": learner.n_nodes_,
