@@ -224,10 +224,8 @@ def warn_of_constant_columns(constant: list[str], discretizer: Any, n_samples: i
     """
     if not constant:
         return
-    from tanlearn.encoding.discretize import MDLPDiscretizer  # with it, the command line would import Numba
-
     shown = _named(constant)
-    is_by_class = isinstance(discretizer, MDLPDiscretizer)
+    is_by_class = getattr(discretizer, "uses_classes", False)
     light = ""
     if is_by_class and round(total) < n_samples:
         light = f" Weights count as rows, and their sum is only {total:.3g}: multiply them by a common factor."
