@@ -37,6 +37,8 @@ from .aode import AODEClassifier
 from .chow_liu import ChowLiu
 from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
+from .hill_climbing import HillClimbing
+from .k2_search import K2Search
 from .k_dependence import KDependence
 from .order_search import OrderSearch
 from .random_tree import RandomTree
@@ -168,6 +170,11 @@ _WEBB = "Webb, Boughton, Wang 2005"
 _WEBB_2012 = "Webb, Boughton, Zheng, Ting, Salem 2012"
 _GUO = "Guo, Wilkinson, Schuurmans 2005"
 _DIRICHLET = "Petitjean et al. 2018"
+_HECKERMAN = "Heckerman, Geiger, Chickering 1995"
+_LAM = "Lam, Bacchus 1994"
+_AKAIKE = "Akaike 1974"
+_GLOVER = "Glover 1989"
+_COOPER = "Cooper, Herskovits 1992"
 _SELECTIVE = "Martinez, Webb, Chen, Zaidi 2016"
 _ORDER = "Pernkopf, Bilmes 2008"
 _BAUM_WELCH = "Pernkopf, Wohlmayr 2009"
@@ -245,6 +252,36 @@ _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner |
         _SAHAMI,
         lambda n_jobs: KDependence(k=5, n_jobs=n_jobs),
     ),
+    "HC-BDeu": (
+        "up to two parents by BDeu, climbing over arcs",
+        _HECKERMAN,
+        lambda n_jobs: HillClimbing(score="bdeu", n_jobs=n_jobs),
+    ),
+    "HC-BIC": (
+        "up to two parents by description length, climbing over arcs",
+        _LAM,
+        lambda n_jobs: HillClimbing(score="bic", n_jobs=n_jobs),
+    ),
+    "HC-AIC": (
+        "up to two parents by AIC, climbing over arcs",
+        _AKAIKE,
+        lambda n_jobs: HillClimbing(score="aic", n_jobs=n_jobs),
+    ),
+    "HC-K2": (
+        "up to two parents by K2 score, climbing over arcs",
+        _COOPER,
+        lambda n_jobs: HillClimbing(score="k2", n_jobs=n_jobs),
+    ),
+    "Tabu-BDeu": (
+        "up to two parents by BDeu, tabu search over arcs",
+        f"{_GLOVER}; {_HECKERMAN}",
+        lambda n_jobs: HillClimbing(score="bdeu", tabu_length=10, n_jobs=n_jobs),
+    ),
+    "K2": (
+        "up to two parents by K2 score, in order of information",
+        _COOPER,
+        lambda n_jobs: K2Search(n_jobs=n_jobs),
+    ),
 }
 
 
@@ -274,6 +311,12 @@ _COMBINATIONS: dict[str, tuple[str, ...]] = {
     "KDB-1": ("ML",),
     "KDB-2": ("ML",),
     "KDB-5": ("HS", "HDP"),
+    "HC-BDeu": ("ML", "CG-CL", "HYB"),
+    "HC-BIC": ("ML",),
+    "HC-AIC": ("ML",),
+    "HC-K2": ("ML",),
+    "Tabu-BDeu": ("ML",),
+    "K2": ("ML",),
     "TAN-RO-CR": ("ML",),
     "TAN-OMI-CR": ("ML", "CG-CL", "CG-MM"),
     "TAN-OMISP-CR": ("ML",),
@@ -292,6 +335,7 @@ _COMBINATIONS: dict[str, tuple[str, ...]] = {
 #: ``Learner.cost`` of structure and parameter learners that need more than one count of the rows.
 _COSTS = {
     **dict.fromkeys(("TAN-RO-CR", "TAN-OMI-CR", "TAN-OMISP-CR", "TAN-OMI-MM"), 1),
+    **dict.fromkeys(("HC-BDeu", "HC-BIC", "HC-AIC", "HC-K2", "Tabu-BDeu", "K2"), 1),
     **dict.fromkeys(
         (
             "2-tree-OMI-CR",

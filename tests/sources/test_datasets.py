@@ -235,9 +235,10 @@ def test_every_extension_of_a_table_is_loaded(name, ending, tmp_path):
         (
             "weather.xls",
             None,
-            r"'digits', 'openml:NAME', or a file \.npz, \.csv, \.tsv, \.parquet or \.feather; got 'weather\.xls'",
+            r"'digits', 'iris', 'wine', 'breast_cancer', 'openml:NAME', or a file \.npz, \.csv, \.tsv, \.parquet "
+            r"or \.feather; got 'weather\.xls'",
         ),
-        ("digit", None, "got 'digit'"),
+        ("digit", None, r"got 'digit'\. Did you mean 'digits'\?"),
         ("digits", "go", r"target \('go'\) names a column of a table, but digits has its own classes"),
     ],
 )
