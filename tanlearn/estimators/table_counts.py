@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
-from tanlearn.counts.counts import CountState
 from tanlearn.counts.counts_base import Counts
 from tanlearn.counts.family_counts import FamilyCounts
+from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.encoding.column_warnings import warn_of_new_categories
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import fields
@@ -46,7 +46,7 @@ class TableCounts:
     Parameters
     ----------
     counts : object
-        Counts of codes: a :class:`~tanlearn.CountState`, a :class:`~tanlearn.counts.family_counts.FamilyCounts`, or
+        Counts of codes: a :class:`~tanlearn.PairCounts`, a :class:`~tanlearn.counts.family_counts.FamilyCounts`, or
         the ``counts_`` of a classifier.
     encoder : TableEncoder
         Fitted encoder of the codes.
@@ -76,7 +76,7 @@ class TableCounts:
     >>> X, y = [["Graz", 1.5], ["Linz", 8.5], ["Graz", 9.5], ["Linz", 2.5]], ["no", "yes", "yes", "no"]
     >>> counts = TableCounts.of_source([(X, y)])
     >>> counts
-    TableCounts(n_features=2, n_classes=2, counts=CountState, weight=4)
+    TableCounts(n_features=2, n_classes=2, counts=PairCounts, weight=4)
     >>> elsewhere = counts.empty().update([["Graz", 7.0]], ["yes"])
     >>> counts.merge(elsewhere).save("all.counts")
     >>> NaiveBayesClassifier().from_counts(TableCounts.load("all.counts")).predict([["Linz", 9.0]]).tolist()
@@ -189,7 +189,7 @@ class TableCounts:
         check_is_fitted(encoder)
         n_states, n_classes = encoder.n_states_, len(classes)
         if pairs:
-            return cls(CountState(n_states, n_classes), encoder=encoder, classes=classes)
+            return cls(PairCounts(n_states, n_classes), encoder=encoder, classes=classes)
         given = Structure.naive_bayes(len(n_states))
         layout = TableLayout.of_parents(given.parents, n_states, n_classes)
         return cls(FamilyCounts(layout), encoder=encoder, classes=classes)
