@@ -27,7 +27,7 @@ from tanlearn.estimators.row_sources import BatchSource, EncodedSource, RowEncod
 from tanlearn.estimators.table_counts import TableCounts, why_no_counts
 from tanlearn.kernels._cuda import check_device
 from tanlearn.sources.batches import open_batches
-from tanlearn.sources.columns import shorten
+from tanlearn.sources.table import shorten
 from tanlearn.sources.validation import read_labels
 
 __all__ = ["FROM_COUNTS", "IN_BATCHES", "IN_CHUNKS", "CountingClassifier"]

@@ -14,7 +14,7 @@ from tanlearn._typing import AnyArray
 from tanlearn.counts.counts_base import Counts
 from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.counts.pair_counts import PairCounts
-from tanlearn.encoding.categories import warn_of_new_categories
+from tanlearn.encoding.column_warnings import warn_of_new_categories
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import fields
 from tanlearn.encoding.summaries import TableSummary
@@ -26,9 +26,9 @@ from tanlearn.files.encoders import column_label, describe_table, encoder_differ
 from tanlearn.files.regular_files import COUNTS, write_file
 from tanlearn.files.values import Reader, Writer
 from tanlearn.sources.batches import open_batches
-from tanlearn.sources.columns import read_columns, shorten
+from tanlearn.sources.columns import read_columns
 from tanlearn.sources.frames import check_names
-from tanlearn.sources.table import Table
+from tanlearn.sources.table import Table, shorten
 from tanlearn.sources.validation import present_rows, read_labels, zero_weight_rows
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -380,9 +380,7 @@ class TableCounts:
                 f"those of one of them: TableCounts.of_source(..., like=one), or tanlearn counts --like."
             )
         self.counts.merge(other.counts)
-        ranges = getattr(other.encoder, "value_ranges_", None)  # absent in pickles of earlier versions
-        if ranges is not None:
-            self.encoder = self.encoder.with_ranges(ranges)
+        self.encoder = self.encoder.with_ranges(other.encoder.value_ranges_)
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
