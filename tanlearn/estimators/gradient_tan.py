@@ -15,11 +15,12 @@ from tanlearn._threads import in_threads
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.deprecated_parameters import MOVED_OF_TAN, DeprecatedParameters, FormerOfTAN
-from tanlearn.estimators.gradient import LEARNING_RATE, N_EPOCHS, GradientClassifier
+from tanlearn.estimators.gradient_classifier import LEARNING_RATE, N_EPOCHS, GradientClassifier
 from tanlearn.files.fingerprints import digest
+from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.tables import Tables
-from tanlearn.parameters.held_out import FittedTables, choose, held_out_parts
+from tanlearn.parameters.held_out_selection import FittedTables, choose, held_out_parts
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_learners
 from tanlearn.parameters.learned_structure import are_relearned
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
@@ -301,8 +302,10 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
 
     def _settings_of(self, data: EncodedData) -> TrainingSettings:
         """Return the settings of a training on some rows."""
-        init, dtype = self._training.init, self._training.dtype
-        return self._training_settings(*self._plan(data), init=init, dtype=dtype, size_weight=self.size_weight)
+        given = self._training
+        return self._training_settings(
+            *self._plan(data), init=given.init, dtype=given.dtype, size_weight=self.size_weight
+        )
 
     def _take(self, outcome: TrainingOutcome, data: EncodedData, validation: EncodedData | None) -> None:
         """Set the fitted attributes from the outcome of a training."""
@@ -322,9 +325,9 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         if self._is_open or self.calibrate:
             parts = held_out_parts(data) if validation is None else [(data, validation)]
         trained_parts = self._train_parts(data, parts, tables.bits) if validation is None else None
-        settings: dict[str, Any] = {name: getattr(self._training, name) for name in ("batch_size", "init", "dtype")}
-        settings |= {"learning_rate": self._training.learning_rate or LEARNING_RATE}
-        settings |= {"bits": tables.bits, "loss": self.loss_}
+        given = self._training
+        settings: dict[str, Any] = {name: getattr(given, name) for name in ("batch_size", "init", "dtype")}
+        settings |= {"learning_rate": given.learning_rate or LEARNING_RATE, "bits": tables.bits, "loss": self.loss_}
         if parts and self._is_open:
             # The extra epochs were for the structure only: its CPTs are trained for the default number.
             is_longer = self.n_epochs is None and self.n_iter_ > N_EPOCHS
@@ -348,7 +351,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
             elif trained_parts is not None:
                 learner = trained_parts
             self.calibration_ = choose([learner], structure, parts, n_jobs=self.n_jobs).calibration
-        self._set_network(structure, tables)
+        self.model_ = BayesNet(structure, tables)
 
     def _train_parts(
         self, data: EncodedData, parts: Sequence[tuple[EncodedData, EncodedData]], bits: Any
