@@ -16,7 +16,7 @@ from tanlearn._threads import in_blocks, one_blas_thread
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log_all
-from tanlearn.models.inference import log_posterior
+from tanlearn.models.log_joint import log_posterior
 from tanlearn.models.tables import Tables
 from tanlearn.training.history import Iteration, Stopwatch
 

@@ -18,14 +18,14 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.composed import StructureLearner
-from tanlearn.estimators.network_learning import check_learners
+from tanlearn.estimators.bayes_net_classifier import StructureLearner
+from tanlearn.estimators.classifier import Classifier
+from tanlearn.estimators.network_learning import validate_params
 from tanlearn.kernels.mathematics import log_all
 from tanlearn.models.bayes_net import BayesNet, restore_tables
 from tanlearn.models.model import Model
-from tanlearn.parameters.learner import ParameterLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.parameter_learner import ParameterLearner
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import n_table_cells
 
@@ -191,10 +191,7 @@ class MultinetClassifier(Classifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _validate_params(self) -> None:
-        """Validate the parameters."""
-        check_learners(self)
-        super()._validate_params()
+    _validate_params = validate_params
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Learn a network from the rows of each class."""

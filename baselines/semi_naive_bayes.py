@@ -11,9 +11,10 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.classifier import Classifier
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.kernels.mathematics import log_all
+from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.tables import Tables
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -180,7 +181,7 @@ class SemiNaiveBayesClassifier(NetworkClassifier):
             search.start_with([(i,) for i in search.by_name])
         search.climb(self.direction, self.min_gain)
         self.groups_, self.score_, self.history_ = search.groups, search.score, search.history
-        self._set_network(*group_network(data, self.groups_, self.alpha))
+        self.model_ = BayesNet(*group_network(data, self.groups_, self.alpha))
 
     def _histories(self) -> dict[str, list[Any]]:
         """Return the history of the search."""

@@ -21,10 +21,11 @@ from tanlearn._typing import Codes, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.classifier import Classifier
 from tanlearn.estimators.estimator_input import encode_rows
-from tanlearn.estimators.explained import compared, explanation_frame
+from tanlearn.estimators.explanation_frame import explanation_frame
 from tanlearn.models.bayes_net import restore_tables
+from tanlearn.models.explanation import against_class
 from tanlearn.models.model import Model
 from tanlearn.models.tables import Tables
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
@@ -303,7 +304,7 @@ class WeightedNaiveBayesClassifier(Classifier):
         >>> model.explain([["sun", None]], against="home")[0, 1].tolist()  # the second feature is missing
         [0.0, 0.0]
         """
-        return compared(self.model_.contributions(encode_rows(self, X)), against, self.classes_)
+        return against_class(self.model_.contributions(encode_rows(self, X)), against, self.classes_)
 
     def explain_frame(self, X: Any, *, against: Any = None) -> Any:
         """Return the contributions of :meth:`explain` as a data frame.
