@@ -23,7 +23,7 @@ from tanlearn.kernels.mathematics import log
 from tanlearn.kernels.spanning import hang_on, insert_vertices
 from tanlearn.structures.structures import Structure
 
-__all__ = ["ChowLiu"]
+__all__ = ["ChowLiu", "check_root", "spanning_structure"]
 
 
 _NOTHING = 1e-300
@@ -124,8 +124,7 @@ class ChowLiu(BaseEstimator):
     def _check(self, n_features: int) -> None:
         """Validate the parameters before anything is counted."""
         self._validate_params()
-        if self.root is not None and self.root >= n_features:
-            raise ValueError(f"root must be a feature (0..{n_features - 1}), got {self.root}.")
+        check_root(self.root, n_features)
 
     def _grow(self, information: Information) -> Structure:
         """Build the maximum spanning forest of the (penalized) mutual information."""
@@ -143,14 +142,32 @@ class ChowLiu(BaseEstimator):
                     gain -= penalty / max(information.weight, _NOTHING) * n_parameters
                 yield first, gain
 
-        if self.root is None:
-            roots = information.by_class
-        else:
-            numbers = np.arange(len(order))
-            roots = np.append(self.root, numbers[numbers != self.root])
-        position = np.argsort(order)
-        found = maximum_spanning_forest(gains(), position[roots], spanning=self.penalty is None)
-        return Structure(np.where(found < 0, -1, order[found])[position])
+        return spanning_structure(gains(), information, self.root, spanning=self.penalty is None)
+
+
+def check_root(root: int | None, n_features: int) -> None:
+    """Raise ValueError if the root is not a feature."""
+    if root is not None and root >= n_features:
+        raise ValueError(f"root must be a feature (0..{n_features - 1}), got {root}.")
+
+
+def spanning_structure(
+    gains: Iterable[tuple[int, FloatArray]], information: Information, root: int | None, *, spanning: bool
+) -> Structure:
+    """Return the forest of maximum weight, given the weights of edges between features in the order of the names.
+
+    ``root`` is the root of its tree. The root of each other tree is its feature with the lowest number; if ``root`` is
+    None, its feature with the largest information about the class. See :func:`maximum_spanning_forest`.
+    """
+    order = information.by_name
+    if root is None:
+        roots = information.by_class
+    else:
+        numbers = np.arange(len(order))
+        roots = np.append(root, numbers[numbers != root])
+    position = np.argsort(order)
+    found = maximum_spanning_forest(gains, position[roots], spanning=spanning)
+    return Structure(np.where(found < 0, -1, order[found])[position])
 
 
 def maximum_spanning_forest(gains: Iterable[tuple[int, FloatArray]], roots: IntArray, *, spanning: bool) -> IntArray:

@@ -35,7 +35,10 @@ from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
+from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
+from .hill_climbing import HillClimbing
+from .k2_search import K2Search
 from .k_dependence import KDependence
 from .order_search import OrderSearch
 from .random_tree import RandomTree
@@ -158,12 +161,20 @@ def find_learner(name: str) -> Learner:
 
 
 _FRIEDMAN = "Friedman, Geiger, Goldszmidt 1997"
+_LUCAS = "Lucas 2004"
+_EXPLAINING_AWAY = "Pernkopf, Bilmes 2005"
+_GROSSMAN = "Grossman, Domingos 2004"
 _KEOGH = "Keogh, Pazzani 1999"
 _SAHAMI = "Sahami 1996"
 _WEBB = "Webb, Boughton, Wang 2005"
 _WEBB_2012 = "Webb, Boughton, Zheng, Ting, Salem 2012"
 _GUO = "Guo, Wilkinson, Schuurmans 2005"
 _DIRICHLET = "Petitjean et al. 2018"
+_HECKERMAN = "Heckerman, Geiger, Chickering 1995"
+_LAM = "Lam, Bacchus 1994"
+_AKAIKE = "Akaike 1974"
+_GLOVER = "Glover 1989"
+_COOPER = "Cooper, Herskovits 1992"
 _SELECTIVE = "Martinez, Webb, Chen, Zaidi 2016"
 _ORDER = "Pernkopf, Bilmes 2008"
 _BAUM_WELCH = "Pernkopf, Wohlmayr 2009"
@@ -176,6 +187,12 @@ _OURS = "this library, after "
 _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner | None]]] = {
     "NB": ("naive Bayes", _FRIEDMAN, lambda n_jobs: None),
     "TAN-CMI": ("most likely tree", _FRIEDMAN, lambda n_jobs: ChowLiu(root=0, n_jobs=n_jobs)),
+    "FAN-CMI": ("most likely forest by AIC", _LUCAS, lambda n_jobs: ChowLiu(penalty="aic", n_jobs=n_jobs)),
+    "TAN-EAR": (
+        "forest of maximum explaining-away residual",
+        _EXPLAINING_AWAY,
+        lambda n_jobs: ExplainingAway(n_jobs=n_jobs),
+    ),
     "TAN Random": ("random tree", _GRADIENT, lambda n_jobs: RandomTree()),
     "TAN-RO-CR": (
         "parents by accuracy, in random order",
@@ -198,6 +215,21 @@ _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner |
         lambda n_jobs: OrderSearch(max_parents=2, validation=5, n_jobs=n_jobs),
     ),
     "TAN-CR": ("edges by accuracy, greedily", _KEOGH, lambda n_jobs: GreedySearch(n_jobs=n_jobs)),
+    "TAN-CV-CR": (
+        "edges by accuracy on folds, greedily",
+        _KEOGH,
+        lambda n_jobs: GreedySearch(validation=5, n_jobs=n_jobs),
+    ),
+    "TAN-CL": (
+        "edges by conditional likelihood, greedily",
+        _GROSSMAN,
+        lambda n_jobs: GreedySearch(score="conditional-likelihood", n_jobs=n_jobs),
+    ),
+    "TAN-MM": (
+        "edges by margin, greedily",
+        _ANNEALING,
+        lambda n_jobs: GreedySearch(score="margin", gamma=10.0, n_jobs=n_jobs),
+    ),
     "TAN-SP-CR": ("edges of the best super-parent", _KEOGH, lambda n_jobs: SuperParent(n_jobs=n_jobs)),
     "TAN-OMI-MM": (
         "parents by margin, in order of information",
@@ -219,6 +251,36 @@ _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner |
         "five most informative earlier features as parents",
         _SAHAMI,
         lambda n_jobs: KDependence(k=5, n_jobs=n_jobs),
+    ),
+    "HC-BDeu": (
+        "up to two parents by BDeu, climbing over arcs",
+        _HECKERMAN,
+        lambda n_jobs: HillClimbing(score="bdeu", n_jobs=n_jobs),
+    ),
+    "HC-BIC": (
+        "up to two parents by description length, climbing over arcs",
+        _LAM,
+        lambda n_jobs: HillClimbing(score="bic", n_jobs=n_jobs),
+    ),
+    "HC-AIC": (
+        "up to two parents by AIC, climbing over arcs",
+        _AKAIKE,
+        lambda n_jobs: HillClimbing(score="aic", n_jobs=n_jobs),
+    ),
+    "HC-K2": (
+        "up to two parents by K2 score, climbing over arcs",
+        _COOPER,
+        lambda n_jobs: HillClimbing(score="k2", n_jobs=n_jobs),
+    ),
+    "Tabu-BDeu": (
+        "up to two parents by BDeu, tabu search over arcs",
+        f"{_GLOVER}; {_HECKERMAN}",
+        lambda n_jobs: HillClimbing(score="bdeu", tabu_length=10, n_jobs=n_jobs),
+    ),
+    "K2": (
+        "up to two parents by K2 score, in order of information",
+        _COOPER,
+        lambda n_jobs: K2Search(n_jobs=n_jobs),
     ),
 }
 
@@ -244,14 +306,25 @@ _PARAMETERS: dict[str, tuple[str, str | None, Callable[[int | None], ParameterLe
 _COMBINATIONS: dict[str, tuple[str, ...]] = {
     "NB": ("ML", "CG-CL", "CG-MM", "CVX-MM", "HYB"),
     "TAN-CMI": ("ML", "CG-CL", "EBW-CL", "CG-MM", "HYB"),
+    "FAN-CMI": ("ML",),
+    "TAN-EAR": ("ML",),
     "KDB-1": ("ML",),
     "KDB-2": ("ML",),
     "KDB-5": ("HS", "HDP"),
+    "HC-BDeu": ("ML", "CG-CL", "HYB"),
+    "HC-BIC": ("ML",),
+    "HC-AIC": ("ML",),
+    "HC-K2": ("ML",),
+    "Tabu-BDeu": ("ML",),
+    "K2": ("ML",),
     "TAN-RO-CR": ("ML",),
     "TAN-OMI-CR": ("ML", "CG-CL", "CG-MM"),
     "TAN-OMISP-CR": ("ML",),
     "2-tree-OMI-CR": ("ML",),
     "TAN-CR": ("ML", "CG-CL", "CG-MM"),
+    "TAN-CV-CR": ("ML",),
+    "TAN-CL": ("ML",),
+    "TAN-MM": ("ML",),
     "TAN-SP-CR": ("ML",),
     "TAN-SA-MM": ("ML",),
     "TAN-OMI-MM": ("ML", "HYB"),
@@ -262,7 +335,22 @@ _COMBINATIONS: dict[str, tuple[str, ...]] = {
 #: ``Learner.cost`` of structure and parameter learners that need more than one count of the rows.
 _COSTS = {
     **dict.fromkeys(("TAN-RO-CR", "TAN-OMI-CR", "TAN-OMISP-CR", "TAN-OMI-MM"), 1),
-    **dict.fromkeys(("2-tree-OMI-CR", "TAN-CR", "TAN-SP-CR", "TAN-SA-MM", "CG-CL", "EBW-CL", "CG-MM"), 2),
+    **dict.fromkeys(("HC-BDeu", "HC-BIC", "HC-AIC", "HC-K2", "Tabu-BDeu", "K2"), 1),
+    **dict.fromkeys(
+        (
+            "2-tree-OMI-CR",
+            "TAN-CR",
+            "TAN-CV-CR",
+            "TAN-CL",
+            "TAN-MM",
+            "TAN-SP-CR",
+            "TAN-SA-MM",
+            "CG-CL",
+            "EBW-CL",
+            "CG-MM",
+        ),
+        2,
+    ),
     "HYB": 3,
     "CVX-MM": 5,
 }

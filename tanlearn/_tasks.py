@@ -20,7 +20,7 @@ from joblib.parallel import get_active_backend
 from tanlearn._threads import number_of_threads, one_blas_thread
 from tanlearn._typing import AnyArray
 
-__all__ = ["are_at_home", "as_completed", "in_order"]
+__all__ = ["are_at_home", "as_completed", "dump", "in_order"]
 
 Result = TypeVar("Result")
 
@@ -54,7 +54,7 @@ def as_completed(
         results = _results(calls, n_threads)
     else:
         packed = {key: _Packed(shared) for key, shared in {id(shared): shared for shared, _ in todo}.items()}
-        dumped = [(packed[id(shared)], _dumped((function, own))) for shared, own in todo]
+        dumped = [(packed[id(shared)], dump((function, own))) for shared, own in todo]
         results = _results([delayed(_unpacked)(number, *task) for number, task in enumerate(dumped)], n_jobs)
     with one_blas_thread():
         try:
@@ -94,7 +94,7 @@ class _Packed:
 
     def __init__(self, content: Any) -> None:
         self.buffers: list[AnyArray] = []
-        frame = _dumped(content, protocol=5, buffer_callback=lambda own: self.buffers.append(np.asarray(own.raw())))
+        frame = dump(content, protocol=5, buffer_callback=lambda own: self.buffers.append(np.asarray(own.raw())))
         self.frame = np.frombuffer(frame, np.uint8)
 
     def __sizeof__(self) -> int:  # joblib sends objects to a Dask cluster once for all tasks if they are large
@@ -109,7 +109,7 @@ class _Packed:
         return pickle.loads(self.frame.data, buffers=buffers)
 
 
-def _dumped(content: Any, **options: Any) -> bytes:
+def dump(content: Any, **options: Any) -> bytes:
     """Return a pickle; raises TypeError if pickling fails, because joblib would wait forever for the task on Dask."""
     try:
         import cloudpickle  # used by joblib 1.6 and by Dask
@@ -119,8 +119,8 @@ def _dumped(content: Any, **options: Any) -> bytes:
         dumped: bytes = cloudpickle.dumps(content, **options)
     except Exception as error:  # objects may raise anything when they are pickled
         raise TypeError(
-            f"joblib is configured to use other processes, but a task cannot be sent there: {error}. Remove callbacks "
-            f"and losses that hold locks, files or connections, or use joblib.parallel_config(backend='threading')."
+            f"tasks run in other processes, but one cannot be sent there: {error}. Remove callbacks and losses that "
+            f"hold locks, files or connections, or run in this process: joblib.parallel_config(backend='threading')."
         ) from error
     return dumped
 

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
+from benchmarks import archives
 from benchmarks.shared.data import load_table
 from benchmarks.shared.results import line_key
 from tanlearn import TableEncoder
@@ -31,7 +32,7 @@ key = line_key("set", "fold", "learner")
 def sizes(folder):
     """Return the number of rows of every raw set."""
     found = {}
-    for path in sorted((folder / "raw").glob("*.npz")):
+    for path in archives(folder / "raw"):
         with np.load(path) as file:
             found[path.stem] = len(file["y"])
     return found

@@ -27,6 +27,7 @@ from tanlearn import (
 from tanlearn.baselines import (
     LEARNERS,
     ChowLiu,
+    ExplainingAway,
     GreedySearch,
     KDependence,
     OrderSearch,
@@ -60,6 +61,7 @@ STRUCTURES = {
     learner.__class__.__name__: of_structure(learner)
     for learner in (
         ChowLiu(),
+        ExplainingAway(),
         KDependence(),
         RandomTree(),
         OrderSearch(),

@@ -1,4 +1,4 @@
-"""``tanlearn compare``: one row of results per learner, printed as soon as the learner is done."""
+"""``tanlearn compare``: one row of results per learner and table, printed as soon as it is complete."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -8,15 +8,15 @@ import typer
 
 from tanlearn._threads import number_of_threads
 from tanlearn.cli.learners import find_learners
-from tanlearn.cli.messages import INTERRUPTED, plain_errors
+from tanlearn.cli.messages import INTERRUPTED, note, plain_errors
 from tanlearn.cli.reading import Reading, with_reading_options
-from tanlearn.cli.tables import DropOption, check_jobs, check_source, read_dataset
+from tanlearn.cli.tables import DropOption, check_jobs, check_source, read_datasets
 
 __all__ = ["compare"]
 
 
-class Output(StrEnum):
-    """Values of ``--output``."""
+class Printed(StrEnum):
+    """Values of ``--print``."""
 
     TABLE = "table"
     JSON = "json"
@@ -24,17 +24,34 @@ class Output(StrEnum):
     MARKDOWN = "markdown"
 
 
+def _check_output(path: str | None) -> str | None:
+    """Return the path of the results file; the names of formats, which the option took before, are accepted."""
+    if path is not None and path not in list(Printed) and not path.endswith(".csv"):
+        raise typer.BadParameter(f"the name must end in .csv, got {path}. --print json sets the printed format.")
+    return path
+
+
 @with_reading_options
 def compare(
-    source: Annotated[str | None, typer.Argument(metavar="[DATA]", help="Same as --data.", show_default=False)] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="digits (default), openml:NAME, a .npz, .csv, .tsv, .parquet or .feather file, or - for a pipe.",
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[DATA]...",
+            help="Tables: .csv, .tsv, .parquet, .feather or .npz files, digits (default), iris, wine, breast_cancer, "
+            "openml:NAME, or - for a pipe.",
             show_default=False,
         ),
-    ] = None,
-    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,
+    ] = [],  # noqa: B006 - Typer makes a new list
+    data: Annotated[str | None, typer.Option(help="Same as DATA, for a single table.", show_default=False)] = None,
+    target: Annotated[
+        list[str],
+        typer.Option(
+            "--target",
+            "-t",
+            help="Column of the classes; for several tables, one name for all or one for each. By default, the last "
+            "column.",
+        ),
+    ] = [],  # noqa: B006
     learners: Annotated[
         list[str],
         typer.Option(
@@ -42,11 +59,18 @@ def compare(
             "ones of them for large tables.",
             show_default=False,
         ),
-    ] = [],  # noqa: B006 - Typer makes a new list
+    ] = [],  # noqa: B006
     drop: DropOption = [],  # noqa: B006
     folds: Annotated[
         int | None,
-        typer.Option(min=2, help="Number of cross-validation folds; by default, a third of the rows is held out."),
+        typer.Option(
+            min=2,
+            help="Number of cross-validation folds. By default 5 for several tables, with --repeats or with --output; "
+            "otherwise, a third of the rows is held out.",
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Number of repeats of the cross-validation, each with other folds.")
     ] = None,
     epochs: Annotated[
         int | None,
@@ -56,8 +80,23 @@ def compare(
             "rows.",
         ),
     ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE.csv",
+            help="Results file. Finished folds are appended, and the same command continues after an interruption. "
+            "tanlearn report prints its tables.",
+            callback=_check_output,
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Start no learner and no fold after this time.")
+    ] = None,
+    cell_time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="End a learner that takes longer than this for one fold: it has failed."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of splits and learners.")] = 0,
     jobs: Annotated[
@@ -67,54 +106,69 @@ def compare(
             callback=check_jobs,
         ),
     ] = -1,
-    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
+    printed: Annotated[Printed, typer.Option("--print", help="Format of the printed results.")] = Printed.TABLE,
     list_learners: Annotated[bool, typer.Option("--list", help="List the learners and exit.")] = False,
     *,
     reading: Reading,
 ) -> None:
     """Compare learners, fast ones first, by test error, log loss, size and time."""
     with plain_errors():
-        if source is None or data is None:
-            check_source(source or data or "digits")
+        if sources and data is not None:
+            raise ValueError(
+                f"the table is {', '.join(sources)} or --data {data}, but not both. Leave one of them out."
+            )
+        for source in sources or [data or "digits"]:
+            check_source(source)
         # Imported here so that --help and a wrong path answer without the learners.
         from tanlearn.cli.comparison_rows import ResultRows, note_left_out, note_not_done, print_end, print_learners
-        from tanlearn.comparison import best
         from tanlearn.comparison import compare as run
 
         if list_learners:
             print_learners()
             return
         find_learners(learners, 0)  # report errors before a large table is read
-        if source is not None and data is not None:
-            raise ValueError(f"the table is {source} or --data {data}, but not both. Leave one of them out.")
-        dataset = read_dataset(source or data or "digits", target, drop, reading)
-        n_numbers = int(np.prod(dataset.X.shape))
+        if output is not None and output in list(Printed):
+            note(f"--output {output} is deprecated and an error from version 0.4. Use --print {output}.")
+            printed, output = Printed(output), None
+        datasets = read_datasets(sources or [data or "digits"], target, drop, reading)
+        n_numbers = max(int(np.prod(dataset.X.shape)) for dataset in datasets)
         entries = find_learners(learners, n_numbers)
         if not learners:
             note_left_out(entries, n_numbers)
-        n_folds = folds if dataset.folds is None else len(dataset.folds)
-        rows = ResultRows(dataset, entries, n_folds or 1, is_printed=output is Output.TABLE)
+        are_all_split = all(dataset.folds is not None for dataset in datasets)
+        is_held_out = len(datasets) == 1 and output is None and repeats is None
+        n_folds = folds or (1 if is_held_out and not are_all_split else None)
+        rows = ResultRows(datasets, entries, n_folds, repeats or 1, is_printed=printed is Printed.TABLE)
         is_interrupted = False
         try:
             run(
-                dataset,
+                datasets,
                 entries,
-                n_folds=folds,
+                n_folds=n_folds,
+                n_repeats=repeats or 1,
                 random_state=seed,
                 n_epochs=epochs,
+                path=output,
                 n_jobs=jobs,
                 progress=rows.progress,
                 finished=rows.add,
                 time_limit=time_limit,
+                cell_time_limit=cell_time_limit,
             )
         except KeyboardInterrupt:
             is_interrupted = True
         finally:
             rows.close()
-        print_end(rows.results, output, number_of_threads(jobs), n_folds or 1)
-        reason = "interrupted" if is_interrupted else f"{time_limit or 0:g} s are over"
-        note_not_done(entries, rows.results, reason)
+        print_end(rows, printed, number_of_threads(jobs))
+        note_not_done(rows, "interrupted" if is_interrupted else f"{time_limit or 0:g} s are over")
+        if output is not None:
+            note(f"{len(rows.cells)} finished folds are in {output}. {_advice(output, rows.is_complete)}")
         if is_interrupted:
             raise typer.Exit(INTERRUPTED)
-        if not best(rows.results):
+        if all(result.failure is not None for result in rows.results):
             raise typer.Exit(1)
+
+
+def _advice(path: str, is_complete: bool) -> str:
+    """Return what to do with a results file."""
+    return f"For tables and tests: tanlearn report {path}" if is_complete else "The same command continues."

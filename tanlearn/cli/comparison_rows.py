@@ -1,7 +1,11 @@
 """Results of ``tanlearn compare`` while they come in and at the end, and the list of learners."""
 
+import csv
+import io
+import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -15,78 +19,194 @@ from tanlearn.baselines import LEARNERS, Learner
 from tanlearn.cli.learners import DEFAULT_LEARNERS
 from tanlearn.cli.messages import note
 from tanlearn.cli.progress import progress_bar
-from tanlearn.comparison import HEADERS, Result, as_csv, as_json, as_markdown, best, cells, summary
+from tanlearn.comparison import CellResult, Comparison, MeanResult, Progress
+from tanlearn.comparison.protocol import DEFAULT_FOLDS
 from tanlearn.sources.datasets import Dataset
 
-__all__ = ["ResultRows", "note_left_out", "note_not_done", "print_end", "print_learners"]
+__all__ = ["HEADERS", "ResultRows", "note_left_out", "note_not_done", "print_end", "print_learners"]
+
+HEADERS = ("learner", "test error [%]", "log loss", "parameters", "fit [s]", "predict [us/row]")
 
 
 class ResultRows:
     """Growing table of results, with a progress bar for the current learner."""
 
-    def __init__(self, dataset: Dataset, entries: Sequence[Learner], n_folds: int, *, is_printed: bool) -> None:
-        self.dataset, self.entries, self.n_folds, self.is_printed = dataset, entries, n_folds, is_printed
-        self.results: list[Result] = []
+    def __init__(
+        self,
+        datasets: Sequence[Dataset],
+        entries: Sequence[Learner],
+        n_folds: int | None,
+        n_repeats: int,
+        *,
+        is_printed: bool,
+    ) -> None:
+        self.datasets, self.entries, self.is_printed = datasets, entries, is_printed
+        self.n_cells = {
+            dataset.name: len(dataset.folds) if dataset.folds is not None else n_repeats * (n_folds or DEFAULT_FOLDS)
+            for dataset in datasets
+        }
+        self.cells: list[CellResult] = []
+        self.results: list[MeanResult] = []
         self.console = Console()
         self.bar = ExitStack()
         self.draw: Any = None
-        self.widths = [max(len(entry.name) for entry in entries) if entries else 0, *map(len, HEADERS[1:])]
+        self.current: tuple[str, str] | None = None
+        names = [max((len(entry.name) for entry in entries), default=0)]
+        if len(datasets) > 1:
+            names = [max(len(dataset.name) for dataset in datasets), *names]
+        self.headers = ["data set", *HEADERS][-len(names) - len(HEADERS[1:]) :]
+        self.widths = [*map(max, names, map(len, self.headers)), *map(len, HEADERS[1:])]
         self.n_begun = 0
 
-    def progress(self, learner: str, share: float | None) -> None:
-        """Update the progress bar of a learner; the first learner also prints the table header."""
-        if share is None:
-            if not self.n_begun and self.is_printed:
-                self._print_head()
-            self.n_begun += 1
-            title = f"[{self.n_begun}/{len(self.entries)}] {learner}"
-            self.draw = self.bar.enter_context(progress_bar(title, self.n_folds, line=True))
-        if self.draw is not None:
-            self.draw(share)
+    @property
+    def is_complete(self) -> bool:
+        """True if all learners have a result on all data sets."""
+        return len(self.results) == len(self.datasets) * len(self.entries)
 
-    def add(self, result: Result) -> None:
-        """Replace the progress bar by a row of results; the lowest error so far is highlighted."""
+    def progress(self, state: Progress) -> None:
+        """Update the progress bar of a learner; the first learner also prints the table header."""
+        if self.current != (state.dataset, state.learner):
+            self.close()
+            self.current = state.dataset, state.learner
+            self._print_head()
+            self.n_begun += 1
+            label = f"{state.dataset}, {state.learner}" if len(self.datasets) > 1 else state.learner
+            number = self._number(state)
+            title = f"[{number}/{len(self.datasets) * len(self.entries)}] {label}"
+            self.draw = self.bar.enter_context(progress_bar(title, self.n_cells[state.dataset], line=True))
+        self.draw(state.share)
+
+    def add(self, cell: CellResult) -> None:
+        """Store a finished cell; the last cell of a learner replaces the progress bar by a row of results."""
+        self.cells.append(cell)
+        key = cell.dataset, cell.learner
+        own = sorted((c for c in self.cells if (c.dataset, c.learner) == key), key=lambda c: c.key)
+        if len(own) < self.n_cells[cell.dataset]:
+            return
         self.close()
+        (result,) = Comparison(own).means()
         self.results.append(result)
         if self.is_printed:
-            style = "bold green" if result in best(self.results) else "red" if result.failure is not None else ""
-            self._print(self._line(cells(result)), style)
+            self._print_head()
+            rivals = [other for other in self.results if other.dataset == result.dataset]
+            style = "green" if result in best(rivals) else "red" if result.failure is not None else ""
+            self._print(self._line([*key[: len(self.headers) - len(HEADERS)], *cells(result)]), style)
         if result.failure is not None:
-            Console(stderr=True).print(Text(f"{result.learner} failed: {result.failure}"), soft_wrap=True)
+            label = ", ".join(key) if len(self.datasets) > 1 else cell.learner
+            Console(stderr=True).print(Text(f"{label} failed: {result.failure}"), soft_wrap=True)
 
     def close(self) -> None:
         """Remove the progress bar."""
         self.bar.close()
-        self.draw = None
+        self.draw = self.current = None
+
+    def _number(self, state: Progress) -> int:
+        """Return the number of a learner on a data set, from 1."""
+        datasets, names = [one.name for one in self.datasets], [entry.name for entry in self.entries]
+        return datasets.index(state.dataset) * len(names) + names.index(state.learner) + 1
 
     def _print_head(self) -> None:
-        n_samples, n_features = self.dataset.X.shape
-        n_classes = len(np.unique(self.dataset.y))
-        title = f"{self.dataset.name}: {n_samples:,} rows, {n_features:,} features, {n_classes:,} classes"
-        self._print(title, "bold")
+        """Print the sizes of the data sets and the headers, once."""
+        if not self.is_printed or self.n_begun:
+            return
+        self.n_begun += 1
+        for dataset in self.datasets:
+            n_samples, n_features = dataset.X.shape
+            n_classes = len(np.unique(dataset.y))
+            title = f"{dataset.name}: {n_samples:,} rows, {n_features:,} features, {n_classes:,} classes"
+            self._print(title, "bold")
         self._print("", "")
-        self._print(self._line(HEADERS), "bold")
-        self._print("-" * len(self._line(HEADERS)), "")
+        self._print(self._line(self.headers), "bold")
+        self._print("-" * len(self._line(self.headers)), "")
 
     def _line(self, fields: Sequence[str]) -> str:
-        first, *others = fields
-        return "  ".join([first.ljust(self.widths[0]), *map(str.rjust, others, self.widths[1:])])
+        n_names = len(self.headers) - len(HEADERS) + 1
+        names, others = fields[:n_names], fields[n_names:]
+        left = map(str.ljust, names, self.widths[:n_names])
+        return "  ".join([*left, *map(str.rjust, others, self.widths[n_names:])])
 
     def _print(self, text: str, style: str) -> None:
         self.console.print(Text(text), style=style, soft_wrap=True)
         self.console.file.flush()
 
 
-def print_end(results: Sequence[Result], output: str, n_threads: int, n_folds: int) -> None:
-    """Print a summary of the results, or all results in another output format."""
-    if output != "table":
-        typer.echo({"json": as_json, "csv": as_csv, "markdown": as_markdown}[output](results))
-    elif results:
+def best(results: Sequence[MeanResult]) -> list[MeanResult]:
+    """Return the results with the lowest test error: one, several in case of ties, or none if all learners failed."""
+    lowest = min((result.test_error for result in results if result.test_error is not None), default=None)
+    return [result for result in results if result.test_error is not None and result.test_error == lowest]
+
+
+def summary(results: Sequence[MeanResult]) -> str:
+    """Return one line with the best learner on a data set, its error and how the error was measured."""
+    winners = best(results)
+    if not winners:
+        return "No learner succeeded."
+    names, first = " and ".join(winner.learner for winner in winners), winners[0]
+    error = float(first.test_error or 0.0)
+    if first.n_folds > 1:
+        return (
+            f"Lowest error: {names}, {error:.2f} % of the test rows wrong, mean of {first.n_folds} folds (standard "
+            f"deviation {first.test_error_std:.2f})."
+        )
+    standard_error = np.sqrt(error * (100.0 - error) / first.n_test)
+    return (
+        f"Lowest error: {names}, {error:.2f} % of {first.n_test:,} held-out rows wrong (standard error "
+        f"{standard_error:.2f}), trained on {first.n_train:,}."
+    )
+
+
+def cells(result: MeanResult) -> tuple[str, ...]:
+    """Return one row of a printed table, with the columns of ``HEADERS``; a failed learner has the error "failed"."""
+    if result.failure is not None:
+        return result.learner, "failed", "", "", "", ""
+    spread = "" if result.test_error_std is None else f" +- {result.test_error_std:.2f}"
+    return (
+        result.learner,
+        f"{result.test_error:.2f}{spread}",
+        f"{result.log_loss:.3f}",
+        f"{result.n_parameters:,}",
+        f"{result.fit_seconds:.2f}",
+        f"{result.predict_microseconds:.1f}",
+    )
+
+
+def as_json(results: Sequence[MeanResult]) -> str:
+    """Return the results as a JSON list of objects, with null for unavailable measures."""
+    return json.dumps([asdict(result) for result in results], indent=2)
+
+
+def as_csv(results: Sequence[MeanResult]) -> str:
+    """Return the results as comma-separated values with a header line; unavailable measures are empty."""
+    lines = io.StringIO()
+    writer = csv.DictWriter(lines, [field.name for field in fields(MeanResult)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(result) for result in results)
+    return lines.getvalue().rstrip("\n")
+
+
+def as_markdown(results: Sequence[MeanResult]) -> str:
+    """Return the results as a Markdown table, followed by the reasons of failures."""
+    lines = [" | ".join(HEADERS), " | ".join(["---", *["---:"] * (len(HEADERS) - 1)])]
+    lines += [" | ".join(cells(result)) for result in results]
+    failures = [f"{result.learner} failed: {result.failure}" for result in results if result.failure is not None]
+    return "\n\n".join(["\n".join(f"| {line} |" for line in lines), *failures])
+
+
+def print_end(rows: ResultRows, printed: str, n_threads: int) -> None:
+    """Print a summary of the results, or all results in another format."""
+    if printed != "table":
+        typer.echo({"json": as_json, "csv": as_csv, "markdown": as_markdown}[printed](rows.results))
+    elif rows.results:
         console = Console()
         console.print()
-        console.print(Text(summary(results)), soft_wrap=True)
-        if min(n_threads, n_folds) > 1:
-            text = f"Times are for {min(n_threads, n_folds)} folds in parallel; --jobs 1 runs them one by one."
+        for dataset in rows.datasets:
+            own = [result for result in rows.results if result.dataset == dataset.name]
+            label = f"{dataset.name}: " if len(rows.datasets) > 1 else ""
+            if own:
+                console.print(Text(f"{label}{summary(own)}"), soft_wrap=True)
+        n_beside = min(n_threads, max(rows.n_cells.values()))
+        if n_beside > 1:
+            text = f"Times are for {n_beside} folds in parallel; --jobs 1 runs them one by one."
             console.print(Text(text), soft_wrap=True)
 
 
@@ -97,12 +217,13 @@ def note_left_out(entries: Sequence[Learner], n_numbers: int) -> None:
         note(f"left out, because {n_numbers:,} numbers take long: {', '.join(left_out)}. --learners includes them.")
 
 
-def note_not_done(entries: Sequence[Learner], results: Sequence[Result], reason: str) -> None:
+def note_not_done(rows: ResultRows, reason: str) -> None:
     """Print the learners without results."""
-    done = {result.learner for result in results}
-    not_done = [entry.name for entry in entries if entry.name not in done]
-    if not_done:
-        note(f"{reason}; not done: {', '.join(not_done)}.")
+    done = {(result.dataset, result.learner) for result in rows.results}
+    left = [(dataset.name, entry.name) for dataset in rows.datasets for entry in rows.entries]
+    labels = [", ".join(key) if len(rows.datasets) > 1 else key[1] for key in left if key not in done]
+    if labels:
+        note(f"{reason}; not done: {('; ' if len(rows.datasets) > 1 else ', ').join(labels)}.")
 
 
 def print_learners() -> None:

@@ -33,7 +33,7 @@ from tanlearn.sources.table_files import TableFile, require_pandas
 if TYPE_CHECKING:
     from tanlearn import TableCounts, TableEncoder
     from tanlearn.baselines import Learner
-    from tanlearn.comparison import Result
+    from tanlearn.comparison import MeanResult
 
 
 __all__ = ["fit"]
@@ -251,13 +251,13 @@ def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: i
     with progress_bar(f"{name}, estimate", folds) as draw:
         splits = folds if dataset.folds is None else None
         entry = Learner(name, "", "", factory)
-        (result,) = compare(
-            dataset, [entry], n_folds=splits, random_state=seed, n_jobs=jobs, progress=lambda _, share: draw(share)
+        comparison = compare(
+            dataset, entry, n_folds=splits, random_state=seed, n_jobs=jobs, progress=lambda state: draw(state.share)
         )
-    typer.echo(_estimate(result))
+    typer.echo(_estimate(comparison.means()[0]))
 
 
-def _estimate(result: Result) -> str:
+def _estimate(result: MeanResult) -> str:
     """Return one line with the cross-validated error."""
     if result.failure is not None:
         raise ValueError(f"the error cannot be estimated: {result.failure}")

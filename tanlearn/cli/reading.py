@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -15,7 +15,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from tanlearn.cli.messages import note
+from tanlearn.cli.messages import nearest, note
 from tanlearn.sources.notation import DATE_ORDERS, Notation
 from tanlearn.sources.table_files import FORMATS, TableFile, open_table
 from tanlearn.sources.text_files import Layout
@@ -26,10 +26,13 @@ TableFormat = StrEnum("TableFormat", {name.upper(): name for name in FORMATS})  
 DateOrder = StrEnum("DateOrder", {name.upper().replace("-", "_"): name for name in DATE_ORDERS})  # type: ignore[misc]
 
 
-def check_exists(path: str) -> None:
-    """Refuse a path without a file: at once, and not after the packages that read it are imported."""
+def check_exists(path: str, names: Sequence[str] = ()) -> None:
+    """Refuse a path without a file: at once, and not after the packages that read it are imported.
+
+    The message suggests the most similar of some names of data sets.
+    """
     if path != "-" and not Path(path).exists():
-        raise FileNotFoundError(f"there is no file {path}.")
+        raise FileNotFoundError(f"there is no file {path}.{nearest(path, names)}")
 
 
 class Decimal(StrEnum):

@@ -9,9 +9,9 @@ import numpy as np
 import typer
 
 from tanlearn.cli.column_notes import note_dates, note_missing, note_number_strings, note_suspects
-from tanlearn.cli.messages import listed, nearest
+from tanlearn.cli.messages import listed, nearest, note
 from tanlearn.cli.reading import Reading, check_exists
-from tanlearn.sources.datasets import Dataset, load_dataset
+from tanlearn.sources.datasets import BUNDLED, Dataset, load_dataset
 from tanlearn.sources.file_source import read_classified
 from tanlearn.sources.table_files import TableFile
 
@@ -26,6 +26,7 @@ __all__ = [
     "is_table",
     "named_columns",
     "read_dataset",
+    "read_datasets",
 ]
 
 
@@ -44,13 +45,13 @@ DropOption: TypeAlias = Annotated[
 
 def is_table(source: str) -> bool:
     """Return True for a table in a file, False for a named data set or an archive of arrays."""
-    return source != "digits" and not source.startswith("openml:") and Path(source).suffix.lower() != ".npz"
+    return source not in BUNDLED and not source.startswith("openml:") and Path(source).suffix.lower() != ".npz"
 
 
 def check_source(source: str) -> None:
     """Refuse a path without a file; other sources are data sets with a name."""
     if is_table(source) or Path(source).suffix.lower() == ".npz":
-        check_exists(source)
+        check_exists(source, BUNDLED)
 
 
 def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: Reading) -> Dataset:
@@ -61,6 +62,47 @@ def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: 
         return load_dataset(source, target=target)
     with reading.open(source) as table:
         return dataset_of(table, target, drop)
+
+
+def read_datasets(
+    sources: Sequence[str], targets: Sequence[str], drop: Sequence[str], reading: Reading
+) -> list[Dataset]:
+    """Read several tables with their classes into memory; by default, the last column contains the classes.
+
+    ``targets`` is one name for all tables or one for each. A dropped column must be in at least one table.
+    """
+    if len(targets) not in (0, 1, len(sources)):
+        raise ValueError(
+            f"--target is given {len(targets)} times for {len(sources)} tables. Name one column for all tables, or one "
+            f"for each."
+        )
+    own = list(targets) if len(targets) == len(sources) else [next(iter(targets), None)] * len(sources)
+    if len(sources) == 1 and not is_table(sources[0]):
+        return [read_dataset(sources[0], own[0], drop, reading)]
+    found: list[Dataset] = []
+    dropped: set[str] = set()
+    for source, target in zip(sources, own, strict=True):
+        if not is_table(source):
+            found.append(load_dataset(source))
+            continue
+        with reading.open(source) as table:
+            names = drop if len(sources) == 1 else [name for name in _split(drop, table) if name in table.columns]
+            dropped.update(names)
+            if target is None:
+                target = [name for name in table.columns if name not in _split(drop, table)][-1]
+                note(f"{table.name}: the classes are in the last column, {target!r}. --target names another column.")
+            found.append(dataset_of(table, target, names))
+    if len(sources) > 1:
+        for option in drop:
+            for name in {option} & dropped or map(str.strip, option.split(",")):
+                if name not in dropped:
+                    raise ValueError(f"--drop: no table has a column {name!r}. Leave it out.")
+    return found
+
+
+def _split(options: Sequence[str], table: TableFile) -> list[str]:
+    """Return the columns named in options, which may not exist."""
+    return [name for text in options for name in ([text] if text in table.columns else map(str.strip, text.split(",")))]
 
 
 def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dataset:
@@ -91,9 +133,7 @@ def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -
 
 def named_columns(options: Sequence[str], table: TableFile) -> list[str]:
     """Return the columns named in options, after checking that they exist."""
-    names = [
-        name for text in options for name in ([text] if text in table.columns else map(str.strip, text.split(",")))
-    ]
+    names = _split(options, table)
     for name in names:
         if name not in table.columns:
             raise ValueError(

@@ -26,7 +26,7 @@ from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.structures.structures import Structure
 from tanlearn.training.few_bits import best_split, train_in_bits, trainings_in_bits
 from tanlearn.training.gradient_training import GradientTraining
-from tanlearn.training.losses import Hybrid, Loss, check_loss, is_built_in
+from tanlearn.training.losses import Hybrid, Loss, is_built_in, require_loss
 from tanlearn.training.settings import TrainingOutcome, TrainingSettings
 from tanlearn.training.training import Training
 
@@ -287,7 +287,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         data, validation = self._hold_out(data, validation, rng)
         settings = self._settings_of(data)
         default = clone(MINI_BATCH_LOSS) if self._is_open else Hybrid()
-        self.loss_ = check_loss(default if self.loss is None else self.loss)
+        self.loss_ = require_loss(default if self.loss is None else self.loss)
         self._key = self._start_key(data)
         none = self._key, None, 0
         before, start, _ = getattr(self, "_start", none) if self.warm_start else none
@@ -405,7 +405,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         """Restore the fitted attributes from a file, after classes and encoder."""
         probabilities = state.pop("structure_probabilities", [])
         loss = state.pop("loss", None)  # files of 0.1.0.dev0 have none: the parameter is their loss
-        self.loss_ = (Hybrid() if self.loss is None else self.loss) if loss is None else check_loss(loss)
+        self.loss_ = (Hybrid() if self.loss is None else self.loss) if loss is None else require_loss(loss)
         super()._set_state(state)
         legal = set(range(-1, self.structure_.n_features))
         pairs = [pair for choices in probabilities for pair in choices.items()]

@@ -24,7 +24,7 @@ from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.few_bits import train_in_bits
 from tanlearn.training.gradient_training import GradientTraining
-from tanlearn.training.losses import ConditionalNLL, HingeMargin, Loss, Margin, check_loss
+from tanlearn.training.losses import ConditionalNLL, HingeMargin, Loss, Margin, require_loss
 from tanlearn.training.settings import TrainingOutcome
 
 __all__ = ["KTreeClassifier"]
@@ -217,7 +217,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         seed = int(rng.integers(2**63))
         losses: Sequence[Loss] = [clone(loss) for loss in LOSSES]
         if self.loss is not None or self.bits is not None:
-            losses = [losses[0] if self.loss is None else check_loss(self.loss)]
+            losses = [losses[0] if self.loss is None else require_loss(self.loss)]
         self.calibration_ = Calibration()
         parts: Any = []
         if len(losses) > 1 or self.calibrate:
@@ -376,7 +376,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore the fitted attributes from a file, after classes and encoder."""
         probabilities, loss = state.pop("structure_probabilities", []), state.pop("loss", None)
-        self.loss_ = check_loss(loss)
+        self.loss_ = require_loss(loss)
         super()._set_state(state)
         legal = set(range(self.structure_.n_features))
         proper = type(probabilities) is list and len(probabilities) == self.structure_.n_features

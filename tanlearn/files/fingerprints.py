@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["digest"]
+__all__ = ["content_digest", "digest"]
 
 
 def digest(subject: str, values: list[Any]) -> str:
@@ -22,6 +22,13 @@ def digest(subject: str, values: list[Any]) -> str:
     ValueError.
     """
     found = hashlib.sha256(version("tanlearn").encode())
+    _feed(found, subject, values)
+    return found.hexdigest()
+
+
+def content_digest(subject: str, values: list[Any]) -> str:
+    """Return a SHA-256 digest of values that does not depend on the version of the library."""
+    found = hashlib.sha256()
     _feed(found, subject, values)
     return found.hexdigest()
 
@@ -41,7 +48,7 @@ def _feed(digest: Any, subject: str, value: Any) -> None:
         for key in sorted(value):
             _feed(digest, subject, key)
             _feed(digest, subject, value[key])
-    elif hasattr(value, "get_params"):
+    elif hasattr(value, "get_params") and not isinstance(value, type):
         _feed(digest, subject, value.get_params(deep=False))
     elif hasattr(value, "__dict__") and not callable(value):
         _feed(digest, subject, vars(value))

@@ -20,7 +20,7 @@ from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.history import Iteration
-from tanlearn.training.losses import Loss, Margin, check_loss
+from tanlearn.training.losses import Loss, Margin, require_loss
 from tanlearn.training.objectives import Objective
 from tanlearn.training.optimizers import OptimizeOutcome, minimize_cg, minimize_lbfgs
 
@@ -237,7 +237,7 @@ class BatchLearner(BaseEstimator):
         self.n_iter_, self.converged_, self.history_ = 0, False, []
         if n_iter == 0:
             return tables
-        loss = check_loss(self._loss())
+        loss = require_loss(self._loss())
         layout = tables.layout
         objective = objective_of(loss)
 

@@ -19,7 +19,7 @@ from tanlearn.structures.candidates import CandidateSets
 from tanlearn.structures.structures import Structure
 from tanlearn.training.few_bits import train_in_bits
 from tanlearn.training.history import EpochReport
-from tanlearn.training.losses import Hybrid, Loss, check_loss
+from tanlearn.training.losses import Hybrid, Loss, require_loss
 from tanlearn.training.parent_dropout import with_alternatives, with_fixed_logits
 from tanlearn.training.settings import TrainingSettings
 
@@ -155,7 +155,7 @@ class StochasticGradient(BaseEstimator):
             init=self.init,
             dtype=self.dtype,
         )
-        loss = check_loss(type(self).default_loss() if self.loss is None else self.loss)
+        loss = require_loss(type(self).default_loss() if self.loss is None else self.loss)
         sets, start = CandidateSets.of_structure(structure), None
         if self.parent_dropout:
             sets, phi = with_alternatives(structure, self.parent_dropout, rng)

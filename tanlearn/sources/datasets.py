@@ -1,4 +1,4 @@
-"""Data sets for comparing learners: the bundled digits, files, and OpenML.
+"""Data sets for comparing learners: those bundled with scikit-learn, files, and OpenML.
 
 Loaders read and check raw values. :class:`~tanlearn.TableEncoder` encodes them inside ``fit``, so that cut points are
 fitted to training rows only.
@@ -6,6 +6,7 @@ fitted to training rows only.
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,10 @@ from tanlearn._typing import AnyArray, IntArray
 from tanlearn.sources.file_source import read_table
 from tanlearn.sources.table_files import open_table, require_pandas
 
-__all__ = ["Dataset", "load_dataset", "load_digits", "load_npz", "load_openml", "load_table"]
+__all__ = ["BUNDLED", "Dataset", "load_dataset", "load_digits", "load_npz", "load_openml", "load_table"]
+
+#: Data sets bundled with scikit-learn, by name.
+BUNDLED = ("digits", "iris", "wine", "breast_cancer")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +110,8 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
     Parameters
     ----------
     source : str or Path, default="digits"
-        "digits", "openml:NAME", or a file that ends in .npz, .csv, .tsv, .parquet or .feather.
+        "digits", "iris", "wine", "breast_cancer", "openml:NAME", or a file that ends in .npz, .csv, .tsv, .parquet or
+        .feather.
     target : str, optional
         Name of the column with the class labels. Required for tables, optional for OpenML.
 
@@ -131,7 +136,7 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
     >>> load_dataset("weather.xls")
     Traceback (most recent call last):
     ...
-    ValueError: data must be 'digits', 'openml:NAME', or a file .npz, .csv, .tsv, ... or .feather; got 'weather.xls'.
+    ValueError: data must be 'digits', 'iris', ... or a file .npz, .csv, .tsv, ... or .feather; got 'weather.xls'.
     """
     name = str(source)
     if name.startswith("openml:"):
@@ -139,14 +144,18 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
     suffix = Path(source).suffix.lower()
     if suffix in (".csv", ".tsv", ".parquet", ".feather"):
         return load_table(source, target=target)
-    if name != "digits" and suffix != ".npz":
-        known = "'digits', 'openml:NAME', or a file .npz, .csv, .tsv, .parquet or .feather"
-        raise ValueError(f"data must be {known}; got {name!r}.")
+    if name not in BUNDLED and suffix != ".npz":
+        known = f"{', '.join(map(repr, BUNDLED))}, 'openml:NAME', or a file .npz, .csv, .tsv, .parquet or .feather"
+        near = difflib.get_close_matches(name.casefold(), BUNDLED, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"data must be {known}; got {name!r}.{hint}")
     if target is not None:
         raise ValueError(
             f"target ({target!r}) names a column of a table, but {name} has its own classes. Leave it out."
         )
-    return load_digits() if name == "digits" else load_npz(source)
+    if name in BUNDLED:
+        return load_digits() if name == "digits" else _load_bundled(name)
+    return load_npz(source)
 
 
 def load_digits() -> Dataset:
@@ -158,6 +167,14 @@ def load_digits() -> Dataset:
 
     bunch = load_bundled()
     return Dataset("digits", bunch.data, bunch.target, list(bunch.feature_names), discrete_features=False)
+
+
+def _load_bundled(name: str) -> Dataset:
+    """Load iris, wine or breast_cancer; their columns are measurements, and therefore continuous."""
+    from sklearn import datasets
+
+    bunch = getattr(datasets, f"load_{name}")()
+    return Dataset(name, bunch.data, bunch.target_names[bunch.target], list(bunch.feature_names), False)
 
 
 def load_npz(path: str | Path) -> Dataset:

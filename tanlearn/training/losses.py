@@ -46,9 +46,9 @@ __all__ = [
     "Loss",
     "Margin",
     "SoftHybrid",
-    "check_loss",
     "evaluate",
     "is_built_in",
+    "require_loss",
 ]
 
 
@@ -65,13 +65,13 @@ class Loss(Protocol):
 
     >>> import numpy as np
     >>> from scipy.special import softmax
-    >>> from tanlearn.training.losses import check_loss
+    >>> from tanlearn.training.losses import require_loss
     >>> class ExpectedError:
     ...     def value_and_gradient(self, scores, y):
     ...         p, true = softmax(scores, axis=1), np.eye(scores.shape[1])[y]
     ...         p_true = (p * true).sum(axis=1)
     ...         return 1 - p_true, p_true[:, np.newaxis] * (p - true)
-    >>> loss = check_loss(ExpectedError())
+    >>> loss = require_loss(ExpectedError())
     >>> loss.value_and_gradient(np.log([[0.75, 0.25]]), np.array([0]))
     (array([0.25]), array([[-0.1875,  0.1875]]))
     """
@@ -99,7 +99,7 @@ class Loss(Protocol):
 _Loss = TypeVar("_Loss", bound=Loss)
 
 
-def check_loss(loss: _Loss) -> _Loss:
+def require_loss(loss: _Loss) -> _Loss:
     """Return the loss after checking its interface and, for a built-in loss, its parameters.
 
     Raises TypeError for a class or an object without ``value_and_gradient``, and ValueError for a parameter out of

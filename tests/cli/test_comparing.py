@@ -11,8 +11,8 @@ pytest.importorskip("typer", reason="the command line needs the extra `cli`")
 from support.command_line import plain
 
 from tanlearn.baselines import LEARNERS
+from tanlearn.cli.comparison_rows import HEADERS
 from tanlearn.cli.learners import DEFAULT_LEARNERS, default_learner, find_learners
-from tanlearn.comparison import HEADERS
 
 
 @pytest.fixture
@@ -49,8 +49,10 @@ def test_default_learners_are_in_the_registry():
 def test_default_is_the_digits_with_the_default_learners(run, monkeypatch):
     asked = {}
 
-    def fake(dataset, learners, **options):
-        asked.update(options, dataset=dataset.name, learners=[learner.name for learner in learners])
+    def fake(datasets, learners, **options):
+        asked.update(
+            options, datasets=[dataset.name for dataset in datasets], learners=[learner.name for learner in learners]
+        )
         raise ValueError("enough")
 
     monkeypatch.setattr("tanlearn.comparison.compare", fake)
@@ -58,13 +60,16 @@ def test_default_is_the_digits_with_the_default_learners(run, monkeypatch):
     for name in ("progress", "finished"):
         asked.pop(name)
     assert asked == {
-        "dataset": "digits",
+        "datasets": ["digits"],
         "learners": list(DEFAULT_LEARNERS),
-        "n_folds": None,
+        "n_folds": 1,
+        "n_repeats": 1,
+        "path": None,
         "random_state": 0,
         "n_epochs": None,
         "n_jobs": -1,
         "time_limit": None,
+        "cell_time_limit": None,
     }
     run("compare", "--folds", "4", "--seed", "3", "--epochs", "6", "--jobs", "2", "--learners", "all")
     assert (asked["n_folds"], asked["random_state"], asked["n_epochs"], asked["n_jobs"]) == (4, 3, 6, 2)
@@ -94,7 +99,7 @@ def test_large_tables_have_quick_defaults(n_numbers, learners, fits):
 
 def test_default_learners_that_are_left_out_are_named(run, table, monkeypatch):
     monkeypatch.setattr("tanlearn.cli.learners._MOST_NUMBERS", {2: 10, 4: 10})
-    done = run("compare", table, "--target", "go", "--output", "json")
+    done = run("compare", table, "--target", "go", "--print", "json")
     assert [row["learner"] for row in json.loads(done.stdout)] == ["NB ML", "TAN-CMI ML"]
     assert "left out, because 60 numbers take long: TAN-CMI CG-CL, TAN Subset HYB, TAN Order-free" in done.stderr
 
@@ -107,14 +112,14 @@ def test_table_has_a_title_headers_with_units_and_a_caption(run, table):
     assert all(header in lines[0] for header in HEADERS)
     assert lines[2].split()[:3] == ["NB", "ML", "0.00"]
     assert lines[3].startswith("TAN Subset HYB")
-    assert lines[-1].startswith("Best: NB ML")
+    assert lines[-1].startswith("Lowest error: NB ML")
     assert lines[-1].endswith("0.00 % of 20 held-out rows wrong (standard error 0.00), trained on 40.")
     assert done.stderr.splitlines() == ["[1/2] NB ML ...", "[2/2] TAN Subset HYB ..."]
 
 
 @pytest.mark.parametrize("kind", ["json", "csv", "markdown"])
 def test_other_outputs_are_clean(run, table, kind):
-    done = run("compare", "--data", table, "--target", "go", "--learners", "nb ml", "--output", kind)
+    done = run("compare", "--data", table, "--target", "go", "--learners", "nb ml", "--print", kind)
     assert done.exit_code == 0
     rows = {
         "json": json.loads,
@@ -125,7 +130,7 @@ def test_other_outputs_are_clean(run, table, kind):
 
 
 def test_learners_may_be_repeated_and_count_once(run, table):
-    options = ["--learners", "nb ml, tan-cmi ml", "--learners", "NB ML", "--output", "json"]
+    options = ["--learners", "nb ml, tan-cmi ml", "--learners", "NB ML", "--print", "json"]
     done = run("compare", "--data", table, "--target", "go", *options)
     assert [row["learner"] for row in json.loads(done.stdout)] == ["NB ML", "TAN-CMI ML"]
 
@@ -145,7 +150,7 @@ def test_failure_of_one_learner_is_reported_and_forgiven(run, gaps):
 
 @pytest.mark.parametrize("kind", ["table", "json"])
 def test_failure_of_all_learners_is_an_exit_code(run, gaps, kind):
-    done = run("compare", "--data", gaps, "--learners", "TAN-CR ML", "--epochs", "2", "--output", kind)
+    done = run("compare", "--data", gaps, "--learners", "TAN-CR ML", "--epochs", "2", "--print", kind)
     assert done.exit_code == 1
     assert ("No learner succeeded." in done.stdout) == (kind == "table")
 
@@ -156,7 +161,7 @@ def test_failure_of_all_learners_is_an_exit_code(run, gaps, kind):
         (["--learners", "NB MM"], "tanlearn: there is no learner 'NB MM'. Did you mean 'NB ML'?"),
         (["--learners", ","], "tanlearn: there is nothing to compare: name at least one learner."),
         (["--data", "absent.npz"], "tanlearn: there is no file absent.npz."),
-        (["--data", "digit"], "tanlearn: there is no file digit."),
+        (["--data", "digit"], "tanlearn: there is no file digit. Did you mean 'digits'?"),
         (["a.csv", "--data", "b.csv"], "tanlearn: the table is a.csv or --data b.csv, but not both."),
         (["--target", "go"], "tanlearn: target ('go') names a column of a table"),
     ],
@@ -184,7 +189,7 @@ def test_option_out_of_range_is_refused(run, arguments):
 
 def test_terminal_gets_bars_that_vanish(run, table, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")  # Rich takes the stream for a terminal then
-    done = run("compare", "--data", table, "--target", "go", "--learners", "nb ml", "--output", "json")
+    done = run("compare", "--data", table, "--target", "go", "--learners", "nb ml", "--print", "json")
     assert "[1/1] NB ML" in done.stderr
     assert "100%" in done.stderr
     assert "..." not in done.stderr
@@ -194,5 +199,5 @@ def test_terminal_gets_bars_that_vanish(run, table, monkeypatch):
 def test_best_learner_is_highlighted(run, table, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     done = run("compare", "--data", table, "--target", "go", "--learners", "nb ml")
-    (row,) = (line for line in done.stdout.splitlines() if "NB ML" in line and "Best" not in line)
-    assert "\x1b[1;32m" in row
+    (row,) = (line for line in done.stdout.splitlines() if "NB ML" in line and "Lowest" not in line)
+    assert "\x1b[32m" in row

@@ -251,7 +251,8 @@ def test_wrong_options_are_one_line(run, places, monkeypatch, options, message):
         (
             "one",
             ["-l", "skdb"],
-            "SKDB cannot be fitted to the counts in one. Learners that can: NB ML, TAN-CMI ML, KDB-1 ML, AODE.",
+            "SKDB cannot be fitted to the counts in one. Learners that can: NB ML, TAN-CMI ML, FAN-CMI ML, TAN-EAR ML, "
+            "KDB-1 ML, AODE.",
         ),
         ("one", ["-l", "kdb-2 ml"], "several augmenting parents"),
         ("sum", [], "sum is a summary without counts. Count with: tanlearn counts TABLE --like sum."),

@@ -60,7 +60,7 @@ def test_estimate_is_that_of_a_comparison(run, shop, model, tmp_path, monkeypatc
     real = comparison.compare
     monkeypatch.setattr("tanlearn.comparison.compare", lambda *a, **k: asked.append(real(*a, **k)) or asked[-1])
     done = run("fit", shop, "-t", "buys", "--drop", "id", "-l", "tan-cmi ml", "-o", tmp_path / "m.tan", "--folds", "4")
-    ((result,),) = asked
+    (result,) = asked[0].means()
     assert (result.n_folds, result.n_train + result.n_test, result.failure) == (4, 298, None)
     assert f"held out, 4 fold(s): {result.test_error:.2f} % wrong (standard deviation" in done.stdout
     assert (tmp_path / "m.tan").read_bytes() == model.read_bytes()
@@ -216,7 +216,7 @@ def test_folds_share_no_checkpoint(run, shop, tmp_path, monkeypatch):
     real = comparison.compare
     monkeypatch.setattr(
         "tanlearn.comparison.compare",
-        lambda dataset, learners, **k: made.append(learners[0].make()) or real(dataset, learners, **k),
+        lambda dataset, learners, **k: made.append(learners.make()) or real(dataset, learners, **k),
     )
     settings = ["--set", "n_epochs=2", "--set", f"training__checkpoint={tmp_path / 'c'}", "--set", "warm_start=true"]
     options = ["-t", "buys", "--drop", "id", "-l", "tan subset hyb", "--folds", "2", "-o", tmp_path / "m.tan"]
@@ -255,7 +255,7 @@ def test_advice_is_in_words_of_the_command_line_and_given_once(run, tmp_path):
 
 def test_learners_that_count_by_chunks_are_named(run, shop, tmp_path):
     done = run("fit", shop, "-t", "buys", "--chunk-rows", "50", "-l", "nb hyb", "-o", tmp_path / "m.tan")
-    able = "NB ML, TAN-CMI ML, KDB-1 ML, KDB-2 ML, KDB-5 HS, KDB-5 HDP, AODE, A2DE, A3DE, SKDB."
+    able = "NB ML, TAN-CMI ML, FAN-CMI ML, TAN-EAR ML, KDB-1 ML, KDB-2 ML, KDB-5 HS, KDB-5 HDP, AODE, A2DE, A3DE, SKDB."
     assert f"NB HYB needs all rows at once, so it cannot be fitted in chunks. Learners that can: {able}" in done.stderr
 
 

@@ -27,7 +27,7 @@ RANKS = (
     {"estimators"},
     {"baselines", "search"},
     {"_public"},
-    {"__init__", "comparison", "dask"},
+    {"__init__", "checks", "comparison", "dask"},
     {"cli"},
 )
 RANK = {unit: rank for rank, units in enumerate(RANKS) for unit in units}

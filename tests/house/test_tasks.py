@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 
 import joblib
@@ -141,28 +142,29 @@ def entry(kind):
     return Learner("own", "its own", "nobody", lambda random_state, n_epochs, n_jobs, encoder: kind())
 
 
-def measures(results):
+def measures(comparison):
     """Return all that was measured but times."""
-    return [(r.learner, r.test_error, r.test_error_std, r.log_loss, r.n_parameters, r.failure) for r in results]
+    return [replace(cell, fit_seconds=None, predict_seconds=None) for cell in comparison.cells]
 
 
-def test_comparisons_measure_the_same_and_tell_here(elsewhere, monkeypatch):
-    table = Dataset("iris", X, Y, list("abcd"))
+def test_comparisons_measure_the_same_and_tell_here(elsewhere, monkeypatch, tmp_path):
+    tables = [Dataset("iris", X, Y, list("abcd")), Dataset("half", X[::2], Y[::2], list("abcd"))]
     learners = ["NB ML", entry(Failing), "TAN-CMI ML"]
-    expected = compare(table, learners, n_folds=2)
+    expected = compare(tables, learners, n_folds=2)
     told, shares = [], []
     with elsewhere(), counted(monkeypatch, Dataset) as pickled:
-        found = compare(table, learners, n_folds=2, finished=told.append, progress=lambda *own: shares.append(own))
-    assert len(pickled) == 1
+        found = compare(tables, learners, n_folds=2, finished=told.append, progress=shares.append)
+    assert len(pickled) == 2
     assert measures(found) == measures(expected)
-    assert found[1].failure == "KeyError: 'nothing'"
-    assert sorted(told, key=found.index) == found
-    assert {("NB ML", 1.0), ("own", 1.0), ("TAN-CMI ML", 1.0)} < set(shares)
+    assert {cell.failure for cell in found.cells if cell.learner == "own"} == {"KeyError: 'nothing'"}
+    assert sorted(told, key=found.cells.index) == list(found.cells)
+    assert {(p.dataset, p.learner) for p in shares if p.share == 1.0} == {(c.dataset, c.learner) for c in told}
 
 
 def test_after_the_time_limit_other_processes_begin_nothing(elsewhere):
     with elsewhere():
-        assert compare(Dataset("iris", X, Y, list("abcd")), ["NB ML", "TAN-CMI ML"], time_limit=1e-9) == []
+        found = compare(Dataset("iris", X, Y, list("abcd")), ["NB ML", "TAN-CMI ML"], time_limit=1e-9)
+    assert found.cells == ()
 
 
 def fail(rows, number):

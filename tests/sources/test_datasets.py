@@ -219,9 +219,10 @@ def test_missing_package_names_the_extra(tmp_path, monkeypatch):
         (
             "weather.xls",
             None,
-            r"'digits', 'openml:NAME', or a file \.npz, \.csv, \.tsv, \.parquet or \.feather; got 'weather\.xls'",
+            r"'digits', 'iris', 'wine', 'breast_cancer', 'openml:NAME', or a file \.npz, \.csv, \.tsv, \.parquet "
+            r"or \.feather; got 'weather\.xls'",
         ),
-        ("digit", None, "got 'digit'"),
+        ("digit", None, r"got 'digit'\. Did you mean 'digits'\?"),
         ("digits", "go", r"target \('go'\) names a column of a table, but digits has its own classes"),
     ],
 )

@@ -11,7 +11,7 @@ from oracles import losses as naive_losses
 from sklearn.base import clone
 
 from tanlearn.training import losses as losses_module
-from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, SoftHybrid, check_loss
+from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, SoftHybrid, require_loss
 
 INF = np.inf
 
@@ -285,7 +285,7 @@ def test_documented_defaults_are_those_of_the_signature(loss):
 
 
 def test_check_loss_returns_the_loss(loss):
-    assert check_loss(loss) is loss
+    assert require_loss(loss) is loss
 
 
 # ------------------------------------------------------------------------------ what single losses promise
@@ -372,7 +372,7 @@ def test_illegal_parameters_are_named(cls, parameter, value):
     message = rf"The '{parameter}' parameter of {cls.__name__} must be a float .* Got {value!r} instead"
     illegal = cls(**{parameter: value})
     with pytest.raises(ValueError, match=message):
-        check_loss(illegal)
+        require_loss(illegal)
     legal = cls()
     legal.value_and_gradient(np.zeros((1, 2)), np.array([0]))
     legal.set_params(**{parameter: value})
@@ -411,12 +411,12 @@ def test_arrays_that_do_not_fit_are_refused(name, scores, y, error, message):
 def test_check_loss_says_what_is_missing():
     message = "'hybrid' is not compatible with gradient training: it must implement value_and_gradient(scores, y)."
     with pytest.raises(TypeError, match=re.escape(f"{message} Missing: value_and_gradient.")):
-        check_loss("hybrid")
+        require_loss("hybrid")
 
 
 def test_check_loss_refuses_a_class():
     with pytest.raises(TypeError, match=r"got the class Hybrid. Pass Hybrid\(\) instead"):
-        check_loss(Hybrid)
+        require_loss(Hybrid)
 
 
 def test_every_built_in_loss_is_in_the_suite():

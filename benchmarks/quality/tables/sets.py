@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from benchmarks import archives
 from benchmarks.shared.data import load_table
 from benchmarks.shared.mnist import N_TRAIN, block_means, load_mnist
 from tanlearn import TableEncoder
@@ -55,7 +56,7 @@ class Table:
 def cells(folder):
     """Return rows times features of every available raw set."""
     found = {}
-    for path in sorted((folder / "raw").glob("*.npz")):
+    for path in archives(folder / "raw"):
         with np.load(path) as file:
             found[path.stem] = min(len(file["y"]), MOST_ROWS) * len(file["is_categorical"])
     return found

@@ -1,7 +1,5 @@
-"""Comparing learners: splits, measures, failures, progress, and the three ways to print."""
+"""Comparisons in this process: splits, measures, failures, progress and limits."""
 
-import csv
-import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from tanlearn import NaiveBayesClassifier, TableEncoder, comparison
+from tanlearn import NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import LEARNERS, Learner
-from tanlearn.comparison import HEADERS, Result, as_csv, as_json, as_markdown, best, cells, compare, summary
+from tanlearn.comparison import cells, compare
 from tanlearn.sources.datasets import Dataset, load_digits, load_npz
 
-DATA = Path(__file__).parents[1].parent / "shared" / "data" / "discretized"
+DATA = Path(__file__).parents[2].parent / "shared" / "data" / "discretized"
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +55,8 @@ def failing(error):
 def test_result_agrees_with_fitting_by_hand(weather):
     rows = np.arange(90)
     split = replace(weather, folds=[(rows[::2], rows[1::2])], discrete_features=True)
-    (result,) = compare(split, ["nb ml"])
+    comparison = compare(split, ["nb ml"])
+    (result,), (cell,) = comparison.means(), comparison.cells
     X, y = split.take(rows[::2])
     model = NaiveBayesClassifier(encoder=TableEncoder(discrete_features=True)).fit(X, y)
     assert result.test_error == pytest.approx(100 * (1 - model.score(*split.take(rows[1::2]))))
@@ -67,18 +66,19 @@ def test_result_agrees_with_fitting_by_hand(weather):
     assert result.failure is None
     assert result.fit_seconds > 0
     assert result.predict_microseconds > 0
+    assert (cell.error, cell.n_edges, cell.seed) == (result.test_error, 0, 0)
 
 
 def test_a_stratified_third_is_held_out(weather, spy):
     entry, fits = spy
-    (result,) = compare(weather, [entry])
+    (result,) = compare(weather, [entry], n_folds=1).cells
     assert (result.n_train, result.n_test) == (60, 30)
     assert np.unique(fits[-1][1], return_counts=True)[1].tolist() == [20, 10, 30]
 
 
 def test_warm_up_sees_a_few_rows_of_every_class(weather, spy):
     entry, fits = spy
-    compare(weather, [entry])
+    compare(weather, [entry], n_folds=1)
     assert len(fits) == 2
     assert np.unique(fits[0][1], return_counts=True)[1].tolist() == [10, 10, 10]
 
@@ -86,7 +86,7 @@ def test_warm_up_sees_a_few_rows_of_every_class(weather, spy):
 def test_seed_decides_the_split(weather, spy):
     entry, fits = spy
     for seed in (0, 0, 1):
-        compare(weather, [entry], random_state=seed)
+        compare(weather, [entry], n_folds=1, random_state=seed)
     first, again, other = (fit[0] for fit in fits[1::2])
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
@@ -105,7 +105,7 @@ def test_classes_that_are_rarer_than_folds_are_named(weather):
 
 def test_cross_validation_averages_over_folds(weather, spy):
     entry, fits = spy
-    (result,) = compare(weather, [entry], n_folds=3)
+    (result,) = compare(weather, [entry], n_folds=3).means()
     errors = []
     for X, y in fits[1:]:
         # Rows are equal in many places, so find the test rows by counting what is left.
@@ -121,9 +121,9 @@ def test_cross_validation_averages_over_folds(weather, spy):
 def test_own_split_is_used_and_not_to_be_overruled(weather):
     rows = np.arange(90)
     split = replace(weather, folds=[(rows[:80], rows[80:]), (rows[10:], rows[:10])])
-    (result,) = compare(split, ["NB ML"])
+    (result,) = compare(split, ["NB ML"]).means()
     assert (result.n_folds, result.n_train, result.n_test) == (2, 80, 10)
-    with pytest.raises(ValueError, match=r"weather has its own split .* into 3 folds\. Leave n_folds out"):
+    with pytest.raises(ValueError, match=r"weather has its own split .* n_folds has no effect\. Leave n_folds out"):
         compare(split, ["NB ML"], n_folds=3)
 
 
@@ -138,26 +138,28 @@ def test_own_split_is_used_and_not_to_be_overruled(weather):
 )
 def test_what_cannot_be_compared_is_refused(weather, y, learners, message):
     with pytest.raises(ValueError, match=message):
-        compare(replace(weather, y=np.array(y)), learners)
+        compare(replace(weather, y=np.array(y)), learners, n_folds=1)
 
 
 def test_a_failing_learner_leaves_its_reason_and_the_others_go_on(weather):
     X = weather.X.astype(float)
     X[::5, 0] = np.nan
     learners = ["Pseudo-TAN HYB", failing(RuntimeError("no luck")), "NB ML"]
-    hybrid, broken, bayes = compare(replace(weather, X=X, discrete_features=True), learners, n_epochs=2)
+    table = replace(weather, X=X, discrete_features=True)
+    hybrid, broken, bayes = compare(table, learners, n_folds=1, n_epochs=2).cells
     assert "complete rows only" in hybrid.failure
     assert broken.failure == "RuntimeError: no luck"
-    assert (hybrid.test_error, hybrid.fit_seconds, hybrid.n_parameters) == (None, None, None)
-    assert (bayes.failure, best([hybrid, broken, bayes])) == (None, [bayes])
+    assert (hybrid.error, hybrid.fit_seconds, hybrid.n_parameters) == (None, None, None)
+    assert bayes.failure is None
+    assert bayes.error < 50
 
 
 @pytest.mark.parametrize("name", ["NB ML", "TAN Subset HYB"])
 def test_progress_starts_with_the_warm_up_and_ends_at_one(weather, name):
     shares = []
-    compare(weather, [name], n_folds=2, n_epochs=4, progress=lambda learner, share: shares.append((learner, share)))
-    assert {learner for learner, _ in shares} == {name}
-    first, *others = [share for _, share in shares]
+    compare(weather, [name], n_folds=2, n_epochs=4, progress=shares.append)
+    assert {(state.dataset, state.learner) for state in shares} == {("weather", name)}
+    first, *others = [state.share for state in shares]
     assert first is None
     assert others == sorted(others)
     expected = {"NB ML": {0, 0.5, 1}, "TAN Subset HYB": {k / 8 for k in range(9)}}
@@ -166,16 +168,16 @@ def test_progress_starts_with_the_warm_up_and_ends_at_one(weather, name):
 
 def test_progress_ends_at_one_for_a_learner_that_fails(weather):
     shares = []
-    compare(weather, [failing(ValueError("no"))], progress=lambda learner, share: shares.append(share))
+    compare(weather, [failing(ValueError("no"))], progress=lambda state: shares.append(state.share))
     assert (shares[0], shares[-1]) == (None, 1.0)
 
 
 def test_what_progress_answers_stops_nothing(weather):
     stopped, free = (
-        compare(weather, ["TAN Subset HYB"], n_epochs=5, progress=progress)[0]
-        for progress in (lambda learner, share: True, None)
+        compare(weather, ["TAN Subset HYB"], n_folds=1, n_epochs=5, progress=progress).cells[0]
+        for progress in (lambda state: True, False)
     )
-    assert stopped.test_error == free.test_error
+    assert (stopped.error, stopped.n_iterations) == (free.error, 5)
 
 
 def test_epochs_and_threads_reach_the_learner(weather):
@@ -185,15 +187,17 @@ def test_epochs_and_threads_reach_the_learner(weather):
         seen.append((random_state, n_epochs, n_jobs, encoder.n_jobs))
         return LEARNERS["NB ML"].factory(random_state, n_epochs, n_jobs, encoder)
 
-    compare(weather, [Learner("x", "x", "x", factory)], random_state=3, n_epochs=9, n_jobs=2)
-    assert seen == [(3, 2, 2, 2), (3, 9, 2, 2)]
+    compare(weather, [Learner("x", "x", "x", factory)], n_folds=1, n_repeats=2, random_state=3, n_epochs=9, n_jobs=1)
+    measured = [call for call in seen if call[0] is not None]  # the others identify the settings
+    assert measured == [(0, 2, 1, 1), (3, 9, 1, 1), (4, 9, 1, 1)]
 
 
 def test_threads_are_shared_between_folds_and_learner(weather):
     seen = []
 
     def factory(random_state, n_epochs, n_jobs, encoder):
-        seen.append((n_jobs, encoder.n_jobs))
+        if encoder is not None:
+            seen.append((n_jobs, encoder.n_jobs))
         return LEARNERS["NB ML"].factory(random_state, n_epochs, n_jobs, encoder)
 
     compare(weather, [Learner("x", "x", "x", factory)], n_folds=3, n_jobs=6)
@@ -205,10 +209,12 @@ def test_threads_are_shared_between_folds_and_learner(weather):
 
 def test_results_do_not_depend_on_threads(weather):
     def measures(n_jobs):
-        found = compare(weather, ["NB ML", "TAN-CMI ML", "TAN Subset HYB"], n_folds=3, n_epochs=3, n_jobs=n_jobs)
-        return [(one.test_error, one.test_error_std, one.log_loss, one.n_parameters, one.failure) for one in found]
+        learners = ["NB ML", "TAN-CMI ML", "TAN Subset HYB"]
+        found = compare(weather, learners, n_folds=3, n_repeats=2, n_epochs=3, n_jobs=n_jobs)
+        return [replace(cell, fit_seconds=None, predict_seconds=None) for cell in found.cells]
 
     assert measures(3) == measures(None)
+    assert len({cell.error for cell in measures(None)}) > 1
 
 
 def test_shares_of_folds_side_by_side_add_up(weather):
@@ -219,7 +225,7 @@ def test_shares_of_folds_side_by_side_add_up(weather):
         n_folds=3,
         n_epochs=4,
         n_jobs=3,
-        progress=lambda learner, share: shares.append(share),
+        progress=lambda state: shares.append(state.share),
     )
     first, *others = shares
     assert (first, others[-1]) == (None, 1.0)
@@ -227,9 +233,10 @@ def test_shares_of_folds_side_by_side_add_up(weather):
 
 
 def test_results_are_reported_as_they_come(weather):
-    told = []
-    results = compare(weather, ["NB ML", failing(ValueError("no")), "TAN-CMI ML"], finished=told.append)
-    assert told == results
+    reported = []
+    learners = ["NB ML", failing(ValueError("no")), "TAN-CMI ML"]
+    comparison = compare(weather, learners, n_folds=2, finished=reported.append)
+    assert tuple(reported) == comparison.cells
 
 
 def test_ctrl_c_leaves_what_was_reported_and_warnings(weather):
@@ -241,17 +248,17 @@ def test_ctrl_c_leaves_what_was_reported_and_warnings(weather):
             return super().fit(X, y, sample_weight)
 
     entry = Learner("Slow", "waits", "nobody", lambda random_state, n_epochs, n_jobs, encoder: Interrupted())
-    told = []
+    reported = []
     with pytest.warns(UserWarning, match="told in time"), pytest.raises(KeyboardInterrupt):
-        compare(weather, ["NB ML", entry, "TAN-CMI ML"], finished=told.append)
-    assert [result.learner for result in told] == ["NB ML"]
+        compare(weather, ["NB ML", entry, "TAN-CMI ML"], n_folds=1, finished=reported.append)
+    assert [result.learner for result in reported] == ["NB ML"]
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """Return a learner each of whose fits takes ten seconds of a clock that nothing else moves."""
     now = [0.0]
-    monkeypatch.setattr(comparison.time, "time", lambda: now[0])
+    monkeypatch.setattr(cells.time, "time", lambda: now[0])
 
     class Slow(NaiveBayesClassifier):
         def fit(self, X, y, sample_weight=None):
@@ -261,16 +268,13 @@ def clock(monkeypatch):
     return lambda name: Learner(name, "slow", "nobody", lambda random_state, n_epochs, n_jobs, encoder: Slow())
 
 
-@pytest.mark.parametrize(
-    ("limit", "done"), [(1, []), (30, []), (31, ["a"]), (70, ["a"]), (71, ["a", "b"]), (1000, ["a", "b"])]
-)
+@pytest.mark.parametrize(("limit", "done"), [(1, 0), (30, 2), (31, 3), (70, 5), (71, 6), (1000, 6)])
 def test_after_the_time_limit_nothing_is_begun(weather, clock, limit, done):
     """A learner's warm-up and folds begin at 0, 10, 20 and 30 seconds; what was begun before the limit is finished."""
     entries = [clock("a"), clock("b")]
-    results = compare(weather, entries, n_folds=3, time_limit=limit)
-    assert [result.learner for result in results] == done
+    found = compare(weather, entries, n_folds=3, time_limit=limit)
     free = compare(weather, entries, n_folds=3)
-    assert [result.test_error for result in results] == [result.test_error for result in free[: len(done)]]
+    assert [(cell.key, cell.error) for cell in found.cells] == [(cell.key, cell.error) for cell in free.cells[:done]]
 
 
 @pytest.mark.parametrize("limit", [0, -1.0, float("nan")])
@@ -279,66 +283,9 @@ def test_a_time_limit_is_above_zero(weather, limit):
         compare(weather, ["NB ML"], time_limit=limit)
 
 
-def test_costs_tell_what_is_cheap():
+def test_costs_rank_learners():
     names = ["NB ML", "TAN-OMI-CR ML", "TAN-CMI CG-CL", "TAN-OMI-MM HYB", "TAN All HYB", "NB CVX-MM"]
     assert [LEARNERS[name].cost for name in names] == [0, 1, 2, 3, 4, 5]
-
-
-GOOD = Result("digits", "NB ML", 1, 1198, 599, 10.515, None, 0.7184, 1189, 0.031, 1.24)
-BETTER = Result("digits", "NB HYB", 5, 1198, 599, 9.0, 0.5, 0.25, 1189, 3.0, 1.0)
-FAILED = Result("digits", "TAN All HYB", 1, 1198, 599, failure="too much | too late")
-
-
-def test_best_are_all_of_equal_error():
-    equal = replace(GOOD, learner="NB CG-CL")
-    assert best([GOOD, FAILED, equal]) == [GOOD, equal]
-    assert best([FAILED]) == []
-
-
-def test_summary_says_how_it_was_measured():
-    assert summary([GOOD, FAILED]) == (
-        "Best: NB ML, 10.52 % of 599 held-out rows wrong (standard error 1.25), trained on 1,198."
-    )
-    assert summary([BETTER]) == (
-        "Best: NB HYB, 9.00 % of the test rows wrong, mean of 5 folds (standard deviation 0.50)."
-    )
-    assert "NB ML and NB CG-CL" in summary([GOOD, replace(GOOD, learner="NB CG-CL")])
-    assert summary([FAILED]) == "No learner succeeded."
-
-
-def test_summary_of_a_perfect_learner_has_no_error():
-    assert "0.00 % of 599 held-out rows wrong (standard error 0.00)" in summary([replace(GOOD, test_error=0.0)])
-
-
-def test_cells_stand_under_their_headers():
-    assert [len(cells(result)) for result in (GOOD, BETTER, FAILED)] == [len(HEADERS)] * 3
-    assert cells(BETTER) == ("NB HYB", "9.00 +- 0.50", "0.250", "1,189", "3.00", "1.0")
-    assert cells(FAILED) == ("TAN All HYB", "failed", "", "", "", "")
-
-
-def test_json_holds_every_field_and_null():
-    good, failed = json.loads(as_json([GOOD, FAILED]))
-    assert Result(**good) == GOOD
-    assert Result(**failed) == FAILED
-    assert failed["test_error"] is None
-
-
-def test_csv_has_a_line_a_learner_under_the_names():
-    good, failed = csv.DictReader(as_csv([GOOD, FAILED]).splitlines())
-    assert (good["learner"], float(good["test_error"]), good["test_error_std"]) == ("NB ML", 10.515, "")
-    assert (failed["test_error"], failed["failure"]) == ("", "too much | too late")
-
-
-def test_markdown_has_the_best_in_bold_and_failures_below():
-    assert as_markdown([GOOD, BETTER, FAILED]).splitlines() == [
-        "| learner | test error [%] | log loss | parameters | fit [s] | predict [us/row] |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-        "| NB ML | 10.52 | 0.718 | 1,189 | 0.03 | 1.2 |",
-        "| NB HYB | **9.00 +- 0.50** | 0.250 | 1,189 | 3.00 | 1.0 |",
-        "| TAN All HYB | failed |  |  |  |  |",
-        "",
-        "TAN All HYB failed: too much | too late",
-    ]
 
 
 @pytest.mark.data
@@ -347,7 +294,7 @@ def test_markdown_has_the_best_in_bold_and_failures_below():
     ("name", "errors"), [("letter", (25.89, 15.23)), ("satimage", (17.95, 11.90)), ("usps", (13.11, 8.74))]
 )
 def test_published_errors_of_maximum_likelihood(name, errors):
-    results = compare(load_npz(DATA / f"{name}.npz"), ["NB ML", "TAN-CMI ML"])
+    results = compare(load_npz(DATA / f"{name}.npz"), ["NB ML", "TAN-CMI ML"]).means()
     assert tuple(round(result.test_error, 2) for result in results) == errors  # differentiable TAN, table 1
 
 
@@ -359,7 +306,7 @@ def test_no_threads_at_all_is_refused_before_any_learner_is_blamed():
 def test_a_warm_up_on_few_rows_warns_of_nothing():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        compare(load_digits(), ["NB ML"])
+        compare(load_digits(), ["NB ML"], n_folds=1)
     assert [str(warning.message) for warning in caught] == []
 
 

@@ -1,0 +1,11 @@
+"""Comparison of learners on the same splits of data sets: errors, times and sizes, with tests of the differences.
+
+:func:`compare` runs the cells, one for each data set, learner, repeat and fold. :class:`Comparison` stores them.
+"""
+
+from tanlearn.comparison.comparison import Comparison, MeanResult
+from tanlearn.comparison.protocol import check_folds
+from tanlearn.comparison.results import CellResult
+from tanlearn.comparison.running import Progress, compare
+
+__all__ = ["CellResult", "Comparison", "MeanResult", "Progress", "check_folds", "compare"]

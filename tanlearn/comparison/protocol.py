@@ -1,0 +1,124 @@
+"""Splits of data sets into training and test rows, and the cells of a comparison."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, IntArray
+from tanlearn._warnings import warn
+from tanlearn.baselines import Learner
+from tanlearn.comparison.inputs import data_digest, learner_digest, settings_of
+from tanlearn.comparison.results import CellResult
+from tanlearn.encoding.splits import stratified_splits
+from tanlearn.sources.datasets import Dataset
+from tanlearn.sources.validation import read_classes
+
+__all__ = ["DEFAULT_FOLDS", "SplitData", "check_folds", "plan", "split_data"]
+
+Split: TypeAlias = tuple[IntArray, IntArray]
+#: Number of folds of a data set without predefined splits.
+DEFAULT_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class SplitData:
+    """A data set with its splits, the input that all its cells share."""
+
+    dataset: Dataset
+    splits: Sequence[Sequence[Split]] = field(repr=False)  # of each repeat, row numbers of each fold
+    classes: AnyArray  # (n_classes,) sorted
+
+
+def split_data(datasets: Sequence[Dataset], n_folds: int | None, n_repeats: int, random_state: int) -> list[SplitData]:
+    """Draw the splits of all repeats; data sets with predefined splits keep them, in a single repeat."""
+    if n_repeats < 1:
+        raise ValueError(f"n_repeats must be at least 1, got {n_repeats!r}.")
+    if n_folds is not None and n_folds < 1:
+        raise ValueError(f"n_folds must be at least 1 (1 holds out a third of the rows), got {n_folds!r}.")
+    if all(dataset.folds is not None for dataset in datasets) and (n_folds is not None or n_repeats > 1):
+        name = "n_repeats" if n_folds is None else "n_folds"
+        raise ValueError(
+            f"{datasets[0].name} has its own split into training and test rows, so {name} has no effect. Leave {name} "
+            f"out."
+        )
+    return [_split(dataset, n_folds, n_repeats, random_state) for dataset in datasets]
+
+
+def _split(dataset: Dataset, n_folds: int | None, n_repeats: int, random_state: int) -> SplitData:
+    """Draw the splits of one data set."""
+    codes, classes = read_classes(dataset.y, dataset.X.shape[0])
+    if dataset.folds is not None:
+        return SplitData(dataset, [list(dataset.folds)], classes)
+    n = {None: DEFAULT_FOLDS, 1: None}.get(n_folds, n_folds)
+    check_folds(dataset.y, n)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)  # check_folds names the class
+        return SplitData(
+            dataset, [stratified_splits(codes, n, random_state + repeat) for repeat in range(n_repeats)], classes
+        )
+
+
+def check_folds(y: AnyArray, n_folds: int | None) -> None:
+    """Raise ValueError if the classes have too few rows for the folds; warn if only some classes have too few.
+
+    If ``n_folds`` is None, a third of the rows is held out, which needs at least two rows per class.
+    """
+    codes, classes = read_classes(y, len(y))
+    sizes = np.bincount(codes)
+    names, least, most = classes.tolist(), int(sizes.argmin()), int(sizes.max())
+    rare = f"the least populated class, {names[least]!r}, has {sizes[least]} row(s)"
+    if n_folds is None:
+        if sizes[least] < 2:
+            raise ValueError(f"{rare}: no row is left to hold out. Remove the class, collect more rows, or use folds.")
+    elif most < n_folds:
+        raise ValueError(f"no class has a row for each of {n_folds} folds. Use at most {most} folds.")
+    elif sizes[least] < n_folds:
+        warn(f"{rare}, so not every one of {n_folds} folds tests it.", UserWarning)
+
+
+def plan(
+    tables: Sequence[SplitData],
+    learners: Sequence[Learner],
+    random_state: int,
+    n_epochs: int | None,
+    *,
+    is_stored: bool,
+) -> list[CellResult]:
+    """Return all cells, without measures, by data set, learner, repeat and fold.
+
+    If results are stored, the settings of every learner must be recognizable later.
+    """
+    versions = ", ".join(f"{name} {version(name)}" for name in ("tanlearn", "scikit-learn", "numpy"))
+    identities: list[dict[str, Any]] = []
+    for learner in learners:
+        identity = {"learner": learner.name, "settings": settings_of(learner, n_epochs), "versions": versions}
+        try:
+            identity["learner_id"] = learner_digest(learner, n_epochs)
+        except ValueError:
+            if is_stored:
+                raise
+            identity["learner_id"] = ""
+        identities.append(identity)
+    return [
+        CellResult(
+            dataset=table.dataset.name,
+            data_id=data_id,
+            repeat=repeat,
+            fold=fold,
+            n_train=len(train),
+            n_test=len(test),
+            n_folds=len(splits),
+            seed=random_state + repeat - 1,
+            **identity,
+        )
+        for table, data_id in zip(tables, [data_digest(table.dataset) for table in tables], strict=True)
+        for identity in identities
+        for repeat, splits in enumerate(table.splits, start=1)
+        for fold, (train, test) in enumerate(splits, start=1)
+    ]

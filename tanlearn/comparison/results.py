@@ -1,0 +1,297 @@
+"""Result of one cell of a comparison, and the file that cells are appended to."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tanlearn.files.regular_files import Kind, append_to_file, explain_failure, read_file
+
+__all__ = ["MEASURES", "CellResult", "Measure", "ResultFile", "check_agreement", "read_results", "to_csv"]
+
+RESULTS = Kind("results file", "Name a file that tanlearn compare has written", "Name another file")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Measure of a cell that learners are compared by."""
+
+    name: str  # field of CellResult
+    title: str  # heading in tables, with the unit
+    digits: int  # decimal digits in tables
+    is_score: bool = False  # whether larger is better
+
+    def better(self, difference: float) -> float:
+        """Return a difference of two values with the sign changed where needed, so that negative is better."""
+        return -difference if self.is_score else difference
+
+
+#: Measures by name; the first one is the default.
+MEASURES = {
+    measure.name: measure
+    for measure in (
+        Measure("error", "test error [%]", 2),
+        Measure("log_loss", "log loss", 3),
+        Measure("brier", "Brier score", 3),
+        Measure("auc", "AUC", 3, is_score=True),
+        Measure("fit_seconds", "fit [s]", 2),
+        Measure("predict_seconds", "predict [s]", 3),
+        Measure("n_parameters", "parameters", 0),
+    )
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellResult:
+    """Result of one cell: a learner, trained and tested on one fold of one repeat of a data set.
+
+    A measure is None if the learner has none or has failed.
+
+    Parameters
+    ----------
+    dataset, learner : str
+        Names of the data set and the learner.
+    repeat, fold : int
+        Number of the repeat and of the fold, from 1.
+    error : float or None
+        Misclassified test rows in percent.
+    log_loss : float or None
+        Mean negative log-probability of the true class. Probabilities below 2.2e-308 count as 2.2e-308.
+    brier : float or None
+        Mean squared error of the probabilities, summed over the classes: 0 to 2.
+    auc : float or None
+        Area under the ROC curve of each class against the others, mean over the classes in the test rows.
+    fit_seconds : float or None
+        Wall-clock time of ``fit`` from raw values, including encoding.
+    predict_seconds : float or None
+        Wall-clock time of ``predict`` for all test rows, including encoding: the fastest of up to three calls.
+    n_parameters : int or None
+        Number of free parameters.
+    n_edges : int or None
+        Number of augmenting arcs of the structure.
+    n_evaluations : int or None
+        Number of structures, or families, that the structure search had scored at its last change; for a joint
+        training of structure and parameters, the number of passes over the training rows.
+    n_iterations : int or None
+        Number of epochs, or of iterations of the parameter learner.
+    score : float or None
+        Score that the structure search, or the joint training, has reached.
+    failure : str or None
+        Reason of the failure, if the learner failed.
+    n_train, n_test : int
+        Numbers of training and test rows.
+    n_folds : int
+        Number of folds of the repeat; 1 if rows are held out.
+    seed : int
+        Seed of the splits and the learner.
+    data_id, learner_id : str
+        Digests of the values of the data set, and of the settings of the learner. Cells with different digests are
+        never compared.
+    settings : str
+        Settings of the learner that differ from the defaults.
+    versions : str
+        Versions of the packages.
+
+    Examples
+    --------
+    >>> from tanlearn.comparison import compare
+    >>> cell = compare("iris", "NB ML", n_folds=3).cells[0]
+    >>> cell.dataset, cell.learner, cell.repeat, cell.fold, cell.n_train, cell.n_test, cell.failure
+    ('iris', 'NB ML', 1, 1, 100, 50, None)
+    """
+
+    dataset: str
+    learner: str
+    repeat: int
+    fold: int
+    error: float | None = None
+    log_loss: float | None = None
+    brier: float | None = None
+    auc: float | None = None
+    fit_seconds: float | None = None
+    predict_seconds: float | None = None
+    n_parameters: int | None = None
+    n_edges: int | None = None
+    n_evaluations: int | None = None
+    n_iterations: int | None = None
+    score: float | None = None
+    failure: str | None = None
+    n_train: int
+    n_test: int
+    n_folds: int
+    seed: int
+    data_id: str
+    learner_id: str
+    settings: str
+    versions: str
+
+    @property
+    def key(self) -> tuple[str, str, int, int]:
+        """Data set, learner, repeat and fold, which identify the cell within a comparison."""
+        return self.dataset, self.learner, self.repeat, self.fold
+
+    @property
+    def label(self) -> str:
+        """Words for the cell in messages."""
+        return f"{self.dataset}, {self.learner}, repeat {self.repeat}, fold {self.fold}"
+
+
+_COLUMNS = [field.name for field in fields(CellResult)]
+_TYPES = {field.name: str(field.type) for field in fields(CellResult)}
+
+
+def to_csv(cells: Iterable[CellResult], *, with_header: bool = True) -> str:
+    """Return cells as comma-separated values, one line each, with empty fields for None."""
+    lines = io.StringIO()
+    writer = csv.DictWriter(lines, _COLUMNS, lineterminator="\n")
+    if with_header:
+        writer.writeheader()
+    for cell in cells:  # a line break within a field would make it impossible to recognize an unfinished line
+        writer.writerow({k: " ".join(v.split()) if isinstance(v, str) else v for k, v in asdict(cell).items()})
+    return lines.getvalue()
+
+
+def read_results(path: str | os.PathLike[str]) -> list[CellResult]:
+    """Read the cells of a file; a last line without its end, as a killed process leaves it, is ignored."""
+    content = read_file(path, RESULTS)
+    whole, newline, _ = content.rpartition(b"\n")
+    return _parse(path, (whole + newline).decode("utf-8-sig", "replace"))
+
+
+def _parse(path: str | os.PathLike[str], text: str) -> list[CellResult]:
+    """Return the cells of a text with a header line."""
+    header, *rows = csv.reader(io.StringIO(text)) if text.strip() else ([],)
+    if header != _COLUMNS:
+        missing = [name for name in _COLUMNS if name not in header]
+        found = f"lacks the column(s) {', '.join(missing)}" if missing else "has other columns"
+        raise ValueError(f"{path} is not a results file of this version: it {found}. Name another file.")
+    cells = [_cell(path, line, row) for line, row in enumerate(rows, start=2) if row]
+    seen: dict[tuple[str, str, int, int], int] = {}
+    for line, cell in enumerate(cells, start=2):
+        if cell.key in seen:
+            raise ValueError(
+                f"{path} holds the same cell in lines {seen[cell.key]} and {line}: {cell.label}. Remove one of them."
+            )
+        seen[cell.key] = line
+    check_agreement(cells[:1], cells, str(path), str(path))
+    return cells
+
+
+def _cell(path: str | os.PathLike[str], line: int, row: list[str]) -> CellResult:
+    """Return the cell in a line of the file."""
+    if len(row) != len(_COLUMNS):
+        raise ValueError(
+            f"{path}, line {line}: there are {len(row)} fields, not {len(_COLUMNS)}. Remove the line; the next run "
+            f"measures its cell again."
+        )
+    found: dict[str, Any] = {}
+    for name, text in zip(_COLUMNS, row, strict=True):
+        kind = _TYPES[name]
+        try:
+            if not text and "None" in kind:
+                found[name] = None
+            else:
+                found[name] = int(text) if "int" in kind else float(text) if "float" in kind else text
+        except ValueError:
+            raise ValueError(
+                f"{path}, line {line}: {name} must be a number, got {text!r}. Remove the line; the next run measures "
+                f"its cell again."
+            ) from None
+    return CellResult(**found)
+
+
+def check_agreement(known: Iterable[CellResult], new: Iterable[CellResult], where: str, here: str) -> None:
+    """Raise ValueError if cells have different data, folds, seeds or settings under equal names.
+
+    ``where`` and ``here`` are the origins of the known and the new cells, for the message.
+    """
+    datasets: dict[str, CellResult] = {}
+    learners: dict[str, CellResult] = {}
+    seeds: dict[int, CellResult] = {}
+    origin: dict[int, str] = {}
+    for source, cells in ((where, known), (here, new)):
+        for cell in cells:
+            other = datasets.setdefault(cell.dataset, cell)
+            problem = _data_difference(other, cell)
+            if problem is None:
+                other = learners.setdefault(cell.learner, cell)
+                if not other.learner_id or other.learner_id != cell.learner_id:
+                    problem = f"the learner {cell.learner!r}", other.settings, cell.settings
+            if problem is None:
+                other = seeds.setdefault(cell.repeat, cell)
+                if other.seed != cell.seed:
+                    problem = f"the seed of repeat {cell.repeat}", str(other.seed), str(cell.seed)
+            origin.setdefault(id(other), source)
+            if problem is not None and other is not cell:
+                what, one, two = problem
+                raise ValueError(
+                    f"results cannot be merged: {what} differs. {origin[id(other)]} has {one}; {source} has {two}. "
+                    f"Name another file, or use another name."
+                )
+
+
+def _data_difference(one: CellResult, two: CellResult) -> tuple[str, str, str] | None:
+    """Return the difference of the data or folds of two cells with the same data set name."""
+    if one.data_id != two.data_id:
+        first, second = (f"{cell.n_train + cell.n_test:,} rows of digest {cell.data_id}" for cell in (one, two))
+        return f"the data set {one.dataset!r}", first, second
+    if one.n_folds != two.n_folds:
+        return f"the number of folds of {one.dataset!r}", str(one.n_folds), str(two.n_folds)
+    return None
+
+
+class ResultFile:
+    """File of finished cells, to which each cell is appended.
+
+    If the file ends in the middle of a line, because the process or the machine was stopped, only that line is lost.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        append_to_file(path, b"", RESULTS)  # refuses what is not a regular file
+        header = to_csv([]).encode()
+        content = read_file(path, RESULTS)
+        whole, newline, unfinished = content.rpartition(b"\n")
+        if not newline and header.startswith(content):  # new, or interrupted during the header
+            self._truncate(0)
+            append_to_file(path, header, RESULTS)
+            self.cells: list[CellResult] = []
+            return
+        self.cells = _parse(path, (whole + newline).decode("utf-8-sig", "replace"))
+        if unfinished:
+            self._truncate(len(whole) + 1)
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, path: str | os.PathLike[str]) -> Iterator[ResultFile]:
+        """Open a file for one comparison at a time; raise ValueError while another process writes to it."""
+        append_to_file(path, b"", RESULTS)
+        with open(path, "ab") as lock:
+            _lock(lock, path)
+            yield cls(path)
+
+    def append(self, cell: CellResult) -> None:
+        """Append a finished cell and flush it to the disk."""
+        append_to_file(self.path, to_csv([cell], with_header=False).encode(), RESULTS)
+
+    def _truncate(self, length: int) -> None:
+        with explain_failure(self.path, RESULTS):
+            os.truncate(self.path, length)
+
+
+def _lock(file: Any, path: str | os.PathLike[str]) -> None:
+    """Lock an open file until it is closed, also by the end of the process."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ValueError(f"{path} is in use by another comparison. Wait for its end, or name another file.") from None

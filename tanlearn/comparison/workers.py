@@ -1,0 +1,237 @@
+"""Processes that run one cell at a time, and are ended and replaced when a cell exceeds its time limit.
+
+A thread cannot be ended while it runs compiled code; a process can. Each worker is a new Python process, which does not
+import the program of the user. It reads tasks from its standard input and writes results to its standard output. It
+ends when the standard input is closed, also if this process is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from joblib import parallel_config
+
+from tanlearn._tasks import dump
+from tanlearn._threads import one_blas_thread
+from tanlearn.baselines import Learner
+from tanlearn.comparison.cells import RunSettings, reason, run_cell, warm_up
+from tanlearn.comparison.protocol import SplitData
+from tanlearn.comparison.results import CellResult
+
+__all__ = ["run_in_workers", "serve"]
+
+#: Seconds that a warm-up may take longer than a cell: on a new machine it compiles kernels for up to two minutes.
+COMPILATION = 300.0
+
+Task = tuple[int, Learner, CellResult]
+
+
+def run_in_workers(
+    tables: Sequence[SplitData], tasks: Sequence[Task], settings: RunSettings, n_workers: int, limit: float
+) -> Generator[CellResult]:
+    """Run tasks (number of the data set, learner, cell) in worker processes, and yield the cells as they finish.
+
+    ``limit`` is the maximum number of seconds of a cell, without the start and the warm-up of its worker. No cell
+    begins after the deadline. Closing the generator ends the workers.
+    """
+    results: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    waiting = iter(tasks)
+    with tempfile.TemporaryDirectory(prefix="tanlearn-") as folder:
+        try:
+            for k, table in enumerate(tables):
+                Path(folder, f"{k}.pickle").write_bytes(dump(table))
+            sent = [dump((k, learner, cell, settings)) for k, learner, cell in tasks]
+        except TypeError as error:
+            raise TypeError(f"{error} cell_time_limit needs other processes.") from error
+        pool = _Pool(folder, limit, settings, zip(waiting, sent, strict=True), results)
+        threads = [threading.Thread(target=pool.work, daemon=True) for _ in range(n_workers)]
+        for thread in threads:
+            thread.start()
+        try:
+            n_active = len(threads)
+            while n_active:
+                found = results.get()
+                if found is None:
+                    n_active -= 1
+                elif isinstance(found, BaseException):
+                    raise found
+                else:
+                    cell, caught = found
+                    for message in caught:
+                        warnings.warn_explicit(*message)
+                    yield cell
+        finally:
+            pool.stop()
+            for thread in threads:
+                thread.join()
+
+
+class _Pool:
+    """Queue of tasks for several threads, each with its own worker process."""
+
+    def __init__(self, folder: str, limit: float, settings: RunSettings, tasks: Any, results: Any) -> None:
+        self.folder, self.limit, self.settings, self.tasks, self.results = folder, limit, settings, tasks, results
+        self.lock = threading.Lock()
+        self.is_stopped = False
+        self.workers: list[_Worker] = []
+
+    def work(self) -> None:
+        """Run tasks in one worker after another until none is left; a last result of None marks the end."""
+        worker = None
+        try:
+            while (task := self._next()) is not None:
+                (_, _, cell), sent = task
+                if worker is not None and not worker.is_alive:
+                    worker.end()
+                    worker = None
+                worker = worker or self._start()
+                if worker is None:
+                    break
+                found = worker.run(cell, sent, self.limit)
+                if not self.is_stopped:
+                    self.results.put(found)
+        except BaseException as error:  # raised again where the results are awaited
+            self.results.put(error)
+        finally:
+            if worker is not None:
+                worker.end()
+            self.results.put(None)
+
+    def stop(self) -> None:
+        """End all workers, and begin no other task."""
+        with self.lock:
+            self.is_stopped = True
+            for worker in self.workers:
+                worker.kill()
+
+    def _next(self) -> Any:
+        with self.lock:
+            return None if self.is_stopped or self.settings.is_over else next(self.tasks, None)
+
+    def _start(self) -> _Worker | None:
+        with self.lock:
+            if self.is_stopped:
+                return None
+            self.workers.append(_Worker(self.folder))
+            return self.workers[-1]
+
+
+class _Worker:
+    """One worker process, seen from this process."""
+
+    def __init__(self, folder: str) -> None:
+        code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({folder!r})"
+        # In its own group: Ctrl-C in a terminal interrupts this process only, and no child of the worker survives it.
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=os.name == "posix",
+        )
+        self.is_alive, self.is_late = True, False
+
+    def run(self, cell: CellResult, sent: bytes, limit: float) -> tuple[CellResult, list[Any]]:
+        """Run a task; a cell that exceeds the limit, or ends its process, has failed."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(sent)
+            self.process.stdin.flush()
+            for allowed in (limit + COMPILATION, limit):  # until the cell begins, and until its end
+                answer = self._answer(allowed)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            self.is_alive = False
+            code = self.process.wait()
+            return replace(cell, failure=self._failure(limit, code)), []
+        return answer
+
+    def _answer(self, allowed: float) -> Any:
+        """Return the next answer; after the allowed seconds, the process is killed."""
+        timer = threading.Timer(allowed, self._expire)
+        timer.start()
+        try:
+            return pickle.load(self.process.stdout)  # type: ignore[arg-type]
+        finally:
+            timer.cancel()
+
+    def _expire(self) -> None:
+        self.is_late, self.is_alive = True, False
+        self.kill()
+
+    def _failure(self, limit: float, code: int) -> str:
+        """Return the reason for which the process has ended."""
+        if self.is_late:
+            return f"took longer than the limit of {limit:g} s"
+        if code >= 0:
+            return f"its process ended with exit code {code}"
+        return f"its process was ended by {signal.Signals(-code).name}, which the system does when memory runs out"
+
+    def kill(self) -> None:
+        """Kill the process and those that it has started."""
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                if os.name == "posix":
+                    os.killpg(self.process.pid, signal.SIGKILL)
+                else:
+                    self.process.kill()
+
+    def end(self) -> None:
+        """Kill the process, which has nothing left to do, and close its streams."""
+        self.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream is not None
+            with contextlib.suppress(OSError):  # an unfinished task is still in the buffer
+                stream.close()
+
+
+def serve(folder: str) -> None:
+    """Run the tasks that come from the standard input, until it is closed; called in a worker process."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what learners print must not get between the answers
+    tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(tasks,), daemon=True).start()
+    number, warm = -1, set[str]()
+    table: Any = None
+    while True:
+        k, learner, cell, settings = tasks.get()
+        if k != number:
+            number, table, warm = k, pickle.loads(Path(folder, f"{k}.pickle").read_bytes()), set()
+        with parallel_config(backend="threading", n_jobs=settings.n_jobs), one_blas_thread():
+            if learner.name not in warm:
+                warm_up(settings, learner, table)
+                warm.add(learner.name)
+            _send(answers, None)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = run_cell(table, learner, cell, replace(settings, deadline=float("inf")))
+        _send(answers, (found, [(str(one.message), one.category, one.filename, one.lineno) for one in caught]))
+
+
+def _send(stream: Any, answer: Any) -> None:
+    stream.write(pickle.dumps(answer))
+    stream.flush()
+
+
+def _receive(tasks: Any) -> None:
+    """Pass tasks on as they come; end the process when there are no more, even during a fit."""
+    while True:
+        try:
+            tasks.put(pickle.load(sys.stdin.buffer))
+        except EOFError:
+            os._exit(0)
+        except Exception as error:
+            print(f"tanlearn: a worker process cannot read a task: {reason(error)}", file=sys.stderr)  # noqa: T201
+            os._exit(1)

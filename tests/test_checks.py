@@ -1,0 +1,245 @@
+"""Checks of one's own losses and learners: the right ones pass, and every fault is named with its remedy."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+from tanlearn import EncodedData, Iteration, MaximumLikelihood, Structure, Tables, baselines, parameters
+from tanlearn.baselines import ChowLiu, ParentChange
+from tanlearn.checks import check_learner, check_loss
+from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, SoftHybrid
+
+
+class LogLoss:
+    """The right one: minus the log posterior of the true class."""
+
+    def value_and_gradient(self, scores, y):
+        rows = np.arange(len(y))
+        d_scores = softmax(scores, axis=1)
+        d_scores[rows, y] -= 1
+        return -log_softmax(scores, axis=1)[rows, y], d_scores
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize(
+    "loss", [LogLoss(), JointNLL(), ConditionalNLL(), Margin(), HingeMargin(), Hybrid(), SoftHybrid()], ids=repr
+)
+def test_right_losses_pass(loss, n_classes):
+    check_loss(loss, n_classes=n_classes)
+
+
+class Changed:
+    """The log loss, with a fault."""
+
+    def __init__(self, change):
+        self.change = change
+        self.n_calls = 0
+
+    def value_and_gradient(self, scores, y):
+        self.n_calls += 1
+        return self.change(*LogLoss().value_and_gradient(scores, y), scores, self.n_calls)
+
+
+def in_place(loss, gradient, scores, n_calls):
+    scores -= 1
+    return loss, gradient
+
+
+def wrong_entry(loss, gradient, scores, n_calls):
+    gradient[:, 1] += 1e-3
+    return loss, gradient
+
+
+FAULTS = {
+    "wrong sign": (lambda loss, gradient, *_: (loss, -gradient), "with the wrong sign: derivative of row .* Negate"),
+    "mean": (lambda loss, gradient, *_: (loss, gradient / 40), "for 12 of 40 rows|divided by 40"),
+    "always halved": (lambda loss, gradient, *_: (loss, gradient / 2), "gradient divided by 2: "),
+    "one entry": (wrong_entry, r"a wrong gradient in 33% of the entries, derivative of row 0 by the score of class 1"),
+    "list": (lambda loss, gradient, *_: (loss.tolist(), gradient), "but loss is of type list"),
+    "list of lists": (
+        lambda loss, gradient, *_: (loss, gradient.tolist()),
+        r"d_scores is of type list.*np.asarray\(d_scores",
+    ),
+    "no tuple": (
+        lambda loss, gradient, *_: loss,
+        r"a tuple \(loss, d_scores\), got an object of type ndarray",
+    ),
+    "sum": (lambda loss, gradient, *_: (loss.sum(), gradient), "loss is of type float64"),
+    "shape": (lambda loss, gradient, *_: (loss[:, np.newaxis], gradient), r"loss of shape \(40,\), one per row"),
+    "transposed": (lambda loss, gradient, *_: (loss, gradient.T), r"d_scores of shape \(40, 3\), one per score"),
+    "in place": (in_place, "changes its arguments in place"),
+    "state": (lambda loss, gradient, _, n: (loss + n, gradient), "other values for the same arguments"),
+    "divided": (lambda loss, gradient, *_: (loss / len(loss), gradient / len(loss)), "rows must be independent"),
+    "single": (lambda loss, gradient, scores, _: (loss + (scores.dtype == np.float32), gradient), "for float32"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_of_losses_are_named(name):
+    change, message = FAULTS[name]
+    with pytest.raises(AssertionError, match=f"(?s)Changed.value_and_gradient.*{message}"):
+        check_loss(Changed(change))
+
+
+def test_nan_for_impossible_classes_is_named():
+    class Naive:
+        def value_and_gradient(self, scores, y):
+            p = np.exp(scores - scores.max(axis=1, keepdims=True))
+            p /= p.sum(axis=1, keepdims=True)
+            true = np.eye(scores.shape[1])[y]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                return -(np.log(p) * true).sum(axis=1), p - true
+
+    with pytest.raises(AssertionError, match="returns nan where a class other than the true one has the score -inf"):
+        check_loss(Naive())
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"), [(LogLoss, r"Pass LogLoss\(\) instead"), (object(), "Missing: value_and_gradient")]
+)
+def test_no_loss_at_all(loss, message):
+    with pytest.raises(TypeError, match=message):
+        check_loss(loss)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        *(getattr(baselines, name)() for name in ("ChowLiu", "GreedySearch", "KDependence", "RandomTree")),
+        parameters.MaximumLikelihood(),
+        parameters.HierarchicalSmoothing(),
+        parameters.ConjugateGradient(max_iter=5, calibrate=False),
+        parameters.StochasticGradient(n_epochs=3),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_right_learners_pass(learner):
+    state = np.random.get_state()[1].tolist()  # noqa: NPY002
+    check_learner(learner)
+    assert np.random.get_state()[1].tolist() == state  # noqa: NPY002
+
+
+@dataclass
+class Learner:
+    """A structure learner whose answer is any function of rows and generator."""
+
+    answer: object
+    needs: str = "rows"
+
+    def learn(self, data, rng):
+        return self.answer(data, rng)
+
+    def from_counts(self, counts, rng):
+        return Structure([-1, 0, 1, 2, 3])
+
+
+def spoil(data, rng):
+    data.codes[0] = 0
+    return Structure.naive_bayes(data.n_features)
+
+
+def by_number_of_rows(data, rng):
+    return Structure([-1, 0 if data.n_samples == 120 else -1, -1, -1, -1])
+
+
+def with_global_generator(data, rng):
+    return Structure([-1, *np.random.randint(-1, 1, 4)])  # noqa: NPY002
+
+
+def chow_liu(data, rng):
+    return ChowLiu().learn(data, rng)
+
+
+STRUCTURE_FAULTS = {
+    "list": (Learner(lambda data, rng: [-1] * data.n_features), "must return a Structure, got an object of type list"),
+    "size": (Learner(lambda data, rng: Structure([-1, 0])), "a structure of 2 features for rows of 5"),
+    "in place": (Learner(spoil), "changes the data"),
+    "global": (Learner(with_global_generator), "another result for the same data and seed"),
+    "weights": (Learner(by_number_of_rows), "another result if the rows of weight 0 are left out"),
+    "counts": (Learner(chow_liu, "pairs"), r"from_counts returns Structure\(.*\), but Learner.learn returns"),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURE_FAULTS)
+def test_faults_of_structure_learners_are_named(name):
+    learner, message = STRUCTURE_FAULTS[name]
+    with pytest.raises(AssertionError, match=message):
+        check_learner(learner)
+
+
+class Fitter:
+    """A parameter learner whose CPTs and history are maximum likelihood's, changed."""
+
+    def __init__(self, change=lambda tables, data: tables, history=()):
+        self.change = change
+        self.history = history
+
+    def fit(self, structure, data, rng):
+        self.history_ = list(self.history)
+        return self.change(MaximumLikelihood().fit(structure, data, rng), data)
+
+
+def with_cells(change):
+    return lambda tables, data: Tables(tables.layout, change(tables.cells.copy(), data))
+
+
+def spoiled(cells, data):
+    cells[5] = np.nan
+    return cells
+
+
+FIT_FAULTS = {
+    "array": (Fitter(lambda tables, data: tables.cells), "must return Tables, got an object of type ndarray"),
+    "nan": (Fitter(with_cells(spoiled)), "CPTs with nan"),
+    "unnormalized": (Fitter(with_cells(lambda cells, data: cells + 0.1)), r"sum to 1\.\d+ instead of 1"),
+    "weights": (
+        Fitter(lambda tables, data: MaximumLikelihood(alpha=data.n_samples).from_counts(
+            tables.layout, tables.layout.count(data.codes, data.y, data.weights)
+        )),
+        "rows of weight 0",
+    ),
+    "floats": (Fitter(history=[0.5, 0.4]), "entry 0 of Fitter.history_ lacks step, score, n_evaluations, seconds"),
+    "backwards": (Fitter(history=[Iteration(2, 0.5, 1, 0.1), Iteration(1, 0.4, 2, 0.2)]), "step must not decrease"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIT_FAULTS)
+def test_faults_of_parameter_learners_are_named(name):
+    learner, message = FIT_FAULTS[name]
+    with pytest.raises(AssertionError, match=message):
+        check_learner(learner)
+
+
+def test_scores_that_are_no_probabilities_may_say_so():
+    check_learner(Fitter(lambda tables, data: Tables(tables.layout, tables.cells + 0.1, is_normalized=False)))
+
+
+def test_histories_of_both_kinds_pass():
+    check_learner(Fitter(history=[Iteration(0, 0.5, 1, 0.1), Iteration(1, 0.4, 3, 0.2)]))
+    search = Learner(chow_liu)
+    search.history_ = [ParentChange(0, (1,), 0.5, 1, 4, 0.1)]
+    check_learner(search)
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (ChowLiu, r"Pass ChowLiu\(\)"),
+        (object(), r"neither learn\(data, rng\)"),
+        (baselines.AODEClassifier(), "so it is a classifier. Use check_estimator"),
+    ],
+    ids=["class", "nothing", "classifier"],
+)
+def test_no_learner_at_all(learner, message):
+    with pytest.raises(TypeError, match=message):
+        check_learner(learner)
+
+
+def test_data_of_the_checks_have_weights_of_zero():
+    """Without them the checks of weights would pass everything."""
+    seen = []
+    check_learner(Learner(lambda data, rng: seen.append(data) or Structure([-1] * 5)))
+    assert isinstance(seen[0], EncodedData)
+    assert (seen[0].weights == 0).any()
