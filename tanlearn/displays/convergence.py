@@ -60,11 +60,11 @@ class ConvergenceDisplay:
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.datasets import load_iris
     >>> from tanlearn import BayesNetClassifier, TANClassifier
     >>> from tanlearn.baselines import GreedySearch
     >>> from tanlearn.displays import ConvergenceDisplay
-    >>> X, y = load_wine(return_X_y=True)
+    >>> X, y = load_iris(return_X_y=True)
     >>> models = {
     ...     "greedy": BayesNetClassifier(structure=GreedySearch(score="margin")).fit(X[::2], y[::2]),
     ...     "gradient": TANClassifier(n_epochs=5, random_state=0).fit(X[::2], y[::2]),
@@ -100,8 +100,9 @@ class ConvergenceDisplay:
         invisible = [name for name in empty if name not in self.final_errors]
         if invisible or not self.histories:
             raise ValueError(
-                f"each learner must have a history or a final error to draw, but {_listed(invisible)}. Leave learners "
-                f"without a search out, or pass X, y, X_test and y_test to draw their error as a line."
+                f"each learner must have a history or a final error to draw, but {_listed(invisible)}. Leave out learners "
+                f"without a search, and searches that found no improvement, or pass X, y, X_test and y_test to draw "
+                f"their error as a line."
             )
         for name, error in self._all_errors():
             if not 0 <= error <= 1:

@@ -529,7 +529,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         >>> model = BayesNetClassifier(structure=GreedySearch(score="margin")).fit(X[::2], y[::2])
         >>> errors = model.learning_errors(X[::2], y[::2], X[1::2], y[1::2])
         >>> [(change.step, round(error, 3)) for change, error in errors["structure"]]
-        [(1, 0.067)]
+        [(1, 0.027), (2, 0.027), (3, 0.027)]
         """
         check_is_fitted(self)
         if n_points < 2:

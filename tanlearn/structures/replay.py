@@ -46,7 +46,7 @@ def structures_along(history: Iterable[Any], n_features: int) -> Iterator[tuple[
     >>> search = GreedySearch()
     >>> structure = search.learn(data, np.random.default_rng(0))
     >>> [(change.step, found.parent.tolist()) for change, found in structures_along(search.history_, 4)]
-    [(1, [2, -1, -1, -1]), (2, [2, 3, -1, -1])]
+    [(1, [-1, 3, -1, -1]), (2, [2, 3, -1, -1])]
     """
     parents: list[tuple[int, ...]] = [()] * n_features
     for _, changes in itertools.groupby(history, key=lambda change: change.step):
