@@ -17,17 +17,18 @@ from typing import Any, TypeAlias
 
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
-from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier, StructureLearner
+from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier, StructureLearner
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.k_tree import KTreeClassifier
-from tanlearn.parameters.batch import ConjugateGradient
+from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
+from tanlearn.parameters.batch_gradient import ConjugateGradient
 from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
-from tanlearn.parameters.hierarchical import HierarchicalSmoothing
 from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
+from tanlearn.parameters.hierarchical_smoothing import HierarchicalSmoothing
 from tanlearn.parameters.hybrid_cv import HybridCV
-from tanlearn.parameters.learner import ParameterLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.parameter_learner import ParameterLearner
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.training.losses import ConditionalNLL, Hybrid, Margin
 

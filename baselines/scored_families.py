@@ -26,7 +26,7 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.counts.counts import CountState
+from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.encoding.encoded_data import EncodedData, recoded
 from tanlearn.structures.table_layout import TableLayout
 
@@ -84,7 +84,7 @@ class FamilyScorer:
         states, n_classes = self.data.n_states.astype(float), self.data.n_classes
         if (states.sum() ** 2 - (states**2).sum()) / 2 * n_classes > _MAX_PAIR_CELLS:
             return  # the searches then count the families of each child
-        pairs = CountState.of_features(self.data).update(self.data, n_jobs=self._n_jobs)
+        pairs = PairCounts.of_features(self.data).update(self.data, n_jobs=self._n_jobs)
         of_contexts: dict[tuple[int, int], float] = {}  # by parent and number of values of the child, of complete rows
         for i in range(self.data.n_features):
             for j in range(i):

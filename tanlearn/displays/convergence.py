@@ -100,9 +100,9 @@ class ConvergenceDisplay:
         invisible = [name for name in empty if name not in self.final_errors]
         if invisible or not self.histories:
             raise ValueError(
-                f"each learner must have a history or a final error to draw, but {_listed(invisible)}. Leave out learners "
-                f"without a search, and searches that found no improvement, or pass X, y, X_test and y_test to draw "
-                f"their error as a line."
+                f"each learner must have a history or a final error to draw, but {_listed(invisible)}. Leave out "
+                f"learners without a search, and searches that found no improvement, or pass X, y, X_test and y_test "
+                f"to draw their error as a line."
             )
         for name, error in self._all_errors():
             if not 0 <= error <= 1:

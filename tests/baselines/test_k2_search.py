@@ -5,7 +5,7 @@ import pytest
 from support.family_searches import naive_score, parents_of, random_data, replayed
 
 from tanlearn.baselines import K2Search
-from tanlearn.counts.information import Information
+from tanlearn.counts.rounded_information import Information
 
 
 def naive_k2(data, ordering, max_parents, score):
