@@ -30,7 +30,8 @@ class CriticalDifferenceDisplay:
     ----------
     errors : dict of str to array-like of shape (n_datasets,), or pandas.DataFrame
         Errors of each learner (at least 3) on the same data sets (at least 2), in the same order. Any measure can be
-        used of which smaller values are better.
+        used of which smaller values are better. A :class:`~tanlearn.comparison.Comparison` has this table as
+        ``comparison.to_frame().pivot_table("error", "dataset", "learner")``.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     p_values : array-like of shape (n_learners, n_learners), optional
@@ -280,7 +281,7 @@ class PairedErrorsDisplay:
 
 
 def _separate(bars: Sequence[Any]) -> None:
-    """Give each bar a height of its own: two bars in one row, with a small gap between them, look like one."""
+    """Give each bar a height of its own: two bars in one row, close to each other, look like one."""
     lowest = min((bar.get_ydata()[0] for bar in bars), default=-1.0)
     for number, bar in enumerate(bars, start=1):
         bar.set_ydata(np.full(len(bar.get_xdata()), lowest * number / len(bars)))
@@ -329,6 +330,6 @@ def _posthocs() -> Any:
         import scikit_posthocs
     except ImportError as error:
         raise ImportError(
-            'critical differences need scikit-posthocs. Install it with: pip install "tanlearn[statistics]"'
+            'critical differences need scikit-posthocs. Install it with: pip install "tanlearn[compare]"'
         ) from error
     return scikit_posthocs

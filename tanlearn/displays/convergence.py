@@ -127,8 +127,20 @@ class ConvergenceDisplay:
         ----------
         estimator : classifier
             Fitted classifier.
-        X, y, X_test, y_test, x, n_points, axes
-            As for :meth:`from_estimators`.
+        X : array-like or frame of shape (n_samples, n_features), optional
+            Rows that it was fitted to. With these and the test rows, held-out errors along the way are computed.
+        y : array-like of shape (n_samples,), optional
+            Classes of these rows.
+        X_test : array-like or frame of shape (n_test, n_features), optional
+            Held-out rows. Without them, the errors of a gradient classifier on its validation rows are drawn.
+        y_test : array-like of shape (n_test,), optional
+            Classes of the held-out rows.
+        x : {"seconds", "n_evaluations", "step"}, default="seconds"
+            Horizontal axis.
+        n_points : int, default=20
+            Maximum number of structures of a search for which the error is computed.
+        axes : sequence of matplotlib.axes.Axes, optional
+            Axes to plot on, one for the scores and one for the errors; by default those of a new figure.
 
         Returns
         -------
@@ -136,8 +148,10 @@ class ConvergenceDisplay:
 
         Raises
         ------
-        ValueError, ImportError
+        ValueError
             As :meth:`from_estimators` does.
+        ImportError
+            If Matplotlib is not installed.
         """
         estimators = {type(estimator).__name__: estimator}
         return cls.from_estimators(estimators, X, y, X_test, y_test, x=x, n_points=n_points, axes=axes)
@@ -163,11 +177,15 @@ class ConvergenceDisplay:
         estimators : dict of str to classifier
             Fitted classifiers by name, also those of other libraries, which have no history. The stages of a classifier
             with several ("structure" and "parameters") have a curve each.
-        X, y : array-like or frame of shape (n_samples, n_features), array-like of shape (n_samples,), optional
+        X : array-like or frame of shape (n_samples, n_features), optional
             Rows that all classifiers were fitted to. With these and the test rows, held-out errors along the way are
             computed by :meth:`~tanlearn.BayesNetClassifier.learning_errors`.
-        X_test, y_test : array-like or frame of shape (n_test, n_features), array-like of shape (n_test,), optional
+        y : array-like of shape (n_samples,), optional
+            Classes of these rows.
+        X_test : array-like or frame of shape (n_test, n_features), optional
             Held-out rows. Without them, the errors of gradient classifiers on their own validation rows are drawn.
+        y_test : array-like of shape (n_test,), optional
+            Classes of the held-out rows.
         x : {"seconds", "n_evaluations", "step"}, default="seconds"
             Horizontal axis. Seconds, evaluations and steps are counted from the start of each stage.
         n_points : int, default=20

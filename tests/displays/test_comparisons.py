@@ -122,7 +122,7 @@ def test_without_scikit_posthocs_the_remedy_is_reported(monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r"tanlearn\[statistics\]"):
+    with pytest.raises(ImportError, match=r"tanlearn\[compare\]"):
         CriticalDifferenceDisplay(ERRORS)
 
 
