@@ -20,12 +20,12 @@ from tanlearn.encoding.row_checks import RowCheck
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import read_prior
 from tanlearn.estimators.estimator_input import (
-    check_rows,
     delete_fitted_attributes,
     encode_new_rows,
     encode_rows,
     encode_training,
     generator,
+    read_rows,
 )
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.estimators.notebook import fitted_html, mime_bundle
@@ -39,11 +39,6 @@ from tanlearn.models.log_joint import log_evidence, log_posterior
 from tanlearn.models.model import Model
 
 __all__ = ["Classifier"]
-
-
-def _models_features(classifier: Classifier) -> bool:
-    """Return True if a classifier models the distribution of the features; otherwise raise an AttributeError."""
-    return classifier._check_joint()
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
@@ -227,7 +222,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Set ``model_`` last, so that an interrupted fit leaves an unfitted classifier."""
         raise NotImplementedError(type(self).__name__)
 
-    @available_if(_models_features)  # type: ignore[untyped-decorator]
+    @available_if(lambda classifier: classifier._check_joint())  # type: ignore[untyped-decorator]
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return log p(class, features) of each row, with missing features marginalized.
 
@@ -257,7 +252,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         scores = self._log_joint(X)
         return replace_impossible(scores, self.model_.log_joint_without_features)
 
-    @available_if(_models_features)  # type: ignore[untyped-decorator]
+    @available_if(lambda classifier: classifier._check_joint())  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> FloatArray:
         """Return log p(features) of each row, with missing features marginalized, for outlier detection.
 
@@ -404,7 +399,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         0: 1 of 3 rows holds no value.
         0: 1 of 3 rows holds a value not seen in training ('snow'), which counts as missing.
         """
-        return check_rows(self, X)
+        columns = read_rows(self, X)  # raises NotFittedError without an encoder
+        return self.encoder_.check_columns(columns)
 
     def row_predictor(self) -> RowPredictor:
         """Return a predictor of single rows; only classifiers with a single network have one.

@@ -16,7 +16,6 @@ from tanlearn.encoding.discretize import MDLPDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.novelty import Novelty, find_novelty
 from tanlearn.encoding.raw_numbers import raw_numbers
-from tanlearn.encoding.row_checks import RowCheck
 from tanlearn.encoding.splits import hold_out
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import WeightSums, own_weights, warn_of_weights, weigh_classes
@@ -26,7 +25,6 @@ from tanlearn.sources.table import Table
 from tanlearn.sources.validation import present_rows, zero_weight_rows
 
 __all__ = [
-    "check_rows",
     "delete_fitted_attributes",
     "encode_batch",
     "encode_new_rows",
@@ -34,6 +32,7 @@ __all__ = [
     "encode_training",
     "generator",
     "new_encoder",
+    "read_rows",
 ]
 
 
@@ -85,12 +84,13 @@ def encode_batch(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, classes)
     multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
     if is_first:
+        encoder = new_encoder(estimator)
         if (codes == codes[0]).all():
-            _refuse_supervised_cut_points(estimator, columns, classes.tolist()[codes[0]])
+            _refuse_supervised_cut_points(estimator, encoder, columns, classes.tolist()[codes[0]])
         if weights is not None:
             warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
         estimator.classes_ = classes
-        encoder = estimator.encoder_ = new_encoder(estimator)
+        estimator.encoder_ = encoder
         table = encoder.fit_columns(columns, codes, weights, names=getattr(estimator, "feature_names_in_", None))
     else:
         table = estimator.encoder_.encode_columns(columns)
@@ -100,9 +100,8 @@ def encode_batch(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     return replace(data, device=estimator.device)
 
 
-def _refuse_supervised_cut_points(estimator: Any, columns: Table, label: Any) -> None:
+def _refuse_supervised_cut_points(estimator: Any, encoder: TableEncoder, columns: Table, label: Any) -> None:
     """Raise ValueError if a first batch of a single class has a column that needs supervised cut points."""
-    encoder = new_encoder(estimator)
     encoder._validate_params()
     if not (encoder.discretizer is None or isinstance(encoder.discretizer, MDLPDiscretizer)):
         return
@@ -151,13 +150,6 @@ def _encoded(
     )
 
 
-def check_rows(estimator: Any, X: Any) -> RowCheck:
-    """Count missing, unseen and out-of-range values in rows passed to a fitted estimator."""
-    columns = _read_rows(estimator, X)
-    checked: RowCheck = estimator.encoder_.check_columns(columns)
-    return checked
-
-
 def delete_fitted_attributes(estimator: Any) -> None:
     """Delete the attributes of an earlier fit, so that a failed fit does not leave a mix of two models."""
     for attribute in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
@@ -177,19 +169,19 @@ def generator(random_state: Any) -> np.random.Generator:
 
 def encode_rows(estimator: Any, X: Any) -> Codes:
     """Validate and encode the argument of ``predict``, shape (n_features, n_samples)."""
-    columns = _read_rows(estimator, X)  # raises NotFittedError without an encoder
+    columns = read_rows(estimator, X)  # raises NotFittedError without an encoder
     codes: Codes = estimator.encoder_.encode_columns(columns)
     return codes
 
 
 def encode_new_rows(estimator: Any, X: Any) -> tuple[Codes, Novelty]:
     """Encode rows as :func:`encode_rows` does, and find the values that training did not contain."""
-    columns = _read_rows(estimator, X)
+    columns = read_rows(estimator, X)
     codes = estimator.encoder_.encode_columns(columns)
     return codes, find_novelty(estimator.encoder_, columns, codes)
 
 
-def _read_rows(estimator: Any, X: Any) -> Table:
+def read_rows(estimator: Any, X: Any) -> Table:
     """Return the columns of X after comparing their names and number with those of ``fit``."""
     check_is_fitted(estimator)
     columns = read_columns(X, n_jobs=estimator.n_jobs)
