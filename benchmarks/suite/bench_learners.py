@@ -30,6 +30,8 @@ from tanlearn.baselines import (
     ExactMarginSearch,
     ExplainingAway,
     GreedySearch,
+    HillClimbing,
+    K2Search,
     KDependence,
     ModelAveraging,
     OrderSearch,
@@ -69,6 +71,8 @@ STRUCTURES = {
         RandomTree(),
         OrderSearch(),
         GreedySearch(),
+        HillClimbing(),
+        K2Search(),
         SuperParent(),
         SimulatedAnnealing(n_steps=2_000),
     )
