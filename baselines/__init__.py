@@ -15,7 +15,9 @@ from .aode import AODEClassifier
 from .chow_liu import ChowLiu
 from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
+from .hill_climbing import HillClimbing
 from .history import ParentChange
+from .k2_search import K2Search
 from .k_dependence import KDependence
 from .order_search import OrderSearch
 from .random_tree import RandomTree
@@ -30,6 +32,8 @@ __all__ = [
     "ChowLiu",
     "ExplainingAway",
     "GreedySearch",
+    "HillClimbing",
+    "K2Search",
     "KDependence",
     "Learner",
     "OrderSearch",

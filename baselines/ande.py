@@ -20,13 +20,13 @@ from tanlearn._memory import check_memory
 from tanlearn._threads import number_of_threads
 from tanlearn._typing import IntArray, missing_code
 from tanlearn._warnings import warn
-from tanlearn.counts.counts import class_information
 from tanlearn.counts.counts_base import Counts
-from tanlearn.counts.information import round_information
+from tanlearn.counts.mutual_information import class_information
+from tanlearn.counts.rounded_information import round_information
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.counting import CountingClassifier
+from tanlearn.estimators.classifier import Classifier
+from tanlearn.estimators.counting_classifier import CountingClassifier
 from tanlearn.kernels._lanes import padded
 from tanlearn.models.model import Model
 from tanlearn.structures.table_layout import TableLayout

@@ -20,13 +20,13 @@ from tanlearn._memory import check_memory
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn._warnings import warn
-from tanlearn.counts.counts import CountState
 from tanlearn.counts.counts_base import Counts
+from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.counting import CountingClassifier
+from tanlearn.estimators.classifier import Classifier
+from tanlearn.estimators.counting_classifier import CountingClassifier
 from tanlearn.kernels._backends import Backend, backend_of
 from tanlearn.kernels._cuda import check_device
 from tanlearn.kernels._lanes import LANES, padded
@@ -58,7 +58,7 @@ class OneDependenceEnsemble(Model):
     log_child: FloatArray
 
     @classmethod
-    def from_counts(cls, state: CountState, *, alpha: float, min_count: float) -> OneDependenceEnsemble:
+    def from_counts(cls, state: PairCounts, *, alpha: float, min_count: float) -> OneDependenceEnsemble:
         """Estimate the log probabilities from pair counts, with pseudo-count ``alpha`` per entry.
 
         A distribution without any count is uniform. Values of weight ``min_count`` or more may be super-parents.
@@ -237,7 +237,7 @@ class AODEClassifier(CountingClassifier):
         "min_count": [Interval(Real, 0, None, closed="left")],
     }
 
-    _count_types: ClassVar[tuple[type[Counts], ...]] = (CountState,)
+    _count_types: ClassVar[tuple[type[Counts], ...]] = (PairCounts,)
     _model_type: ClassVar[type[Model]] = OneDependenceEnsemble
 
     def __init__(
@@ -266,10 +266,10 @@ class AODEClassifier(CountingClassifier):
         self._check_memory(data, data.n_samples)
         self._learn_counts(self._new_counts(data).update(data, n_jobs=self.n_jobs))
 
-    def _new_counts(self, data: EncodedData) -> CountState:
+    def _new_counts(self, data: EncodedData) -> PairCounts:
         """Return empty pair counts for batches whose number is not fixed in advance."""
         self._check_memory(data, None)
-        return CountState(data.n_states, data.n_classes)
+        return PairCounts(data.n_states, data.n_classes)
 
     def _check_memory(self, data: EncodedData, n_samples: int | None) -> None:
         """Raise TableMemoryError if the pair counts and their logarithms, 4 bytes per entry each, are too large."""
@@ -285,7 +285,7 @@ class AODEClassifier(CountingClassifier):
             "Learn one tree (ChowLiu), or merge, discretize or leave out columns with so many values",
         )
 
-    def _learn_counts(self, state: CountState) -> None:
+    def _learn_counts(self, state: PairCounts) -> None:
         """Build the ensemble from pair counts, and warn if it is reduced to naive Bayes."""
         self.model_ = OneDependenceEnsemble.from_counts(state, alpha=self.alpha, min_count=self.min_count)
         if not self.model_.is_parent.any():
@@ -342,7 +342,7 @@ def _log_number(n_parents: IntArray) -> FloatArray:
     return logarithm[:, np.newaxis]
 
 
-def _pair(state: CountState, i: int, j: int) -> AnyArray:
+def _pair(state: PairCounts, i: int, j: int) -> AnyArray:
     """Return the counts [x_i][x_j][class]; i = n_features is the constant feature, with the counts of j alone."""
     if i == state.n_features:
         return state.feature(j)[np.newaxis]

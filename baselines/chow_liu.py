@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.counts.counts import CountState
-from tanlearn.counts.information import Information
+from tanlearn.counts.pair_counts import PairCounts
+from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log
 from tanlearn.kernels.spanning import hang_on, insert_vertices
@@ -99,12 +99,12 @@ class ChowLiu(BaseEstimator):
         self._check(data.n_features)
         return self._grow(Information.of_rows(data, n_jobs=self.n_jobs))
 
-    def from_counts(self, state: CountState, rng: np.random.Generator | None = None) -> Structure:
+    def from_counts(self, state: PairCounts, rng: np.random.Generator | None = None) -> Structure:
         """Learn the tree from pair counts.
 
         Parameters
         ----------
-        state : CountState
+        state : PairCounts
             Pair counts of the training rows.
         rng : numpy.random.Generator, optional
             Ignored, as in :meth:`learn`.

@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray
-from tanlearn.counts.counts import CountState
-from tanlearn.counts.information import Information
+from tanlearn.counts.pair_counts import PairCounts
+from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.structures.structures import Structure
 
@@ -110,12 +110,12 @@ class ExplainingAway(BaseEstimator):
         one_class = replace(data, y=np.zeros_like(data.y), n_classes=1)
         return self._grow(within, Information.of_rows(one_class, n_jobs=self.n_jobs))
 
-    def from_counts(self, state: CountState, rng: np.random.Generator | None = None) -> Structure:
+    def from_counts(self, state: PairCounts, rng: np.random.Generator | None = None) -> Structure:
         """Learn the forest from pair counts.
 
         Parameters
         ----------
-        state : CountState
+        state : PairCounts
             Pair counts of the training rows.
         rng : numpy.random.Generator, optional
             Ignored, as in :meth:`learn`.
@@ -153,9 +153,9 @@ def _rows(blocks: Iterable[tuple[int, FloatArray]]) -> Iterator[FloatArray]:
             yield row[: i + 1]
 
 
-def _without_classes(state: CountState) -> CountState:
+def _without_classes(state: PairCounts) -> PairCounts:
     """Return the pair counts of all classes together."""
     sums = {name: counts.reshape(-1, state.n_classes).sum(axis=1) for name, counts in state.arrays().items()}
-    one_class = CountState.from_state(sums, state.n_states, 1)
+    one_class = PairCounts.from_state(sums, state.n_states, 1)
     one_class.names = state.names
     return one_class

@@ -6,8 +6,8 @@ import numpy as np
 
 from tanlearn._threads import in_threads, number_of_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.counts.counts import CountState
-from tanlearn.counts.information import round_information
+from tanlearn.counts.pair_counts import PairCounts
+from tanlearn.counts.rounded_information import round_information
 from tanlearn.encoding.encoded_data import EncodedData, name_order
 from tanlearn.kernels.counts import conditional_mutual_information
 from tanlearn.kernels.partition import class_entropies
@@ -51,7 +51,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
     return np.array(ordering, dtype=np.intp)
 
 
-def single_parent_ordering(state: CountState) -> IntArray:
+def single_parent_ordering(state: PairCounts) -> IntArray:
     """Order the features greedily by the largest I(C; X | one feature before) (eq. 6), from pair counts.
 
     Ties are broken by name, or by number without names.

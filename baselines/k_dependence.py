@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from tanlearn.counts.counts import CountState
-from tanlearn.counts.information import Information
+from tanlearn.counts.pair_counts import PairCounts
+from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.structures.structures import Structure
 
@@ -81,12 +81,12 @@ class KDependence(BaseEstimator):
         self._validate_params()
         return self.from_information(Information.of_rows(data, n_jobs=self.n_jobs))
 
-    def from_counts(self, state: CountState, rng: np.random.Generator | None = None) -> Structure:
+    def from_counts(self, state: PairCounts, rng: np.random.Generator | None = None) -> Structure:
         """Learn the structure from pair counts.
 
         Parameters
         ----------
-        state : CountState
+        state : PairCounts
             Pair counts of the training rows.
         rng : numpy.random.Generator, optional
             Ignored, as in :meth:`learn`.

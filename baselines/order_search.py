@@ -19,8 +19,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._threads import in_threads, number_of_threads
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.counts.counts import CountState
-from tanlearn.counts.information import Information
+from tanlearn.counts.pair_counts import PairCounts
+from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.orderings import check_ordering
@@ -200,7 +200,7 @@ class OrderSearch(WrapperSearch):
             return rng.permutation(data.n_features)
         if self.ordering == "cmi":
             return all_parents_ordering(data, n_jobs=self.n_jobs)
-        state = CountState.of_features(data).update(data, n_jobs=self.n_jobs)
+        state = PairCounts.of_features(data).update(data, n_jobs=self.n_jobs)
         return single_parent_ordering(state)
 
     def _earlier(self, data: EncodedData) -> Iterator[tuple[int, IntArray]]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from tanlearn.counts.counts import CountState
+from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.structures.orderings import check_ordering
 from tanlearn.structures.structures import Structure
@@ -69,12 +69,12 @@ class RandomTree(BaseEstimator):
         """
         return self._draw(data.n_features, rng)
 
-    def from_counts(self, state: CountState, rng: np.random.Generator) -> Structure:
+    def from_counts(self, state: PairCounts, rng: np.random.Generator) -> Structure:
         """Draw a tree, given pair counts.
 
         Parameters
         ----------
-        state : CountState
+        state : PairCounts
             Pair counts; only their number of features is used.
         rng : numpy.random.Generator
             Source of the ordering and of the parents.

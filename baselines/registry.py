@@ -17,17 +17,18 @@ from typing import Any, TypeAlias
 
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
-from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier, StructureLearner
+from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier, StructureLearner
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.k_tree import KTreeClassifier
-from tanlearn.parameters.batch import ConjugateGradient
+from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
+from tanlearn.parameters.batch_gradient import ConjugateGradient
 from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
-from tanlearn.parameters.hierarchical import HierarchicalSmoothing
 from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
+from tanlearn.parameters.hierarchical_smoothing import HierarchicalSmoothing
 from tanlearn.parameters.hybrid_cv import HybridCV
-from tanlearn.parameters.learner import ParameterLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.parameter_learner import ParameterLearner
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.training.losses import ConditionalNLL, Hybrid, Margin
 
@@ -37,6 +38,8 @@ from .aode import AODEClassifier
 from .chow_liu import ChowLiu
 from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
+from .hill_climbing import HillClimbing
+from .k2_search import K2Search
 from .k_dependence import KDependence
 from .order_search import OrderSearch
 from .random_tree import RandomTree
@@ -168,6 +171,11 @@ _WEBB = "Webb, Boughton, Wang 2005"
 _WEBB_2012 = "Webb, Boughton, Zheng, Ting, Salem 2012"
 _GUO = "Guo, Wilkinson, Schuurmans 2005"
 _DIRICHLET = "Petitjean et al. 2018"
+_HECKERMAN = "Heckerman, Geiger, Chickering 1995"
+_LAM = "Lam, Bacchus 1994"
+_AKAIKE = "Akaike 1974"
+_GLOVER = "Glover 1989"
+_COOPER = "Cooper, Herskovits 1992"
 _SELECTIVE = "Martinez, Webb, Chen, Zaidi 2016"
 _ORDER = "Pernkopf, Bilmes 2008"
 _BAUM_WELCH = "Pernkopf, Wohlmayr 2009"
@@ -245,6 +253,36 @@ _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner |
         _SAHAMI,
         lambda n_jobs: KDependence(k=5, n_jobs=n_jobs),
     ),
+    "HC-BDeu": (
+        "up to two parents by BDeu, climbing over arcs",
+        _HECKERMAN,
+        lambda n_jobs: HillClimbing(score="bdeu", n_jobs=n_jobs),
+    ),
+    "HC-BIC": (
+        "up to two parents by description length, climbing over arcs",
+        _LAM,
+        lambda n_jobs: HillClimbing(score="bic", n_jobs=n_jobs),
+    ),
+    "HC-AIC": (
+        "up to two parents by AIC, climbing over arcs",
+        _AKAIKE,
+        lambda n_jobs: HillClimbing(score="aic", n_jobs=n_jobs),
+    ),
+    "HC-K2": (
+        "up to two parents by K2 score, climbing over arcs",
+        _COOPER,
+        lambda n_jobs: HillClimbing(score="k2", n_jobs=n_jobs),
+    ),
+    "Tabu-BDeu": (
+        "up to two parents by BDeu, tabu search over arcs",
+        f"{_GLOVER}; {_HECKERMAN}",
+        lambda n_jobs: HillClimbing(score="bdeu", tabu_length=10, n_jobs=n_jobs),
+    ),
+    "K2": (
+        "up to two parents by K2 score, in order of information",
+        _COOPER,
+        lambda n_jobs: K2Search(n_jobs=n_jobs),
+    ),
 }
 
 
@@ -274,6 +312,12 @@ _COMBINATIONS: dict[str, tuple[str, ...]] = {
     "KDB-1": ("ML",),
     "KDB-2": ("ML",),
     "KDB-5": ("HS", "HDP"),
+    "HC-BDeu": ("ML", "CG-CL", "HYB"),
+    "HC-BIC": ("ML",),
+    "HC-AIC": ("ML",),
+    "HC-K2": ("ML",),
+    "Tabu-BDeu": ("ML",),
+    "K2": ("ML",),
     "TAN-RO-CR": ("ML",),
     "TAN-OMI-CR": ("ML", "CG-CL", "CG-MM"),
     "TAN-OMISP-CR": ("ML",),
@@ -292,6 +336,7 @@ _COMBINATIONS: dict[str, tuple[str, ...]] = {
 #: ``Learner.cost`` of structure and parameter learners that need more than one count of the rows.
 _COSTS = {
     **dict.fromkeys(("TAN-RO-CR", "TAN-OMI-CR", "TAN-OMISP-CR", "TAN-OMI-MM"), 1),
+    **dict.fromkeys(("HC-BDeu", "HC-BIC", "HC-AIC", "HC-K2", "Tabu-BDeu", "K2"), 1),
     **dict.fromkeys(
         (
             "2-tree-OMI-CR",

@@ -15,18 +15,24 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._typing import IntArray
-from tanlearn.counts.contexts import ContextCounts
-from tanlearn.counts.counts import CountState
-from tanlearn.counts.information import Information
+from tanlearn.counts.context_counts import ContextCounts
+from tanlearn.counts.pair_counts import PairCounts
+from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.counting import CountingClassifier
+from tanlearn.estimators.classifier import Classifier
+from tanlearn.estimators.counting_classifier import CountingClassifier
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.models.back_off import BackOffTables
+from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.leave_one_out import LeaveOneOut
-from tanlearn.parameters.hierarchical import CONCENTRATIONS, dense_if_small, log_class_prior, read_concentrations
+from tanlearn.parameters.hierarchical_smoothing import (
+    CONCENTRATIONS,
+    dense_if_small,
+    log_class_prior,
+    read_concentrations,
+)
 from tanlearn.structures.structures import Structure
 
 from .k_dependence import KDependence
@@ -150,7 +156,7 @@ class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
 
     def _learn_batches(self, rows: EncodedSource) -> None:
         """Rank with all rows, select the network on a sample of rows, and count all rows for it."""
-        pairs = rows.add_to(CountState(rows.n_states, rows.n_classes), n_jobs=self.n_jobs)
+        pairs = rows.add_to(PairCounts(rows.n_states, rows.n_classes), n_jobs=self.n_jobs)
         pairs.names = getattr(self, "feature_names_in_", None)
         information = Information.of_counts(pairs, n_jobs=self.n_jobs)
         self._learn_from(information, lambda: rows.sample, lambda contexts: rows.add_to(contexts, n_jobs=self.n_jobs))
@@ -179,7 +185,7 @@ class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
         _forget_classes(contexts, order[n_selected:])
         m = m[: 1 + int((structure.parents >= 0).sum(axis=1).max())]
         tables = BackOffTables(contexts, m, log_class_prior(contexts.class_counts), n_jobs=self.n_jobs)
-        self._set_network(structure, dense_if_small(tables, self.sparse))
+        self.model_ = BayesNet(structure, dense_if_small(tables, self.sparse))
 
 
 def _forget_classes(contexts: ContextCounts, features: IntArray) -> None:

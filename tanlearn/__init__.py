@@ -7,14 +7,22 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from tanlearn._warnings import warn
+
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from tanlearn._public import *  # noqa: F403
     from tanlearn._public import __all__ as __all__
 
+#: Former public names, which go in version 0.4.
+_FORMER = {"CountState": "PairCounts"}
+
 
 def __getattr__(name: str) -> Any:
+    if name in _FORMER:
+        warn(f"{name} is called {_FORMER[name]}; the former name goes in version 0.4.", FutureWarning)
+        return getattr(import_module("tanlearn._public"), _FORMER[name])
     if not (name.startswith("__") and name != "__all__"):  # Python looks up other dunder names in any module
         public = import_module("tanlearn._public")
         if name in ("__all__", *public.__all__):

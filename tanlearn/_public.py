@@ -1,6 +1,6 @@
 """The public names of the package, imported when the first of them is used."""
 
-from tanlearn.counts.counts import CountState
+from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.encoding.categories import CategoryEncoder
 from tanlearn.encoding.column_warnings import ColumnKindWarning
 from tanlearn.encoding.discretize import MDLPDiscretizer, QuantileDiscretizer
@@ -8,27 +8,28 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import scale_weights
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
-from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier
+from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier
+from tanlearn.estimators.bif_and_xmlbif import read_bif, read_xmlbif, write_bif, write_xmlbif
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
-from tanlearn.estimators.interchange import read_bif, read_xmlbif, write_bif, write_xmlbif
 from tanlearn.estimators.k_tree import KTreeClassifier
+from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.files.models import load, save
 from tanlearn.files.values import register
 from tanlearn.models.calibration import Calibration
-from tanlearn.models.limits import InexactMarginalizationWarning
+from tanlearn.models.marginalization_limits import InexactMarginalizationWarning
 from tanlearn.models.quantization import FixedPoint, IntegerTables, round_tables
 from tanlearn.models.tables import Tables
 from tanlearn.parameters.back_off_ridge import BackOffRidge
-from tanlearn.parameters.batch import LBFGS, ConjugateGradient
+from tanlearn.parameters.batch_gradient import LBFGS, ConjugateGradient
 from tanlearn.parameters.branch_and_bound import IntegerBranchAndBound
 from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.cross_tuning import CrossTuned
 from tanlearn.parameters.expectation_maximization import ExpectationMaximization
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
-from tanlearn.parameters.hierarchical import HierarchicalSmoothing
 from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
+from tanlearn.parameters.hierarchical_smoothing import HierarchicalSmoothing
 from tanlearn.parameters.hybrid_cv import HybridCV
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
@@ -38,7 +39,7 @@ from tanlearn.search.size_path import size_path
 from tanlearn.sources.file_source import read_table
 from tanlearn.sources.table_files import open_table
 from tanlearn.structures.candidate_kinds import Candidates
-from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.structures import Structure
 from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.history import EpochReport, Iteration
@@ -57,7 +58,6 @@ __all__ = [
     "ConditionalNLL",
     "ConjugateGradient",
     "ConvexRelaxation",
-    "CountState",
     "CrossTuned",
     "EncodedData",
     "EpochReport",
@@ -81,6 +81,7 @@ __all__ = [
     "Margin",
     "MaximumLikelihood",
     "NaiveBayesClassifier",
+    "PairCounts",
     "QuantileDiscretizer",
     "SoftHybrid",
     "StochasticGradient",

@@ -15,8 +15,8 @@ import numpy as np
 
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.models.inference import log_joint
-from tanlearn.parameters.learner import needs_of
+from tanlearn.models.log_joint import log_joint
+from tanlearn.parameters.parameter_learner import needs_of
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.losses import require_loss
@@ -172,7 +172,7 @@ def check_learner(learner: Any, *, random_state: int = 0) -> None:
     ----------
     learner : object
         Structure learner, with the method ``learn(data, rng)``, or parameter learner, with ``fit(structure, data,
-        rng)`` (see :class:`~tanlearn.parameters.learner.ParameterLearner`).
+        rng)`` (see :class:`~tanlearn.parameters.parameter_learner.ParameterLearner`).
     random_state : int, default=0
         Seed of the data and of the generators passed to the learner.
 
@@ -264,9 +264,9 @@ def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: i
         present = data.take(np.flatnonzero(data.weights))
         _expect(learn(present) == structure, _ignores_weights(f"{kind}.learn"))
     if needs_of(learner) == "pairs":
-        from tanlearn.counts.counts import CountState
+        from tanlearn.counts.pair_counts import PairCounts
 
-        counts = CountState.of_features(data).update(data)
+        counts = PairCounts.of_features(data).update(data)
         found = learner.from_counts(counts, np.random.default_rng(seed))
         _expect(
             found == structure,

@@ -12,7 +12,7 @@ import numpy as np
 
 from tanlearn.c_export.split_array import add_split_array, is_long
 from tanlearn.c_export.text import CText, spell
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 
 
 @dataclass(frozen=True)

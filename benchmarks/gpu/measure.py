@@ -31,7 +31,7 @@ from tanlearn.kernels.train import NEGLIGIBLE_LOG_PROBABILITY
 from tanlearn.training.cuda_population import CudaPopulation
 from tanlearn.training.engines import FusedEngine
 from tanlearn.training.settings import TrainingSettings
-from tanlearn.training.state import State, plan_epoch
+from tanlearn.training.tan_state import State, plan_epoch
 from tanlearn.training.training import DECAY, train
 
 from .population import EPOCHS, card, require_device

@@ -23,9 +23,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import DATA, command_line
 from benchmarks.shared.data import n_values, published_folds
-from tanlearn import BayesNetClassifier, CountState, EncodedData, NaiveBayesClassifier, TableEncoder
+from tanlearn import BayesNetClassifier, EncodedData, NaiveBayesClassifier, PairCounts, TableEncoder
 from tanlearn.baselines import ChowLiu
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 
 from .report import COUNTS, NAIVE_BAYES, TAN, write_report
 
@@ -245,7 +245,7 @@ def pair_counts(table, repeats):
     offset = np.concatenate([[0], np.cumsum(table.n_states)])
 
     def count():
-        return CountState(data.n_states, data.n_classes).update(data, n_jobs=1)
+        return PairCounts(data.n_states, data.n_classes).update(data, n_jobs=1)
 
     def multiply():
         one_hot = np.zeros((len(table.x), offset[-1]), np.float32)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tanlearn import TableEncoder
 from tanlearn.baselines import ChowLiu
-from tanlearn.counts.counts import CountState
+from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.dask import BayesNetClassifier, NaiveBayesClassifier
 from tanlearn.dask.partitions import Partitions
 from tanlearn.encoding.summaries import TableSummary
@@ -82,7 +82,7 @@ class Table:
         if self.summary is None:
             self.summarize()
         rows = self.source.encoded(encoder_of(self.summary))
-        return lambda: rows.add_to(CountState(rows.n_states, rows.n_classes))
+        return lambda: rows.add_to(PairCounts(rows.n_states, rows.n_classes))
 
     def task(self, name):
         """Return the function to time."""
@@ -158,7 +158,7 @@ def work_of_partition(path, most_rows=None):
     summary = clock("summarize", lambda: source().summarize(False))
     encoder = encoder_of(summary)
     (data,) = clock("encode", lambda: list(source().encoded(encoder)))
-    counts = clock("count", lambda: CountState(data.n_states, data.n_classes).update(data, n_jobs=1))
+    counts = clock("count", lambda: PairCounts(data.n_states, data.n_classes).update(data, n_jobs=1))
     total, sums = TableSummary().merge(summary), pickle.loads(pickle.dumps(counts))
     clock("merge summaries", lambda: total.merge(summary))
     clock("merge counts", lambda: sums.merge(counts))

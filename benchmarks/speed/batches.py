@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import command_line
-from tanlearn import BayesNetClassifier, CountState, TableEncoder
+from tanlearn import BayesNetClassifier, PairCounts, TableEncoder
 from tanlearn.baselines import ChowLiu
 from tanlearn.encoding.summaries import TableSummary
 from tanlearn.estimators.row_sources import BatchSource, RowEncoder
@@ -63,7 +63,7 @@ def stages(path, batch_rows, n_jobs):
         "read, summarise": summarize,
         "encoder": lambda: summary.fit_encoder(TableEncoder(n_jobs=n_jobs)),
         "read, encode": encode,
-        "read, encode, count": lambda: encoded.add_to(CountState(encoded.n_states, encoded.n_classes), n_jobs=n_jobs),
+        "read, encode, count": lambda: encoded.add_to(PairCounts(encoded.n_states, encoded.n_classes), n_jobs=n_jobs),
         "fit_batches": lambda: model.fit_batches(path, "y", batch_rows=batch_rows),
     }
 

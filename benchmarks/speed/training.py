@@ -23,7 +23,7 @@ from tanlearn.search.runs import Part, Run, run_population
 from tanlearn.structures.candidate_kinds import Candidates, make_candidates
 from tanlearn.training.engines import FusedEngine
 from tanlearn.training.settings import TrainingSettings
-from tanlearn.training.state import State, plan_epoch
+from tanlearn.training.tan_state import State, plan_epoch
 from tanlearn.training.training import train
 
 #: ms a step, measured once and typed in here: of a plain Numba prototype on one thread and on two, and of the authors'

@@ -9,12 +9,12 @@ from tanlearn.baselines.feature_orderings import all_parents_ordering
 from tanlearn.baselines.n_dependence import NDependenceEnsemble
 from tanlearn.baselines.row_counts import RowCounts
 from tanlearn.baselines.structure_scores import StructureScorer, single_parents
-from tanlearn.counts.contexts import ContextCounts
-from tanlearn.counts.counts import CountState
-from tanlearn.models.inference import log_joint
+from tanlearn.counts.context_counts import ContextCounts
+from tanlearn.counts.pair_counts import PairCounts
+from tanlearn.models.log_joint import log_joint
 from tanlearn.parameters.branch_and_bound import IntegerBranchAndBound
-from tanlearn.parameters.hierarchical import HierarchicalSmoothing
 from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
+from tanlearn.parameters.hierarchical_smoothing import HierarchicalSmoothing
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.structures import Structure
 
@@ -156,7 +156,7 @@ class OneDependence:
     def setup(self, shape):
         data = make(shape)
         self.codes = np.ascontiguousarray(data.codes[:, :1000])
-        self.state = CountState(data.n_states, data.n_classes).update(data)
+        self.state = PairCounts(data.n_states, data.n_classes).update(data)
         self.time_tables(shape)
         self.time_predict_1000_rows(shape)
 

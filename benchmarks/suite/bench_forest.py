@@ -2,7 +2,7 @@
 
 from tanlearn import BayesForestClassifier
 from tanlearn.estimators.estimator_input import encode_rows
-from tanlearn.forest.reading import losses_without
+from tanlearn.forest.interpretation import losses_without
 
 from .shapes import make
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tanlearn import CountState, Hybrid, TANClassifier
+import tanlearn
+from tanlearn import Hybrid, TANClassifier
 from tanlearn.kernels._cuda import check_device
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.search.runs import Part
 
 from .bench_training import train_runs
@@ -52,7 +53,7 @@ class PairCounts:
         self.time_counts(device)
 
     def time_counts(self, device):
-        CountState(self.data.n_states, self.data.n_classes).update(self.data)
+        tanlearn.PairCounts(self.data.n_states, self.data.n_classes).update(self.data)
 
 
 class Predict:

@@ -4,18 +4,18 @@ import numpy as np
 
 from tanlearn import (
     ConditionalNLL,
-    CountState,
     HingeMargin,
     Hybrid,
     JointNLL,
     Margin,
     MaximumLikelihood,
     MDLPDiscretizer,
+    PairCounts,
     Structure,
 )
 from tanlearn.baselines import ChowLiu
 from tanlearn.kernels import scores
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 
 from .shapes import SHAPES, make
 
@@ -30,15 +30,15 @@ class Statistics:
 
     def setup(self, shape):
         self.data = make(shape)
-        self.state = CountState(self.data.n_states, self.data.n_classes).update(self.data)
+        self.state = PairCounts(self.data.n_states, self.data.n_classes).update(self.data)
         self.time_information(shape)
         self.time_chow_liu_of_counts(shape)
 
     def time_counts(self, shape):
-        CountState(self.data.n_states, self.data.n_classes).update(self.data)
+        PairCounts(self.data.n_states, self.data.n_classes).update(self.data)
 
     def time_counts_two_threads(self, shape):
-        CountState(self.data.n_states, self.data.n_classes).update(self.data, n_jobs=2)
+        PairCounts(self.data.n_states, self.data.n_classes).update(self.data, n_jobs=2)
 
     def time_information(self, shape):
         self.state.conditional_mutual_information()
@@ -47,7 +47,7 @@ class Statistics:
         ChowLiu().from_counts(self.state)
 
     def peakmem_counts(self, shape):
-        CountState(self.data.n_states, self.data.n_classes).update(self.data)
+        PairCounts(self.data.n_states, self.data.n_classes).update(self.data)
 
 
 class Scores:

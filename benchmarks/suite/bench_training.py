@@ -5,11 +5,11 @@ import numpy as np
 from tanlearn import ConditionalNLL, EncodedData, GradientTraining, Hybrid, Structure, TANClassifier
 from tanlearn.search.runs import Part, Run, run_population
 from tanlearn.structures.candidate_kinds import Candidates, make_candidates
-from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.engines import FusedEngine, UnfusedEngine
 from tanlearn.training.objectives import Objective
-from tanlearn.training.state import State, plan_epoch
+from tanlearn.training.tan_state import State, plan_epoch
 from tanlearn.training.term_engine import TermEngine
 from tanlearn.training.term_state import TermState
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from tanlearn._typing import Codes, missing_code
 from tanlearn.c_export.encoder import ColumnKind, is_union, to_c
 from tanlearn.c_export.text import CText, spell, spell_lines, spell_string
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.models.quantization import IntegerTables
 from tanlearn.sources.columns import read_columns
 from tanlearn.sources.table import Column, Table

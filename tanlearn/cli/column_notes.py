@@ -6,8 +6,13 @@ from typing import Any
 from tanlearn._typing import AnyArray
 from tanlearn.cli.messages import listed, note
 from tanlearn.encoding.column_warnings import describe_format, is_suspect
-from tanlearn.sources.string_formats import NUMBER_KINDS, StringFormat, detect_format
-from tanlearn.sources.text_files import contains_strings
+from tanlearn.sources.string_formats import (
+    MAX_NUMERIC_CATEGORIES,
+    NUMBER_KINDS,
+    StringFormat,
+    contains_strings,
+    detect_format,
+)
 
 __all__ = ["note_dates", "note_missing", "note_number_strings", "note_suspects", "reading_advice"]
 
@@ -55,8 +60,6 @@ def note_number_strings(column: Any) -> None:
     elif with_points.notna().sum() > len(strings) - len(others) and with_points.notna().mean() > 0.5:
         note(f"{column.name!r} counts as text for its commas, as in {others[0]!r}. --decimal , reads them as numbers.")
     elif len(others) < len(strings) / 2:
-        from tanlearn.encoding.column_kinds import MAX_NUMERIC_CATEGORIES  # which imports scikit-learn
-
         is_few = len(strings) - len(others) <= MAX_NUMERIC_CATEGORIES
         if is_few and any(character.isdigit() for text in others for character in text):
             return  # names of categories, such as 2, 3, 4, 5more

@@ -11,6 +11,7 @@ from tanlearn.cli.learners import find_learners
 from tanlearn.cli.messages import INTERRUPTED, note, plain_errors
 from tanlearn.cli.reading import Reading, with_reading_options
 from tanlearn.cli.tables import DropOption, check_jobs, check_source, read_datasets
+from tanlearn.sources.file_formats import ARRAYS, OUTPUTS, joined_by_or
 
 __all__ = ["compare"]
 
@@ -37,7 +38,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="[DATA]...",
-            help="Tables: .csv, .tsv, .parquet, .feather or .npz files, digits (default), iris, wine, breast_cancer, "
+            help=f"Tables: {joined_by_or([*OUTPUTS, ARRAYS])} files, digits (default), iris, wine, breast_cancer, "
             "openml:NAME, or - for a pipe.",
             show_default=False,
         ),

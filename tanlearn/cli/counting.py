@@ -18,6 +18,7 @@ from tanlearn.cli.reading import Reading, check_exists, with_reading_options
 from tanlearn.cli.tables import DropOption, JobsOption, feature_columns, is_table, named_columns
 from tanlearn.files.archive import kind_of_file
 from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
+from tanlearn.sources.file_formats import OUTPUTS
 from tanlearn.sources.table_files import TableFile
 
 if TYPE_CHECKING:
@@ -33,9 +34,7 @@ _CHUNK_ROWS = 200_000
 
 @with_reading_options
 def counts(
-    table: Annotated[
-        str, typer.Argument(metavar="TABLE", help="A table: .csv, .tsv, .parquet, .feather, or - for a pipe.")
-    ],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"A table: {', '.join(OUTPUTS)}, or - for a pipe.")],
     output: Annotated[str, typer.Option("--output", "-o", help="File to write, such as shop.counts or shop.summary.")],
     target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,
     like: Annotated[

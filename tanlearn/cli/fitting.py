@@ -27,6 +27,7 @@ from tanlearn.cli.tables import (
 from tanlearn.files.archive import kind_of_file
 from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
 from tanlearn.sources.datasets import Dataset
+from tanlearn.sources.file_formats import OUTPUTS
 from tanlearn.sources.notation import Notation
 from tanlearn.sources.table_files import TableFile, require_pandas
 
@@ -46,9 +47,7 @@ _LARGE, _CHUNK_ROWS = 2 * 2**30, 200_000
 def fit(
     data: Annotated[
         str,
-        typer.Argument(
-            metavar="DATA", help="A table (.csv, .tsv, .parquet, .feather, or - for a pipe), or a counts file."
-        ),
+        typer.Argument(metavar="DATA", help=f"A table ({', '.join(OUTPUTS)}, or - for a pipe), or a counts file."),
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="Model file to write, such as cars.tan.")],
     target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,

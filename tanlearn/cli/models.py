@@ -12,10 +12,10 @@ import tanlearn
 from tanlearn.cli.column_notes import reading_advice
 from tanlearn.cli.messages import listed, note
 from tanlearn.cli.reading import check_exists
+from tanlearn.sources.file_source import dates_as_days
 from tanlearn.sources.notation import Notation
-from tanlearn.sources.string_formats import detect_number_or_date
-from tanlearn.sources.table_files import TableFile, dates_as_days
-from tanlearn.sources.text_files import contains_strings
+from tanlearn.sources.string_formats import contains_strings, detect_number_or_date
+from tanlearn.sources.table_files import TableFile
 
 if TYPE_CHECKING:
     from tanlearn.encoding.table_encoder import TableEncoder

@@ -11,11 +11,11 @@ import typer
 
 from tanlearn._typing import AnyArray
 from tanlearn.files.regular_files import Kind, special_kind, write_file
+from tanlearn.sources.file_formats import FORMATS, OUTPUTS
 from tanlearn.sources.table_files import require_pyarrow
 
-__all__ = ["check_output", "describe_classes", "file_size", "table_ending", "write_table"]
+__all__ = ["check_output", "describe_classes", "file_size", "output_format", "write_table"]
 
-_ENDINGS = (".csv", ".tsv", ".parquet", ".feather")
 _FILE = Kind("table", "Name another file", "Write it again")
 
 
@@ -57,33 +57,36 @@ def _status(source: str | None) -> os.stat_result | None:
         return None
 
 
-def table_ending(output: str, *inputs: str) -> str:
-    """Return the extension of the output table, after checking the output."""
+def output_format(output: str, *inputs: str) -> str:
+    """Return the name of the format of the output table, after checking the output."""
     if output == "-":
         if sys.stdout is None:
             raise ValueError("the standard output is closed. Name a file with --output.")
-        return ".csv"
+        return "csv"
     check_output(output, *inputs)
-    ending = Path(output).suffix.lower()
-    if ending not in _ENDINGS:
-        raise ValueError(f"--output must be - or end in {', '.join(_ENDINGS)}; got {output!r}.")
-    if ending in (".parquet", ".feather"):
+    name = OUTPUTS.get(Path(output).suffix.lower())
+    if name is None:
+        raise ValueError(f"--output must be - or end in {', '.join(OUTPUTS)}; got {output!r}.")
+    if FORMATS[name].separator is None:
         require_pyarrow(output)
-    return ending
+    return name
 
 
-def write_table(parts: Sequence[Any], output: str, ending: str, *, has_index: bool, copied: Sequence[str] = ()) -> None:
-    """Write the concatenated parts as a table; number-like strings in ``copied`` become numbers in binary formats."""
+def write_table(parts: Sequence[Any], output: str, name: str, *, has_index: bool, copied: Sequence[str] = ()) -> None:
+    """Write the concatenated parts as a table in a format, by its name.
+
+    Number-like strings in ``copied`` become numbers in binary formats.
+    """
     import pandas as pd
 
     frame = pd.concat(parts, ignore_index=not has_index)
-    if ending in (".csv", ".tsv"):
-        separator = "\t" if ending == ".tsv" else ","
+    separator = FORMATS[name].separator
+    if separator is not None:
         content = frame.to_csv(sep=separator, index=has_index, lineterminator="\n").encode()
     else:
         frame = frame.assign(**{name: _typed(frame[name]) for name in copied})
         buffer = io.BytesIO()
-        if ending == ".parquet":
+        if name == "parquet":
             frame.to_parquet(buffer)
         else:
             (frame.reset_index() if has_index else frame).to_feather(buffer)

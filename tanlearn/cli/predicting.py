@@ -12,10 +12,11 @@ import typer
 
 from tanlearn.cli.messages import note, plain_errors
 from tanlearn.cli.models import ModelArgument, ModelFile
-from tanlearn.cli.outputs import table_ending, write_table
+from tanlearn.cli.outputs import output_format, write_table
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.reading import Reading, check_exists, with_reading_options
 from tanlearn.cli.tables import JobsOption, named_columns
+from tanlearn.sources.file_formats import OUTPUTS, joined_by_or
 
 if TYPE_CHECKING:
     from tanlearn.encoding.row_checks import RowCheck
@@ -31,11 +32,11 @@ _CHUNK_ROWS = 100_000
 def predict(
     model: ModelArgument,
     new: Annotated[
-        str, typer.Argument(metavar="NEW", help="Table to classify: .csv, .tsv, .parquet, .feather, or - for a pipe.")
+        str, typer.Argument(metavar="NEW", help=f"Table to classify: {', '.join(OUTPUTS)}, or - for a pipe.")
     ],
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help="A .csv, .tsv, .parquet or .feather file, or - for the standard output."),
+        typer.Option("--output", "-o", help=f"A {joined_by_or([*OUTPUTS])} file, or - for the standard output."),
     ] = "-",
     proba: Annotated[
         bool, typer.Option("--proba", help="Add the probability of each class, in columns p_<class>.")
@@ -53,14 +54,14 @@ def predict(
 ) -> None:
     """Predict the class of each row. Columns are matched by name, in any order."""
     with plain_errors():
-        ending = table_ending(output, model, new)
+        format_name = output_format(output, model, new)
         check_exists(new)
         file = ModelFile(model)
         file.classifier.set_params(n_jobs=jobs)
         with reading.as_fitted(file.notation).open(new) as table:
             kept = named_columns(keep, table)
             columns = file.columns_of(table, kept, fill_missing=fill_missing)
-            copied = kept if table.format in ("csv", "tsv") else []
+            copied = kept if table.is_text else []
             strings = [name for name in file.string_columns if name in columns]
             parts, n_done = [], 0
             checked: RowCheck | None = None
@@ -87,7 +88,7 @@ def predict(
             )
         for message in [] if checked is None else checked.messages():
             note(message)
-        write_table(parts, output, ending, has_index=table.has_index, copied=copied)
+        write_table(parts, output, format_name, has_index=table.has_index, copied=copied)
         if output != "-":
             note(f"{n_done:,} rows: {output}.")
 

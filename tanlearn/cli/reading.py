@@ -16,8 +16,9 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from tanlearn.cli.messages import nearest, note
+from tanlearn.sources.file_formats import FORMATS
 from tanlearn.sources.notation import DATE_ORDERS, Notation
-from tanlearn.sources.table_files import FORMATS, TableFile, open_table
+from tanlearn.sources.table_files import TableFile, open_table
 from tanlearn.sources.text_files import Layout
 
 __all__ = ["Reading", "check_exists", "with_reading_options"]

@@ -12,6 +12,7 @@ from tanlearn.cli.column_notes import note_dates, note_missing, note_number_stri
 from tanlearn.cli.messages import listed, nearest, note
 from tanlearn.cli.reading import Reading, check_exists
 from tanlearn.sources.datasets import BUNDLED, Dataset, load_dataset
+from tanlearn.sources.file_formats import ARRAYS
 from tanlearn.sources.file_source import read_classified
 from tanlearn.sources.table_files import TableFile
 
@@ -45,13 +46,18 @@ DropOption: TypeAlias = Annotated[
 
 def is_table(source: str) -> bool:
     """Return True for a table in a file, False for a named data set or an archive of arrays."""
-    return source not in BUNDLED and not source.startswith("openml:") and Path(source).suffix.lower() != ".npz"
+    return source not in BUNDLED and not source.startswith("openml:") and not _is_archive(source)
 
 
 def check_source(source: str) -> None:
     """Refuse a path without a file; other sources are data sets with a name."""
-    if is_table(source) or Path(source).suffix.lower() == ".npz":
+    if is_table(source) or _is_archive(source):
         check_exists(source, BUNDLED)
+
+
+def _is_archive(source: str) -> bool:
+    """Return True for an archive of arrays."""
+    return Path(source).suffix.lower() == ARRAYS
 
 
 def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: Reading) -> Dataset:
@@ -145,7 +151,7 @@ def named_columns(options: Sequence[str], table: TableFile) -> list[str]:
 
 def _hint(table: TableFile) -> str:
     """Return a hint at the layout options if the first row does not look like a header."""
-    is_text = table.format in ("csv", "tsv") and table.layout.has_header
+    is_text = table.is_text and table.layout.has_header
     if is_text and any(re.fullmatch(r"[-+]?\d+(?:[.,]\d+)?", name) for name in table.columns):
         return " If the first row has no names: --no-header calls the columns column_1, column_2 and so on."
     if is_text and len(table.columns) == 1:

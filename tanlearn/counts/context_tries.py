@@ -3,7 +3,7 @@
 A context of level j of a family is an assignment of values to the first j parents. The contexts of a family form a
 trie: the root is the context without parents, and the children of a context split its rows by the values of the next
 parent. A context has entries, pairs of a value of the family's feature and a class, with counts. Back-off networks
-(``models/back_off.py``) and forests (``forest/contexts.py``) predict with the same tries. Forests need fast
+(``models/back_off.py``) and forests (``forest/context_tables.py``) predict with the same tries. Forests need fast
 predictions and have *full* tries, in which each value of a context has entries of all classes of the context. Back-off
 networks have tries of many more, smaller contexts, with entries only for pairs that occur (letter with two parents per
 feature: 122,000 entries instead of 415,000).

@@ -11,6 +11,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import check_array
+from tanlearn.structures.structures import Structure
 
 __all__ = ["Counts", "check_counts", "check_differences", "sum_dtype"]
 
@@ -27,6 +28,8 @@ class Counts(ABC):
     kind: ClassVar[str | None] = None
     #: Whether the counts of all pairs of features are included, from which structures can be learned.
     has_pairs: ClassVar[bool] = False
+    #: (n_features, width) augmenting parents of each feature, -1 for none; None if the counts are not of a structure.
+    parents: IntArray | None = None
 
     def __init__(self, n_states: Any, n_classes: int) -> None:
         self.n_states: IntArray = np.asarray(n_states, np.intp)  # (n_features,) number of values of each feature
@@ -118,7 +121,8 @@ class Counts(ABC):
         dict
             Arrays and other values by name; :meth:`from_state` restores equal counts from them. Arrays are not copied.
         """
-        return self.arrays()
+        structure = {} if self.parents is None else {"structure": Structure(self.parents)}
+        return {**structure, **self.arrays()}
 
     @classmethod
     @abstractmethod
@@ -145,7 +149,8 @@ class Counts(ABC):
 
     def _schema(self) -> dict[str, Any]:
         """Return the values that must be equal for counts to be added, by name."""
-        return {"n_states": self.n_states, "n_classes": self.n_classes}
+        parents = {} if self.parents is None else {"parents": self.parents}
+        return {"n_states": self.n_states, "n_classes": self.n_classes, **parents}
 
     def _check_schema(self, other: dict[str, Any]) -> None:
         """Raise ValueError if a value differs from that of the other schema."""

@@ -10,7 +10,7 @@ from tanlearn._typing import AnyArray, IntArray
 from tanlearn.counts.counts_base import Counts, check_counts
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import fields
-from tanlearn.structures.structures import Structure
+from tanlearn.structures.structures import read_structure
 from tanlearn.structures.table_layout import TableLayout, n_table_cells
 
 __all__ = ["FamilyCounts"]
@@ -24,7 +24,7 @@ class FamilyCounts(Counts):
     def __init__(self, layout: TableLayout) -> None:
         layout.check_memory(None)
         super().__init__(layout.n_states, layout.n_classes)
-        self.layout = layout
+        self.layout, self.parents = layout, layout.parents
         # (n_cells,) weighted counts: int64, or float64 after a batch with real weights
         self.cells: AnyArray = np.zeros(layout.n_cells, np.int64)
 
@@ -33,25 +33,15 @@ class FamilyCounts(Counts):
         """Weight of each class, shape (n_classes,)."""
         return self.cells[: self.n_classes]
 
-    @property
-    def parents(self) -> IntArray:
-        """Augmenting parents of each feature, -1 for none, shape (n_features, width)."""
-        return self.layout.parents
-
     def empty(self) -> FamilyCounts:
         """Return empty counts of the same families."""
         return FamilyCounts(self.layout)
-
-    def state(self) -> dict[str, Any]:
-        """Return ``structure`` and ``cells`` for a file."""
-        return {"structure": Structure(self.parents), **self.arrays()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> FamilyCounts:
         """Restore counts from the output of :meth:`state`; raise ValueError for inconsistent values."""
         structure, cells = fields(state, "structure", "cells")
-        if not isinstance(structure, Structure) or structure.n_features != len(n_states):
-            raise ValueError(f"the structure must be of {len(n_states)} features, got {structure!r}.")
+        structure = read_structure(structure, len(n_states))
         # Checked before memory is allocated: a forged structure can ask for any number of counts.
         check_counts("cells", cells, (n_table_cells(structure.parents, n_states, n_classes),))
         counts = cls(TableLayout.of_parents(structure.parents, n_states, n_classes))
@@ -72,4 +62,4 @@ class FamilyCounts(Counts):
 
     def _schema(self) -> dict[str, Any]:
         """Return the values that must be equal for counts to be added, by name."""
-        return {**super()._schema(), "child": self.layout.child, "parents": self.parents}
+        return {**super()._schema(), "child": self.layout.child}

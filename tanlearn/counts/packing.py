@@ -6,14 +6,16 @@ at a word of its own, so that an AND and a popcount count a pair of values withi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from tanlearn._threads import number_of_threads
+from tanlearn._threads import in_blocks, number_of_threads
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels.bits import number_samples
 
-__all__ = ["WORDS_A_SAMPLE", "are_packed", "number_bits", "worth_threads"]
+__all__ = ["WORDS_A_SAMPLE", "are_packed", "each_child", "number_bits", "worth_threads"]
 
 #: A word of 64 samples costs an eighth of counting a single sample (0.15 ns versus 1.25 ns). Adding the counts of words
 #: to the pair counts costs as much as a sample per count.
@@ -46,3 +48,8 @@ def number_bits(y: IntArray, n_classes: int) -> tuple[IntArray, IntArray]:
 def worth_threads(cost: int, n_jobs: int | None) -> int:
     """Return the number of threads for a cost, in units of counting one sample."""
     return min(number_of_threads(n_jobs), 1 + cost // _WORTH_A_THREAD)
+
+
+def each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs: int | None) -> None:
+    """Call ``work`` for each feature except the first, in threads, starting with the last, the most expensive."""
+    in_blocks(lambda first, _: work(n_features - 1 - first), n_features - 1, 1, worth_threads(cost, n_jobs))

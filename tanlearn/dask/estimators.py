@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from tanlearn import baselines
 from tanlearn.dask.partitions import Partitions, collection_kind
 from tanlearn.dask.predicting import apply_lazily
-from tanlearn.estimators import bayes_forest, composed
-from tanlearn.estimators.counting import IN_BATCHES
+from tanlearn.estimators import bayes_forest, bayes_net_classifier, naive_bayes
+from tanlearn.estimators.counting_classifier import IN_BATCHES
 
 __all__ = ["AODEClassifier", "BayesForestClassifier", "BayesNetClassifier", "NaiveBayesClassifier"]
 
@@ -253,7 +253,7 @@ class _DaskMixin:
         return local
 
 
-class NaiveBayesClassifier(_DaskMixin, composed.NaiveBayesClassifier):
+class NaiveBayesClassifier(_DaskMixin, naive_bayes.NaiveBayesClassifier):
     """Naive Bayes on Dask collections: :class:`tanlearn.NaiveBayesClassifier` with the same parameters.
 
     The parameter learner is ``MaximumLikelihood()``, ``HierarchicalSmoothing()``, ``HierarchicalDirichlet()``,
@@ -276,10 +276,10 @@ class NaiveBayesClassifier(_DaskMixin, composed.NaiveBayesClassifier):
     ['beach', 'home', 'beach', 'home']
     """
 
-    _local = composed.NaiveBayesClassifier
+    _local = naive_bayes.NaiveBayesClassifier
 
 
-class BayesNetClassifier(_DaskMixin, composed.BayesNetClassifier):
+class BayesNetClassifier(_DaskMixin, bayes_net_classifier.BayesNetClassifier):
     """Bayesian network on Dask collections: :class:`tanlearn.BayesNetClassifier` with the same parameters.
 
     The structure is given, or learned from counts, for example by ``ChowLiu()`` or ``KDependence(k)``. The parameter
@@ -303,7 +303,7 @@ class BayesNetClassifier(_DaskMixin, composed.BayesNetClassifier):
     dask.array<_of_array, shape=(150, 3), dtype=float64, chunksize=(50, 3), chunktype=numpy.ndarray>
     """
 
-    _local = composed.BayesNetClassifier
+    _local = bayes_net_classifier.BayesNetClassifier
 
 
 class AODEClassifier(_DaskMixin, baselines.AODEClassifier):

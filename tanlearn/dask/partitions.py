@@ -15,8 +15,8 @@ from tanlearn.dask.tree import Weighed, compute, delayed, merged
 from tanlearn.encoding.summaries import TableSummary
 from tanlearn.estimators.row_sources import BatchSource, RowEncoder
 from tanlearn.sources.batches import located
-from tanlearn.sources.columns import shorten
 from tanlearn.sources.source_schema import SourceSchema
+from tanlearn.sources.table import shorten
 from tanlearn.sources.validation import check_total, read_labels, row_weights
 
 __all__ = ["Partitions", "collection_kind"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from tanlearn._plots import axes_or_new
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.models.inference import log_posterior
+from tanlearn.models.log_joint import log_posterior
 from tanlearn.sources.validation import encode_labels
 
 __all__ = ["ReliabilityDisplay"]

@@ -11,7 +11,7 @@ from tanlearn._plots import axes_or_new
 from tanlearn._typing import FloatArray
 from tanlearn.files.description import feature_names
 from tanlearn.models.tables import Tables
-from tanlearn.structures.layered import layered_positions, margins
+from tanlearn.structures.layered_layout import layered_positions, margins
 from tanlearn.structures.structures import Structure
 
 __all__ = ["StructureDisplay", "edge_information"]

@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
-from tanlearn._warnings import warn
-from tanlearn.sources.category_index import CategoryIndex, distinct_values
-from tanlearn.sources.columns import read_columns, shorten
-from tanlearn.sources.table import Column
+from tanlearn.encoding.column_kinds import find_categories
+from tanlearn.encoding.column_warnings import warn_of_unseen
+from tanlearn.sources.columns import read_columns
+from tanlearn.sources.table import LARGEST_EXACT, TABLE_SPAN, Column, kind_of_value, shorten
 
-__all__ = [
-    "LARGEST_N_STATES",
-    "CategoryEncoder",
-    "check_n_categories",
-    "encode_categories",
-    "find_categories",
-    "refuse_unseen",
-    "warn_of_new_categories",
-    "warn_of_unseen",
-]
+__all__ = ["CategoryEncoder", "CategoryIndex", "decode", "encode_categories", "refuse_unseen"]
 
-#: Largest number of categories of a column.
-LARGEST_N_STATES = missing_code(np.uint16)
 _N_SHOWN = 10
-# Below this number of values, an entirely unseen column is no reason to warn. If half of a column's values are unseen,
-# ten unseen values in a row occur by chance once in 1,000 data sets; a single row, as in production, proves nothing.
-_FEWEST_UNSEEN = 10
 
 
 class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -140,7 +126,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         codes: AnyArray = np.empty((len(columns), len(columns[0].values)), dtype)
         for i, (column, index) in enumerate(zip(columns, self._indexes, strict=True)):
             codes[i] = encode_categories(column, index, self.handle_unknown)
-        warn_of_unseen(columns, self._indexes, codes)
+        warn_of_unseen(columns, self.categories_, codes)
         return codes.T
 
     def inverse_transform(self, X: Any) -> AnyArray:
@@ -168,20 +154,9 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"X must hold integers of shape (n_samples, {self.n_features_in_}), got shape {codes.shape} "
                 f"of dtype {codes.dtype}."
             )
+        codes = codes.T
         missing = codes == missing_code(codes_dtype(int(self.n_states_.max())))
-        n_categories = np.array([len(known) for known in self.categories_])
-        wrong = ~missing & ((codes < 0) | (codes >= n_categories))
-        if wrong.any():
-            row, j = np.argwhere(wrong)[0]
-            raise ValueError(
-                f"code {codes[row, j]} in row {row}, column {j} is out of range: the column has "
-                f"{n_categories[j]} categories, numbered from 0."
-            )
-        values = np.full(codes.shape, None, dtype=object)
-        for j, known in enumerate(self.categories_):
-            present = ~missing[:, j]
-            values[present, j] = known.astype(object)[codes[present, j]]
-        return values
+        return decode(codes, missing, np.array([len(known) for known in self.categories_]), self.categories_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -191,37 +166,84 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def find_categories(column: Column) -> AnyArray:
-    """Return the categories of a column, shape (n_categories,): declared ones in their order, otherwise sorted."""
-    categories = column.categories
-    if categories is None:
-        categories = distinct_values(column)
-    elif not column.is_declared:
-        occurs = np.zeros(len(categories) + 1, np.bool_)  # the extra entry is for -1, a missing value
-        occurs[column.values] = True
-        categories = np.array(sorted(categories[occurs[:-1]].tolist()), dtype=object)
-    check_n_categories(len(categories), column.label)
-    return categories
+class CategoryIndex:
+    """Lookup table from category to code, built in ``fit`` and used in every prediction."""
 
+    def __init__(self, categories: AnyArray, dtype: type) -> None:
+        self.categories = categories  # (n_categories,) the code of a category is its index
+        self.dtype = dtype  # numpy.uint8 or numpy.uint16
+        self.unseen = missing_code(dtype)
+        self._table: AnyArray | None = None
+        self._before = 0
+        self._is_exact = False
+        numeric = categories.dtype.kind in "biuf"
+        self._order = np.argsort(categories) if numeric else None
+        self._by_value = {} if numeric else self._numbered()
+        are_integers = categories.dtype.kind in "biu" or (numeric and (categories == np.floor(categories)).all())
+        if are_integers and len(categories) > 0:
+            low, high = int(categories.min()), int(categories.max())
+            # low - 1 and high + 1 must be 64-bit integers too.
+            small = high - low < max(TABLE_SPAN, 4 * len(categories))
+            if small and low > np.iinfo(np.int64).min and high < np.iinfo(np.int64).max:
+                self._before = low - 1
+                self._is_exact = low >= -LARGEST_EXACT and high <= LARGEST_EXACT
+                self._table = np.full(high - low + 3, self.unseen, dtype)
+                self._table[categories.astype(np.int64) - self._before] = np.arange(len(categories))
 
-def check_n_categories(n_categories: int, label: str) -> None:
-    """Raise ValueError if a column has more than 65,535 categories."""
-    if n_categories > LARGEST_N_STATES:
-        raise ValueError(
-            f"{label} has {n_categories} categories, more than {LARGEST_N_STATES}. It looks like "
-            f"an identifier or a continuous column: drop it, or discretize it."
-        )
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the dictionary, whose keys may be objects that file formats cannot store as keys."""
+        return {**vars(self), "_by_value": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._by_value = {} if self._order is not None else self._numbered()
+
+    def table_for(self, dtype: np.dtype[Any]) -> tuple[int, int, AnyArray] | None:
+        """Return ``(low, stop, codes)``, the integer lookup table that kernels use for numbers of a dtype.
+
+        ``codes`` covers ``low..stop - 1``, followed by the codes of other numbers and of NaN. Returns None without such
+        a table, or if not all numbers of the dtype can be compared with the categories exactly.
+        """
+        if self._table is None or not (self._is_exact or dtype.kind == "i"):
+            return None
+        return self._before + 1, self._before + len(self._table) - 1, np.append(self._table[1:], self._table[-1])
+
+    def _numbered(self) -> dict[Any, int]:
+        """Return a dictionary from category to code."""
+        return {category: code for code, category in enumerate(self.categories.tolist())}
+
+    def encode(self, column: Column) -> Codes:
+        """Return the codes of a column, with the missing code for missing and unseen values, shape (n_samples,)."""
+        if column.categories is not None:
+            # The appended entry is selected by -1, the index of a missing value.
+            return np.append(self.codes(column.categories), self.dtype(self.unseen))[column.values]
+        codes = self.codes(column.values)
+        if column.missing is not None:
+            codes[column.missing] = self.unseen
+        return codes
+
+    def codes(self, values: AnyArray) -> Codes:
+        """Return the code of every value, or the missing code for an unseen value, shape (n_samples,)."""
+        # Unsigned integers from 2**63 on become negative int64, which is harmless if no category is negative.
+        fits = values.dtype.kind in "biu" and (self._before >= -1 or values.dtype != np.uint64)
+        if self._table is not None and fits and (self._is_exact or self.categories.dtype.kind != "f"):
+            # mode="clip" moves values outside the table to its ends, which are unseen. A difference that wraps around
+            # is clipped to the opposite end.
+            return self._table.take(values.astype(np.int64, copy=False) - self._before, mode="clip")
+        if len(self.categories) == 0:
+            return np.full(len(values), self.unseen, self.dtype)
+        if self._order is None or values.dtype.kind not in "biuf":
+            index = self._by_value or self._numbered()
+            found = (index.get(value, self.unseen) for value in values.tolist())
+            return np.fromiter(found, self.dtype, len(values))
+        position = np.searchsorted(self.categories, values, sorter=self._order)
+        code = self._order[np.minimum(position, len(self.categories) - 1)]
+        return np.where(self.categories[code] == values, code, self.unseen).astype(self.dtype)
 
 
 def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str) -> Codes:
     """Return the codes of a column, shape (n_samples,); ``handle_unknown="error"`` raises for an unseen category."""
-    if column.categories is None:
-        codes = index.codes(column.values)
-        if column.missing is not None:
-            codes[column.missing] = index.unseen
-    else:
-        # The appended entry is selected by -1, the index of a missing value.
-        codes = np.append(index.codes(column.categories), index.dtype(index.unseen))[column.values]
+    codes = index.encode(column)
     if len(index.categories) and codes[0] == index.unseen and (codes == index.unseen).all():
         _check_types(column, index.categories)
     if handle_unknown == "error":
@@ -229,93 +251,47 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
     return codes
 
 
+def decode(codes: AnyArray, missing: NDArray[np.bool_], n_codes: IntArray, values: Sequence[Any]) -> AnyArray:
+    """Return the values of feature-major codes as Python objects, None where missing, shape (n_samples, n_features).
+
+    ``values`` contains the values of the codes of each feature; codes beyond them, up to ``n_codes``, give None.
+    """
+    wrong = ~missing & ((codes < 0) | (codes >= n_codes[:, np.newaxis]) | (codes != np.floor(codes)))
+    if wrong.any():
+        i, row = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"code {codes[i, row]} of feature {i}, sample {row}, is out of range: the feature has {n_codes[i]} codes, "
+            f"numbered from 0."
+        )
+    found = np.full(codes.T.shape, None, dtype=object)
+    for i, own in enumerate(values):
+        known = np.full(int(n_codes[i]) + 1, None, dtype=object)  # the last entry is for missing codes
+        known[: len(own)] = own
+        found[:, i] = known[np.where(missing[i], -1, codes[i].astype(np.intp))]
+    return found
+
+
 def refuse_unseen(column: Column, codes: Codes, index: CategoryIndex) -> None:
     """Raise ValueError if a column contains a value that is not one of its categories."""
-    unknown = codes == index.unseen
-    if column.missing is not None:
-        unknown &= ~column.missing
+    unknown = (codes == index.unseen) & column.present
     if unknown.any():
         raise _unknown(column, int(unknown.argmax()), index.categories)
 
 
-def warn_of_unseen(columns: Sequence[Column], indexes: Sequence[CategoryIndex | None], codes: Codes) -> None:
-    """Warn once about columns with at least ten values of which none was seen in ``fit``.
-
-    ``codes`` has shape (n_features, n_samples). Columns that had no value in ``fit`` are skipped.
-    """
-    unseen = missing_code(codes.dtype)
-    found: list[str] = []
-    if codes.shape[1] < _FEWEST_UNSEEN:
-        return
-    for number, (index, row) in enumerate(zip(indexes, codes, strict=True)):
-        if index is None or row[0] != unseen or not len(index.categories) or not (row == unseen).all():
-            continue
-        column = columns[number]
-        present = np.arange(len(row)) if column.missing is None else np.flatnonzero(~column.missing)
-        if len(present) >= _FEWEST_UNSEEN:
-            known = shorten(np.asarray(index.categories[0]).item())
-            found.append(f"{column.label} (holds {shorten(_value(column, present[0]))}, fit had {known})")
-    if found:
-        more = f", and {len(found) - _N_SHOWN:,} more" if len(found) > _N_SHOWN else ""
-        warn(
-            f"no value in {len(found):,} column(s) was seen in fit, so all of them count as missing: "
-            f"{', '.join(found[:_N_SHOWN])}{more}. Write the values as in fit, or fit again with these rows.",
-            UserWarning,
-        )
-
-
-def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyArray | None], codes: Codes) -> None:
-    """Warn once about training rows with categories that the fitted encoder does not have.
-
-    ``codes`` has shape (n_features, n_samples). Columns reported by :func:`warn_of_unseen` are skipped.
-    """
-    is_unseen, found = codes == missing_code(codes.dtype), []
-    for number in np.flatnonzero(is_unseen.any(axis=1)).tolist():
-        known, column = categories[number], columns[number]
-        if known is None:
-            continue
-        present = np.ones(codes.shape[1], np.bool_) if column.missing is None else ~column.missing
-        n_unseen = int((is_unseen[number] & present).sum())
-        is_named = len(known) and n_unseen == present.sum() >= _FEWEST_UNSEEN  # reported by warn_of_unseen
-        if n_unseen and not is_named:
-            found.append(column.label)
-    if found:
-        more = f", and {len(found) - _N_SHOWN:,} more" if len(found) > _N_SHOWN else ""
-        # The values are left out: identical text for every chunk, so that Python shows the warning once.
-        warn(
-            f"{len(found):,} column(s) contain categories that were not seen when the encoder was fitted, which count "
-            f"as missing: {', '.join(found[:_N_SHOWN])}{more}. Start with more rows (a larger first chunk), or declare "
-            f"the categories (pandas category, polars Enum). check_rows(X) counts such rows.",
-            UserWarning,
-        )
-
-
 def _check_types(column: Column, categories: AnyArray) -> None:
     """Raise TypeError if the type of a column's values rules out that any of them equals a category."""
-    present = np.ones(len(column.values), np.bool_) if column.missing is None else ~column.missing
+    present = column.present
     # Without declared categories, all values of a column have one kind.
     differ = column.values[present] if column.categories is not None else np.zeros(np.count_nonzero(present))
     rows = np.flatnonzero(present)[np.unique(differ, return_index=True)[1]].tolist()
-    values = [_value(column, row) for row in rows]
-    if values and not {*map(_kind, values)} & {*map(_kind, categories.tolist())}:
+    values = [column.value(row) for row in rows]
+    if values and not {*map(kind_of_value, values)} & {*map(kind_of_value, categories.tolist())}:
         example = categories.tolist()[0]
+        kinds = kind_of_value(values[0]), kind_of_value(example)
         raise TypeError(
-            f"{column.label} holds {shorten(values[0])} in row {rows[0]}, of {_kind(values[0])}, but held "
-            f"{_kind(example)} such as {shorten(example)} in fit, and these are never equal. Cast the column to its "
-            f"type in fit."
+            f"{column.label} holds {shorten(values[0])} in row {rows[0]}, of {kinds[0]}, but held {kinds[1]} such as "
+            f"{shorten(example)} in fit, and these are never equal. Cast the column to its type in fit."
         )
-
-
-def _kind(value: Any) -> str:
-    """Return the kind of a value; values of different kinds are never equal."""
-    kinds = {Real: "numbers", str: "strings", bytes: "bytes"}
-    return next((name for kind, name in kinds.items() if isinstance(value, kind)), type(value).__name__)
-
-
-def _value(column: Column, row: int) -> Any:
-    """Return the value of a column in one row, as a Python object."""
-    value = column.values[row] if column.categories is None else column.categories[column.values[row]]
-    return np.asarray(value).item()
 
 
 def _unknown(column: Column, row: int, categories: AnyArray) -> ValueError:
@@ -323,6 +299,6 @@ def _unknown(column: Column, row: int, categories: AnyArray) -> ValueError:
     shown = ", ".join(map(repr, categories[:_N_SHOWN].tolist()))
     more = f", ... ({len(categories)} in all)" if len(categories) > _N_SHOWN else ""
     return ValueError(
-        f"{column.label} holds {_value(column, row)!r} in row {row}, which was not seen in fit; the categories "
+        f"{column.label} holds {column.value(row)!r} in row {row}, which was not seen in fit; the categories "
         f"are {shown}{more}. Correct the value, fit with it, or set handle_unknown='missing'."
     )

@@ -1,25 +1,35 @@
-"""Classification of columns as categorical or continuous, and as ordered or unordered."""
+"""Kinds of columns: categorical or continuous, ordered or unordered, and the categories of categorical columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tanlearn._typing import AnyArray
-from tanlearn.encoding.categories import find_categories
-from tanlearn.encoding.number_encoder import FIRST_ROWS, distinct_numbers
-from tanlearn.sources.category_index import distinct_values
-from tanlearn.sources.table import Column, Table
+from tanlearn._typing import AnyArray, IntArray, missing_code
+from tanlearn.encoding.strided_columns import StridedColumns, bind, run_in_blocks, strided_columns
+from tanlearn.kernels.encode import cells_of, mark_present
+from tanlearn.sources.string_formats import MAX_NUMERIC_CATEGORIES
+from tanlearn.sources.table import LARGEST_EXACT, TABLE_SPAN, Column, Table
 
-__all__ = ["MAX_NUMERIC_CATEGORIES", "find_all_categories", "have_order", "named_columns"]
+__all__ = [
+    "LARGEST_N_STATES",
+    "check_n_categories",
+    "distinct_numbers",
+    "find_all_categories",
+    "find_categories",
+    "have_order",
+    "named_columns",
+]
 
-# Integers with more distinct values than this are usually a quantity (a pixel, an age, an amount) and not a code. Mean
-# error of Chow-Liu TAN with limits of 0, 10 and 64: 12.99, 12.59 and 15.76 % over 18 data sets not used to choose the
-# limit; 17.70, 16.32 and 18.31 % over the 20 used (benchmarks/quality/whole_numbers.md).
-MAX_NUMERIC_CATEGORIES = 10
+#: Largest number of categories of a column.
+LARGEST_N_STATES = missing_code(np.uint16)
+#: Number of leading rows of a column that are examined first.
+_FIRST_ROWS = 256
+#: Number of columns that are scanned together: the marks of values that occur take 8 MiB.
+_COLUMNS_PER_SCAN = 2**11
 
 
 def find_all_categories(
@@ -30,28 +40,70 @@ def find_all_categories(
     ``option`` is ``discrete_features`` of :class:`~tanlearn.TableEncoder`; ``names`` are the column names, if any.
     """
     is_auto = isinstance(option, str)  # "auto", the only string that parameter validation accepts
-    chosen = _may_be_categorical(table) if is_auto else named_columns(option, len(table), names)
+    if is_auto:
+        chosen = np.array([_may_be_categorical(table, i) for i in range(len(table))])
+    else:
+        chosen = named_columns(option, len(table), names)
     known = distinct_numbers(table, np.flatnonzero(chosen), n_jobs)
     found: list[AnyArray | None] = [None] * len(table)
     for i in np.flatnonzero(chosen).tolist():
+        are_numbers = is_auto and table.values_of(i) is not None
         if i in known:
-            found[i] = known[i] if not is_auto or len(known[i]) <= MAX_NUMERIC_CATEGORIES else None
-        elif not is_auto or _is_categorical(table[i]):
-            found[i] = find_categories(table[i])
+            categories = known[i]
+        else:
+            categories = table[i].distinct_values() if are_numbers else find_categories(table[i])
+        if not are_numbers or _are_categories(categories):
+            found[i] = categories
     return found
 
 
-def have_order(option: Any, table: Table, categories: Sequence[AnyArray | None]) -> NDArray[np.bool_]:
+def _are_categories(numbers: AnyArray) -> bool:
+    """Return whether "auto" takes a column with these distinct numbers as categorical, whatever their dtype."""
+    return len(numbers) <= MAX_NUMERIC_CATEGORIES and bool((numbers % 1 == 0).all())
+
+
+def _may_be_categorical(table: Table, number: int) -> bool:
+    """Return False for a column whose first rows already show that "auto" takes it as continuous."""
+    values = table.values_of(number)
+    if values is None:
+        return True
+    first, missing = values[:_FIRST_ROWS], table.missing_mask(number)
+    return _are_categories(np.unique(first[first == first if missing is None else ~missing[:_FIRST_ROWS]]))
+
+
+def find_categories(column: Column) -> AnyArray:
+    """Return the categories of a column, shape (n_categories,): declared ones in their order, otherwise sorted."""
+    categories = column.categories
+    if categories is None:
+        categories = column.distinct_values()
+    elif not column.is_declared:
+        occurs = np.zeros(len(categories) + 1, np.bool_)  # the extra entry is for -1, a missing value
+        occurs[column.values] = True
+        categories = np.array(sorted(categories[occurs[:-1]].tolist()), dtype=object)
+    check_n_categories(len(categories), column.label)
+    return categories
+
+
+def check_n_categories(n_categories: int, label: str) -> None:
+    """Raise ValueError if a column has more than 65,535 categories."""
+    if n_categories > LARGEST_N_STATES:
+        raise ValueError(
+            f"{label} has {n_categories} categories, more than {LARGEST_N_STATES}. It looks like "
+            f"an identifier or a continuous column: drop it, or discretize it."
+        )
+
+
+def have_order(encoder: Any, table: Table) -> NDArray[np.bool_]:
     """Return a mask of the columns whose codes are ordered: quantities and ordered categories, shape (n_features,).
 
     Under "auto", integer columns taken as categories keep their numeric order. Numeric columns that the user declares
     categorical are unordered.
     """
-    is_auto = isinstance(option, str)
+    is_auto = isinstance(encoder.discrete_features, str)
     return np.array(
         [
             known is None or (is_auto and _holds_numbers(table, i)) or table[i].is_ordered
-            for i, known in enumerate(categories)
+            for i, known in enumerate(encoder.categories_)
         ]
     )
 
@@ -86,26 +138,43 @@ def named_columns(option: Any, n_features: int, names: AnyArray | None) -> NDArr
     return discrete
 
 
-def _may_be_categorical(table: Table) -> NDArray[np.bool_]:
-    """Return a mask without the columns that their first rows already show to be continuous under "auto"."""
-    return np.array([_few_at_first(table, i) for i in range(len(table))])
+def distinct_numbers(table: Table, features: IntArray, n_jobs: int | None = None) -> dict[int, AnyArray]:
+    """Return the sorted distinct values of the columns that contain integers of a small range, by column number.
+
+    Columns with other numbers, a wide range or missing integers are left out of the result.
+    """
+    views = strided_columns(table)
+    is_requested = np.zeros(len(table), np.bool_)
+    is_requested[features] = True
+    wanted: list[tuple[StridedColumns, int, int]] = []
+    for view in views:
+        for k in np.flatnonzero(is_requested[view.columns]).tolist():
+            lowest = _lower_bound(view, k, table.n_samples) if table.missing_mask(view.columns[k]) is None else None
+            if lowest is not None:
+                wanted.append((view, k, lowest))
+    found: dict[int, AnyArray] = {}
+    for first in range(0, len(wanted), _COLUMNS_PER_SCAN):
+        tasks, results = [], []
+        for _, group in groupby(wanted[first : first + _COLUMNS_PER_SCAN], key=lambda one: id(one[0])):
+            run = list(group)
+            view, columns = run[0][0], np.array([k for _, k, _ in run], np.intp)
+            low = np.array([lowest for *_, lowest in run], np.int64) - TABLE_SPAN // 4
+            present = np.zeros((len(run), TABLE_SPAN + 2), np.bool_)
+            tasks.append(bind(mark_present, view, (columns, low, low + TABLE_SPAN, present)))
+            results.append((view, columns, low, present))
+        run_in_blocks(tasks, views, table.n_samples, n_jobs)
+        for view, *arrays in results:
+            for k, low, marks in zip(*arrays, strict=True):
+                if not marks[-2]:
+                    found[view.columns[k].item()] = (np.flatnonzero(marks[:-2]) + low).astype(view.dtype)
+    return found
 
 
-def _few_at_first(table: Table, number: int) -> bool:
-    """Return whether the first rows of a column contain no numbers, or few distinct numbers that are all integers."""
-    values = table.values_of(number)
-    if values is None:
-        return True
-    first, missing = values[:FIRST_ROWS], table.missing_mask(number)
-    first = first[first == first if missing is None else ~missing[:FIRST_ROWS]]
-    return len(np.unique(first)) <= MAX_NUMERIC_CATEGORIES and (first.dtype.kind != "f" or (first % 1 == 0).all())
-
-
-def _is_categorical(column: Column) -> bool:
-    """Return whether "auto" takes a column as categorical; for numbers, the values decide and not the dtype."""
-    if column.categories is not None or column.values.dtype.kind not in "iuf":
-        return True
-    values = column.values if column.missing is None else column.values[~column.missing]
-    if values.dtype.kind == "f" and not (values == np.floor(values)).all():
-        return False
-    return len(distinct_values(column)) <= MAX_NUMERIC_CATEGORIES
+def _lower_bound(view: StridedColumns, k: int, n_samples: int) -> int | None:
+    """Return a lower bound of the first numbers of a column, or None if they are too large to count from."""
+    first = cells_of(*view[:3], k, 0, min(n_samples, _FIRST_ROWS))
+    first = first[first == first]
+    if not len(first):
+        return 0
+    lowest = float(first.min())
+    return int(lowest // 1) if abs(lowest) < LARGEST_EXACT // 2 else None

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.encoding.categories import check_n_categories
+from tanlearn.encoding.column_kinds import check_n_categories
 from tanlearn.encoding.value_counts import Block, ValueCounts, add_block, collect, compress, merge_counts, sum_by_key
-from tanlearn.sources.columns import shorten
-from tanlearn.sources.table import Column
+from tanlearn.sources.table import Column, shorten
 
 __all__ = ["ColumnSummary", "Limits", "summarize"]
 
@@ -245,7 +244,7 @@ def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: i
     """
     values, label = column.values, column.label
     if column.missing is not None:
-        present = ~column.missing
+        present = column.present
         values, classes, weights = values[present], classes[present], weights[present]
     if column.categories is not None and column.is_declared:
         check_n_categories(len(column.categories), label)

@@ -1,19 +1,20 @@
 """Warnings about columns, at most one of each kind per fit.
 
 String columns may look like numbers, dates, identifiers or free text. Discretization may leave a column constant, or
-round its integers.
+round its integers. Categories may be new in later rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tanlearn._typing import AnyArray, Codes, missing_code
 from tanlearn._warnings import warn
-from tanlearn.sources.string_formats import NUMBER_KINDS, StringFormat, detect_format
-from tanlearn.sources.table import Column, Table
+from tanlearn.sources.string_formats import MAX_NUMERIC_CATEGORIES, NUMBER_KINDS, StringFormat, detect_format
+from tanlearn.sources.table import Column, Table, shorten
 
 if TYPE_CHECKING:
     from tanlearn.encoding.column_summaries import ColumnSummary
@@ -26,9 +27,11 @@ __all__ = [
     "remedy",
     "suspect_formats",
     "warn_of_constant_columns",
+    "warn_of_new_categories",
     "warn_of_rounded_columns",
     "warn_of_string_columns",
     "warn_of_string_summaries",
+    "warn_of_unseen",
 ]
 
 #: Columns in which one value has at least this fraction of the rows are not reported as constant.
@@ -36,6 +39,9 @@ LARGEST_SHARE = 0.9
 #: Up to this value, 64-bit floats represent every integer exactly.
 _LARGEST_EXACT = 2**53
 _N_NAMED = 10
+# Below this number of values, an entirely unseen column is no reason to warn. If half of a column's values are unseen,
+# ten unseen values in a row occur by chance once in 1,000 data sets; a single row, as in production, proves nothing.
+_FEWEST_UNSEEN = 10
 _SEPARATORS = {",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
 
 
@@ -81,8 +87,6 @@ def is_suspect(detected: StringFormat) -> bool:
     integers do not, because casting codes to strings declares them categorical, unless at least half of the rows have a
     unique value. Other plain numbers do if at most a twentieth of the distinct values (or two) are not numbers.
     """
-    from tanlearn.encoding.column_kinds import MAX_NUMERIC_CATEGORIES  # with it, the command line imports scikit-learn
-
     if detected.kind in ("constant", "categories", "codes"):
         return False
     if detected.kind in NUMBER_KINDS and detected.n_matching <= MAX_NUMERIC_CATEGORIES:
@@ -220,10 +224,8 @@ def warn_of_constant_columns(constant: list[str], discretizer: Any, n_samples: i
     """
     if not constant:
         return
-    from tanlearn.encoding.discretize import MDLPDiscretizer  # with it, the command line would import Numba
-
     shown = _named(constant)
-    is_by_class = isinstance(discretizer, MDLPDiscretizer)
+    is_by_class = getattr(discretizer, "uses_classes", False)
     light = ""
     if is_by_class and round(total) < n_samples:
         light = f" Weights count as rows, and their sum is only {total:.3g}: multiply them by a common factor."
@@ -246,7 +248,7 @@ def warn_of_rounded_columns(columns: Iterable[Column]) -> None:
     rounded = []
     for column in columns:
         if column.values.dtype.kind in "iu" and column.values.dtype.itemsize == 8:
-            values = column.values if column.missing is None else column.values[~column.missing]
+            values = column.present_values
             if not -_LARGEST_EXACT <= values.min(initial=0) <= values.max(initial=0) <= _LARGEST_EXACT:
                 rounded.append(column.label)
     if rounded:
@@ -254,6 +256,56 @@ def warn_of_rounded_columns(columns: Iterable[Column]) -> None:
             f"integers beyond 2^53 are discretized as floating numbers, so adjacent ones may become equal: "
             f"{_named(rounded)}. Subtract the smallest from times and counters; cast identifiers to str, or leave them "
             f"out.",
+            UserWarning,
+        )
+
+
+def warn_of_unseen(columns: Sequence[Column], categories: Sequence[AnyArray | None], codes: Codes) -> None:
+    """Warn once about columns with at least ten values of which none was seen in ``fit``.
+
+    ``codes`` has shape (n_features, n_samples). Columns that had no value in ``fit`` are skipped.
+    """
+    unseen = missing_code(codes.dtype)
+    found: list[str] = []
+    if codes.shape[1] < _FEWEST_UNSEEN:
+        return
+    for number, (known, row) in enumerate(zip(categories, codes, strict=True)):
+        if known is None or row[0] != unseen or not len(known) or not (row == unseen).all():
+            continue
+        column = columns[number]
+        present = np.flatnonzero(column.present)
+        if len(present) >= _FEWEST_UNSEEN:
+            had = shorten(np.asarray(known[0]).item())
+            found.append(f"{column.label} (holds {shorten(column.value(present[0]))}, fit had {had})")
+    if found:
+        warn(
+            f"no value in {len(found):,} column(s) was seen in fit, so all of them count as missing: "
+            f"{_named(found)}. Write the values as in fit, or fit again with these rows.",
+            UserWarning,
+        )
+
+
+def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyArray | None], codes: Codes) -> None:
+    """Warn once about training rows with categories that the fitted encoder does not have.
+
+    ``codes`` has shape (n_features, n_samples). Columns reported by :func:`warn_of_unseen` are skipped.
+    """
+    is_unseen, found = codes == missing_code(codes.dtype), []
+    for number in np.flatnonzero(is_unseen.any(axis=1)).tolist():
+        known, column = categories[number], columns[number]
+        if known is None:
+            continue
+        present = column.present
+        n_unseen = int((is_unseen[number] & present).sum())
+        is_named = len(known) and n_unseen == present.sum() >= _FEWEST_UNSEEN  # reported by warn_of_unseen
+        if n_unseen and not is_named:
+            found.append(column.label)
+    if found:
+        # The values are left out: identical text for every chunk, so that Python shows the warning once.
+        warn(
+            f"{len(found):,} column(s) contain categories that were not seen when the encoder was fitted, which count "
+            f"as missing: {_named(found)}. Start with more rows (a larger first chunk), or declare "
+            f"the categories (pandas category, polars Enum). check_rows(X) counts such rows.",
             UserWarning,
         )
 

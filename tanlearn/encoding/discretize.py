@@ -5,6 +5,7 @@ The code of a value is the number of cut points below it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar
@@ -24,7 +25,15 @@ from tanlearn.sources.columns import read_columns
 from tanlearn.sources.table import Column, Table
 from tanlearn.sources.validation import read_classes, read_weights, zero_weight_rows
 
-__all__ = ["CUT_POINT_DISCRETIZERS", "CutPointDiscretizer", "MDLPDiscretizer", "QuantileDiscretizer", "between"]
+__all__ = [
+    "CUT_POINT_DISCRETIZERS",
+    "CutPointDiscretizer",
+    "MDLPDiscretizer",
+    "QuantileDiscretizer",
+    "between",
+    "discretize",
+    "fit_discretizer",
+]
 
 #: Logarithms of all counts are tabulated if the total count is at most this multiple of the number of rows.
 _LARGEST_LOG_TABLE = 4
@@ -440,3 +449,28 @@ def _quantile_cut_points(column: Column, weights: AnyArray | None, max_bins: int
 
 #: Discretizers that are fully described by their cut points; subclasses may encode differently.
 CUT_POINT_DISCRETIZERS = MDLPDiscretizer, QuantileDiscretizer
+
+
+def fit_discretizer(
+    discretizer: Any, columns: Table, chosen: list[int], y: IntArray, sample_weight: AnyArray | None
+) -> None:
+    """Fit any discretizer to the chosen columns, which become its features in this order."""
+    if type(discretizer) in CUT_POINT_DISCRETIZERS:
+        discretizer.fit_columns(columns, chosen, y, sample_weight)
+    else:
+        discretizer.fit(_side_by_side(columns, chosen), y, sample_weight)
+
+
+def discretize(discretizer: Any, columns: Table) -> Codes:
+    """Return the codes of the columns of any fitted discretizer, shape (n_features, n_samples)."""
+    codes: Codes
+    if type(discretizer) in CUT_POINT_DISCRETIZERS:
+        codes = discretizer.transform_columns(columns)
+    else:  # np.asarray undoes set_output, which may turn the codes into a frame
+        codes = np.asarray(discretizer.transform(_side_by_side(columns, range(len(columns)), were_numbers=True))).T
+    return codes
+
+
+def _side_by_side(columns: Table, chosen: Iterable[int], *, were_numbers: bool = False) -> AnyArray:
+    """Stack numeric columns into a matrix, in Fortran order."""
+    return np.stack([columns[i].numbers(were_numbers=were_numbers) for i in chosen]).T

@@ -277,14 +277,14 @@ class EncodedData:
         rest, held = self.take(~held_out), self.take(held_out)
         if rest.raw is None or held.raw is None or len(np.unique(rest.y[rest.weights > 0])) < 2:
             return rest, held
-        features, cuts = rest.raw.features, rest.raw.fit(rest.y, rest.base_weights)
+        features, discretizer = rest.raw.features, rest.raw.fit(rest.y, rest.base_weights)
         n_states = self.n_states.copy()
-        n_states[features] = cuts.n_states
+        n_states[features] = discretizer.n_states_
         dtype = codes_dtype(int(n_states.max()))
 
         def encoded(data: EncodedData, raw: RawNumbers) -> EncodedData:
             codes: AnyArray = recoded(data.codes, dtype)
-            codes[features] = recoded(cuts.encode(raw), dtype)
+            codes[features] = recoded(raw.encode(discretizer), dtype)
             return replace(data, codes=codes, n_states=n_states)
 
         return encoded(rest, rest.raw), encoded(held, held.raw)

@@ -9,8 +9,9 @@ import numpy as np
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.encoding.column_warnings import LARGEST_SHARE
+from tanlearn.encoding.strided_columns import StridedColumns, strided_columns
 from tanlearn.kernels.encode import mean_of_states
-from tanlearn.sources.table import ArrayTable, StridedColumns, Table
+from tanlearn.sources.table import Table
 
 __all__ = ["constant_columns", "mean_values", "value_ranges", "wider_ranges"]
 
@@ -25,8 +26,8 @@ def value_ranges(columns: Table, chosen: list[int]) -> Ranges:
     """
     found: Ranges = [None] * len(columns)
     # fmin and fmax skip NaN, and return it only if there is no other value.
-    if isinstance(columns, ArrayTable):  # one reduction over rows is faster than one per column
-        low, high = (extreme.reduce(columns.values, axis=0).tolist() for extreme in (np.fmin, np.fmax))
+    if columns.matrix is not None:  # one reduction over rows is faster than one per column
+        low, high = (extreme.reduce(columns.matrix, axis=0).tolist() for extreme in (np.fmin, np.fmax))
         for i in chosen:
             found[i] = float(low[i]) + 0.0, float(high[i]) + 0.0
         return found
@@ -69,7 +70,7 @@ def mean_values(
         mean_of_states(*view[:3], k, codes[i], weights, unseen, total, mean)
         means[i] = np.where(total > 0, mean, np.nan)
 
-    views = [(view, k) for view in columns.strided_columns() for k in range(len(view.columns))]
+    views = [(view, k) for view in strided_columns(columns) for k in range(len(view.columns))]
     in_threads(average, [(view, k) for view, k in views if n_intervals[view.columns[k]] > 0], n_jobs)
     return means
 
@@ -82,7 +83,7 @@ def constant_columns(columns: Table, one_interval: IntArray) -> list[str]:
     constant = []
     for i in one_interval:
         column = columns[i]
-        values = column.values if column.missing is None else column.values[~column.missing]
+        values = column.present_values
         # A value with such a fraction of the rows is the median. Finding it takes a tenth of the time of sorting.
         middle = np.partition(values, len(values) // 2)[len(values) // 2] if len(values) else 0
         if np.count_nonzero(values == middle) < LARGEST_SHARE * len(values):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
-from tanlearn.sources.table import Column, Table
+from tanlearn.sources.table import Table
 
 if TYPE_CHECKING:
     from tanlearn.encoding.table_encoder import TableEncoder
@@ -30,15 +30,14 @@ class Novelty(NamedTuple):
 def find_novelty(encoder: TableEncoder, columns: Table, codes: Codes) -> Novelty:
     """Find the values of new rows that an encoder has not seen in training.
 
-    ``codes`` are the codes of the rows, shape (n_features, n_samples). Without ``value_ranges_``, as in networks read
+    ``codes`` are the codes of the rows, shape (n_features, n_samples). With unknown ranges, as in networks read
     from other programs, no number is out of range.
     """
     is_unseen = codes == missing_code(codes.dtype)
     log_density = np.zeros(codes.shape[1])
-    ranges = getattr(encoder, "value_ranges_", None) or [None] * len(columns)
-    for i, bounds in enumerate(ranges):
+    for i, bounds in enumerate(encoder.value_ranges_):
         if is_unseen[i].any():
-            is_unseen[i] &= ~_is_missing(columns[i])
+            is_unseen[i] &= columns[i].present
         if bounds is None or encoder.is_discrete_[i]:
             continue
         low, high = (float(bound) for bound in bounds)
@@ -78,10 +77,3 @@ def _tails(encoder: TableEncoder, i: int, low: float, high: float) -> tuple[_Tai
             if scale > 0:  # the scale is 0 or NaN if the interval has no values, or only its cut point
                 tails[side] = _Tail(float(mean), scale)
     return tails[0], tails[1]
-
-
-def _is_missing(column: Column) -> AnyArray:
-    """Return a mask of the missing values of a column."""
-    if column.categories is not None:
-        return column.values < 0
-    return np.zeros(len(column.values), np.bool_) if column.missing is None else column.missing

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 
 from tanlearn._typing import AnyArray, Codes, IntArray
-from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS
+from tanlearn.encoding.discretize import discretize, fit_discretizer
 from tanlearn.sources.table import Column, Table
 
-__all__ = ["FittedDiscretizer", "RawNumbers", "joined_numbers", "raw_numbers"]
+if TYPE_CHECKING:
+    from tanlearn.encoding.table_encoder import TableEncoder
+
+__all__ = ["RawNumbers", "joined_numbers", "raw_numbers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,46 +51,33 @@ class RawNumbers:
         """Values of the selected rows, one array per discretized feature."""
         return list(self.columns) if self.rows is None else [column[self.rows] for column in self.columns]
 
-    def fit(self, y: IntArray, sample_weight: AnyArray) -> FittedDiscretizer:
-        """Fit a clone of the discretizer to these rows.
+    def fit(self, y: IntArray, sample_weight: AnyArray) -> Any:
+        """Return a clone of the discretizer, fitted to these rows.
 
         ``y`` are class codes of at least two classes, and ``sample_weight`` the weights before class weights.
         """
-        discretizer, values = clone(self.discretizer), self.values
-        if type(discretizer) in CUT_POINT_DISCRETIZERS:
-            discretizer.fit_columns(_table(values), list(range(len(values))), y, sample_weight)
-        else:
-            discretizer.fit(np.stack(values).T, y, sample_weight)
-        return FittedDiscretizer(discretizer)
+        discretizer = clone(self.discretizer)
+        fit_discretizer(discretizer, self._table, list(range(len(self.columns))), y, sample_weight)
+        return discretizer
 
-
-@dataclass(frozen=True, eq=False)
-class FittedDiscretizer:
-    """Discretizer fitted to the training rows of a fold."""
-
-    discretizer: Any
+    def encode(self, discretizer: Any) -> Codes:
+        """Return the codes of these rows by a fitted discretizer, shape (n_discretized, n_samples)."""
+        return discretize(discretizer, self._table)
 
     @property
-    def n_states(self) -> IntArray:
-        """Number of intervals of every discretized feature."""
-        n_states: IntArray = np.asarray(self.discretizer.n_states_, np.intp)
-        return n_states
-
-    def encode(self, raw: RawNumbers) -> Codes:
-        """Discretize rows to codes, shape (n_discretized, n_samples)."""
-        codes: Codes
-        if type(self.discretizer) in CUT_POINT_DISCRETIZERS:
-            codes = self.discretizer.transform_columns(_table(raw.values))
-        else:
-            codes = np.asarray(self.discretizer.transform(np.stack(raw.values).T)).T
-        return codes
+    def _table(self) -> Table:
+        """The values of the selected rows as columns."""
+        return Table(
+            [
+                Column(values, np.isnan(values) if values.dtype.kind == "f" else None, None, f"column {i}")
+                for i, values in enumerate(self.values)
+            ]
+        )
 
 
-def raw_numbers(columns: Table, features: IntArray, discretizer: Any) -> RawNumbers | None:
-    """Return the values of the discretized features, or None if the cut points do not depend on classes.
-
-    ``features`` are the numbers of the discretized features, shape (n_discretized,).
-    """
+def raw_numbers(encoder: TableEncoder, columns: Table) -> RawNumbers | None:
+    """Return the values of the features that an encoder discretizes; None if cut points do not depend on classes."""
+    features, discretizer = np.flatnonzero(~encoder.is_discrete_), encoder.discretizer_
     if discretizer is None or not len(features) or not getattr(discretizer, "uses_classes", True):
         return None
     numbers = tuple(columns[i].numbers(were_numbers=True) for i in features.tolist())
@@ -98,13 +88,3 @@ def joined_numbers(parts: Sequence[RawNumbers]) -> RawNumbers:
     """Concatenate the rows of several parts with the same features."""
     columns = tuple(np.concatenate(values) for values in zip(*(part.values for part in parts), strict=True))
     return replace(parts[0], columns=columns, rows=None)
-
-
-def _table(values: Sequence[AnyArray]) -> Table:
-    """Wrap numeric arrays as the columns of a table."""
-    columns = []
-    for i, column in enumerate(values):
-        missing = np.isnan(column) if column.dtype.kind == "f" else None
-        has_missing = missing is not None and missing.any()
-        columns.append(Column(column, missing if has_missing else None, None, f"column {i}"))
-    return Table(columns)

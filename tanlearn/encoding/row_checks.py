@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from tanlearn._typing import AnyArray
-from tanlearn.sources.category_index import CategoryIndex
-from tanlearn.sources.columns import shorten
-from tanlearn.sources.table import Column, Table
+from tanlearn.encoding.categories import CategoryIndex
+from tanlearn.sources.table import Column, Table, shorten
 
 __all__ = ["ColumnCheck", "RowCheck", "check_columns"]
 
@@ -207,23 +204,16 @@ def _rows(n: int, n_samples: int) -> str:
 
 def _check_categories(name: Any, column: Column, index: CategoryIndex) -> ColumnCheck:
     """Count missing and unseen values of a categorical column."""
-    missing = np.zeros(len(column.values), np.bool_) if column.missing is None else column.missing
-    if column.categories is None:
-        codes = index.codes(column.values)
-    else:  # the appended entry is selected by -1, the index of a missing value
-        codes = np.append(index.codes(column.categories), index.dtype(index.unseen))[column.values]
-    unseen = (codes == index.unseen) & ~missing
-    example = None
-    if unseen.any():
-        value = column.values[unseen.argmax()]
-        example = np.asarray(value if column.categories is None else column.categories[value]).item()
-    return ColumnCheck(name, int(missing.sum()), int(unseen.sum()), 0, example)
+    present = column.present
+    unseen = (index.encode(column) == index.unseen) & present
+    example = column.value(int(unseen.argmax())) if unseen.any() else None
+    return ColumnCheck(name, int((~present).sum()), int(unseen.sum()), 0, example)
 
 
 def _check_numbers(name: Any, column: Column, own: tuple[float, float] | None) -> ColumnCheck:
     """Count missing and out-of-range values of a continuous column."""
     values = column.numbers(were_numbers=True)
-    n_missing = 0 if column.missing is None else int(column.missing.sum())
+    n_missing = int((~column.present).sum())
     if own is None:
         return ColumnCheck(name, n_missing, 0, None)
     outside = (values < own[0]) | (values > own[1])  # False for NaN values and for NaN bounds

@@ -14,13 +14,12 @@ from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.column_kinds import find_all_categories, have_order, named_columns
 from tanlearn.encoding.column_summaries import ColumnSummary, Limits, summarize
 from tanlearn.encoding.column_warnings import LARGEST_SHARE, warn_of_constant_columns, warn_of_string_summaries
-from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS, CutPointDiscretizer, MDLPDiscretizer
+from tanlearn.encoding.discretize import CutPointDiscretizer, MDLPDiscretizer, fit_discretizer
 from tanlearn.encoding.stored_values import DAMAGE, read_arrays, read_format
 from tanlearn.encoding.summary_state import from_state, to_state
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.value_counts import sum_by_key
-from tanlearn.sources.columns import shorten
-from tanlearn.sources.table import Column, Table
+from tanlearn.sources.table import Column, Table, shorten
 from tanlearn.sources.validation import LARGEST_TOTAL, read_classes, row_weights
 
 __all__ = ["TableSummary"]
@@ -163,7 +162,7 @@ class TableSummary:
     def have_order(self, encoder: TableEncoder) -> AnyArray:
         """Return a mask of the columns whose codes are ordered, shape (n_features,)."""
         columns = Table([column.as_column() for column in self._columns or ()])
-        return have_order(encoder.discrete_features, columns, encoder.categories_)
+        return have_order(encoder, columns)
 
     def to_bytes(self) -> bytes:
         """Serialize the summary to bytes, without pickle."""
@@ -340,13 +339,9 @@ def _discretize(column: ColumnSummary, discretizer: Any, n_classes: int) -> tupl
     """Return a column's cut points, the mean of each interval, and whether different values share a single interval."""
     rows, y, weights = column.as_rows(n_classes)
     own = clone(discretizer)
-    if type(own) in CUT_POINT_DISCRETIZERS:
-        own.fit_columns(Table([rows]), [0], y, weights)
-    else:  # a custom discretizer, called as the encoder does
-        own.fit(rows.numbers()[:, np.newaxis], y, weights)
+    fit_discretizer(own, Table([rows]), [0], y, weights)
     cuts: FloatArray = own.cut_points_[0]
-    present = ~np.asarray(rows.missing)
-    values, weights = rows.values[present].astype(np.float64), weights[present]
+    values, weights = rows.values[rows.present].astype(np.float64), weights[rows.present]
     states = np.searchsorted(cuts, values)
     total = np.bincount(states, weights, len(cuts) + 1)
     # Weights are normalized first, so that no sum overflows.

@@ -9,7 +9,7 @@ import numpy as np
 from tanlearn._typing import AnyArray
 from tanlearn.encoding.column_summaries import ColumnSummary
 from tanlearn.encoding.value_counts import Block, ValueCounts
-from tanlearn.sources.columns import shorten
+from tanlearn.sources.table import shorten
 
 __all__ = ["from_state", "to_state"]
 

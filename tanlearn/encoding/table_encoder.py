@@ -14,18 +14,18 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.encoding.categories import encode_categories, refuse_unseen, warn_of_unseen
+from tanlearn.encoding.categories import decode
+from tanlearn.encoding.column_encoder import ColumnEncoder
 from tanlearn.encoding.column_kinds import find_all_categories
 from tanlearn.encoding.column_warnings import (
     warn_of_constant_columns,
     warn_of_rounded_columns,
     warn_of_string_columns,
+    warn_of_unseen,
 )
-from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS, MDLPDiscretizer
+from tanlearn.encoding.discretize import MDLPDiscretizer, fit_discretizer
 from tanlearn.encoding.interval_statistics import constant_columns, mean_values, value_ranges, wider_ranges
-from tanlearn.encoding.number_encoder import NumberEncoder
 from tanlearn.encoding.row_checks import RowCheck, check_columns
-from tanlearn.sources.category_index import CategoryIndex
 from tanlearn.sources.columns import read_columns
 from tanlearn.sources.frames import check_names, native_frame
 from tanlearn.sources.table import Table
@@ -152,7 +152,6 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         columns = read_columns(X, n_jobs=self.n_jobs, ignored=zero_weight_rows(sample_weight))
         validate_data(self, native_frame(X), y, skip_check_array=True)
         columns, codes, _, weights, _ = present_rows(columns, y, sample_weight)
-        warn_of_string_columns(columns, self.discrete_features)
         self.fit_columns(columns, codes, weights, names=getattr(self, "feature_names_in_", None))
         return self
 
@@ -206,7 +205,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"{len(codes)}."
             )
         missing = np.isnan(codes)
-        return self._values(np.where(missing, 0, codes), missing)
+        return self._decode(np.where(missing, 0, codes), missing)
 
     def encode(self, X: Any, *, handle_unknown: str | None = None) -> Codes:
         """Encode data as feature-major integer codes for learners.
@@ -303,9 +302,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         TypeError
             If a column that was numeric in ``fit`` is not numeric.
         """
-        unknown: list[tuple[float, float] | None] = [None] * self.n_features_in_  # in pickles of earlier versions
-        ranges = getattr(self, "value_ranges_", unknown)
-        return check_columns(columns, self._indexes, ranges, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        return check_columns(columns, self._encoder.indexes, self.value_ranges_, names)
 
     def decode(self, codes: Codes) -> AnyArray:
         """Decode feature-major codes as :meth:`inverse_transform` does.
@@ -332,7 +330,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"codes must hold integers in {len(self.n_states_)} rows, one per feature, as encode returns them; got "
                 f"shape {codes.shape} of dtype {codes.dtype}."
             )
-        return self._values(codes, codes == missing_code(codes_dtype(int(self.n_states_.max()))))
+        return self._decode(codes, codes == missing_code(codes_dtype(int(self.n_states_.max()))))
 
     def fit_columns(
         self,
@@ -374,20 +372,18 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         continuous = [i for i, known in enumerate(categories) if known is None]
         discretizer = None
         if continuous:
-            unfitted = MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer
-            discretizer = clone(unfitted)
-            warn_of_rounded_columns(columns[i] for i in continuous)
-            if type(discretizer) in CUT_POINT_DISCRETIZERS:
-                discretizer.fit_columns(columns, continuous, y, sample_weight)
-            else:
-                discretizer.fit(_side_by_side(columns, continuous), y, sample_weight)
-        self.restore(categories, [None] * len(columns), discretizer, value_ranges(columns, continuous))
-        total = columns.n_samples if sample_weight is None else float(sample_weight.sum())
-        constant = constant_columns(columns, np.flatnonzero(~self.is_discrete_ & (self.n_states_ == 1)))
-        warn_of_constant_columns(constant, discretizer, columns.n_samples, total)
-        codes = self.encode_columns(columns)
+            discretizer = clone(MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer)
+            fit_discretizer(discretizer, columns, continuous, y, sample_weight)
+        self.restore(categories, [None] * len(columns), discretizer)
+        codes = self._encoder.encode(columns, "missing", self.n_jobs)
         n_intervals = np.where(self.is_discrete_, 0, self.n_states_)
+        self.value_ranges_ = value_ranges(columns, continuous)
         self.typical_values_ = mean_values(columns, codes, n_intervals, sample_weight, self.n_jobs)
+        constant = constant_columns(columns, np.flatnonzero(n_intervals == 1))
+        warn_of_string_columns(columns, self.discrete_features)
+        warn_of_rounded_columns(columns[i] for i in continuous)
+        total = columns.n_samples if sample_weight is None else float(sample_weight.sum())
+        warn_of_constant_columns(constant, discretizer, columns.n_samples, total)
         return codes
 
     def with_ranges_of(self, columns: Table) -> TableEncoder:
@@ -411,8 +407,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         >>> encoder.with_ranges_of(read_columns([[1.0], [7.5]])).value_ranges_
         [(0.5, 7.5)]
         """
-        known = getattr(self, "value_ranges_", [None] * len(columns))  # a pickle of an earlier version has none
-        return self.with_ranges(value_ranges(columns, [i for i, own in enumerate(known) if own is not None]))
+        known = [i for i, own in enumerate(self.value_ranges_) if own is not None]
+        return self.with_ranges(value_ranges(columns, known))
 
     def with_ranges(self, others: list[tuple[float, float] | None]) -> TableEncoder:
         """Return the encoder with training ranges extended by other ranges.
@@ -434,9 +430,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         >>> encoder.with_ranges([(-1.0, 1.0)]).value_ranges_
         [(-1.0, 1.5)]
         """
-        known = getattr(self, "value_ranges_", [None] * len(others))
-        wider = wider_ranges(known, others)
-        if wider is known:
+        wider = wider_ranges(self.value_ranges_, others)
+        if wider is self.value_ranges_:
             return self
         encoder = copy(self)
         encoder.value_ranges_ = wider
@@ -465,28 +460,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         unknown = self.handle_unknown if handle_unknown is None else handle_unknown
         if unknown not in ("missing", "error"):
             raise ValueError(f"handle_unknown must be 'missing' or 'error', got {unknown!r}.")
-        codes: AnyArray = np.empty((len(columns), columns.n_samples), codes_dtype(int(self.n_states_.max())))
-        done = self._numbers.encode(columns, codes, self.n_jobs)
-        complete = bool(done.all())
-        for i, index in enumerate(self._indexes if not complete or unknown == "error" else ()):
-            if index is not None and not done[i]:
-                codes[i] = encode_categories(columns[i], index, unknown)
-            elif index is not None and unknown == "error":
-                refuse_unseen(columns[i], codes[i], index)
-        warn_of_unseen(columns, self._indexes, codes)
-        if complete:
-            return codes
-        continuous = [i for i, index in enumerate(self._indexes) if index is None and not done[i]]
-        if continuous and type(self.discretizer_) in CUT_POINT_DISCRETIZERS:
-            for i in continuous:  # not numeric: raises unless all values are missing
-                columns[i].numbers(were_numbers=True)
-                codes[i] = missing_code(codes.dtype)
-        elif continuous:
-            # np.asarray undoes set_output, which may turn the codes into a frame.
-            values = _side_by_side(columns, continuous, were_numbers=True)
-            found = np.asarray(self.discretizer_.transform(values)).T
-            missing = found == missing_code(found.dtype)
-            codes[continuous] = np.where(missing, codes.dtype.type(missing_code(codes.dtype)), found)
+        codes = self._encoder.encode(columns, unknown, self.n_jobs)
+        warn_of_unseen(columns, self.categories_, codes)
         return codes
 
     def restore(
@@ -528,13 +503,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
         if discretizer is not None:
             self.n_states_[~self.is_discrete_] = discretizer.n_states_
-        dtype = codes_dtype(int(self.n_states_.max()))
-        self._indexes = [None if known is None else CategoryIndex(known, dtype) for known in categories]
-        cuts: list[FloatArray | None] = [None] * len(categories)
-        if type(discretizer) in CUT_POINT_DISCRETIZERS:
-            for i, own in zip(np.flatnonzero(~self.is_discrete_), discretizer.cut_points_, strict=True):
-                cuts[i] = own
-        self._numbers = NumberEncoder(self._indexes, cuts, dtype)
+        self._encoder: ColumnEncoder = ColumnEncoder(categories, discretizer, self.n_states_)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -545,27 +514,10 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         return tags
 
-    def _values(self, codes: AnyArray, missing: NDArray[np.bool_]) -> AnyArray:
+    def _decode(self, codes: AnyArray, missing: NDArray[np.bool_]) -> AnyArray:
         """Decode feature-major codes."""
-        n_states = self.n_states_[:, np.newaxis]
-        wrong = ~missing & ((codes < 0) | (codes >= n_states) | (codes != np.floor(codes)))
-        if wrong.any():
-            i, row = np.argwhere(wrong)[0]
-            raise ValueError(
-                f"code {codes[i, row]} of feature {i}, sample {row}, is out of range: the feature has "
-                f"{self.n_states_[i]} codes, numbered from 0."
-            )
-        values = np.full(codes.T.shape, None, dtype=object)
-        for i, (categories, typical) in enumerate(zip(self.categories_, self.typical_values_, strict=True)):
-            known = np.full(int(self.n_states_[i]) + 1, None, dtype=object)  # the last entry is for missing codes
-            if categories is not None:
-                known[: len(categories)] = categories
-            elif typical is not None:
-                known[:-1] = [None if np.isnan(value) else value for value in typical.tolist()]
-            values[:, i] = known[np.where(missing[i], -1, codes[i].astype(np.intp))]
-        return values
-
-
-def _side_by_side(columns: Table, chosen: list[int], *, were_numbers: bool = False) -> AnyArray:
-    """Stack numeric columns into a matrix, in Fortran order."""
-    return np.stack([columns[i].numbers(were_numbers=were_numbers) for i in chosen]).T
+        values: list[Any] = []
+        for categories, typical in zip(self.categories_, self.typical_values_, strict=True):
+            means = [] if typical is None else [None if np.isnan(value) else value for value in typical.tolist()]
+            values.append(means if categories is None else categories)
+        return decode(codes, missing, self.n_states_, values)

@@ -4,8 +4,9 @@ They fit on raw rows and class labels (``fit``, ``partial_fit``, ``fit_batches``
 predict classes and probabilities of raw rows, and describe, plot and save the fitted model.
 """
 
-from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.composed import BayesNetClassifier, NaiveBayesClassifier, StructureLearner
+from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier, StructureLearner
+from tanlearn.estimators.classifier import Classifier
 from tanlearn.estimators.gradient_tan import TANClassifier
+from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
 
 __all__ = ["BayesNetClassifier", "Classifier", "NaiveBayesClassifier", "StructureLearner", "TANClassifier"]

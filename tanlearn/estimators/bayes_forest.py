@@ -13,16 +13,16 @@ from tanlearn.counts.counts_base import Counts
 from tanlearn.encoding.discretize import QuantileDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.base import Classifier
-from tanlearn.estimators.counting import CountingClassifier
+from tanlearn.estimators.classifier import Classifier
+from tanlearn.estimators.counting_classifier import CountingClassifier
 from tanlearn.estimators.deprecated_parameters import DeprecatedParameters, FormerOfForest
 from tanlearn.estimators.estimator_input import generator
-from tanlearn.estimators.forest_reading import ForestReadingMixin
+from tanlearn.estimators.forest_interpretation import ForestReadingMixin
 from tanlearn.estimators.row_sources import EncodedSource
-from tanlearn.forest.counts import ForestCounts
 from tanlearn.forest.forest import Forest
+from tanlearn.forest.forest_counts import ForestCounts
+from tanlearn.forest.forest_network import DrawSettings
 from tanlearn.forest.learning import ForestSettings, GrownNetworks, fit_forest_weights, grow_forest
-from tanlearn.forest.network import DrawSettings
 from tanlearn.models.model import Model
 from tanlearn.structures.structures import Structure
 
@@ -105,7 +105,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     counts_ : ForestCounts
         Counts in all networks, after ``partial_fit``, ``fit_batches`` or ``from_counts``. ``model.counts_.empty()``
         returns empty counts for other rows, and ``model.counts_.merge(...)`` adds them. See
-        :class:`~tanlearn.forest.counts.ForestCounts`.
+        :class:`~tanlearn.forest.forest_counts.ForestCounts`.
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder

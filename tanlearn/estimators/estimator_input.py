@@ -10,9 +10,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray
-from tanlearn.encoding.categories import warn_of_new_categories
 from tanlearn.encoding.column_kinds import find_all_categories, have_order
-from tanlearn.encoding.column_warnings import warn_of_string_columns
+from tanlearn.encoding.column_warnings import warn_of_new_categories
 from tanlearn.encoding.discretize import MDLPDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.novelty import Novelty, find_novelty
@@ -54,17 +53,18 @@ def encode_training(
     multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
     if weights is not None:
         warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
-    warn_of_string_columns(columns, new_encoder(estimator).discrete_features)
     estimator.classes_ = classes
+    encoder = estimator.encoder_ = new_encoder(estimator)
+    names = getattr(estimator, "feature_names_in_", None)
     held_out = None
     if validation_fraction is None:
-        table = _fit_encoder(estimator, columns, codes, weights)
+        table = encoder.fit_columns(columns, codes, weights, names=names)
     else:
         held_out = hold_out(codes, len(classes), validation_fraction, generator(estimator.random_state))
         rest = ~held_out
         rest_weights = None if weights is None else weights[rest]
-        _fit_encoder(estimator, columns.take(rest), codes[rest], rest_weights)
-        table = estimator.encoder_.encode_columns(columns, handle_unknown="missing")
+        encoder.fit_columns(columns.take(rest), codes[rest], rest_weights, names=names)
+        table = encoder.encode_columns(columns, handle_unknown="missing")
     data = _encoded(estimator, table, columns, codes, weights, multiplied, numbers)
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
 
@@ -90,8 +90,8 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
         if weights is not None:
             warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
         estimator.classes_ = classes
-        warn_of_string_columns(columns, new_encoder(estimator).discrete_features)
-        table = _fit_encoder(estimator, columns, codes, weights)
+        encoder = estimator.encoder_ = new_encoder(estimator)
+        table = encoder.fit_columns(columns, codes, weights, names=getattr(estimator, "feature_names_in_", None))
     else:
         table = estimator.encoder_.encode_columns(columns)
         warn_of_new_categories(columns, estimator.encoder_.categories_, table)
@@ -130,14 +130,6 @@ def new_encoder(estimator: Any) -> TableEncoder:
     return encoder
 
 
-def _fit_encoder(estimator: Any, columns: Table, y: IntArray, weights: AnyArray | None) -> Codes:
-    """Fit ``estimator.encoder_`` to columns and return their codes."""
-    estimator.encoder_ = new_encoder(estimator)
-    names = getattr(estimator, "feature_names_in_", None)
-    codes: Codes = estimator.encoder_.fit_columns(columns, y, weights, names=names)
-    return codes
-
-
 def _encoded(
     estimator: Any,
     table: Codes,
@@ -153,9 +145,9 @@ def _encoded(
     return EncodedData(
         *rows,
         names=getattr(estimator, "feature_names_in_", None),
-        is_ordered=have_order(encoder.discrete_features, columns, encoder.categories_),
+        is_ordered=have_order(encoder, columns),
         base_weight=own_weights(base_weights, weights),
-        raw=raw_numbers(columns, np.flatnonzero(~encoder.is_discrete_), encoder.discretizer_),
+        raw=raw_numbers(encoder, columns),
     )
 
 

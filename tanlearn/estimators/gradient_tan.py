@@ -15,11 +15,12 @@ from tanlearn._threads import in_threads
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.deprecated_parameters import MOVED_OF_TAN, DeprecatedParameters, FormerOfTAN
-from tanlearn.estimators.gradient import LEARNING_RATE, N_EPOCHS, GradientClassifier
+from tanlearn.estimators.gradient_classifier import LEARNING_RATE, N_EPOCHS, GradientClassifier
 from tanlearn.files.fingerprints import digest
+from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.tables import Tables
-from tanlearn.parameters.held_out import FittedTables, choose, held_out_parts
+from tanlearn.parameters.held_out_selection import FittedTables, choose, held_out_parts
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_learners
 from tanlearn.parameters.learned_structure import are_relearned
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
@@ -348,7 +349,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
             elif trained_parts is not None:
                 learner = trained_parts
             self.calibration_ = choose([learner], structure, parts, n_jobs=self.n_jobs).calibration
-        self._set_network(structure, tables)
+        self.model_ = BayesNet(structure, tables)
 
     def _train_parts(
         self, data: EncodedData, parts: Sequence[tuple[EncodedData, EncodedData]], bits: Any

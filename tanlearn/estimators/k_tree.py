@@ -13,12 +13,13 @@ from tanlearn._threads import in_threads
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.deprecated_parameters import MOVED, DeprecatedParameters, FormerOfGradient
-from tanlearn.estimators.gradient import LEARNING_RATE, GradientClassifier
+from tanlearn.estimators.gradient_classifier import LEARNING_RATE, GradientClassifier
+from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.elimination import Eliminator
 from tanlearn.parameters.back_off_ridge import RIDGES, BackOffRidge
 from tanlearn.parameters.cv_results import cv_results
-from tanlearn.parameters.held_out import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
+from tanlearn.parameters.held_out_selection import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
 from tanlearn.structures.candidate_kinds import Candidates
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -240,7 +241,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         self.history_ = outcome.history
         self.n_iter_ = self.n_epochs_ = len(outcome.history)
         self.refit_ = refit
-        self._set_network(outcome.structure, tables)
+        self.model_ = BayesNet(outcome.structure, tables)
 
     def _check_generative(self) -> bool:
         """Raise an AttributeError: the scores of a k-tree are not log probabilities of rows."""

@@ -17,17 +17,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.c_export.header import export_c
-from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.classifier import Classifier
+from tanlearn.estimators.completed_rows import filled_rows
 from tanlearn.estimators.estimator_input import encode_rows, generator
-from tanlearn.estimators.explained import compared, explanation_frame
-from tanlearn.estimators.filled_rows import filled_rows
+from tanlearn.estimators.explanation_frame import explanation_frame
 from tanlearn.estimators.row_predictor import RowPredictor
 from tanlearn.files.description import describe, feature_names
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration, decision_tables
+from tanlearn.models.completion import most_probable_completion
+from tanlearn.models.explanation import against_class, explain
 from tanlearn.models.model import Model
 from tanlearn.models.quantization import round_tables
-from tanlearn.models.queries import explain, most_probable_completion, sample
+from tanlearn.models.sampling import sample
 from tanlearn.models.tables import Tables
 from tanlearn.sources.columns import read_columns
 from tanlearn.sources.validation import encode_labels
@@ -61,10 +63,6 @@ class NetworkClassifier(Classifier):
         """CPTs of the network."""
         tables: Tables = self.model_.tables
         return tables
-
-    def _set_network(self, structure: Structure, tables: Tables) -> None:
-        """Set ``model_``."""
-        self.model_ = BayesNet(structure, tables)
 
     def _check_generative(self) -> bool:
         """Return True; raise an AttributeError if scores are not log probabilities of rows."""
@@ -108,7 +106,7 @@ class NetworkClassifier(Classifier):
         """
         codes = encode_rows(self, X)
         contributions = explain(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
-        return compared(contributions, against, self.classes_, self.calibration_)
+        return against_class(contributions, against, self.classes_, self.calibration_)
 
     def explain_frame(self, X: Any, *, against: Any = None) -> Any:
         """Return the contributions of ``explain`` as a frame with names.
@@ -383,7 +381,7 @@ class NetworkClassifier(Classifier):
         # Integer scores are compared without calibration, so its shift is added to the class prior.
         tables, twin.calibration_ = decision_tables(self.tables_, self.calibration_), self.calibration_.unshifted()
         candidates = [round_tables(tables, fixed_point) for fixed_point in formats]
-        twin._set_network(self.structure_, candidates[0])
+        twin.model_ = BayesNet(self.structure_, candidates[0])
         twin.__dict__.pop("counts_", None)  # partial_fit would compute unrounded tables from them
         if len(candidates) > 1:
             if X is None or y is None:
@@ -399,7 +397,7 @@ class NetworkClassifier(Classifier):
                 scores = network.log_joint(codes, n_jobs=self.n_jobs, device=self.device)
                 return int(np.count_nonzero(scores.argmax(axis=1) != labels))
 
-            twin._set_network(self.structure_, min(candidates, key=n_errors))
+            twin.model_ = BayesNet(self.structure_, min(candidates, key=n_errors))
         return twin
 
     def export_c(

@@ -16,35 +16,37 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import InvalidParameterError
 
 from tanlearn._typing import AnyArray
-from tanlearn.counts.contexts import ContextCounts
-from tanlearn.counts.counts import CountState
+from tanlearn.counts.context_counts import ContextCounts
 from tanlearn.counts.counts_base import Counts
 from tanlearn.counts.family_counts import FamilyCounts
+from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.estimators.counting import FROM_COUNTS
+from tanlearn.estimators.counting_classifier import FROM_COUNTS
 from tanlearn.estimators.estimator_input import generator
 from tanlearn.estimators.row_sources import EncodedSource
+from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator
-from tanlearn.parameters.learner import check_learner_device, needs_of
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.parameter_learner import check_learner_device, needs_of
 from tanlearn.structures.structures import Structure, check_structure
 from tanlearn.structures.table_layout import TableLayout
 
 __all__ = [
-    "check_learners",
     "check_needs",
     "convert_counts",
     "count_pairs_in_trees",
+    "histories",
     "learn_batches",
     "learn_counts",
     "learn_rows",
     "needs_from_counts",
     "new_counts",
+    "validate_params",
 ]
 
 #: Suggestions shown when a string or a class is passed instead of an instance.
@@ -54,8 +56,8 @@ _LEARNERS = {
 }
 
 
-def check_learners(classifier: Any) -> None:
-    """Raise an error with a suggestion for strings and classes that are passed as learners."""
+def validate_params(classifier: Any) -> None:
+    """Validate the parameters; the error for a string or a class in place of a learner suggests an instance."""
     for name, learners in _LEARNERS.items():
         given = getattr(classifier, name)
         if isinstance(given, str):
@@ -68,6 +70,13 @@ def check_learners(classifier: Any) -> None:
                 f"The {name!r} parameter of {type(classifier).__name__} must be an object, got the class "
                 f"{given.__name__}. Pass an instance instead: {given.__name__}(...)."
             )
+    BaseEstimator._validate_params(classifier)
+
+
+def histories(classifier: Any) -> dict[str, list[Any]]:
+    """Return the histories of both learners, as far as these have one."""
+    learners = {"structure": "structure_learner_", "parameters": "parameters_"}
+    return {stage: getattr(getattr(classifier, name, None), "history_", []) for stage, name in learners.items()}
 
 
 def check_needs(classifier: Any, allowed: frozenset[str]) -> bool:
@@ -88,8 +97,8 @@ def needs_from_counts(classifier: Any) -> frozenset[str]:
     return FROM_COUNTS | {"contexts"} if _is_fixed(classifier.structure) else FROM_COUNTS
 
 
-def learn_rows(classifier: Any, data: EncodedData, rng: np.random.Generator) -> None:
-    """Learn the structure, then the parameters, from all rows."""
+def learn_rows(classifier: Any, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+    """Learn the structure, then the parameters, from all rows; held-out rows are not used."""
     # Learners set fitted attributes on themselves: fit copies, so that the user's objects do not change.
     learner = _new_parameter_learner(classifier, safe=False)
     check_learner_device(learner, classifier.device)
@@ -104,7 +113,7 @@ def learn_rows(classifier: Any, data: EncodedData, rng: np.random.Generator) -> 
         given = LearnedStructure(found, classifier.structure_learner_, start)
     tables = learner.fit(given, data, rng)
     classifier.calibration_ = getattr(learner, "calibration_", Calibration())
-    classifier._set_network(found, tables)
+    classifier.model_ = BayesNet(found, tables)
 
 
 def learn_batches(classifier: Any, rows: EncodedSource) -> None:
@@ -115,13 +124,13 @@ def learn_batches(classifier: Any, rows: EncodedSource) -> None:
     if _is_fixed(classifier.structure):
         structure = _fixed_structure(classifier, len(rows.n_states))
     else:
-        pairs = rows.add_to(CountState(rows.n_states, rows.n_classes), n_jobs=n_jobs)
+        pairs = rows.add_to(PairCounts(rows.n_states, rows.n_classes), n_jobs=n_jobs)
         rng = generator(classifier.random_state)
         start = copy_generator(rng)
         structure = _structure_of_pairs(classifier, pairs, rng)
     if needs_of(learner) == "contexts":
         contexts = rows.add_to(ContextCounts(structure.parents, rows.n_states, rows.n_classes), n_jobs=n_jobs)
-        classifier._set_network(structure, learner.from_contexts(contexts, lambda: rows.sample))
+        classifier.model_ = BayesNet(structure, learner.from_contexts(contexts, lambda: rows.sample))
         return
     if pairs is not None and (structure.parents[:, 1:] < 0).all():
         counts: Any = pairs
@@ -134,17 +143,17 @@ def learn_batches(classifier: Any, rows: EncodedSource) -> None:
         learned = structure if start is None else LearnedStructure(structure, classifier.structure_learner_, start)
         tables = learner.from_objective(learned, layout, cells, rows)
         classifier.calibration_ = learner.calibration_
-        classifier._set_network(structure, tables)
+        classifier.model_ = BayesNet(structure, tables)
         return
     if counts is pairs or pairs is None:  # other counts cannot learn the structure again
         classifier.counts_ = counts
-    classifier._set_network(structure, learner.from_counts(layout, cells))
+    classifier.model_ = BayesNet(structure, learner.from_counts(layout, cells))
 
 
-def new_counts(classifier: Any, data: EncodedData) -> CountState | FamilyCounts:
+def new_counts(classifier: Any, data: EncodedData) -> PairCounts | FamilyCounts:
     """Return empty counts: of pairs for structure learners, otherwise of the families of the structure."""
     if not _is_fixed(classifier.structure):
-        return CountState.of_features(data)
+        return PairCounts.of_features(data)
     given = _fixed_structure(classifier, data.n_features)
     return FamilyCounts(TableLayout.of_parents(given.parents, data.n_states, data.n_classes))
 
@@ -156,10 +165,10 @@ def convert_counts(classifier: Any, counts: Any) -> Any:
     the counts of their families.
     """
     if not _is_fixed(classifier.structure):
-        classifier._check_type(counts, CountState)
+        classifier._check_type(counts, PairCounts)
         return counts
     kind = _type_of_counts(classifier)
-    classifier._check_type(counts, *((CountState, kind) if kind is FamilyCounts else (kind,)))
+    classifier._check_type(counts, *((PairCounts, kind) if kind is FamilyCounts else (kind,)))
     given = _fixed_structure(classifier, len(counts.n_states))
     if counts.has_pairs:
         layout, cells = count_pairs_in_trees(counts, given)
@@ -191,10 +200,10 @@ def learn_counts(classifier: Any, counts: Any) -> None:
         structure, tables = Structure(counts.parents), learner.from_contexts(counts, _no_rows)
     else:
         structure, tables = Structure(counts.parents), learner.from_counts(counts.layout, counts.cells)
-    classifier._set_network(structure, tables)
+    classifier.model_ = BayesNet(structure, tables)
 
 
-def count_pairs_in_trees(pairs: CountState, structure: Structure) -> tuple[TableLayout, AnyArray]:
+def count_pairs_in_trees(pairs: PairCounts, structure: Structure) -> tuple[TableLayout, AnyArray]:
     """Return layout and counts of the CPTs of a structure with at most one augmenting parent per feature.
 
     Shapes: result cells: (n_cells,).
@@ -239,7 +248,7 @@ def _are_of(classifier: Any, counts: Any) -> bool:
 def _type_of_counts(classifier: Any) -> type[Counts]:
     """Return the type of the counts that the learners are fitted to."""
     if not _is_fixed(classifier.structure):
-        return CountState
+        return PairCounts
     needs = "families" if classifier.parameters is None else needs_of(classifier.parameters)
     return ContextCounts if needs == "contexts" else FamilyCounts
 
@@ -251,7 +260,7 @@ def _new_parameter_learner(classifier: Any, *, safe: bool = True) -> Any:
     return classifier.parameters_
 
 
-def _structure_of_pairs(classifier: Any, pairs: CountState, rng: np.random.Generator) -> Structure:
+def _structure_of_pairs(classifier: Any, pairs: PairCounts, rng: np.random.Generator) -> Structure:
     """Learn a structure from counts of pairs, with an unfitted copy of the structure learner."""
     classifier.structure_learner_ = clone(classifier.structure)
     pairs.names = getattr(classifier, "feature_names_in_", None)

@@ -18,7 +18,8 @@ from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.kernels.scores import score_row
 from tanlearn.models.bayes_net import BayesNet
-from tanlearn.sources.columns import read_columns, shorten
+from tanlearn.sources.columns import read_columns
+from tanlearn.sources.table import shorten
 
 __all__ = ["RowPredictor"]
 

@@ -75,7 +75,7 @@ class RowEncoder:
             columns, y, _, weights, numbers = present_rows(*given, self.classes)
             codes = self.encoder.encode_columns(columns)
             multiplied = weigh_classes(self.class_weight, y, self.classes, weights)
-            raw = raw_numbers(columns, np.flatnonzero(~self.encoder.is_discrete_), self.encoder.discretizer_)
+            raw = raw_numbers(self.encoder, columns)
         rows = codes, self.encoder.n_states_, y, len(self.classes), multiplied, columns.labels, numbers
         base = own_weights(weights, multiplied)
         return EncodedData(*rows, self.device, is_ordered=self.is_ordered, base_weight=base, raw=raw)

@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
-from tanlearn.counts.counts import CountState
 from tanlearn.counts.counts_base import Counts
 from tanlearn.counts.family_counts import FamilyCounts
-from tanlearn.encoding.categories import warn_of_new_categories
+from tanlearn.counts.pair_counts import PairCounts
+from tanlearn.encoding.column_warnings import warn_of_new_categories
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import fields
 from tanlearn.encoding.summaries import TableSummary
@@ -26,9 +26,9 @@ from tanlearn.files.encoders import column_label, describe_table, encoder_differ
 from tanlearn.files.regular_files import COUNTS, write_file
 from tanlearn.files.values import Reader, Writer
 from tanlearn.sources.batches import open_batches
-from tanlearn.sources.columns import read_columns, shorten
+from tanlearn.sources.columns import read_columns
 from tanlearn.sources.frames import check_names
-from tanlearn.sources.table import Table
+from tanlearn.sources.table import Table, shorten
 from tanlearn.sources.validation import present_rows, read_labels, zero_weight_rows
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -46,7 +46,7 @@ class TableCounts:
     Parameters
     ----------
     counts : object
-        Counts of codes: a :class:`~tanlearn.CountState`, a :class:`~tanlearn.counts.family_counts.FamilyCounts`, or
+        Counts of codes: a :class:`~tanlearn.PairCounts`, a :class:`~tanlearn.counts.family_counts.FamilyCounts`, or
         the ``counts_`` of a classifier.
     encoder : TableEncoder
         Fitted encoder of the codes.
@@ -76,7 +76,7 @@ class TableCounts:
     >>> X, y = [["Graz", 1.5], ["Linz", 8.5], ["Graz", 9.5], ["Linz", 2.5]], ["no", "yes", "yes", "no"]
     >>> counts = TableCounts.of_source([(X, y)])
     >>> counts
-    TableCounts(n_features=2, n_classes=2, counts=CountState, weight=4)
+    TableCounts(n_features=2, n_classes=2, counts=PairCounts, weight=4)
     >>> elsewhere = counts.empty().update([["Graz", 7.0]], ["yes"])
     >>> counts.merge(elsewhere).save("all.counts")
     >>> NaiveBayesClassifier().from_counts(TableCounts.load("all.counts")).predict([["Linz", 9.0]]).tolist()
@@ -189,7 +189,7 @@ class TableCounts:
         check_is_fitted(encoder)
         n_states, n_classes = encoder.n_states_, len(classes)
         if pairs:
-            return cls(CountState(n_states, n_classes), encoder=encoder, classes=classes)
+            return cls(PairCounts(n_states, n_classes), encoder=encoder, classes=classes)
         given = Structure.naive_bayes(len(n_states))
         layout = TableLayout.of_parents(given.parents, n_states, n_classes)
         return cls(FamilyCounts(layout), encoder=encoder, classes=classes)
@@ -380,9 +380,7 @@ class TableCounts:
                 f"those of one of them: TableCounts.of_source(..., like=one), or tanlearn counts --like."
             )
         self.counts.merge(other.counts)
-        ranges = getattr(other.encoder, "value_ranges_", None)  # absent in pickles of earlier versions
-        if ranges is not None:
-            self.encoder = self.encoder.with_ranges(ranges)
+        self.encoder = self.encoder.with_ranges(other.encoder.value_ranges_)
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:

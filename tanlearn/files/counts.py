@@ -4,9 +4,9 @@ A file of counts is an archive as :mod:`tanlearn.files.models` describes it, of 
 version 1. Its object ``counts file`` has ``classes``, ``feature_names`` and ``encoder`` as in model files, ``kind``,
 and ``counts``, an object whose values depend on the kind. Counts are int64, or float64 if weights were not integers.
 
-- ``CountState``: ``cells``, the counts of the classes, then the counts of each feature, indexed [value][class];
-  ``pairs``, the counts of the features (1, 0), (2, 0), (2, 1), (3, 0) and so on, indexed [value of the first][value of
-  the second][class].
+- ``CountState``, of :class:`~tanlearn.PairCounts`: ``cells``, the counts of the classes, then the counts of each
+  feature, indexed [value][class]; ``pairs``, the counts of the features (1, 0), (2, 0), (2, 1), (3, 0) and so on,
+  indexed [value of the first][value of the second][class].
 - ``FamilyCounts``: ``structure``, and ``cells`` in the order of a model's tables.
 - ``ForestCounts``: ``forest``, a dict as in the model file of a forest; ``class_counts``; ``n_cells``, the number of
   counts of each network; and the concatenated ``keys`` and ``counts`` of all networks. A key is (context * largest
@@ -29,8 +29,8 @@ def describe_counts(writer: Writer, counts: Counts, owner: str) -> dict[str, Any
     """Return ``kind`` and ``counts`` of the description of a file; ``owner`` is the name of the counts in messages."""
     if counts.kind is None:
         raise TypeError(
-            f"a file can contain {', '.join(_kinds())}, but not {type(counts).__name__}. Save the model fitted from "
-            f"them instead."
+            f"a file can contain {', '.join(kind.__name__ for kind in _kinds().values())}, but not "
+            f"{type(counts).__name__}. Save the model fitted from them instead."
         )
     return {
         "kind": counts.kind,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray
-from tanlearn.encoding.categories import LARGEST_N_STATES
+from tanlearn.encoding.column_kinds import LARGEST_N_STATES
 from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS, CutPointDiscretizer, QuantileDiscretizer
 from tanlearn.encoding.stored_values import fields
 from tanlearn.encoding.table_encoder import TableEncoder
@@ -215,7 +215,7 @@ def _check_classes(classes: Any) -> AnyArray:
 
 def _describe_ranges(writer: Writer, encoder: TableEncoder) -> dict[str, Any]:
     """Return the training ranges of continuous columns as JSON, or an empty dictionary if all are unknown."""
-    ranges = getattr(encoder, "value_ranges_", [])  # pickles of earlier versions lack this attribute
+    ranges = encoder.value_ranges_
     if all(own is None for own in ranges):
         return {}
     return {

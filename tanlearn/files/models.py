@@ -40,7 +40,7 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     most 65,535. ``value_ranges``, omitted if unknown, is a list with one item per column: the smallest and the largest
     training value of a continuous column, or null;
   - ``state``: an object of values, written by ``to_state`` of the model (:mod:`tanlearn.models.bayes_net`,
-    :mod:`tanlearn.forest.state`). Classes with CPTs have ``structure`` and ``cells``, a float64 array of log
+    :mod:`tanlearn.forest.serialization`). Classes with CPTs have ``structure`` and ``cells``, a float64 array of log
     probabilities: first those of the classes, then for each feature those of its state given the states of its parents
     and the class, an array [state][state of 1st parent][state of 2nd parent][class] whose last index is the fastest.
     Indices of absent parents are omitted. CPTs that back off to fewer parents are stored as counts: ``cells`` contains

@@ -17,7 +17,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.encoding.stored_values import fields
 from tanlearn.files.archive import ExplainedError
-from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.structures import Structure
 
 __all__ = ["Reader", "Writer", "is_registered", "register", "register_conversion"]

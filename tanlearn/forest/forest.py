@@ -9,8 +9,8 @@ import numpy as np
 
 from tanlearn._threads import in_blocks, number_of_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
-from tanlearn.forest.network import ForestNetwork
-from tanlearn.forest.state import read_state, to_state
+from tanlearn.forest.forest_network import ForestNetwork
+from tanlearn.forest.serialization import read_state, to_state
 from tanlearn.kernels.mathematics import exp_all, log_all
 from tanlearn.models.model import Model
 

@@ -1,9 +1,8 @@
 """Training of a forest: its networks are grown, and their weights are fitted to out-of-fold predictions.
 
-The networks of all rows are grown from one seed each, and once more without each fold (``out_of_fold.py``). Weights of
-levels, then of features, then of single families are fitted by penalized conditional likelihood (``ridge.py``). Each
-set of weights is used only if it lowers the out-of-fold log loss. Finally, the class frequencies, the weighted networks
-and their average are compared by the same loss.
+The networks of all rows are grown from one seed each, and once more without each fold (``out_of_fold.py``). Weights
+are fitted to the out-of-fold predictions (``forest_weights.py``). Finally, the class frequencies, the weighted networks
+and their average are compared by the out-of-fold log loss.
 
 Shapes: weights (n_members, n_features, n_levels), where level j adds the j-th parent; scores (n_rows, n_classes).
 """
@@ -21,12 +20,11 @@ from tanlearn._tasks import in_order
 from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.weights import log_frequencies
-from tanlearn.forest.class_groups import grouped, likeliest_classes, own_group, remainder_shares
-from tanlearn.forest.forest import Forest, softmax
-from tanlearn.forest.network import DrawSettings, ForestNetwork, grow_network
-from tanlearn.forest.out_of_fold import FoldNetworks, GrowNetwork, OutOfFold, grow_out_of_fold
-from tanlearn.forest.reading import left_out_importances
-from tanlearn.forest.ridge import Fitted, Problem, fit_weights
+from tanlearn.forest.forest import Forest
+from tanlearn.forest.forest_network import DrawSettings, ForestNetwork, grow_network
+from tanlearn.forest.forest_weights import first_rows, fit_all_weights, mean_log_loss
+from tanlearn.forest.interpretation import left_out_importances
+from tanlearn.forest.out_of_fold import GrowNetwork, OutOfFold, grow_out_of_fold
 
 __all__ = ["ForestSettings", "GrownNetworks", "fit_forest_weights", "grow_forest"]
 
@@ -35,17 +33,6 @@ _IMPORTANCE_ROWS = 1024
 #: Standard errors by which the average of the networks must be better than the weighted networks to be selected. In 21
 #: fits of 100 to 400 rows of real data in which it was better by less than 2, it was worse by .014 nats on new rows.
 _STANDARD_ERRORS = 2.0
-#: Candidate ridges of levels and features, whose penalty is centered at their start, and of families, whose penalty is
-#: centered at the weight of their feature; from strong to weak.
-LEVEL_RIDGES = (1.0, 0.03, 1e-3)
-FEATURE_RIDGES = tuple(10.0 ** np.arange(-0.5, -5, -1))
-FAMILY_RIDGES = tuple(10.0 ** np.arange(1, -4, -1))
-#: Maximum number of rows that weights of levels are fitted to, and that candidate models are compared on.
-LEVEL_ROWS = 2048
-#: Maximum number of groups of classes that weights of families are fitted with: the likeliest classes, and the rest.
-N_GROUPS = 4
-#: Maximum number of gains that one set of weights is fitted to; with more rows, a random subset is used.
-MOST_NUMBERS = 2**23
 #: Candidates for the fraction of rows whose class is independent of the features.
 NOISE = 2.0 ** np.arange(-30, -1, 0.5)
 
@@ -71,16 +58,6 @@ class GrownNetworks:
     origin: tuple[Any, ...]  # settings, and checksums of the rows: equal if networks can be reused
     seeds: list[int]  # one per network
     members: list[ForestNetwork]
-
-
-@dataclass(frozen=True, eq=False)
-class FittedWeights:
-    """Fitted weights of a forest, and the predictions of rows that they were not fitted to."""
-
-    weights: FloatArray  # (n_members, n_features, n_levels) weight of the gains of each level of each family
-    of_prior: float  # weight of the log class frequencies
-    rows: IntArray  # (n_rows,) rows to compare candidate models on
-    own_p: FloatArray  # (n_rows,) out-of-fold probabilities of the true classes of these rows
 
 
 def grow_forest(
@@ -225,102 +202,6 @@ def _with_importances(forest: Forest, out_of_fold: OutOfFold, of_prior: float) -
     return replace(forest, importances=found)
 
 
-def fit_all_weights(
-    out_of_fold: OutOfFold, kind: str, ridge: float | None, report: Callable[[str], None]
-) -> FittedWeights:
-    """Fit weights of levels, then of features, then of families, with a penalty on the distance to the set before.
-
-    Weights of families are fitted unless ``kind`` is "shared". A ``ridge`` of None is selected by the out-of-fold log
-    loss. A set of weights is used only if the mean log loss of out-of-fold rows, over all classes, is lower with it.
-    """
-    outer, data = out_of_fold.outer, out_of_fold.outer.data
-    n_members, d, n_classes = outer.n_members, data.n_features, data.n_classes
-
-    def of_levels(view: FoldNetworks, _: int, own: IntArray) -> Problem:
-        scores: AnyArray = np.concatenate([view.level_scores(own), view.base(own)[np.newaxis]])
-        return Problem(scores.astype(np.float32), np.zeros(scores.shape[1:]), data.y[own], data.weights[own])
-
-    start = np.full(outer.n_levels + 1, 0.5)
-    start[[0, -1]] = 1.0
-    level_rows = first_rows(out_of_fold.rows[:LEVEL_ROWS], outer.n_levels * n_classes)
-    whole, parts = out_of_fold.problems(of_levels, level_rows)
-    levels = fit_weights(whole, parts, start, [start] * len(parts), LEVEL_RIDGES)
-    report(_progress("levels", levels))
-    level_of = [*levels.of_parts, levels.weights]
-
-    def of_features(view: FoldNetworks, part: int, own: IntArray) -> Problem:
-        weight = level_of[part]
-        scores: AnyArray = view.feature_scores(own, weight[:-1]).astype(np.float32)
-        return Problem(scores, weight[-1] * view.base(own), data.y[own], data.weights[own])
-
-    feature_rows = first_rows(out_of_fold.rows, d * n_classes)
-    whole, parts = out_of_fold.problems(of_features, feature_rows)
-    ridges = FEATURE_RIDGES if ridge is None else (ridge,)
-    features = fit_weights(whole, parts, np.ones(d), [np.ones(d)] * len(parts), ridges)
-    report(_progress("features", features))
-
-    feature_of: list[FloatArray] = [
-        np.tile(own / n_members, n_members) for own in (*features.of_parts, features.weights)
-    ]
-    fitted = np.sort(feature_rows)  # log_p contains these rows only: at most MOST_NUMBERS entries
-    log_p = np.empty((len(fitted), n_classes))
-    for f, of_rows in enumerate(features.log_p):
-        log_p[np.searchsorted(fitted, feature_rows[out_of_fold.fold[feature_rows] == f])] = of_rows
-    rows = feature_rows[:LEVEL_ROWS]
-    chosen, own_p = feature_of[-1], np.exp(log_p[np.searchsorted(fitted, rows), data.y[rows]])
-
-    def totals(view: FoldNetworks, part: int, of_families: FloatArray, own: IntArray) -> FloatArray:
-        weight = level_of[part]
-        weights = of_families.reshape(n_members, d, 1) * weight[:-1]
-        return view.total_scores(own, weights) + weight[-1] * view.base(own)
-
-    def own_probabilities(family_of: list[FloatArray]) -> FloatArray:
-        p, fold = np.empty(len(rows)), out_of_fold.fold[rows]
-        for f, of_families in enumerate(family_of):
-            own = rows[fold == f]
-            scores = softmax(totals(outer, f if out_of_fold.inner else -1, of_families, own))
-            p[fold == f] = scores[np.arange(len(own)), data.y[own]]
-        return p
-
-    if kind != "shared":
-        n_groups = min(N_GROUPS, n_classes)
-        family_rows = first_rows(feature_rows, n_members * d * n_groups)
-        likeliest = likeliest_classes(log_p, n_groups)
-
-        def of_families(view: FoldNetworks, part: int, own: IntArray) -> Problem:
-            weight, of_row, shares = level_of[part], likeliest[np.searchsorted(fitted, own)], None
-            base = weight[-1] * view.base(own)
-            if n_classes > n_groups:
-                shares = remainder_shares(totals(view, part, feature_of[part], own), of_row)
-                base -= np.log(shares, out=np.zeros(shares.shape), where=shares > 0)
-            scores = view.family_scores(own, weight[:-1], of_row, shares)
-            return Problem(scores, grouped(base, of_row, shares), own_group(data.y[own], of_row), data.weights[own])
-
-        whole, parts = out_of_fold.problems(of_families, family_rows)
-        ridges = FAMILY_RIDGES if ridge is None else (ridge,)
-        families = fit_weights(whole, parts, feature_of[-1], feature_of[:-1], ridges)
-        report(_progress("families", families))
-        if np.isfinite(families.ridge):
-            by_families = own_probabilities(families.of_parts)
-            losses = [mean_log_loss(p, data.weights[rows]) for p in (own_p, by_families)]
-            report(f"weights of families, all classes: log loss {losses[0]:.4f} -> {losses[1]:.4f}")
-            if losses[1] < losses[0]:
-                chosen, own_p = families.weights, by_families
-    weights = chosen.reshape(n_members, d, 1) * levels.weights[:-1]
-    return FittedWeights(weights, float(levels.weights[-1]), rows, own_p)
-
-
-def mean_log_loss(own_p: FloatArray, weights: AnyArray) -> float:
-    """Compute the weighted mean log loss from probabilities of the true classes; infinite if one is 0."""
-    with np.errstate(divide="ignore"):
-        return float(np.average(-np.log(own_p), weights=weights))
-
-
-def _progress(what: str, found: Fitted) -> str:
-    """Format a progress message."""
-    return f"weights of {what}, ridge {found.ridge:g}: log loss {found.start_loss:.4f} -> {found.log_loss:.4f}"
-
-
 def estimate_label_noise(p: FloatArray, weights: AnyArray, n_classes: int) -> float:
     """Estimate the fraction of rows with a uniformly random class: p becomes (1 - noise) p + noise / n_classes.
 
@@ -333,8 +214,3 @@ def estimate_label_noise(p: FloatArray, weights: AnyArray, n_classes: int) -> fl
     noise = NOISE[:, np.newaxis]
     own = np.average(np.log((1.0 - noise) * p + noise / n_classes), axis=1, weights=weights) * len(p)
     return float(NOISE[(own + np.log(NOISE * (1.0 - NOISE))).argmax()])
-
-
-def first_rows(rows: IntArray, width: int) -> IntArray:
-    """Return the first rows, at most ``MOST_NUMBERS`` numbers at ``width`` numbers per row, but at least one."""
-    return rows[: max(1, MOST_NUMBERS // width)]

@@ -21,7 +21,7 @@ from tanlearn.encoding.splits import draw_folds
 from tanlearn.encoding.weights import log_frequencies
 from tanlearn.forest.class_groups import grouped
 from tanlearn.forest.forest import softmax
-from tanlearn.forest.network import ForestNetwork
+from tanlearn.forest.forest_network import ForestNetwork
 from tanlearn.forest.ridge import Problem
 
 __all__ = ["FoldNetworks", "GrowNetwork", "OutOfFold", "grow_out_of_fold"]

@@ -17,8 +17,8 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype
+from tanlearn.counts.context_counts import ContextCounts
 from tanlearn.counts.context_tries import level_starts
-from tanlearn.counts.contexts import ContextCounts
 from tanlearn.counts.packing import worth_threads
 from tanlearn.kernels.context_scores import add_log_probabilities
 from tanlearn.kernels.mathematics import log, log_all

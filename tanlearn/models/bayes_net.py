@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
-from tanlearn.counts.contexts import ContextCounts
+from tanlearn.counts.context_counts import ContextCounts
 from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.models.back_off import BackOffTables
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_evidence, log_joint
 from tanlearn.models.model import Model
 from tanlearn.models.new_values import log_joint_of_new_values
 from tanlearn.models.quantization import FixedPoint, IntegerTables
-from tanlearn.models.queries import log_evidence
 from tanlearn.models.tables import Tables
-from tanlearn.structures.structures import Structure
+from tanlearn.structures.structures import Structure, read_structure
 from tanlearn.structures.table_layout import TableLayout, n_table_cells
 
 __all__ = ["BayesNet", "restore_tables"]
@@ -104,8 +103,7 @@ def restore_tables(
     ``cells`` are float64 log probabilities of shape (n_cells,), or packed uint8 magnitudes if ``fixed_point`` is given.
     ``is_normalized`` is whether the probabilities of float64 cells sum to one.
     """
-    if not isinstance(structure, Structure) or structure.n_features != len(n_states):
-        raise ValueError(f"the structure must have {len(n_states)} features, got {structure!r}.")
+    structure = read_structure(structure, len(n_states))
     n_cells = n_table_cells(structure.parents, n_states, n_classes)
     if fixed_point is not None:
         check_array("cells", cells, np.uint8, (-(-n_cells * fixed_point.n_bits // 8),))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import FloatArray
-from tanlearn.models.inference import log_posterior
+from tanlearn.models.log_joint import log_posterior
 from tanlearn.models.tables import Tables
 
 __all__ = ["Calibration", "EvidenceCalibration", "decision_tables"]

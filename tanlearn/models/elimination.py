@@ -31,8 +31,8 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import completions
 from tanlearn.kernels import elimination as kernels
 from tanlearn.models.elimination_plans import EliminationPlan, Graph, elimination_steps, greedy_order, plan_elimination
-from tanlearn.models.limits import RAISE_LIMIT, name_others, warn_of_approximations
-from tanlearn.models.limits import most_operations as read_limit
+from tanlearn.models.marginalization_limits import RAISE_LIMIT, name_others, warn_of_approximations
+from tanlearn.models.marginalization_limits import most_operations as read_limit
 from tanlearn.models.slices import blocks_of_slices, expand_slices, log_sum, posterior
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout

@@ -14,7 +14,7 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.counts.contexts import FamilyColumns, SortedFamily
+from tanlearn.counts.context_counts import FamilyColumns, SortedFamily
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels import leave_one_out as kernels
 

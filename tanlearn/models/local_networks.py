@@ -23,7 +23,7 @@ import numpy as np
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.models.elimination import Eliminator
-from tanlearn.models.limits import RAISE_LIMIT, most_operations, name_others, warn_of_approximations
+from tanlearn.models.marginalization_limits import RAISE_LIMIT, most_operations, name_others, warn_of_approximations
 from tanlearn.models.slices import expand_slices, log_sum
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -66,7 +66,8 @@ class _Pattern(NamedTuple):
 class LocalNetworks:
     """Marginalization and completion of rows with missing values in a network that backs off.
 
-    It is exact within the limit of :func:`~tanlearn.models.limits.most_operations`. Beyond it, rows back off.
+    It is exact within the limit of :func:`~tanlearn.models.marginalization_limits.most_operations`. Beyond it, rows
+    back off.
     """
 
     def __init__(self, tables: _BackOffTables, structure: Structure) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
 from tanlearn.models.elimination import Eliminator
-from tanlearn.models.inference import check_missing, log_joint
-from tanlearn.models.limits import most_operations, warn_of_approximations
+from tanlearn.models.log_joint import check_missing, log_joint
+from tanlearn.models.marginalization_limits import most_operations, warn_of_approximations
 from tanlearn.models.tables import Tables
 from tanlearn.structures.structures import Structure
 
@@ -35,7 +35,7 @@ def log_joint_of_new_values(
     probability over the values of the parent. So the log joint is at most that of a row with a seen value. Codes of
     unseen values are ignored.
 
-    Missing values are treated as by `tanlearn.models.inference.log_joint`, and one InexactMarginalizationWarning names
+    Missing values are treated as by `tanlearn.models.log_joint.log_joint`, and one InexactMarginalizationWarning names
     all rows with approximate scores.
 
     Shapes: codes, is_unseen: (n_features, n_samples); result: (n_samples, n_classes).

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.tables import Tables
-from tanlearn.parameters.batch import BatchLearner
+from tanlearn.parameters.batch_gradient import BatchLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout

@@ -26,8 +26,8 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.quantization import FixedPoint, IntegerTables
 from tanlearn.models.tables import Tables
 from tanlearn.parameters.integer_margin import SHARPNESS, Bound, IntegerMargin
-from tanlearn.parameters.learner import ParameterLearner
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.parameter_learner import ParameterLearner
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.history import Iteration, Stopwatch

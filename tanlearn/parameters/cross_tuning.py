@@ -20,13 +20,13 @@ from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.splits import validation_masks
 from tanlearn.models.calibration import Calibration
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.models.tables import Tables
-from tanlearn.parameters.batch import BatchLearner, ConjugateGradient
+from tanlearn.parameters.batch_gradient import BatchLearner, ConjugateGradient
 from tanlearn.parameters.cv_results import cv_results
-from tanlearn.parameters.held_out import choose
+from tanlearn.parameters.held_out_selection import choose
 from tanlearn.parameters.learned_structure import structures_of_parts
-from tanlearn.parameters.learner import check_learner_device
+from tanlearn.parameters.parameter_learner import check_learner_device
 from tanlearn.structures.structures import Structure
 from tanlearn.training.history import Iteration
 from tanlearn.training.losses import Margin

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import FloatArray
-from tanlearn.parameters.batch import BatchLearner
+from tanlearn.parameters.batch_gradient import BatchLearner
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.history import Stopwatch
 from tanlearn.training.losses import ConditionalNLL

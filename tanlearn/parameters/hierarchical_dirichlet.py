@@ -12,14 +12,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray
+from tanlearn.counts.context_counts import ContextCounts
 from tanlearn.counts.context_tries import level_starts
-from tanlearn.counts.contexts import ContextCounts
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels import dirichlet as kernels
 from tanlearn.kernels.context_smoothing import smooth_entries
 from tanlearn.models.back_off import BackOffTables
 from tanlearn.models.tables import Tables
-from tanlearn.parameters.hierarchical import dense_if_small, log_class_prior
+from tanlearn.parameters.hierarchical_smoothing import dense_if_small, log_class_prior
 from tanlearn.structures.structures import Structure
 
 __all__ = ["HierarchicalDirichlet"]

@@ -13,10 +13,10 @@ from sklearn.utils._param_validation import Interval
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.tables import Tables
-from tanlearn.parameters.batch import LBFGS, BatchLearner
+from tanlearn.parameters.batch_gradient import LBFGS, BatchLearner
 from tanlearn.parameters.cv_results import cv_results
-from tanlearn.parameters.held_out import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
-from tanlearn.parameters.learner import needs_of
+from tanlearn.parameters.held_out_selection import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
+from tanlearn.parameters.parameter_learner import needs_of
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.structures.structures import Structure
 from tanlearn.training.history import EpochReport, Iteration

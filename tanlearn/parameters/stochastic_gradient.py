@@ -14,8 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.tables import Tables
-from tanlearn.parameters.held_out import choose, held_out_parts
-from tanlearn.structures.candidates import CandidateSets
+from tanlearn.parameters.held_out_selection import choose, held_out_parts
+from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.structures import Structure
 from tanlearn.training.few_bits import train_in_bits
 from tanlearn.training.history import EpochReport

@@ -20,9 +20,9 @@ from sklearn.base import clone
 from tanlearn._tasks import are_at_home, as_completed
 from tanlearn._typing import AnyArray, Codes
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.classifier import Classifier
 from tanlearn.kernels._cuda import check_device, cupy
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.training.cuda_training import train_together
 from tanlearn.training.training import Training
 

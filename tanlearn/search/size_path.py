@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tanlearn._tasks import in_order
-from tanlearn.estimators.gradient import N_EPOCHS
+from tanlearn.estimators.gradient_classifier import N_EPOCHS
 from tanlearn.estimators.gradient_tan import TANClassifier
 
 __all__ = ["size_path"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tanlearn.sources.columns import from_array, from_objects, temporal_error
-from tanlearn.sources.table import Column, Table, mask_or_none
+from tanlearn.sources.table import Column, Table
 
 __all__ = ["read_array", "read_record_batch"]
 
@@ -97,8 +97,7 @@ def _from_dictionary(array: Any, label: str, is_declared: bool) -> Column:
         kept = ~np.isnan(categories)
         codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[codes]
         categories = categories[kept]
-    missing = mask_or_none(codes < 0)
-    return Column(codes, missing, categories, label, is_declared, is_ordered=is_declared and bool(array.type.ordered))
+    return Column(codes, codes < 0, categories, label, is_declared, is_ordered=is_declared and bool(array.type.ordered))
 
 
 def _filled(indices: Any) -> Any:

@@ -18,13 +18,14 @@ import numpy as np
 
 from tanlearn._typing import AnyArray
 from tanlearn._warnings import warn
-from tanlearn.sources.columns import read_columns, shorten
+from tanlearn.sources.columns import read_columns
+from tanlearn.sources.file_formats import FORMATS, format_of
 from tanlearn.sources.file_source import FileSource, MixedColumnsError, warn_of_rows_without_class
 from tanlearn.sources.notation import Notation
 from tanlearn.sources.source_schema import SourceSchema, kind_of
-from tanlearn.sources.table import Column, Table
+from tanlearn.sources.table import Column, Table, shorten
 from tanlearn.sources.table_batches import TableBatch, is_table, rows_per_batch, table_batches
-from tanlearn.sources.table_files import TableFile, format_of, open_table
+from tanlearn.sources.table_files import TableFile, open_table
 from tanlearn.sources.validation import check_total, read_labels, read_target, row_weights, zero_weight_rows
 
 __all__ = ["Batch", "Batches", "located", "open_batches"]
@@ -225,7 +226,7 @@ class Batches:
     def _file_source(self, source: Any) -> FileSource | None:
         """Return the rows of a file of text, or of a file that is open; None for other sources."""
         if isinstance(source, str | Path):
-            if not Path(source).is_file() or format_of(Path(source)) not in ("csv", "tsv"):
+            if not Path(source).is_file() or FORMATS[format_of(Path(source))].separator is None:
                 return None
             source = open_table(source, **self._notation._asdict())
         if not isinstance(source, TableFile):

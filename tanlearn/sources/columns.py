@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import reprlib
 import sys
 from collections import defaultdict
 from decimal import Decimal
@@ -19,9 +18,9 @@ from sklearn.utils import check_array
 
 from tanlearn._threads import in_blocks
 from tanlearn.sources.frames import lazy_error, native_frame
-from tanlearn.sources.table import ArrayTable, Column, Table, mask_or_none
+from tanlearn.sources.table import ArrayTable, Column, Table, shorten
 
-__all__ = ["from_array", "from_objects", "plain", "read_columns", "shorten", "temporal_error"]
+__all__ = ["from_array", "from_objects", "plain", "read_columns", "temporal_error"]
 
 # None, numpy.ma.masked, pandas.NA and pandas.NaT; compared by name so that pandas need not be imported.
 _MISSING_TYPES = frozenset({"MaskedConstant", "NAType", "NaTType", "NoneType"})
@@ -66,7 +65,7 @@ def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_
     columns = np.ascontiguousarray(table.T)
     # Hashing Python strings is faster than sorting NumPy strings. Columns are contiguous after the transposition.
     dtype = object if table.dtype.kind == "U" else table.dtype
-    masks = [mask_or_none(mask) for mask in np.ma.getmaskarray(X).T] if masked else [None] * len(columns)
+    masks = np.ma.getmaskarray(X).T if masked else [None] * len(columns)
     return Table(
         [
             from_array(values.astype(dtype, copy=False), f"X column {j}", masks[j], ignored)
@@ -106,7 +105,7 @@ def _from_numbers(
     n_lines, length = (n_features, n_samples) if by_column else (n_samples, n_features)
     in_blocks(scan, n_lines, max(1, _VALUES_PER_BLOCK // length), n_jobs if values.size > 2 * _VALUES_PER_BLOCK else 1)
     has_infinity, has_nan = found
-    table = ArrayTable(values, mask_or_none(has_nan), labels)
+    table = ArrayTable(values, has_nan, labels)
     if has_infinity.any():
         if _fits(ignored, n_samples):
             return _from_numbers(_without(values, ignored, np.nan), labels, n_jobs, None)
@@ -146,7 +145,7 @@ def _from_pandas(series: Any, label: str, ignored: NDArray[np.bool_] | None) -> 
         if categories.dtype.kind in "mM":  # NumPy would convert nanoseconds to integers
             categories = categories.astype(object)
         known = _category_values(categories.to_numpy())
-        return Column(codes, mask_or_none(codes < 0), known, label, is_ordered=bool(dtype.ordered))
+        return Column(codes, codes < 0, known, label, is_ordered=bool(dtype.ordered))
     if dtype.kind in "mM":
         raise temporal_error(label, dtype)
     if isinstance(dtype, np.dtype):
@@ -158,7 +157,7 @@ def _from_pandas(series: Any, label: str, ignored: NDArray[np.bool_] | None) -> 
     # A nullable, Arrow or sparse dtype: without an explicit dtype, to_numpy would return Python objects.
     if dtype.kind == "f":
         return _from_floats(series.to_numpy(np.float64, na_value=np.nan), label, ignored)
-    missing = mask_or_none(series.isna().to_numpy())
+    missing = series.isna().to_numpy()
     plain, filler = {"b": (np.bool_, False), "i": (np.int64, 0), "u": (np.uint64, 0)}[dtype.kind]
     return Column(series.to_numpy(plain, na_value=filler), missing, None, label)
 
@@ -170,11 +169,11 @@ def _from_polars(series: Any, label: str, ignored: NDArray[np.bool_] | None) -> 
     dtype = series.dtype
     if dtype == pl.Enum:
         codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        return Column(codes, mask_or_none(codes < 0), _category_values(dtype.categories.to_numpy()), label)
+        return Column(codes, codes < 0, _category_values(dtype.categories.to_numpy()), label)
     if dtype.is_float():
         return from_array(series.fill_null(np.nan).to_numpy(), label, ignored=ignored)
     if (dtype.is_integer() and not _is_wide(dtype)) or dtype == pl.Boolean:
-        missing = mask_or_none(series.is_null().to_numpy())
+        missing = series.is_null().to_numpy()
         return Column(series.fill_null(strategy="zero").to_numpy(), missing, None, label)
     if dtype in (pl.Categorical, pl.String):
         # The physical categories of a Categorical are shared between columns, so they may not occur in this one.
@@ -212,7 +211,7 @@ def _number_strings(values: NDArray[np.object_]) -> tuple[NDArray[np.intp], list
 def _from_dictionary(encoded: tuple[NDArray[Any], Any], label: str) -> Column:
     """Build a column of undeclared categories from codes, -1 where missing, and the strings that they index."""
     numbers, strings = encoded
-    return Column(numbers, mask_or_none(numbers < 0), np.array(strings, dtype=object), label, is_declared=False)
+    return Column(numbers, numbers < 0, np.array(strings, dtype=object), label, is_declared=False)
 
 
 def from_array(
@@ -297,7 +296,7 @@ def _from_floats(values: NDArray[Any], label: str, ignored: NDArray[np.bool_] | 
         values = _without(values, ignored, np.nan)
     if np.isinf(values).any():
         raise _infinite(values, label)
-    return Column(values, mask_or_none(np.isnan(values)), None, label)
+    return Column(values, np.isnan(values), None, label)
 
 
 def _fits(ignored: NDArray[np.bool_] | None, n_samples: int) -> bool:
@@ -344,7 +343,7 @@ def from_objects(values: NDArray[np.object_], label: str, ignored: NDArray[np.bo
     present = values[~missing]
     types = set(map(type, present))
     if all(issubclass(t, str) for t in types) or all(issubclass(t, bytes) for t in types):
-        return Column(values, mask_or_none(missing), None, label)
+        return Column(values, missing, None, label)
     # numpy.bool_ is not registered as Real, and numpy.timedelta64 is.
     if np.timedelta64 in types or not all(issubclass(t, (Real, np.bool_)) for t in types):
         raise _mixed(values, missing, label)
@@ -360,7 +359,7 @@ def from_objects(values: NDArray[np.object_], label: str, ignored: NDArray[np.bo
     filled[~missing] = numbers
     if numbers.dtype.kind == "f":
         return _from_floats(filled, label)
-    return Column(filled, mask_or_none(missing), None, label)
+    return Column(filled, missing, None, label)
 
 
 def _without_decimals(values: NDArray[np.object_]) -> NDArray[np.object_]:
@@ -374,14 +373,6 @@ def _without_decimals(values: NDArray[np.object_]) -> NDArray[np.object_]:
 def _is_missing(value: Any) -> bool:
     """Return whether a Python object represents a missing value."""
     return type(value).__name__ in _MISSING_TYPES or (isinstance(value, Real) and value != value)
-
-
-def shorten(value: Any) -> str:
-    """Return an abbreviated ``repr`` of any object, for messages."""
-    try:
-        return reprlib.repr(value)
-    except ValueError:  # integers of more than 4,300 digits, before Python 3.12
-        return f"one {type(value).__name__}"
 
 
 def _category_values(categories: NDArray[Any]) -> NDArray[Any]:

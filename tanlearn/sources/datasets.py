@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
+from tanlearn.sources.file_formats import ARRAYS, OUTPUTS, joined_by_or, named_format
 from tanlearn.sources.file_source import read_table
 from tanlearn.sources.table_files import open_table, require_pandas
 
@@ -111,7 +112,7 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
     ----------
     source : str or Path, default="digits"
         "digits", "iris", "wine", "breast_cancer", "openml:NAME", or a file that ends in .npz, .csv, .tsv, .parquet or
-        .feather.
+        .feather, or in another extension of these tables that :func:`tanlearn.open_table` reads.
     target : str, optional
         Name of the column with the class labels. Required for tables, optional for OpenML.
 
@@ -141,11 +142,10 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
     name = str(source)
     if name.startswith("openml:"):
         return load_openml(name.removeprefix("openml:"), target=target)
-    suffix = Path(source).suffix.lower()
-    if suffix in (".csv", ".tsv", ".parquet", ".feather"):
+    if named_format(Path(source)) is not None:
         return load_table(source, target=target)
-    if name not in BUNDLED and suffix != ".npz":
-        known = f"{', '.join(map(repr, BUNDLED))}, 'openml:NAME', or a file .npz, .csv, .tsv, .parquet or .feather"
+    if name not in BUNDLED and Path(source).suffix.lower() != ARRAYS:
+        known = f"{', '.join(map(repr, BUNDLED))}, 'openml:NAME', or a file {joined_by_or([ARRAYS, *OUTPUTS])}"
         near = difflib.get_close_matches(name.casefold(), BUNDLED, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"data must be {known}; got {name!r}.{hint}")

@@ -14,12 +14,13 @@ import numpy as np
 
 from tanlearn._typing import AnyArray
 from tanlearn._warnings import warn
-from tanlearn.sources.category_index import LARGEST_EXACT
-from tanlearn.sources.table_files import TableFile, dates_as_days, open_table
+from tanlearn.sources.table import LARGEST_EXACT
+from tanlearn.sources.table_files import TableFile, open_table, require_pandas
 
 __all__ = [
     "FileSource",
     "MixedColumnsError",
+    "dates_as_days",
     "read_classified",
     "read_table",
     "warn_of_rows_without_class",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 
+_DATE = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
 _MIXED = "text and other values are mixed in"
 _ROUNDED = "large integers would be rounded because values are missing in"
 
@@ -213,6 +215,36 @@ def with_class(frame: Any, target: str, name: str) -> tuple[Any, int]:
     elif y.dtype.kind == "O" and any(isinstance(label, bytes) for label in frame[target].unique()):
         raise ValueError(f"{name}: the target {target!r} holds bytes. Decode them to strings.")
     return frame.assign(**{target: y}), n_missing
+
+
+def dates_as_days(frame: Any, columns: Collection[str] | None = None) -> tuple[Any, list[str]]:
+    """Convert date columns to fractional days since 1970-01-01; return the frame and the names of these columns.
+
+    Date columns have a dtype of dates or durations, or contain only strings in ISO 8601 format such as 2026-11-22 or
+    2026-11-22T17:30:00Z. A time without a zone counts as UTC. ``columns`` limits the conversion to some columns.
+    """
+    days = {name: _days(frame[name]) for name in frame.columns if columns is None or name in columns}
+    found = {name: values for name, values in days.items() if values is not None}
+    return (frame.assign(**found) if found else frame), list(found)
+
+
+def _days(series: Any) -> AnyArray | None:
+    """Return a date column as days, or None if it is not a date column."""
+    pd = require_pandas("a table")
+    if getattr(series.dtype, "kind", "O") == "m":
+        return (series / pd.Timedelta(days=1)).to_numpy(float)
+    if getattr(series.dtype, "kind", "O") != "M":
+        present = series.dropna()
+        if not len(present):
+            return None
+        kind = pd.api.types.infer_dtype(present, skipna=False) if present.dtype.kind in "OU" else ""
+        is_written = kind == "string" and present.iloc[:1].str.fullmatch(_DATE).all()  # most columns end here
+        if kind not in ("date", "datetime") and not (is_written and present.str.fullmatch(_DATE).all()):
+            return None
+    moments = pd.to_datetime(series, utc=True, errors="coerce", format="ISO8601")
+    if moments.isna().sum() > series.isna().sum():  # an invalid date such as 30 February
+        return None
+    return ((moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(float)
 
 
 def _has_large_integers(series: Any) -> bool:

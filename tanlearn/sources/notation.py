@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tanlearn.sources.string_formats import has_date_order, is_numeric_date, parse_number
-from tanlearn.sources.text_files import contains_strings
+from tanlearn.sources.string_formats import contains_strings, has_date_order, is_numeric_date, parse_number
 
 __all__ = ["DATE_ORDERS", "Notation", "parse_strings"]
 

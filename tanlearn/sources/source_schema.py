@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
-
-from tanlearn.sources.table import Column, Table
+from tanlearn.sources.table import Column, Table, kind_of_value
 
 __all__ = ["SourceSchema", "kind_of"]
-
-_KINDS: dict[str, Any] = {"numbers": (Real, np.bool_), "strings": str, "bytes": bytes}
 
 
 class SourceSchema:
@@ -91,8 +86,7 @@ def kind_of(column: Column) -> str | None:
     first = values[0 if missing is None else missing.argmin()]
     if column.categories is not None and not column.is_declared:
         first = column.categories[first]
-    known = (name for name, kind in _KINDS.items() if isinstance(first, kind))
-    return prefix + next(known, type(first).__name__)
+    return prefix + kind_of_value(first)
 
 
 def _kind_in(table: Table, j: int) -> str | None:

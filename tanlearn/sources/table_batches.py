@@ -14,8 +14,9 @@ from typing import Any
 from tanlearn._typing import AnyArray
 from tanlearn.sources.arrow_columns import read_record_batch
 from tanlearn.sources.columns import read_columns
+from tanlearn.sources.file_formats import format_of
 from tanlearn.sources.table import Table
-from tanlearn.sources.table_files import TableFile, format_of, require_pyarrow
+from tanlearn.sources.table_files import TableFile, require_pyarrow
 
 __all__ = ["TableBatch", "is_table", "rows_per_batch", "table_batches"]
 

@@ -15,36 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from tanlearn._typing import AnyArray
+from tanlearn.sources.file_formats import FORMATS, SPREADSHEETS, format_of
 from tanlearn.sources.notation import Notation, parse_strings
+from tanlearn.sources.string_formats import contains_strings
 from tanlearn.sources.text_files import (
     DAMAGE_ERRORS,
     MISSING,
     CheckedRows,
     Layout,
-    contains_strings,
     find_separator,
     open_text,
     undecodable,
     without_prefix,
 )
 
-__all__ = ["FORMATS", "TableFile", "dates_as_days", "format_of", "open_table", "require_pandas", "require_pyarrow"]
-
-#: Formats by file extension; a text file may have a further extension for compression.
-_ENDINGS = {
-    ".csv": "csv",
-    ".txt": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-}
-FORMATS = ("csv", "tsv", "parquet", "feather")
-_COMPRESSED = {".gz", ".bz2", ".xz"}
-_DATE = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+__all__ = ["TableFile", "open_table", "require_pandas", "require_pyarrow"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +38,7 @@ class TableFile:
 
     path: Path
     name: str  # name of the file in messages
-    format: str  # "csv", "tsv", "parquet" or "feather"
+    format: str  # a name in FORMATS
     columns: tuple[str, ...]  # column names, in the order of the file
     # The next four fields apply to text files only.
     separator: str = ","
@@ -68,7 +53,7 @@ class TableFile:
     @property
     def is_text(self) -> bool:
         """True if the file is delimited text."""
-        return self.format in ("csv", "tsv")
+        return FORMATS[self.format].separator is not None
 
     @property
     def has_index(self) -> bool:
@@ -303,15 +288,16 @@ def open_table(
     name = str(path) if name is None else name
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {name}.")
-    if format is None and path.suffix.lower() in (".xls", ".xlsx", ".ods"):
+    if format is None and path.suffix.lower() in SPREADSHEETS:
         raise ValueError(f"{name} is a spreadsheet, which cannot be read: save its table as .csv.")
     if path.stat().st_size == 0:
         raise ValueError(f"{name} cannot be read: it is empty, without even a header line.")
     found = format_of(path) if format is None else format
     given, layout = separator, Layout() if layout is None else layout
-    separator = given or ("\t" if found == "tsv" else ",")
+    usual = FORMATS[found].separator
+    separator = given or usual or ","
     index: list[Any] = []
-    if found in ("csv", "tsv"):
+    if usual is not None:
         try:
             with open_text(path, encoding) as file:
                 if found == "csv" and given is None:
@@ -335,36 +321,6 @@ def open_table(
     return TableFile(path, name, found, tuple(columns), separator, encoding, layout, notation, names, numbering)
 
 
-def dates_as_days(frame: Any, columns: Collection[str] | None = None) -> tuple[Any, list[str]]:
-    """Convert date columns to fractional days since 1970-01-01; return the frame and the names of these columns.
-
-    Date columns have a dtype of dates or durations, or contain only strings in ISO 8601 format such as 2026-11-22 or
-    2026-11-22T17:30:00Z. A time without a zone counts as UTC. ``columns`` limits the conversion to some columns.
-    """
-    days = {name: _days(frame[name]) for name in frame.columns if columns is None or name in columns}
-    found = {name: values for name, values in days.items() if values is not None}
-    return (frame.assign(**found) if found else frame), list(found)
-
-
-def _days(series: Any) -> AnyArray | None:
-    """Return a date column as days, or None if it is not a date column."""
-    pd = require_pandas("a table")
-    if getattr(series.dtype, "kind", "O") == "m":
-        return (series / pd.Timedelta(days=1)).to_numpy(float)
-    if getattr(series.dtype, "kind", "O") != "M":
-        present = series.dropna()
-        if not len(present):
-            return None
-        kind = pd.api.types.infer_dtype(present, skipna=False) if present.dtype.kind in "OU" else ""
-        is_written = kind == "string" and present.iloc[:1].str.fullmatch(_DATE).all()  # most columns end here
-        if kind not in ("date", "datetime") and not (is_written and present.str.fullmatch(_DATE).all()):
-            return None
-    moments = pd.to_datetime(series, utc=True, errors="coerce", format="ISO8601")
-    if moments.isna().sum() > series.isna().sum():  # an invalid date such as 30 February
-        return None
-    return ((moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(float)
-
-
 def require_pandas(what: str) -> Any:
     """Import pandas; the ImportError reports that ``what`` needs it."""
     return _require("pandas", what)
@@ -383,18 +339,6 @@ def _require(module: str, what: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         raise ImportError(f'{what} needs {package}. Install it with: pip install "tanlearn[frames]"') from error
-
-
-def format_of(path: Path) -> str:
-    """Detect the format of a file by its extension or its first bytes."""
-    endings = [ending.lower() for ending in path.suffixes]
-    if endings and endings[-1] in _COMPRESSED:
-        endings.pop()
-    if endings and endings[-1] in _ENDINGS:
-        return _ENDINGS[endings[-1]]
-    with path.open("rb") as file:
-        start = file.read(6)
-    return "parquet" if start[:4] == b"PAR1" else "feather" if start in (b"ARROW1", b"FEA1") else "csv"
 
 
 def _named(columns: list[str]) -> list[str]:

@@ -18,12 +18,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from tanlearn.sources.file_formats import opener
+from tanlearn.sources.string_formats import contains_strings
+
 __all__ = [
     "DAMAGE_ERRORS",
     "MISSING",
     "CheckedRows",
     "Layout",
-    "contains_strings",
     "find_separator",
     "open_text",
     "undecodable",
@@ -234,13 +236,6 @@ def without_prefix(series: Any) -> Any:
     return series.str.removeprefix(_CODE_PREFIX) if contains_strings(series) else series
 
 
-def contains_strings(series: Any) -> bool:
-    """Return whether a column contains strings and otherwise only missing values; False for an all-missing column."""
-    from pandas.api.types import infer_dtype
-
-    return series.dtype.kind in "OU" and infer_dtype(series, skipna=True) == "string"
-
-
 def _ragged(n_found: int, n_fields: int, first: int, last: int) -> ValueError:
     """Return the error for a row that is longer or shorter than the header."""
     if first == last:
@@ -273,22 +268,14 @@ def find_separator(file: Any, layout: Layout | None = None) -> str:
 
 def open_text(path: Path, encoding: str) -> Any:
     """Open a text file, decompressing it by its extension."""
-    return _opener(path)(path, "rt", encoding=encoding, newline="")
-
-
-def _opener(path: Path) -> Any:
-    """Return the function that opens a file."""
-    import bz2
-    import gzip
-
-    return {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(path.suffix.lower(), open)
+    return opener(path)(path, "rt", encoding=encoding, newline="")
 
 
 def undecodable(path: Path, name: str, encoding: str, error: UnicodeDecodeError) -> ValueError:
     """Return the error for bytes that are invalid in the encoding, with the line number, which decoders omit."""
     number, failed = 0, False
     try:
-        with _opener(path)(path, "rb") as file:
+        with opener(path)(path, "rb") as file:
             while not failed and (line := file.readline()):
                 number += 1
                 try:

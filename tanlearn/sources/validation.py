@@ -13,10 +13,9 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from tanlearn.sources.category_index import distinct_values
-from tanlearn.sources.columns import from_array, from_objects, plain, shorten
+from tanlearn.sources.columns import from_array, from_objects, plain
 from tanlearn.sources.frames import lazy_error
-from tanlearn.sources.table import Column, Table
+from tanlearn.sources.table import Column, Table, shorten
 
 __all__ = [
     "LARGEST_TOTAL",
@@ -53,7 +52,7 @@ def read_classes(
     # Except for floats, check_classification_targets examines the first label and whether most labels differ, which
     # takes 0.8 s for a million strings. One label suffices if labels repeat.
     is_clear = classes.dtype.kind != "f" and (is_part or 2 * len(classes) < len(codes))
-    labels = read_labels(replace(counted, values=counted.values[:1]) if is_clear else counted)
+    labels = (replace(counted, values=counted.values[:1]) if is_clear else counted).objects
     with np.errstate(invalid="ignore"):  # it casts floats of any size to integers
         if len(labels):  # labels of a part are doubled, because it warns if most labels differ
             check_classification_targets(np.tile(labels, 2) if is_part and not is_clear else labels)
@@ -74,7 +73,7 @@ def _number(column: Column) -> tuple[NDArray[Any], NDArray[np.intp]]:
         number_of = np.zeros(len(occurs), np.intp)
         classes, number_of[occurs] = _number(Column(column.categories[occurs], None, None, column.label))
         return classes, number_of[labels]
-    classes = distinct_values(column).astype(labels.dtype, copy=False)
+    classes = column.distinct_values().astype(labels.dtype, copy=False)
     if labels.dtype.kind not in "OUS":
         return classes, np.searchsorted(classes, labels)
     # A dictionary takes 0.1 s for a million strings; sorting takes 1 to 3 s.
@@ -150,8 +149,7 @@ def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_]
 
 def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
     """Return validated class labels in their own type, shape (n_samples,)."""
-    column = read_target(y, n_samples)
-    return column.values if column.categories is None else column.categories[column.values]
+    return read_target(y, n_samples).objects
 
 
 def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.orderings import PIXEL_ORDERINGS, check_ordering, pixel_ordering
 
 __all__ = ["CANDIDATE_KINDS", "Candidates", "make_candidates"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from tanlearn._typing import IntArray
-from tanlearn.structures.layered import layered_positions, margins
+from tanlearn.structures.layered_layout import layered_positions, margins
 
 __all__ = ["structure_svg"]
 

@@ -13,7 +13,7 @@ from tanlearn._typing import IntArray
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["Structure", "check_structure"]
+__all__ = ["Structure", "check_structure", "read_structure"]
 
 #: Smallest width of ``parents``, since many kernels read two columns.
 _LEAST_WIDTH = 2
@@ -206,6 +206,13 @@ def _topological_order(parents: IntArray) -> IntArray | None:
         return np.array(list(sorter.static_order()), dtype=np.intp)
     except graphlib.CycleError:
         return None
+
+
+def read_structure(value: Any, n_features: int) -> Structure:
+    """Return a structure from a file unchanged; raise ValueError for other values and numbers of features."""
+    if not isinstance(value, Structure) or value.n_features != n_features:
+        raise ValueError(f"the structure must have {n_features} features, got {value!r}.")
+    return value
 
 
 def check_structure(structure: Structure, n_features: int) -> None:

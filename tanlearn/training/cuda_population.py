@@ -17,7 +17,7 @@ from tanlearn.training.engines import DECAY_STEPS, Engine
 from tanlearn.training.losses import CompiledLoss
 from tanlearn.training.noise_streams import NoiseStream
 from tanlearn.training.optimizers import Adam
-from tanlearn.training.state import Plan, State
+from tanlearn.training.tan_state import Plan, State
 
 __all__ = ["CudaEngine", "CudaPopulation"]
 

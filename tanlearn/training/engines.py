@@ -23,10 +23,10 @@ from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.scores import add_choice_gradient
 from tanlearn.models.elimination import Eliminator
 from tanlearn.training.losses import CompiledLoss, Loss, evaluate, is_built_in
-from tanlearn.training.missing_values import allocate_missing_values
+from tanlearn.training.missing_value_scratch import allocate_missing_values
 from tanlearn.training.optimizers import Adam
 from tanlearn.training.parametrizations import Normalized
-from tanlearn.training.state import Plan, State
+from tanlearn.training.tan_state import Plan, State
 
 __all__ = ["Engine", "FusedEngine", "UnfusedEngine", "is_fusible"]
 

@@ -16,7 +16,7 @@ import numpy as np
 from tanlearn._threads import in_threads
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.quantization import MAX_BITS, FixedPoint
-from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.training.cuda_training import train_together
 from tanlearn.training.losses import Loss
 from tanlearn.training.settings import TrainingOutcome, TrainingSettings

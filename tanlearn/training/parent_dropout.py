@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from tanlearn._typing import FloatArray
-from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.structures import Structure
 from tanlearn.training.settings import TrainingSettings
 

@@ -10,7 +10,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels import trees
-from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["StructureState"]

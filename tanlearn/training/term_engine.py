@@ -11,7 +11,7 @@ from tanlearn.kernels._lanes import LANES, padded
 from tanlearn.training.engines import Engine
 from tanlearn.training.losses import CompiledLoss
 from tanlearn.training.optimizers import Adam
-from tanlearn.training.state import Plan
+from tanlearn.training.tan_state import Plan
 from tanlearn.training.term_state import TermState
 
 __all__ = ["TermEngine"]

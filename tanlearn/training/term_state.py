@@ -17,7 +17,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels._lanes import LANES, padded
 from tanlearn.models.quantization import FixedPoint, round_tables
 from tanlearn.models.tables import Tables
-from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.structure_state import StructureState

@@ -16,10 +16,10 @@ from tanlearn.encoding.stored_values import fields
 from tanlearn.files.fingerprints import digest
 from tanlearn.kernels._cuda import row_packing
 from tanlearn.models.bayes_net import restore_tables
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.models.quantization import round_tables
 from tanlearn.models.tables import Tables
-from tanlearn.structures.candidates import CandidateSets
+from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.structures import Structure
 from tanlearn.training.checkpoint import TrainingCheckpoint
 from tanlearn.training.cuda_population import CudaEngine, CudaPopulation
@@ -27,7 +27,7 @@ from tanlearn.training.engines import Engine, FusedEngine, UnfusedEngine, is_fus
 from tanlearn.training.history import EpochReport, Stopwatch
 from tanlearn.training.losses import Loss, is_built_in
 from tanlearn.training.settings import TrainingOutcome, TrainingSettings
-from tanlearn.training.state import Plan, State, plan_epoch
+from tanlearn.training.tan_state import Plan, State, plan_epoch
 from tanlearn.training.term_engine import TermEngine
 from tanlearn.training.term_state import TermState
 

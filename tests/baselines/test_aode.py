@@ -8,7 +8,7 @@ from oracles import aode as naive_aode
 from sklearn.exceptions import NotFittedError
 from support.published_folds import DATA, folds
 
-from tanlearn import CountState, EncodedData, MaximumLikelihood, NaiveBayesClassifier, TableEncoder
+from tanlearn import EncodedData, MaximumLikelihood, NaiveBayesClassifier, PairCounts, TableEncoder
 from tanlearn.baselines import AODEClassifier
 from tanlearn.baselines.aode import OneDependenceEnsemble
 from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
@@ -31,7 +31,7 @@ def encoded(XY, weight=None):
 
 def ensemble(XY, weight=None, alpha=0.5, min_count=1):
     data = encoded(XY, weight)
-    state = CountState(data.n_states, data.n_classes).update(data)
+    state = PairCounts(data.n_states, data.n_classes).update(data)
     return OneDependenceEnsemble.from_counts(state, alpha=alpha, min_count=min_count)
 
 

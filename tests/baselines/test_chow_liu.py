@@ -7,7 +7,7 @@ import pytest
 from oracles import networks as naive
 from oracles import spanning as sorting
 
-from tanlearn import CountState, EncodedData
+from tanlearn import EncodedData, PairCounts
 from tanlearn.baselines import ChowLiu
 from tanlearn.baselines.chow_liu import maximum_spanning_forest
 from tanlearn.kernels.mathematics import log
@@ -64,7 +64,7 @@ def test_every_tree_hangs_on_its_feature_that_is_most_informative_about_the_clas
     shown = np.where(rng.random(400) < 0.3, y, copied)
     data = EncodedData.from_codes(np.column_stack([*noisy, other[0], shown]), y)
     parent = ChowLiu(penalty=penalty).learn(data, RNG).parent
-    state = CountState(data.n_states, data.n_classes).update(data)
+    state = PairCounts(data.n_states, data.n_classes).update(data)
     of_class = state.mutual_information()
     trees = {}
     for i in range(data.n_features):
@@ -248,7 +248,7 @@ def test_of_equal_edges_the_order_of_the_features_decides(seed):
 
 def sorted_tree(data, penalty, root):
     """The long way: counts of all pairs, a matrix of information, all edges sorted."""
-    state = CountState(data.n_states, data.n_classes).update(data)
+    state = PairCounts(data.n_states, data.n_classes).update(data)
     gain = np.rint(state.conditional_mutual_information() * 2.0**40) / 2.0**40
     weight = float(state.class_counts.sum())
     price = {None: 0.0, "aic": 1.0, "bic": log(max(weight, 1.0)) / 2}.get(penalty, penalty)
@@ -274,8 +274,8 @@ def test_trees_are_those_of_sorting_all_pairs(d, n_classes, gaps, weights, monke
     weight = {None: None, "integer": rng.integers(0, 3, n), "real": rng.uniform(0, 2, n)}[weights]
     y = rng.integers(0, n_classes, n)
     data = EncodedData.from_codes(X, y, n_states=n_states, n_classes=n_classes, sample_weight=weight)
-    monkeypatch.setattr("tanlearn.counts.pair_information._TILE", 256)
-    monkeypatch.setattr("tanlearn.counts.pair_information._BLOCK", 3000)
+    monkeypatch.setattr("tanlearn.counts.mutual_information._TILE", 256)
+    monkeypatch.setattr("tanlearn.counts.mutual_information._BLOCK", 3000)
     monkeypatch.setattr("tanlearn.counts.packing._WORTH_A_THREAD", 1)
     for penalty, root, n_jobs in ((None, 0, 1), (None, d // 2, 2), ("aic", d - 1, 1), ("bic", 1, 2), (0.1, 0, 1)):
         found = ChowLiu(penalty=penalty, root=root, n_jobs=n_jobs).learn(data, RNG).parent
@@ -299,4 +299,4 @@ def test_threads_change_nothing():
 
 @pytest.mark.parametrize(("penalty", "n_edges"), [(None, 2), ("aic", 0), ("bic", 0), (1e-9, 0)])
 def test_counts_of_nothing_pay_for_no_edge(penalty, n_edges):
-    assert ChowLiu(penalty=penalty).from_counts(CountState([2, 2, 2], 2)).n_edges == n_edges
+    assert ChowLiu(penalty=penalty).from_counts(PairCounts([2, 2, 2], 2)).n_edges == n_edges

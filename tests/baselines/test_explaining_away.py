@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from oracles import networks as naive
 
-from tanlearn import BayesNetClassifier, CountState, EncodedData
+from tanlearn import BayesNetClassifier, EncodedData, PairCounts
 from tanlearn.baselines import ExplainingAway
 
 RNG = np.random.default_rng(0)
@@ -59,7 +59,7 @@ def test_no_forest_has_a_larger_sum_of_residuals(seed, weight, missing):
     structure = ExplainingAway().learn(data, RNG)
     assert total(structure.parent) == pytest.approx(max(map(total, naive.all_forests(4))), rel=1e-9)
     assert structure.n_edges > 0
-    state = CountState.of_features(data).update(data)
+    state = PairCounts.of_features(data).update(data)
     assert ExplainingAway().from_counts(state) == structure
 
 

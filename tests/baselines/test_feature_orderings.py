@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from oracles import wrapper as naive_wrapper
 
-from tanlearn import CountState, EncodedData
+from tanlearn import EncodedData, PairCounts
 from tanlearn.baselines.feature_orderings import all_parents_ordering, single_parent_ordering
 
 
 def single_parent(data):
-    return single_parent_ordering(CountState(data.n_states, data.n_classes).update(data))
+    return single_parent_ordering(PairCounts(data.n_states, data.n_classes).update(data))
 
 
 ORDERINGS = [

@@ -8,9 +8,9 @@ import pytest
 from oracles import networks as naive
 from scipy.special import logsumexp
 
-from tanlearn import BayesNetClassifier, CountState, EncodedData, MaximumLikelihood, Structure
+from tanlearn import BayesNetClassifier, EncodedData, MaximumLikelihood, PairCounts, Structure
 from tanlearn.baselines import KDependence
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 
 RNG = np.random.default_rng(0)
 
@@ -76,7 +76,7 @@ def test_weighted_rows_equal_brute_force_and_weight_two_is_the_row_twice():
 
 def test_one_parent_is_the_most_informative_of_the_more_relevant_features():
     data = random_data(6)
-    state = CountState(data.n_states, data.n_classes).update(data)
+    state = PairCounts(data.n_states, data.n_classes).update(data)
     relevance, pairwise = state.mutual_information(), state.conditional_mutual_information()
     parent = KDependence(k=1).from_counts(state).parent
     for i in range(5):
@@ -99,7 +99,7 @@ def test_a_higher_threshold_leaves_edges_out_and_the_largest_all():
 
 def test_an_edge_at_the_threshold_is_left_out():
     data = random_data(8)
-    state = CountState(data.n_states, data.n_classes).update(data)
+    state = PairCounts(data.n_states, data.n_classes).update(data)
     weights = state.conditional_mutual_information()
     parent = KDependence(k=1).from_counts(state).parent
     child = int(np.flatnonzero(parent >= 0)[0])
@@ -138,14 +138,14 @@ def test_parents_are_those_of_the_matrix_of_all_pairs(gaps, weights, monkeypatch
     X[(rng.random((n, d)) < gaps) & (rng.random(d) < 0.5)] = -1
     weight = {None: None, "integer": rng.integers(0, 3, n), "real": rng.uniform(0, 2, n)}[weights]
     data = EncodedData.from_codes(X, rng.integers(0, 3, n), n_states=n_states, sample_weight=weight)
-    state = CountState(data.n_states, data.n_classes).update(data)
+    state = PairCounts(data.n_states, data.n_classes).update(data)
     relevance, pairwise = (
         np.rint(values * 2.0**40) / 2.0**40
         for values in (state.mutual_information(), state.conditional_mutual_information())
     )
     order = np.argsort(-relevance, kind="stable")
-    monkeypatch.setattr("tanlearn.counts.pair_information._TILE", 256)
-    monkeypatch.setattr("tanlearn.counts.pair_information._BLOCK", 600)
+    monkeypatch.setattr("tanlearn.counts.mutual_information._TILE", 256)
+    monkeypatch.setattr("tanlearn.counts.mutual_information._BLOCK", 600)
     for k, threshold in ((1, 0.0), (2, 0.0), (2, 0.1)):
         parents = KDependence(k=k, threshold=threshold).learn(data, RNG).parents
         for position, i in enumerate(order):

@@ -15,7 +15,7 @@ from support.wrapper_searches import (
     varied_data,
 )
 
-from tanlearn import CountState, EncodedData, Structure
+from tanlearn import EncodedData, PairCounts, Structure
 from tanlearn.baselines import OrderSearch, order_search
 from tanlearn.baselines.feature_orderings import all_parents_ordering, single_parent_ordering
 
@@ -94,7 +94,7 @@ def test_with_real_weights_and_replaced_zeros(score, validation):
 
 def test_orderings_by_name():
     data = varied_data(3)
-    state = CountState(data.n_states, data.n_classes).update(data)
+    state = PairCounts(data.n_states, data.n_classes).update(data)
     expected = {"cmi": all_parents_ordering(data), "cmisp": single_parent_ordering(state)}
     assert expected["cmi"].tolist() != expected["cmisp"].tolist()
     for name, ordering in expected.items():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from tanlearn import CountState, EncodedData
+from tanlearn import EncodedData, PairCounts
 from tanlearn.baselines import RandomTree
-from tanlearn.parameters.learner import check_learner_device
+from tanlearn.parameters.parameter_learner import check_learner_device
 
 
 def table(n_features):
@@ -35,7 +35,7 @@ def test_parents_come_before_their_children_in_the_given_ordering():
 @pytest.mark.parametrize("ordering", [None, [3, 0, 4, 1, 2]])
 def test_counts_have_the_tree_of_rows(ordering):
     data = table(5)
-    state = CountState(data.n_states, data.n_classes).update(data)
+    state = PairCounts(data.n_states, data.n_classes).update(data)
     one, two = np.random.default_rng(1), np.random.default_rng(1)
     for _ in range(20):
         assert RandomTree(ordering=ordering).from_counts(state, one) == RandomTree(ordering=ordering).learn(data, two)

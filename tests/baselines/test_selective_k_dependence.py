@@ -5,7 +5,7 @@ import pytest
 
 from tanlearn import EncodedData, TableEncoder, load
 from tanlearn.baselines import KDependence, SelectiveKDependenceClassifier
-from tanlearn.counts.information import Information
+from tanlearn.counts.rounded_information import Information
 from tanlearn.models.leave_one_out import LeaveOneOut
 
 RNG = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from tanlearn.baselines import (
 from tanlearn.baselines.structure_scores import first_best, single_parents
 from tanlearn.encoding.splits import validation_masks
 from tanlearn.estimators.estimator_input import encode_training
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 
 
 def random_families(rng, scorer, child):

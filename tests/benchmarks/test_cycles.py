@@ -13,7 +13,7 @@ from benchmarks.embedded.cycles import measured
 from benchmarks.embedded.programs import AVR, M0, M3, TooLarge, build, classifier_bytes
 from tanlearn import BayesNetClassifier, FixedPoint, NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 
 N_ROWS = 40
 PARTS = {part.name: part for part in (AVR, M0, M3)}

@@ -14,7 +14,7 @@ from benchmarks.gpu import __main__ as command
 from benchmarks.gpu import measure, population
 from benchmarks.suite.shapes import SHAPES
 from tanlearn import CandidateSets, EncodedData
-from tanlearn.training.state import State
+from tanlearn.training.tan_state import State
 
 #: rows, values of every feature, classes, batch size
 TINY = 90, [3, 2, 4, 2], 3, 20

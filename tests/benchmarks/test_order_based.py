@@ -11,7 +11,7 @@ from benchmarks.paper.order_based import __main__ as command
 from benchmarks.paper.order_based import data, orderings, rates, report
 from benchmarks.paper.order_based.learners import ORDERINGS, ExplainingAway
 from tanlearn import EncodedData
-from tanlearn.counts.information import Information
+from tanlearn.counts.rounded_information import Information
 
 LEARNERS = ["NB", "TAN-RO-CR", "TAN-OMI-CR", "AODE"]
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from support.published_folds import DATA, folds
 
-from tanlearn import CountState, JointNLL, MaximumLikelihood, Structure
+from tanlearn import JointNLL, MaximumLikelihood, PairCounts, Structure
 from tanlearn.baselines import ChowLiu
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.structures.candidate_kinds import Candidates, make_candidates
 from tanlearn.training import training
 
@@ -38,7 +38,7 @@ def test_conditional_mutual_information_matrices(name):
     """The published matrices are I(X_i; X_j | C) in nats, unsmoothed: lower triangle, H(X_i | C) on the diagonal."""
     with np.load(DATA / f"{name}_mi.npz") as file:
         for k, (train, _) in enumerate(folds(name), start=1):
-            information = CountState(train.n_states, train.n_classes).update(train).conditional_mutual_information()
+            information = PairCounts(train.n_states, train.n_classes).update(train).conditional_mutual_information()
             np.testing.assert_allclose(np.tril(information), file[f"mi_graph_{k}"], atol=1e-13)
 
 

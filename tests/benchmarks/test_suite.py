@@ -18,7 +18,7 @@ import tanlearn
 import tanlearn.baselines
 from benchmarks import ROOT, suite
 from benchmarks.suite import bench_learners, bench_user, shapes
-from tanlearn.estimators.base import Classifier
+from tanlearn.estimators.classifier import Classifier
 from tanlearn.kernels._cuda import check_device
 
 N_ROWS = 120

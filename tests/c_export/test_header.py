@@ -16,6 +16,7 @@ from tanlearn import BayesNetClassifier, FixedPoint, IntegerTables, NaiveBayesCl
 from tanlearn.baselines import ChowLiu, KDependence
 from tanlearn.c_export import header as c_export
 from tanlearn.c_export import tables as c_tables
+from tanlearn.models.bayes_net import BayesNet
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "discretized"
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic"]
@@ -99,7 +100,7 @@ def test_many_states_agree_with_python(tmp_path, n_states, n_bits):
 @compiled
 def test_a_tie_goes_to_the_first_class(tmp_path):
     model = random_model(np.random.default_rng(0), [3, 2], 3, [-1, 0], FixedPoint(2, 0))
-    model._set_network(
+    model.model_ = BayesNet(
         model.structure_,
         IntegerTables(model.tables_.layout, np.full(model.tables_.layout.n_cells, 3), FixedPoint(2, 0)),
     )

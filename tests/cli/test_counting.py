@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import tanlearn
-from tanlearn import BayesForestClassifier, CountState, TableCounts
+from tanlearn import BayesForestClassifier, PairCounts, TableCounts
 from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.files import archive
 from tanlearn.files.regular_files import SUMMARY
@@ -273,7 +273,7 @@ def test_summaries_are_kept_with_their_names(run, places):
     summary, names = load_summary(places / "sum")
     assert (summary.n_samples, names) == (398, ["town", "rooms", "area", "code", "born"])
     found = TableCounts.of_summary(summary, names)
-    assert isinstance(found.counts, CountState)
+    assert isinstance(found.counts, PairCounts)
     description, arrays = archive.unpack((places / "sum").read_bytes(), SUMMARY)
     for wrong, members in (
         ({**description, "names": names[1:]}, arrays),

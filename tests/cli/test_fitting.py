@@ -10,7 +10,7 @@ from tanlearn import SoftHybrid, TANClassifier, comparison
 from tanlearn.baselines import find_learner
 from tanlearn.cli import fitting
 from tanlearn.files.encoders import encoder_difference
-from tanlearn.sources.table_files import dates_as_days
+from tanlearn.sources.file_source import dates_as_days
 
 
 def reference(text_path):

@@ -10,7 +10,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tanlearn import CategoryEncoder, TableEncoder
-from tanlearn.sources.category_index import distinct_values
 from tanlearn.sources.table import Column
 
 MISSING = 255
@@ -179,7 +178,7 @@ def test_bytes_keep_their_last_zeros():
 @pytest.mark.parametrize("span", [4094, 4095, 4096, 4097])
 def test_distinct_numbers_of_wide_and_narrow_ranges(dtype, span):
     values = np.array([7 + span, 7, 8, 7 + span, 6 + span], dtype)
-    found = distinct_values(Column(values, None, None, "x"))
+    found = Column(values, None, None, "x").distinct_values()
     assert (found.dtype, found.tolist()) == (dtype, [7, 8, 6 + span, 7 + span])
 
 
@@ -291,7 +290,7 @@ def test_any_container_gives_the_same_codes_and_values(columns, y):
 
 def test_inverse_transform_refuses_what_are_no_codes():
     encoder = CategoryEncoder().fit([["a", 1], ["b", 1]])
-    with pytest.raises(ValueError, match="code 1 in row 0, column 1 is out of range: the column has 1 categories"):
+    with pytest.raises(ValueError, match="code 1 of feature 1, sample 0, is out of range: the feature has 1 codes"):
         encoder.inverse_transform([[0, 1]])
     for wrong in ([[0]], [0, 0], [[0.0, 0.0]]):
         with pytest.raises(ValueError, match=r"integers of shape \(n_samples, 2\)"):

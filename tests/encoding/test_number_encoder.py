@@ -8,10 +8,9 @@ import pytest
 from oracles import encode as naive
 
 from tanlearn import NaiveBayesClassifier, TableEncoder
-from tanlearn.encoding.number_encoder import distinct_numbers
-from tanlearn.sources.category_index import TABLE_SPAN
+from tanlearn.encoding.column_kinds import distinct_numbers
 from tanlearn.sources.columns import read_columns
-from tanlearn.sources.table import ArrayTable
+from tanlearn.sources.table import TABLE_SPAN, ArrayTable
 
 
 def mapped(X, folder):

@@ -274,7 +274,7 @@ def test_probabilities_are_calibrated_as_by_the_learner(kind):
     ids=repr,
 )
 def test_learners_that_do_not_work_on_the_device_are_refused_before_they_start(monkeypatch, model):
-    for module in ("base", "counting"):  # as if the device were there
+    for module in ("classifier", "counting_classifier"):  # as if the device were there
         monkeypatch.setattr(f"tanlearn.estimators.{module}.check_device", lambda device: None)
     learner = model.parameters if getattr(model, "structure", None) is None else model.structure
     rule = rf"{type(learner).__name__}\(\) works with device='cpu' only, got device='cuda'"

@@ -24,7 +24,7 @@ from tanlearn import (
     load,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, SimulatedAnnealing
-from tanlearn.models import inference, upward_pass
+from tanlearn.models import log_joint, upward_pass
 from tanlearn.models.tables import Tables
 from tanlearn.structures.table_layout import TableLayout
 
@@ -152,7 +152,7 @@ def test_extreme_tables_of_a_tree_with_a_hub(backend, missing):
     data = EncodedData.from_codes(rng.integers(0, 4, (60, 80)), rng.integers(0, 3, 60))
     tables = MaximumLikelihood(alpha=1e-60).fit(structure, data, rng)
     codes = np.where(rng.random(data.codes.shape) < missing, 255, data.codes).astype(np.uint8)
-    expected, found = (inference.log_joint(tables, structure, codes, device=device) for device in ("cpu", "cuda"))
+    expected, found = (log_joint.log_joint(tables, structure, codes, device=device) for device in ("cpu", "cuda"))
     assert_close(found, expected, 80)
     assert expected.min() < -2000
 
@@ -167,7 +167,7 @@ def test_a_hub_whose_values_trail_by_far(backend):
         tables = Tables(layout, np.concatenate([np.log(np.full(6, 0.5)), *[agreeing] * (n_for + n_against)]))
         codes = np.repeat([255, 0, 1], [1, n_for, n_against]).astype(np.uint8)[:, np.newaxis]
         expected = 2 * np.log(0.5) + np.logaddexp(n_against * np.log(low), n_for * np.log(low))
-        scores = inference.log_joint(tables, structure, codes, device="cuda")
+        scores = log_joint.log_joint(tables, structure, codes, device="cuda")
         np.testing.assert_allclose(scores, [[expected, expected]], rtol=1e-10)
 
 
@@ -178,7 +178,7 @@ def test_a_product_of_many_messages_does_not_underflow(backend):
     root, child = np.log(np.full(4, 0.5)), np.log(np.repeat([1e-40, 1.0], 4))
     tables = Tables(layout, np.concatenate([np.log([0.5, 0.5]), *[root, child] * 30]))
     codes = np.tile(np.array([255, 0], np.uint8), 30)[:, np.newaxis]
-    scores = inference.log_joint(tables, structure, codes, device="cuda")
+    scores = log_joint.log_joint(tables, structure, codes, device="cuda")
     assert_close(scores, [[np.log(0.5) + 30 * np.log(1e-40)] * 2], 60)
 
 

@@ -11,12 +11,12 @@ from tanlearn import (
     BayesForestClassifier,
     BayesNetClassifier,
     ConjugateGradient,
-    CountState,
     EncodedData,
     HierarchicalDirichlet,
     HierarchicalSmoothing,
     MaximumLikelihood,
     NaiveBayesClassifier,
+    PairCounts,
     Structure,
     TableCounts,
     TANClassifier,
@@ -30,7 +30,7 @@ from tanlearn.baselines import (
     SelectiveKDependenceClassifier,
 )
 from tanlearn.baselines.row_counts import RowCounts
-from tanlearn.counts.contexts import ContextCounts
+from tanlearn.counts.context_counts import ContextCounts
 from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.estimators.estimator_input import encode_training
 from tanlearn.estimators.network_learning import count_pairs_in_trees
@@ -40,7 +40,7 @@ TREE, WIDE = Structure([-1, 0, 1, 1]), Structure([[-1, -1], [0, -1], [0, 1], [2,
 
 
 def pairs(data):
-    return CountState(data.n_states, data.n_classes)
+    return PairCounts(data.n_states, data.n_classes)
 
 
 def rows(data):
@@ -188,12 +188,12 @@ def test_what_batches_have_counted_makes_their_model(name):
 @pytest.mark.parametrize(
     ("model", "count", "message"),
     [
-        (AODEClassifier(), rows, r"AODEClassifier\(\) learns from counts in CountState, got RowCounts"),
-        (AnDEClassifier(), pairs, r"AnDEClassifier\(\) learns from counts in RowCounts, got CountState"),
-        (BayesNetClassifier(structure=ChowLiu()), families(TREE), "in CountState, got FamilyCounts"),
-        (NaiveBayesClassifier(), contexts(TREE), "in CountState or FamilyCounts, got ContextCounts"),
-        (NaiveBayesClassifier(parameters=HierarchicalDirichlet()), pairs, "in ContextCounts, got CountState"),
-        (BayesForestClassifier(weights=None), pairs, "in ForestCounts, got CountState"),
+        (AODEClassifier(), rows, r"AODEClassifier\(\) learns from counts in PairCounts, got RowCounts"),
+        (AnDEClassifier(), pairs, r"AnDEClassifier\(\) learns from counts in RowCounts, got PairCounts"),
+        (BayesNetClassifier(structure=ChowLiu()), families(TREE), "in PairCounts, got FamilyCounts"),
+        (NaiveBayesClassifier(), contexts(TREE), "in PairCounts or FamilyCounts, got ContextCounts"),
+        (NaiveBayesClassifier(parameters=HierarchicalDirichlet()), pairs, "in ContextCounts, got PairCounts"),
+        (BayesForestClassifier(weights=None), pairs, "in ForestCounts, got PairCounts"),
     ],
 )
 def test_counts_of_another_kind_are_refused(model, count, message):
@@ -264,7 +264,7 @@ def test_classes_without_rows():
     for rows_of, found in ((np.arange(0), 0), (np.flatnonzero(data.y), 1)):
         with pytest.raises(ValueError, match=rf"hold rows of {found} class\(es\).*needs at least two"):
             NaiveBayesClassifier().from_counts(pairs(data).update(data.take(rows_of)))
-    three = TableCounts(CountState(data.n_states, 3), encoder=border.encoder_, classes=["never", "no", "yes"])
+    three = TableCounts(PairCounts(data.n_states, 3), encoder=border.encoder_, classes=["never", "no", "yes"])
     model = NaiveBayesClassifier().from_counts(three.update(frame, y))
     streamed = NaiveBayesClassifier().partial_fit(frame, y, ["never", "no", "yes"])
     np.testing.assert_array_equal(model.predict_proba(frame), streamed.predict_proba(frame))
@@ -305,6 +305,6 @@ def test_wrong_parameters_are_refused_before_anything_is_learned():
 
 def test_a_second_parent_that_is_the_first_column_needs_more_than_pairs():
     data = EncodedData.from_codes([[0, 1, 1], [1, 0, 1], [1, 1, 0]], [0, 1, 1])
-    counts = CountState(data.n_states, 2).update(data)
+    counts = PairCounts(data.n_states, 2).update(data)
     with pytest.raises(ValueError, match="features with several augmenting parents need counts of three values"):
         count_pairs_in_trees(counts, Structure([[-1, -1], [0, -1], [1, 0]]))

@@ -17,8 +17,8 @@ from tanlearn import (
     TANClassifier,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
-from tanlearn.estimators.explained import compared
 from tanlearn.models.calibration import EvidenceCalibration
+from tanlearn.models.explanation import against_class
 
 RNG = np.random.default_rng(0)
 
@@ -192,7 +192,7 @@ def test_explained_odds_of_what_is_impossible_or_equal_are_no_nan():
 def test_odds_of_classes_that_are_as_good_as_equal_are_no_noise():
     contributions = np.log(np.array([[[0.2, 0.4], [0.4, 0.2 * (1 + 4e-16)], [0.5, 0.5]]]))
     for power in (1.0, 0.5):
-        odds = compared(contributions, 0, np.array([0, 1]), Calibration(8.0, power=power))[0, :, 1]
+        odds = against_class(contributions, 0, np.array([0, 1]), Calibration(8.0, power=power))[0, :, 1]
         np.testing.assert_allclose(odds, np.log([2, 0.5, 1]) / 8, atol=1e-12)
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.saved_models import FRAME, HOLED, fitted, odd_model
 
 from tanlearn import read_bif, read_xmlbif, write_bif, write_xmlbif
-from tanlearn.models.inference import log_posterior
+from tanlearn.models.log_joint import log_posterior
 
 FORMATS = {"bif": (write_bif, read_bif), "bifxml": (write_xmlbif, read_xmlbif)}
 both_formats = pytest.mark.parametrize("ending", FORMATS)

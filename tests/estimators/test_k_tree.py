@@ -25,6 +25,7 @@ from tanlearn import (
     TANClassifier,
     load,
 )
+from tanlearn.models.bayes_net import BayesNet
 
 PLAIN = {
     "loss": ConditionalNLL(),
@@ -214,7 +215,7 @@ def test_rounding_moves_what_is_above_zero():
     X, y = parity()
     model = KTreeClassifier(**{**PLAIN, "n_epochs": 60}).fit(X, y)
     tables = model.tables_
-    model._set_network(model.structure_, Tables(tables.layout, tables.cells + 5.0, is_normalized=False))
+    model.model_ = BayesNet(model.structure_, Tables(tables.layout, tables.cells + 5.0, is_normalized=False))
     small = model.with_bits((3, 2))
     assert small.score(X, y) == 1.0
     again = small.with_bits((3, 2))

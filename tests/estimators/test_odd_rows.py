@@ -9,12 +9,12 @@ from sklearn.metrics import roc_auc_score
 
 from tanlearn import (
     BayesNetClassifier,
-    CountState,
     HierarchicalSmoothing,
     InexactMarginalizationWarning,
     KTreeClassifier,
     MaximumLikelihood,
     NaiveBayesClassifier,
+    PairCounts,
     TableCounts,
     TableEncoder,
     TANClassifier,
@@ -187,7 +187,7 @@ def test_numbers_of_later_chunks_are_in_the_training_range():
 def test_counts_of_parts_have_the_range_of_all_parts():
     frame, y = numbers()
     encoder = TableEncoder().fit(frame[:200], y[:200])
-    parts = [TableCounts(CountState(encoder.n_states_, 2), encoder=encoder, classes=[0, 1]) for _ in range(2)]
+    parts = [TableCounts(PairCounts(encoder.n_states_, 2), encoder=encoder, classes=[0, 1]) for _ in range(2)]
     parts[0].update(frame[:200], y[:200])
     parts[1].update(frame[200:].assign(x=frame["x"][200:] + 20), y[200:])
     parts[0].merge(parts[1])

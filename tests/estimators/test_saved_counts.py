@@ -20,10 +20,10 @@ from tanlearn import (
     write_bif,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
-from tanlearn.counts.contexts import ContextCounts
+from tanlearn.counts.context_counts import ContextCounts
 from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.files.archive import pack, unpack
-from tanlearn.forest.counts import ForestCounts
+from tanlearn.forest.forest_counts import ForestCounts
 
 CLASSES = ["no", "yes"]
 MODELS = {
@@ -253,7 +253,7 @@ def test_counts_of_families_are_read_for_as_many_features_as_the_encoder_has():
     n_states, state = model.encoder_.n_states_, model.counts_.state()
     assert FamilyCounts.from_state(state, n_states, 2) == model.counts_
     for structure in (Structure([-1, 0]), Structure([-1, 0, 0, 0]), [-1, 0, 0]):
-        with pytest.raises(ValueError, match="the structure must be of 3 features, got"):
+        with pytest.raises(ValueError, match="the structure must have 3 features, got"):
             FamilyCounts.from_state({**state, "structure": structure}, n_states, 2)
     negative = state["cells"].copy()
     negative[-1] = -1

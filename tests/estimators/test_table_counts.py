@@ -13,8 +13,8 @@ from sklearn.base import clone
 from tanlearn import (
     BayesForestClassifier,
     BayesNetClassifier,
-    CountState,
     NaiveBayesClassifier,
+    PairCounts,
     Structure,
     TableCounts,
     TableEncoder,
@@ -58,7 +58,7 @@ def test_a_source_is_counted_as_batches_are():
     arrow = pa.Table.from_pandas(labelled, preserve_index=False)
     for source in (labelled, arrow, pl.from_pandas(labelled), lambda: arrow):
         found = TableCounts.of_source(source, "sold", sample_weight="times", batch_rows=64)
-        assert isinstance(found.counts, CountState)
+        assert isinstance(found.counts, PairCounts)
         np.testing.assert_array_equal(NaiveBayesClassifier().from_counts(found).tables_.cells, whole.tables_.cells)
     single = TableCounts.of_source([(frame, y, weights)], pairs=False)
     assert type(single.counts).__name__ == "FamilyCounts"
@@ -169,7 +169,7 @@ def test_declared_categories_have_their_order(counts):
 def test_counts_of_another_kind_are_refused(counts):
     frame, y = table()
     other = TableCounts.of_source([(frame, y)], pairs=False)
-    with pytest.raises(TypeError, match=r"in CountState, the others in FamilyCounts.*pairs, or single values"):
+    with pytest.raises(TypeError, match=r"in PairCounts, the others in FamilyCounts.*pairs, or single values"):
         counts.merge(other)
 
 
@@ -230,7 +230,7 @@ def test_a_file_of_another_encoder_or_kind_is_not_written(tmp_path):
         TableCounts.of_model(AnDEClassifier().fit_batches([(frame, y)])).save(path)
     numbers = frame[["rooms", "area"]]
     encoder = TableEncoder(discrete_features=False, discretizer=Bins()).fit(numbers, y)
-    counts = TableCounts(CountState(encoder.n_states_, 2), encoder=encoder, classes=["no", "yes"]).update(numbers, y)
+    counts = TableCounts(PairCounts(encoder.n_states_, 2), encoder=encoder, classes=["no", "yes"]).update(numbers, y)
     with pytest.raises(ValueError, match="uses Bins, but files store"):
         counts.save(path)
     assert counts.empty().merge(counts) == counts  # of one and the same fit

@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 from support.saved_models import FRAME, fitted
 
 from tanlearn import FixedPoint, GradientTraining, NaiveBayesClassifier, TANClassifier, round_tables
+from tanlearn.models.bayes_net import BayesNet
 
 NETWORKS = ["nb", "chow-liu", "two-parents", "tan", "cyclic"]
 
@@ -65,7 +66,7 @@ def test_description_names_what_is_no_default():
 
 def test_description_says_of_rounded_tables_that_they_are_not_normalized():
     model = NaiveBayesClassifier().fit([["a"], ["b"], ["b"]], [0, 1, 1])
-    model._set_network(model.structure_, round_tables(model.tables_, FixedPoint(2, -1)))
+    model.model_ = BayesNet(model.structure_, round_tables(model.tables_, FixedPoint(2, -1)))
     description = json.loads(json.dumps(model.describe()))
     assert (description["normalized"], description["bits"]) == (False, {"integer": 2, "fraction": -1})
     assert description["class_probabilities"] == np.exp(model.tables_.log_prior).tolist() == [1.0, 1.0]

@@ -13,9 +13,9 @@ from support.saved_models import FRAME, Y
 
 from tanlearn import (
     BayesNetClassifier,
-    CountState,
     EncodedData,
     NaiveBayesClassifier,
+    PairCounts,
     Structure,
     TableCounts,
     load,
@@ -75,7 +75,7 @@ def claiming(shape, dtype="<f8", n_bytes=80, **others):
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("kind", [CountState, TableSummary])
+@pytest.mark.parametrize("kind", [PairCounts, TableSummary])
 def test_members_that_share_bytes_are_refused(kind):
     content = shared(npy(np.zeros(20_000)), 300)
     assert peak(kind.from_bytes, content, match="compressed or overlapping entries") < 4 * len(content)
@@ -96,13 +96,13 @@ def test_members_that_share_bytes_are_refused(kind):
 )
 def test_arrays_that_claim_what_is_not_there_are_refused(shape, dtype):
     content = claiming(shape, dtype)
-    assert peak(CountState.from_bytes, content, match="not a valid CountState") < 10**6
+    assert peak(PairCounts.from_bytes, content, match="not a valid PairCounts") < 10**6
 
 
 def test_other_archives_are_refused():
-    with pytest.raises(ValueError, match="not a valid CountState"):
-        CountState.from_bytes(claiming((1,), "<i8", 8))  # a format of 0, and nothing else
-    state = CountState(DATA.n_states, DATA.n_classes).update(DATA)
+    with pytest.raises(ValueError, match="not a valid PairCounts"):
+        PairCounts.from_bytes(claiming((1,), "<i8", 8))  # a format of 0, and nothing else
+    state = PairCounts(DATA.n_states, DATA.n_classes).update(DATA)
     arrays = read_arrays(state.to_bytes())
     assert {name: array.dtype.str for name, array in arrays.items()}["cells"] == "<i8"
     assert all(array.flags.writeable for array in arrays.values())

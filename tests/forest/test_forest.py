@@ -10,7 +10,8 @@ from support.forests import DRAWS, Gains, learn, learn_forest, make
 from tanlearn import EncodedData
 from tanlearn.forest import learning
 from tanlearn.forest.forest import Forest, softmax
-from tanlearn.forest.learning import FittedWeights, ForestSettings, estimate_label_noise
+from tanlearn.forest.forest_weights import FittedWeights
+from tanlearn.forest.learning import ForestSettings, estimate_label_noise
 from tanlearn.forest.out_of_fold import OutOfFold
 
 

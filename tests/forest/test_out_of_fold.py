@@ -9,7 +9,7 @@ from support.forests import DRAWS, make
 
 from tanlearn.encoding.splits import draw_folds
 from tanlearn.forest import out_of_fold as module
-from tanlearn.forest.network import grow_network
+from tanlearn.forest.forest_network import grow_network
 from tanlearn.forest.out_of_fold import FoldNetworks
 
 ROWS = np.random.default_rng(7).permutation(90)[:70]

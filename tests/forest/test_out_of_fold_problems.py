@@ -8,7 +8,7 @@ import pytest
 from support.forests import DRAWS, draw_views, make
 
 from tanlearn.forest import out_of_fold as module
-from tanlearn.forest.network import grow_network
+from tanlearn.forest.forest_network import grow_network
 from tanlearn.forest.out_of_fold import grow_out_of_fold
 
 

@@ -320,7 +320,7 @@ def test_names_on_pages_are_found_with_their_members():
     assert "tanlearn.estimators.gradient_tan.TANClassifier" in OBJECTS
     assert "tanlearn.baselines.chow_liu.ChowLiu.from_counts" in OBJECTS
     assert "tanlearn.estimators.row_predictor.RowPredictor.predict" in OBJECTS
-    assert "tanlearn.training.state.State.perturb" not in OBJECTS
+    assert "tanlearn.training.tan_state.State.perturb" not in OBJECTS
 
 
 @pytest.mark.parametrize("name", module_names())

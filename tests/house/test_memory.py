@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from tanlearn import BayesNetClassifier, CountState, EncodedData, Structure, TANClassifier, _memory
+from tanlearn import BayesNetClassifier, EncodedData, PairCounts, Structure, TANClassifier, _memory
 from tanlearn._memory import TableMemoryError, check_memory
 from tanlearn.baselines import AODEClassifier, ChowLiu, GreedySearch, KDependence, OrderSearch
 from tanlearn.structures.table_layout import TableLayout
@@ -89,7 +89,7 @@ def test_estimators_refuse_with_cells_bytes_and_remedy(name, monkeypatch):
 
 def test_state_of_all_pairs_is_refused_before_it_is_made():
     with pytest.raises(TableMemoryError, match=r"state of all pairs of 20 features \(feature 0 has 5,000 values\)"):
-        CountState([5000] * 20, 2)
+        PairCounts([5000] * 20, 2)
 
 
 def test_two_parents_of_three_hundred_values_are_refused_at_once():

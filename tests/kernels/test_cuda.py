@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from tanlearn import CountState, EncodedData
+from tanlearn import EncodedData, PairCounts
 from tanlearn.kernels._cuda import check_device, cupy, launch, to_device
 
 
@@ -37,7 +37,7 @@ def test_learners_on_data_for_the_device_say_what_is_missing(monkeypatch):
     ]:
         monkeypatch.setitem(sys.modules, "cupy", module)
         with pytest.raises(kind, match=message):
-            CountState(data.n_states, 1).update(data)
+            PairCounts(data.n_states, 1).update(data)
     assert check_device("cpu") is None
 
 

@@ -11,7 +11,7 @@ from tanlearn.kernels._cuda import cupy
 from tanlearn.training.cuda_population import CudaPopulation
 from tanlearn.training.engines import FusedEngine
 from tanlearn.training.noise_streams import skip_uniform
-from tanlearn.training.state import State, plan_epoch
+from tanlearn.training.tan_state import State, plan_epoch
 
 N_STATES = [3, 2, 4]
 SETS = {

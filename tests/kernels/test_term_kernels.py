@@ -10,7 +10,7 @@ from oracles import terms as naive
 
 from tanlearn import CandidateSets, ConditionalNLL, EncodedData, FixedPoint, HingeMargin, Structure
 from tanlearn.kernels import terms, trees
-from tanlearn.training.state import Plan
+from tanlearn.training.tan_state import Plan
 from tanlearn.training.term_engine import TermEngine
 from tanlearn.training.term_state import TermState
 

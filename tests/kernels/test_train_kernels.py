@@ -10,9 +10,9 @@ from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.scores import Families
 from tanlearn.kernels.trees import Graph
 from tanlearn.training.engines import FusedEngine
-from tanlearn.training.missing_values import allocate_missing_values
+from tanlearn.training.missing_value_scratch import allocate_missing_values
 from tanlearn.training.parametrizations import Normalized
-from tanlearn.training.state import State, plan_epoch
+from tanlearn.training.tan_state import State, plan_epoch
 
 REAL = np.float32
 

@@ -6,7 +6,7 @@ from oracles import elimination as naive
 from support.small_networks import MISSING, N_CLASSES, N_STATES, TREE, normalized_cells, offsets, patterns
 
 from tanlearn.kernels import train_missing_values as kernels
-from tanlearn.training.missing_values import allocate_missing_values
+from tanlearn.training.missing_value_scratch import allocate_missing_values
 
 PARENT = [row[0] for row in TREE]
 LANES = 4

@@ -14,8 +14,10 @@ from tanlearn import EncodedData, HierarchicalSmoothing, InexactMarginalizationW
 from tanlearn._memory import TableMemoryError
 from tanlearn.models import local_networks
 from tanlearn.models.back_off import BackOffTables
-from tanlearn.models.inference import log_joint
-from tanlearn.models.queries import explain, most_probable_completion, sample
+from tanlearn.models.completion import most_probable_completion
+from tanlearn.models.explanation import explain
+from tanlearn.models.log_joint import log_joint
+from tanlearn.models.sampling import sample
 
 M = np.array([1.0, 0.5, 2.0, 1.5])
 PRIOR = np.log([0.2, 0.3, 0.5])

@@ -6,7 +6,7 @@ from oracles import new_values as naive
 
 from tanlearn import InexactMarginalizationWarning, Structure
 from tanlearn.models import new_values as module
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.models.new_values import bound_new_values, log_joint_of_new_values
 from tanlearn.models.tables import Tables
 from tanlearn.structures.table_layout import TableLayout

@@ -33,8 +33,9 @@ from tanlearn import (
     size_path,
 )
 from tanlearn.baselines import ChowLiu
-from tanlearn.models.inference import log_joint
-from tanlearn.models.queries import sample
+from tanlearn.models.bayes_net import BayesNet
+from tanlearn.models.log_joint import log_joint
+from tanlearn.models.sampling import sample
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.few_bits import best_split, read_bits
 from tanlearn.training.settings import TrainingSettings
@@ -161,7 +162,7 @@ def test_a_tie_goes_to_the_first_class():
     cells = blunt.tables_.cells.copy()
     assert len(set(cells[:2])) == 1
     structure, tables = blunt.structure_, IntegerTables(blunt.tables_.layout, np.zeros(6, int), FixedPoint(1, 0))
-    blunt._set_network(structure, tables)
+    blunt.model_ = BayesNet(structure, tables)
     assert blunt.predict([["a"], ["b"]]).tolist() == ["no", "no"]
 
 

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from tanlearn import BackOffRidge, BayesNetClassifier, ConditionalNLL, EncodedData, Margin, Structure
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.parameters.back_off_ridge import RIDGES
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.training.training import error_rate

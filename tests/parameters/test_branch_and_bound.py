@@ -22,10 +22,10 @@ from tanlearn import (
     load,
     round_tables,
 )
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.models.tables import Tables
 from tanlearn.parameters import branch_and_bound, integer_margin
-from tanlearn.parameters.held_out import FittedTables
+from tanlearn.parameters.held_out_selection import FittedTables
 from tanlearn.parameters.integer_margin import Bound, IntegerMargin
 from tanlearn.structures.table_layout import TableLayout
 

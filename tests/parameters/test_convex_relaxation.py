@@ -20,7 +20,7 @@ from tanlearn import (
     Tables,
 )
 from tanlearn._memory import TableMemoryError
-from tanlearn.models.inference import log_posterior
+from tanlearn.models.log_joint import log_posterior
 from tanlearn.parameters.convex_relaxation import renormalize
 from tanlearn.structures.table_layout import TableLayout
 

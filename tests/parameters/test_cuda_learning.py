@@ -9,7 +9,6 @@ from tanlearn import (
     LBFGS,
     ConditionalNLL,
     ConjugateGradient,
-    CountState,
     CrossTuned,
     EncodedData,
     ExpectationMaximization,
@@ -20,11 +19,12 @@ from tanlearn import (
     JointNLL,
     Margin,
     MaximumLikelihood,
+    PairCounts,
     Structure,
 )
 from tanlearn.baselines import ChowLiu, GreedySearch, KDependence, RandomTree
 from tanlearn.kernels.cuda import cuda_kernels
-from tanlearn.parameters.learner import check_learner_device
+from tanlearn.parameters.parameter_learner import check_learner_device
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.objectives import Objective
 
@@ -60,7 +60,7 @@ def test_states_are_equal(backend, weight, n_states):
     first, second = (random_data(seed, weight, n_states=n_states, missing=0.2) for seed in (0, 1))
     states = []
     for device in ("cpu", "cuda"):
-        state = CountState(first.n_states, first.n_classes)
+        state = PairCounts(first.n_states, first.n_classes)
         for data in (first, second):
             state.update(replace(data, device=device))
         states.append(state)

@@ -20,9 +20,9 @@ from tanlearn import (
 )
 from tanlearn.baselines import ChowLiu, GreedySearch, RandomTree, SimulatedAnnealing
 from tanlearn.encoding.splits import validation_masks
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.parameters import learned_structure
-from tanlearn.parameters.held_out import choose, evaluation_iterations, held_out_parts
+from tanlearn.parameters.held_out_selection import choose, evaluation_iterations, held_out_parts
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator, structures_of_parts
 
 N_ROWS = 90

@@ -31,7 +31,7 @@ from tanlearn import (
     parameters,
 )
 from tanlearn._typing import missing_code
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.parameters import BatchLearner, ParameterLearner
 from tanlearn.training.objectives import Objective
 

@@ -25,7 +25,7 @@ from tanlearn import (
 )
 from tanlearn.baselines import ChowLiu
 from tanlearn.models.calibration import EvidenceCalibration
-from tanlearn.parameters.calibration import calibrate, temper_evidence
+from tanlearn.parameters.held_out_calibration import calibrate, temper_evidence
 
 
 def scores_of(n, truth, wrong, log_pi, seed=0):

@@ -164,7 +164,7 @@ def test_tuples_are_batches_as_they_are():
     parts = [(X[:4], y[:4], [1, 2, 0, 0]), (X[:0], y[:0], []), (X[4:].tolist(), ["0", "1"][:0] or [0, 1], [0.5, 0])]
     batches = open_batches(parts)
     first, second = batches
-    assert np.shares_memory(first.columns.values, X)
+    assert np.shares_memory(first.columns.matrix, X)
     assert (first.sample_weight.tolist(), second.sample_weight.tolist()) == ([1, 2, 0, 0], [0.5, 0])
     assert batches.names is None
     assert len(list(open_batches(lambda: iter(parts)))) == 2

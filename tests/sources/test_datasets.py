@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 
 from tanlearn import NaiveBayesClassifier, TableEncoder
 from tanlearn.sources.datasets import Dataset, load_dataset, load_digits, load_npz, load_openml, load_table
+from tanlearn.sources.file_formats import FORMATS
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 real_data = pytest.mark.skipif(not DATA.exists(), reason="the real data sets are not beside the project")
@@ -211,6 +212,21 @@ def test_missing_package_names_the_extra(tmp_path, monkeypatch):
         load_table(tmp_path / "weather.parquet", target="go")
     with pytest.raises(ImportError, match=r"openml:vote needs pandas.*tanlearn\[frames\]"):
         load_openml("vote")
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"), [("csv", ".csv.gz"), *((name, one) for name, known in FORMATS.items() for one in known.endings)]
+)
+def test_every_extension_of_a_table_is_loaded(name, ending, tmp_path):
+    path, frame = tmp_path / f"weather{ending}", FRAME[["sky", "go"]]
+    {
+        "csv": lambda: frame.to_csv(path, index=False),
+        "tsv": lambda: frame.to_csv(path, index=False, sep="\t"),
+        "parquet": lambda: frame.to_parquet(path),
+        "feather": lambda: frame.to_feather(path),
+    }[name]()
+    data = load_dataset(path, target="go")
+    assert (data.X["sky"].dropna().tolist(), data.y.tolist()) == (["sun", "rain", "sun"], list("bhhb"))
 
 
 @pytest.mark.parametrize(

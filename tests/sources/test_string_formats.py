@@ -9,9 +9,10 @@ import pytest
 from tanlearn import NaiveBayesClassifier, TableEncoder
 from tanlearn.encoding.column_warnings import ColumnKindWarning, describe_format, is_suspect, remedy, suspect_formats
 from tanlearn.sources.columns import read_columns
+from tanlearn.sources.file_source import dates_as_days
 from tanlearn.sources.notation import parse_strings
 from tanlearn.sources.string_formats import detect_format, detect_number_or_date
-from tanlearn.sources.table_files import dates_as_days, open_table
+from tanlearn.sources.table_files import open_table
 
 N = 60
 Y = np.arange(N) % 2

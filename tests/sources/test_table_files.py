@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tanlearn.sources.table_files import dates_as_days, open_table
+from tanlearn.sources.file_source import dates_as_days
+from tanlearn.sources.table_files import open_table
 from tanlearn.sources.text_files import CheckedRows
 
 FRAME = pd.DataFrame({"town": ["Graz", None, "Linz"], "age": [31, 42, 53], "share": [0.5, None, 2.0]})

@@ -10,8 +10,8 @@ import pytest
 
 from tanlearn import CategoryEncoder, NaiveBayesClassifier, TableEncoder, TANClassifier
 from tanlearn.baselines import AODEClassifier
-from tanlearn.encoding.categories import encode_categories, warn_of_new_categories
-from tanlearn.sources.category_index import CategoryIndex
+from tanlearn.encoding.categories import CategoryIndex, encode_categories
+from tanlearn.encoding.column_warnings import warn_of_new_categories
 from tanlearn.sources.columns import read_columns
 
 N = 60

@@ -11,7 +11,7 @@ import polars as pl
 from sklearn.base import BaseEstimator, clone
 
 from tanlearn import BayesNetClassifier, NaiveBayesClassifier, Structure
-from tanlearn.models.inference import log_posterior
+from tanlearn.models.log_joint import log_posterior
 
 N_ROWS = 14
 

@@ -7,8 +7,8 @@ import pandas as pd
 from scipy.special import softmax
 
 from tanlearn import EncodedData
+from tanlearn.forest.forest_network import DrawSettings
 from tanlearn.forest.learning import ForestSettings, fit_forest_weights, grow_forest
-from tanlearn.forest.network import DrawSettings
 from tanlearn.forest.out_of_fold import OutOfFold
 
 DRAWS = DrawSettings(n_cuts=(2, 4), max_parents=3, min_candidates=0)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tanlearn import BayesNetClassifier, IntegerTables, Structure, TableEncoder
+from tanlearn.models.bayes_net import BayesNet
 from tanlearn.structures.table_layout import TableLayout
 
 
@@ -17,7 +18,7 @@ def random_model(rng, n_states, n_classes, parents, fixed_point, ties=False):
     magnitudes = rng.integers(0, largest, layout.n_cells, endpoint=True)
     if ties:
         magnitudes = np.where(rng.random(layout.n_cells) < 0.9, largest, magnitudes)
-    model._set_network(model.structure_, IntegerTables(layout, magnitudes, fixed_point))
+    model.model_ = BayesNet(model.structure_, IntegerTables(layout, magnitudes, fixed_point))
     return model
 
 

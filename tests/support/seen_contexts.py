@@ -4,7 +4,7 @@ import numpy as np
 from support.tries import grow
 
 from tanlearn import EncodedData, Structure
-from tanlearn.counts.contexts import ContextCounts
+from tanlearn.counts.context_counts import ContextCounts
 from tanlearn.kernels import context_counts as kernels
 
 MISSING = 255

@@ -38,7 +38,7 @@ from tanlearn.training.cuda_population import CudaPopulation
 from tanlearn.training.cuda_training import train_together
 from tanlearn.training.engines import UnfusedEngine
 from tanlearn.training.settings import TrainingSettings
-from tanlearn.training.state import State, plan_epoch
+from tanlearn.training.tan_state import State, plan_epoch
 from tanlearn.training.training import Training, train
 
 SMALL = {"n_epochs": 6, "training": GradientTraining(batch_size=40, learning_rate=0.02), "random_state": 0}

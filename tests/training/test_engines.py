@@ -28,7 +28,7 @@ from tanlearn.training.losses import CompiledLoss, SoftHybrid, evaluate
 from tanlearn.training.objectives import Objective
 from tanlearn.training.optimizers import Adam
 from tanlearn.training.parametrizations import Normalized
-from tanlearn.training.state import Plan, State, plan_epoch
+from tanlearn.training.tan_state import Plan, State, plan_epoch
 
 
 def make_engine(kind, state, data, loss, n_threads=1):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tanlearn import EncodedData, Hybrid, MaximumLikelihood, StochasticGradient, Structure
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.training.parent_dropout import N_ALTERNATIVES, with_alternatives
 from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.training import train

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tanlearn import CandidateSets, EncodedData, FixedPoint, IntegerTables, Structure
-from tanlearn.models.inference import log_joint, log_posterior
+from tanlearn.models.log_joint import log_joint, log_posterior
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.term_state import BACK_OFF, TermState
 

@@ -7,7 +7,7 @@ import pytest
 
 from tanlearn import CandidateSets, ConditionalNLL, EncodedData, Hybrid, JointNLL, Margin, MaximumLikelihood, Structure
 from tanlearn.kernels import scores, trees
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.structures.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
 from tanlearn.training.parametrizations import Normalized
 from tanlearn.training.settings import TrainingSettings

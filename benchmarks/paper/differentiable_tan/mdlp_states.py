@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks import DATA, command_line
 from benchmarks.shared.mnist import N_TRAIN, bicubic, block_means, every_other, load_mnist
-from tanlearn import CountState, EncodedData, MDLPDiscretizer
+from tanlearn import EncodedData, MDLPDiscretizer, PairCounts
 
 PUBLISHED = {"letter": 9.1, "satimage": 11.5, "usps": 3.4, "mnist": 13.2}
 SHARES = {"letter": 2 / 3, "satimage": 4 / 5, "usps": 2 / 3}
@@ -38,7 +38,7 @@ def fit(X, y, n_jobs):
 def entropies(discretizer, X, y):
     """Return H(pixel | class) in nats, pixels column by column as in the published matrix."""
     data = EncodedData.from_codes(discretizer.transform(X), y, n_states=discretizer.n_states_)
-    information = CountState(data.n_states, data.n_classes).update(data).conditional_mutual_information()
+    information = PairCounts(data.n_states, data.n_classes).update(data).conditional_mutual_information()
     return np.diag(information).reshape(14, 14).T.ravel()
 
 

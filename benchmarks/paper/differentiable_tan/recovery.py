@@ -22,7 +22,7 @@ from benchmarks import DATA, command_line
 from benchmarks.shared.data import BATCH_SIZES, published_folds
 from tanlearn import CandidateSets, EncodedData, JointNLL, MaximumLikelihood
 from tanlearn.baselines import ChowLiu
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 from tanlearn.structures.candidate_kinds import Candidates, make_candidates
 from tanlearn.training.settings import TrainingSettings
 from tanlearn.training.training import train

@@ -30,7 +30,7 @@ from benchmarks.shared.results import Results, line_key, read
 from benchmarks.shared.versions import made_with
 from tanlearn import ConditionalNLL, ConjugateGradient, Margin, StochasticGradient, Structure
 from tanlearn._typing import missing_code
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 
 from .data import mnist, usps
 from .learners import STRUCTURES

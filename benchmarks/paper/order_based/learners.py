@@ -11,8 +11,8 @@ from sklearn.svm import SVC
 from tanlearn import ConditionalNLL, ConjugateGradient, MaximumLikelihood, Structure
 from tanlearn.baselines import AODEClassifier, ChowLiu, GreedySearch, OrderSearch
 from tanlearn.baselines.chow_liu import maximum_spanning_forest
-from tanlearn.counts.information import Information
-from tanlearn.models.inference import log_joint
+from tanlearn.counts.rounded_information import Information
+from tanlearn.models.log_joint import log_joint
 
 SMOOTHING = MaximumLikelihood(alpha=0, epsilon=1e-5)
 #: Section 5.2 smooths its last 2-tree "similar as in" Friedman et al. (1997), who add 5 rows to every distribution.

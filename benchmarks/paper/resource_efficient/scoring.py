@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tanlearn.models.inference import log_joint
+from tanlearn.models.log_joint import log_joint
 
 
 def error_of(structure, part, tables):

@@ -1,0 +1,140 @@
+"""Classifier composed of a structure learner and a parameter learner."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from sklearn.utils._param_validation import HasMethods
+
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.estimators.counting_classifier import CountingClassifier
+from tanlearn.estimators.network_classifier import NetworkClassifier
+from tanlearn.estimators.network_learning import (
+    check_needs,
+    convert_counts,
+    histories,
+    learn_batches,
+    learn_counts,
+    learn_rows,
+    needs_from_counts,
+    new_counts,
+    validate_params,
+)
+from tanlearn.parameters.parameter_learner import ParameterLearner
+from tanlearn.structures.structures import Structure
+
+__all__ = ["BayesNetClassifier", "StructureLearner"]
+
+
+class StructureLearner(Protocol):
+    """Interface of learners of structures.
+
+    A learner with ``needs = "pairs"`` can also be fitted to counts of pairs, with ``from_counts(pairs, rng)``.
+    """
+
+    def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
+        """Learn a structure from encoded rows."""
+        ...
+
+
+class BayesNetClassifier(CountingClassifier, NetworkClassifier):
+    """Bayesian network classifier composed of a structure learner and a parameter learner.
+
+    Parameters
+    ----------
+    structure : StructureLearner or Structure, optional
+        A learner with ``learn(data, rng)``, such as those of :mod:`tanlearn.baselines`, or a fixed structure; by
+        default naive Bayes. For parameter learners that use held-out rows, the structure is learned again without these
+        rows, on data of up to 300,000 numbers (rows times features times classes).
+    parameters : ParameterLearner, optional
+        A learner with ``fit(structure, data, rng)``; by default ``MaximumLikelihood(alpha=1)``.
+    class_weight : None, "balanced" or dict, default=None
+        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
+    class_prior : array-like of shape (n_classes,), optional
+        Class probabilities in sorted order of the classes, instead of the fitted ones.
+    encoder : TableEncoder, optional
+        Encoder of raw columns; by default ``TableEncoder()``.
+    device : {"cpu", "cuda"}, default="cpu"
+        Device for counting, training and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or
+        ``tanlearn[cuda13]``. An operation that CUDA does not support raises an error; there is no fallback to the CPU.
+        Encoding, sampling, completion and explanations always run on the CPU.
+    n_jobs : int, optional
+        Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of randomized learners. The same rows, parameters and int give the same model, bit for bit: models based on
+        counts on every x86-64 processor, models trained by gradient on the same machine.
+
+    Attributes
+    ----------
+    structure_ : Structure
+        The network; ``structure_.parent`` and ``structure_.to_networkx()``.
+    tables_ : Tables
+        CPTs: log-probabilities of each feature given its parents and the class.
+    structure_learner_ : StructureLearner
+        The fitted copy of ``structure``, with attributes such as ``history_``; not set if ``structure`` is a
+        :class:`~tanlearn.Structure` or None.
+    parameters_ : ParameterLearner
+        The fitted copy of ``parameters``, with attributes such as ``n_iter_`` and ``history_``.
+    calibration_ : Calibration
+        Map from scores to probabilities. Discriminative parameter learners with ``calibrate`` fit it on held-out rows;
+        otherwise its temperature and power are 1. Where it divides only the evidence, the class prior of the tables
+        is adapted to it (see :class:`~tanlearn.HybridCV`).
+    classes_ : ndarray of shape (n_classes,)
+        Class labels in sorted order.
+    encoder_ : TableEncoder
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns; set only if ``X`` had names.
+    n_parameters_ : int
+        Number of free parameters.
+
+    References
+    ----------
+    Friedman, Geiger, Goldszmidt: Bayesian network classifiers. Machine Learning 29, 1997.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tanlearn import BayesNetClassifier
+    >>> from tanlearn.baselines import ChowLiu
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BayesNetClassifier(structure=ChowLiu()).fit(X, y)
+    >>> model.structure_
+    Structure(n_features=4, n_edges=3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NetworkClassifier._parameter_constraints,
+        "structure": [None, Structure, HasMethods("learn")],
+        "parameters": [None, HasMethods("fit")],
+    }
+
+    def __init__(
+        self,
+        *,
+        structure: StructureLearner | Structure | None = None,
+        parameters: ParameterLearner | None = None,
+        class_weight: Any = None,
+        class_prior: Any = None,
+        encoder: TableEncoder | None = None,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.structure = structure
+        self.parameters = parameters
+        self.class_weight = class_weight
+        self.class_prior = class_prior
+        self.encoder = encoder
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    _validate_params, _histories = validate_params, histories
+    _learn, _learn_batches, _learn_counts = learn_rows, learn_batches, learn_counts
+    _check_needs, _needs_from_counts = check_needs, needs_from_counts
+    _new_counts, _convert_counts = new_counts, convert_counts

@@ -1,0 +1,517 @@
+"""Base class of all classifiers: validation and encoding of raw data around learners on encoded data."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.counts.counts_base import Counts
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.row_checks import RowCheck
+from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.encoding.weights import read_prior
+from tanlearn.estimators.estimator_input import (
+    check_rows,
+    delete_fitted_attributes,
+    encode_new_rows,
+    encode_rows,
+    encode_training,
+    generator,
+)
+from tanlearn.estimators.impossible_rows import replace_impossible
+from tanlearn.estimators.notebook import fitted_html, mime_bundle
+from tanlearn.estimators.row_predictor import RowPredictor
+from tanlearn.estimators.table_counts import why_no_counts
+from tanlearn.files.archive import ExplainedError
+from tanlearn.files.models import save
+from tanlearn.kernels._cuda import DEVICES, check_device
+from tanlearn.models.calibration import Calibration
+from tanlearn.models.log_joint import log_evidence, log_posterior
+from tanlearn.models.model import Model
+
+__all__ = ["Classifier"]
+
+
+def _models_features(classifier: Classifier) -> bool:
+    """Return True if a classifier models the distribution of the features; otherwise raise an AttributeError."""
+    return classifier._check_joint()
+
+
+class Classifier(ClassifierMixin, BaseEstimator):
+    """Base class that encodes raw data, predicts with ``model_``, and saves it.
+
+    A subclass sets ``_model_type``, the type of ``model_`` in files, and overrides
+
+    - ``_default_discretizer``: the discretizer of an encoder without one;
+    - ``_learn(data, validation, rng)``, which sets ``model_`` from encoded rows. ``fit`` calls, in this order,
+      ``_begin`` (validation of parameters, deletion of fitted attributes), the encoder, ``_learn``, and ``_end`` (class
+      prior);
+    - ``_check_joint``, if it does not model the distribution of the features;
+    - ``_get_state`` and ``_set_state``, if files contain more than the model.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "class_weight": [None, StrOptions({"balanced"}), dict],
+        "class_prior": [None, "array-like"],
+        "encoder": [None, TableEncoder],
+        "device": [StrOptions(set(DEVICES))],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    class_weight: Any
+    class_prior: Any
+    encoder: TableEncoder | None
+    device: str
+    n_jobs: int | None
+    random_state: Any
+    #: Type of ``model_``, for files.
+    _model_type: ClassVar[type[Model]]
+
+    model_: Any  # of _model_type
+    classes_: AnyArray
+    encoder_: TableEncoder
+    counts_: Counts
+    #: Map from scores to probabilities, fitted on held-out rows by learners that calibrate.
+    calibration_: Calibration = Calibration()
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars frame of shape (n_samples, n_features)
+            Raw values. Strings, categoricals, booleans and integer-valued columns of at most 10 distinct values are
+            categories; other numeric columns are discretized (see :class:`~tanlearn.TableEncoder`).
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights. Rows of weight 0 are ignored.
+
+        Returns
+        -------
+        object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a column, ``y`` or the weights are invalid; the message names the position and the remedy.
+        ImportError, RuntimeError
+            If the device is not available.
+        """
+        self._begin()
+        data, held_out = encode_training(self, X, y, sample_weight, validation_fraction=self._validation_fraction)
+        return self._learn_all(data, held_out)
+
+    def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Self:
+        """Fit the classifier to encoded rows, for searches that encode once and fit many times.
+
+        Parameters
+        ----------
+        data : EncodedData
+            Encoded rows and classes. ``class_weight`` is part of encoding and is not applied here: the weights in
+            ``data`` are used unchanged. Results of an earlier fit are discarded, including the encoder, so prediction
+            from raw values needs :meth:`fit`.
+        validation : EncodedData, optional
+            Held-out rows for learners that use them.
+
+        Returns
+        -------
+        object
+            The fitted estimator, with the fitted attributes of :meth:`fit` except those of the encoding.
+        """
+        self._begin()
+        return self._learn_all(data, validation)
+
+    @property
+    def _validation_fraction(self) -> float | None:
+        """Fraction of the rows to hold out before encoding."""
+        return None
+
+    def _default_discretizer(self) -> Any:
+        """Return the discretizer of an encoder without one, or None for the encoder's own default."""
+        return None
+
+    def _begin(self) -> None:
+        """Validate parameters and device, and delete the fitted attributes of an earlier fit."""
+        self._validate_params()
+        check_device(self.device)
+        delete_fitted_attributes(self)
+
+    def _learn_all(self, data: EncodedData, validation: EncodedData | None) -> Self:
+        """Fit to encoded rows and apply ``class_prior``."""
+        data, validation, rng = self._take_rows(data, validation)
+        self._learn(data, validation, rng)
+        return self._end(data.n_classes)
+
+    def _take_rows(
+        self, data: EncodedData, validation: EncodedData | None
+    ) -> tuple[EncodedData, EncodedData | None, np.random.Generator]:
+        """Return the rows for the device and a random generator, after validating ``class_prior``."""
+        if self.class_prior is not None:
+            read_prior(self.class_prior, data.n_classes)
+        validation = None if validation is None else replace(validation, device=self.device)
+        return replace(data, device=self.device), validation, generator(self.random_state)
+
+    def _end(self, n_classes: int) -> Self:
+        """Replace the fitted class prior by ``class_prior`` if it is set; every method of fitting ends here."""
+        if self.class_prior is not None:
+            self._set_log_prior(read_prior(self.class_prior, n_classes))
+        return self
+
+    def _set_log_prior(self, log_prior: FloatArray) -> None:
+        """Replace the class prior.
+
+        The prior is meant for calibrated probabilities: a row without evidence gets exactly this prior. The CPTs
+        therefore hold the prior to the power of the temperature, so that features need more evidence to outweigh it.
+        The power of a calibration applies to the sum of prior and features and would violate Bayes' rule, so it is
+        dropped. Naive Bayes on dependent features, fitted at 50:50 and applied where 1 of 100 rows had the second
+        class, had a log loss of 0.080 with the power and 0.054 without it; the prior alone has 0.060.
+        """
+        calibration = Calibration(self.calibration_.temperature)
+        if calibration != self.calibration_:
+            self.calibration_ = calibration
+        if calibration != Calibration():
+            log_prior = log_posterior(log_prior[np.newaxis] * calibration.temperature)[0]
+        self.model_ = self.model_.with_log_prior(log_prior)
+
+    def with_class_prior(self, class_prior: Any) -> Self:
+        """Return a copy of the fitted classifier with other class probabilities.
+
+        Use it where the classes are more or less frequent than in the training rows.
+
+        Parameters
+        ----------
+        class_prior : array-like of shape (n_classes,)
+            Probabilities of the classes, in the order of ``classes_``.
+
+        Returns
+        -------
+        object
+            A new classifier whose predictions use this prior. If the classifier has ``tables_``, the class prior in
+            them, which ``sample`` and ``describe`` use, is the given prior to the power of the calibration temperature,
+            normalized. In this case only the temperature of ``calibration_`` is kept.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``class_prior`` does not contain one probability per class, or one of them is smaller than tables rounded
+            to few bits can represent.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier().fit([["cough"], ["cough"], ["none"]], ["cold", "cold", "well"])
+        >>> model.with_class_prior([0.01, 0.99]).predict([["cough"]]).tolist()  # few people have a cold in summer
+        ['well']
+        """
+        check_is_fitted(self)
+        twin = copy(self)
+        twin.class_prior = class_prior
+        twin._set_log_prior(read_prior(class_prior, len(self.classes_)))
+        return twin
+
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+        """Set ``model_`` last, so that an interrupted fit leaves an unfitted classifier."""
+        raise NotImplementedError(type(self).__name__)
+
+    @available_if(_models_features)  # type: ignore[untyped-decorator]
+    def predict_joint_log_proba(self, X: Any) -> FloatArray:
+        """Return log p(class, features) of each row, with missing features marginalized.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._log_joint(X)
+
+    def _check_joint(self) -> bool:
+        """Return True; raise an AttributeError if the distribution of the features is not modeled."""
+        return True
+
+    def _log_joint(self, X: Any) -> FloatArray:
+        """Return the scores of raw rows, (n_samples, n_classes)."""
+        codes = encode_rows(self, X)  # raises NotFittedError before ``model_`` is read
+        scores: FloatArray = self.model_.log_joint(codes, n_jobs=self.n_jobs, device=self.device)
+        return scores
+
+    def _class_scores(self, X: Any) -> FloatArray:
+        """Return the log joint of raw rows; rows with -inf in every class get that of a row without features."""
+        scores = self._log_joint(X)
+        return replace_impossible(scores, self.model_.log_joint_without_features)
+
+    @available_if(_models_features)  # type: ignore[untyped-decorator]
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return log p(features) of each row, with missing features marginalized, for outlier detection.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN and None count as missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Log-probability of the encoded row, which contains the intervals of continuous columns. For a model trained
+            with a discriminative loss, it ranks rows but does not estimate their frequency.
+
+        Notes
+        -----
+        A value that training did not contain lowers the score, unlike a missing value::
+
+            score(x) = log sum_y p(y, x)  -  sum_j |x_j - mean_j| / |mean_j - cut_j|
+
+        An unseen category has the smallest probability of all possible values of the feature, given the parents and the
+        class, or the smallest one of any value in the network (at most 1/3) if that is smaller. Its children have their
+        smallest probability over the values of this parent. So a row does not score higher with an unseen category than
+        with any possible category of the feature. (Ensembles and back-off tables marginalize the unseen value and
+        multiply by a lower bound of all probabilities of the feature.)
+
+        The second sum is over numbers outside the training range of continuous columns. Such a number has the
+        probability of the outermost interval, times an exponential density relative to that at mean_j, the mean of the
+        training values in this interval, which starts at the cut point cut_j. A column of a single interval has the
+        mean and the standard deviation of a uniform distribution instead of mean_j and the difference. Networks read
+        from files of other programs have no training ranges.
+
+        ``predict_proba`` and ``predict_joint_log_proba`` treat unseen categories as missing.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = [["sun", "hot"], ["rain", "cold"], ["rain", "hot"], ["sun", "hot"]]
+        >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home", "beach"])
+        >>> model.score_samples([["sun", "hot"], ["rain", "hot"], ["snow", "hot"], [None, "hot"]]).round(2).tolist()
+        [-1.07, -1.27, -1.86, -0.47]
+        """
+        codes, novelty = encode_new_rows(self, X)
+        rule: dict[str, Any] = {"n_jobs": self.n_jobs, "device": self.device}
+        scores = self.model_.log_joint_of_new_values(codes, novelty.is_unseen, **rule)
+        return log_evidence(scores) + novelty.log_density - self.model_.log_normalizer(device=self.device)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the log-probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+
+        Warns
+        -----
+        ImpossibleRowsWarning
+            If rows have probability zero in every class, which networks with zeros can cause. Such rows get the
+            prediction of a row in which every feature is missing.
+
+        Notes
+        -----
+        Missing features are marginalized first, and ``calibration_`` is then applied to the log joint probabilities.
+        The calibration does not depend on which features are missing.
+        """
+        return self.calibration_.log_posterior(self._class_scores(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+
+        Warns
+        -----
+        ImpossibleRowsWarning
+            If rows have probability zero in every class, which networks with zeros can cause. Such rows get the
+            prediction of a row in which every feature is missing.
+        """
+        return np.exp(self.calibration_.log_posterior(self._class_scores(X)))
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the most probable class of each row; ties go to the first class in ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Warns
+        -----
+        ImpossibleRowsWarning
+            If rows have probability zero in every class, which networks with zeros can cause. Such rows get the
+            prediction of a row in which every feature is missing.
+        """
+        scores = self.calibration_.shifted(self._class_scores(X))
+        return self.classes_[scores.argmax(axis=1)]
+
+    def check_rows(self, X: Any) -> RowCheck:
+        """Count missing, unseen and out-of-range values in every column of new rows.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
+            Raw values, in the columns of ``fit``.
+
+        Returns
+        -------
+        RowCheck
+            Counts per column, with names where the training table had names. It prints as text, and ``to_frame``
+            converts it to pandas. Out of range means below the smallest or above the largest training value
+            (``encoder_.value_ranges_``).
+
+        Raises
+        ------
+        ValueError
+            If the columns of X differ from those in ``fit``, or a value is infinite.
+        TypeError
+            If a column mixes strings and numbers, or a numeric column of ``fit`` contains other values.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier().fit([["sun"], ["rain"], ["rain"]], ["beach", "home", "home"])
+        >>> print(model.check_rows([["snow"], ["rain"], [None]]))
+        3 rows, 1 column
+        0: 1 of 3 rows holds no value.
+        0: 1 of 3 rows holds a value not seen in training ('snow'), which counts as missing.
+        """
+        return check_rows(self, X)
+
+    def row_predictor(self) -> RowPredictor:
+        """Return a predictor of single rows; only classifiers with a single network have one.
+
+        Returns
+        -------
+        RowPredictor
+            Never: classifiers that combine several networks raise an error.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        TypeError
+            Otherwise. Call ``predict`` with many rows at once.
+        """
+        check_is_fitted(self)
+        raise TypeError(
+            f"row_predictor() needs a single-network classifier; {type(self).__name__} combines several. Call "
+            f"predict() on batches instead."
+        )
+
+    def save(self, path: Any, *, counts: bool = False) -> None:
+        """Save the fitted classifier to a file that :func:`tanlearn.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            Path of a regular file. An existing file is replaced and keeps its permissions. See
+            :mod:`tanlearn.files.models` for the contents and the format.
+        counts : bool, default=False
+            Whether to save ``counts_``, so that ``partial_fit`` can continue from the loaded classifier. Only
+            ``partial_fit``, ``fit_batches`` and ``from_counts`` set ``counts_``, which can be many times as large as
+            the model.
+
+        Raises
+        ------
+        NotFittedError, TypeError, ValueError, OSError
+            As :func:`tanlearn.files.models.save` does.
+
+        Examples
+        --------
+        >>> import tanlearn
+        >>> places = ["beach", "home"]
+        >>> model = tanlearn.NaiveBayesClassifier().partial_fit([["sun"], ["rain"]], places, places)
+        >>> model.save("outing.tan", counts=True)
+        >>> again = tanlearn.load("outing.tan").partial_fit([["rain"]], ["beach"])
+        >>> again.counts_.class_counts.tolist()
+        [2, 1]
+        """
+        save(self, path, counts=counts)
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters of the fitted model."""
+        n_parameters: int = self.model_.n_parameters
+        return n_parameters
+
+    def learning_history(self) -> dict[str, list[Any]]:
+        """Return the history of each stage of learning that has one; empty for models from files.
+
+        Returns
+        -------
+        dict of str to list
+            The ``history_`` of the "structure" search, of the "parameters" learner, or of a "training" of both. Each
+            entry has the attributes ``step``, ``score`` (maximized), ``n_evaluations`` (of structures, or of the
+            objective on all training rows, up to this entry) and ``seconds`` (since the start of the stage).
+        """
+        return {stage: history for stage, history in self._histories().items() if history}
+
+    def _histories(self) -> dict[str, list[Any]]:
+        """Return the history of each stage of learning, possibly empty."""
+        return {}
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return the fitted attributes for a model file, besides classes and encoder."""
+        state: dict[str, Any] = self.model_.to_state()
+        return state
+
+    def _get_counts(self) -> Counts:
+        """Return ``counts_`` for a model file."""
+        if not hasattr(self, "counts_"):
+            remedy = "Leave counts out"
+            if hasattr(self, "partial_fit"):  # absent from gradient learners
+                remedy += ", or fit with fit_batches or partial_fit, which keep counts"
+            raise ExplainedError(f"counts=True keeps counts_, but {why_no_counts(self)}. {remedy}.")
+        return self.counts_
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Restore the fitted attributes from a file, after classes and encoder."""
+        self.model_ = self._model_type.from_state(state, self.encoder_.n_states_, len(self.classes_))
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram of the estimator, followed by a summary of the fitted model."""
+        diagram: str = super()._repr_html_inner()
+        return diagram + fitted_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return the representations that Jupyter displays."""
+        return mime_bundle(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_") and hasattr(self, "encoder_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags

@@ -1,0 +1,357 @@
+"""Classifiers that are determined by counts: fitting in batches of any size, incrementally, and from existing counts.
+
+Counts of rows with integer weights, or without weights, are integers and do not depend on how the rows are divided into
+batches. The fitted model is therefore equal, bit for bit, to one fitted to all rows with the same encoding.
+``fit_batches`` reads its source twice: the first pass determines classes, categories and cut points, the second pass
+counts. A sample of the rows is used for decisions that counts cannot make, such as the depth of a forest's networks.
+
+A subclass defines what is counted (``_new_counts``) and how the model is fitted to the counts (``_learn_counts``).
+Every method works on a copy of the classifier, which replaces it at the end: an error changes nothing.
+"""
+
+from __future__ import annotations
+
+from copy import copy, deepcopy
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from tanlearn._typing import AnyArray
+from tanlearn.counts.counts_base import Counts
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.estimators.classifier import Classifier
+from tanlearn.estimators.estimator_input import delete_fitted_attributes, encode_chunk, new_encoder
+from tanlearn.estimators.row_sources import BatchSource, EncodedSource, RowEncoder, RowSource
+from tanlearn.estimators.table_counts import TableCounts, why_no_counts
+from tanlearn.kernels._cuda import check_device
+from tanlearn.sources.batches import open_batches
+from tanlearn.sources.table import shorten
+from tanlearn.sources.validation import read_labels
+
+__all__ = ["FROM_COUNTS", "IN_BATCHES", "IN_CHUNKS", "CountingClassifier"]
+
+#: What learners may need for ``partial_fit`` and ``from_counts``: sums over rows.
+IN_CHUNKS = FROM_COUNTS = frozenset({"pairs", "families"})
+#: What learners may need for ``fit_batches``: also counts of contexts, and a sample of the rows.
+IN_BATCHES = frozenset({"pairs", "families", "contexts", "sample"})
+
+
+class CountingClassifier(Classifier):
+    """Base class of classifiers that are determined by counts."""
+
+    #: Types of counts that ``from_counts`` accepts.
+    _count_types: ClassVar[tuple[type[Counts], ...]] = ()
+
+    _notation: Any
+
+    @available_if(lambda estimator: estimator._check_needs(IN_BATCHES))  # type: ignore[untyped-decorator]
+    def fit_batches(
+        self,
+        source: Any,
+        target: Any = None,
+        *,
+        sample_weight: Any = None,
+        columns: Any = None,
+        batch_rows: int = 2**17,
+        exact: bool = False,
+    ) -> Self:
+        """Fit the classifier to data of any size, batch by batch.
+
+        The source is read twice: the first pass determines classes, categories and cut points, the second pass counts.
+        A random sample of 65,536 rows is used for decisions that need rows: contexts of forests, smoothing of
+        hierarchical CPTs, and selective KDB. Counts of families with two or more parents need one more pass, once the
+        structure is known.
+
+        Parameters
+        ----------
+        source : object
+            One of:
+
+            - an object with an Arrow C stream: tables and record-batch readers of pyarrow, frames of pandas and polars,
+              relations of DuckDB;
+            - a pyarrow data set, or a polars lazy frame;
+            - the path of a file, or of a folder of Parquet files;
+            - an iterable of (X, y) or (X, y, sample_weight);
+            - a function without arguments that returns one of these and is called once per pass, for sources that can
+              be iterated only once.
+        target : str, optional
+            Column of the classes, if the source has columns.
+        sample_weight : str, optional
+            Column of the weights, if the source has one.
+        columns : list of str, optional
+            Columns of the features; by default all others.
+        batch_rows : int, default=131072
+            Maximum number of rows in memory, from 1.
+        exact : bool, default=False
+            Whether cut points are computed from all distinct numbers. By default, columns of more than 65,536 distinct
+            numbers are summarized, with rank errors of at most about a thousandth.
+
+        Returns
+        -------
+        object
+            The fitted estimator. It predicts the same as after ``fit`` on all rows, bit for bit, if cut points are
+            exact, weights are integers and the sample contains all rows. Typical values of intervals are equal up to
+            rounding.
+
+        Raises
+        ------
+        AttributeError
+            If a learner of the estimator needs all rows at once.
+        ImportError
+            If the source needs a package that is not installed, or the device is not available.
+        ValueError, TypeError
+            If a column, the classes or the weights are invalid, batches have different columns, or the source can be
+            read only once. The estimator is then unchanged.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> batches = [([["a"], ["b"]], ["no", "yes"]), ([["c"], ["b"]], ["no", "yes"])]
+        >>> model = NaiveBayesClassifier().fit_batches(batches)
+        >>> model.encoder_.categories_[0].tolist(), model.predict([["c"]]).tolist()
+        (['a', 'b', 'c'], ['no'])
+        """
+        self._check_parts()
+        batches = open_batches(source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows)
+        self._learn_source(BatchSource(batches, self.n_jobs), exact)
+        if batches.notation is not None:
+            self._notation = batches.notation  # new rows in a file are read with it by the command line
+        return self
+
+    @available_if(lambda estimator: estimator._check_needs(IN_CHUNKS))  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add the counts of a chunk of rows and fit to all counts so far.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars frame of shape (n_samples, n_features)
+            Raw values. The first chunk determines categories and cut points. It should be a representative sample of
+            some thousand rows, or declare the categories (pandas ``category``, polars ``Enum``). In later chunks,
+            unseen categories count as missing, with a warning, or raise an error, according to ``handle_unknown`` of
+            the encoder.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        classes : array-like of shape (n_classes,)
+            All class labels of this and later chunks. Required in the first call; in later calls None, or the same.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights. Rows of weight 0 are ignored.
+
+        Returns
+        -------
+        object
+            The fitted estimator.
+
+        Raises
+        ------
+        AttributeError
+            If a learner of the estimator needs all rows at once.
+        ValueError
+            If a label is not in ``classes``, ``classes`` is missing or changes, the classifier is fitted but has no
+            counts, or a column, ``y`` or the weights are invalid. The estimator is then unchanged.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier()
+        >>> for chunk in ([["a"], ["b"]], [["b"], ["b"]]):
+        ...     model = model.partial_fit(chunk, ["no", "yes"], classes=["no", "yes"])
+        >>> model.counts_.cells.tolist()  # no, yes; a with no, a with yes; b with no, b with yes
+        [2, 2, 1, 0, 1, 2]
+        """
+        self._validate_params()
+        check_device(self.device)
+        fitted = copy(self)
+        data = _read_chunk(fitted, X, y, classes, sample_weight)
+        fitted.counts_ = deepcopy(self.counts_) if hasattr(self, "counts_") else fitted._new_counts(data)
+        fitted.counts_.update(data, n_jobs=self.n_jobs)
+        fitted._learn_counts(fitted.counts_)
+        return self._become(fitted, data.n_classes)
+
+    @available_if(lambda estimator: estimator._check_needs(estimator._needs_from_counts()))  # type: ignore[untyped-decorator]
+    def from_counts(self, counts: Any, *, encoder: Any = None, classes: Any = None) -> Self:
+        """Fit the classifier to counts, which may be sums of counts of several sites.
+
+        Parameters
+        ----------
+        counts : TableCounts or object
+            Counts of raw data, with their categories, cut points and classes; or counts of codes, which are not
+            modified:
+
+            - counts of pairs (:class:`~tanlearn.PairCounts`) for naive Bayes, structure learners and structures with at
+              most one augmenting parent per feature, and AODE;
+            - counts of families (:class:`~tanlearn.counts.family_counts.FamilyCounts`) for the structure of these
+              families;
+            - the type of ``counts_`` of the same classifier for all others.
+        encoder : TableEncoder, optional
+            Fitted encoder of the codes; not needed with :class:`~tanlearn.TableCounts`.
+        classes : array-like of shape (n_classes,), optional
+            Class labels in sorted order. Without encoder and classes, the model is one of codes, as from
+            ``fit_encoded``, and cannot predict raw values.
+
+        Returns
+        -------
+        object
+            The fitted estimator. With integer weights, it is equal to one fitted on the counted rows, bit for bit. With
+            an encoder, ``partial_fit`` can continue from it, if the classifier has this method.
+
+        Raises
+        ------
+        AttributeError
+            If a learner of the estimator needs all rows at once.
+        TypeError
+            If the estimator needs counts of another type.
+        ValueError
+            If families or numbers of values differ, fewer than two classes have rows, or ``class_weight`` is set,
+            because weights apply when rows are counted. The estimator is then unchanged.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier, TableCounts
+        >>> here = TableCounts.of_source([([["a"], ["b"], ["b"]], ["no", "yes", "yes"])])
+        >>> there = here.empty().update([["a"], ["a"]], ["no", "yes"])
+        >>> model = NaiveBayesClassifier().from_counts(here.merge(there))
+        >>> model.predict([["a"], ["b"]]).tolist()
+        ['no', 'yes']
+        """
+        self._validate_params()
+        check_device(self.device)
+        if self.class_weight is not None:
+            raise ValueError(
+                f"class_weight={self.class_weight!r} weighs rows when they are counted, and these are counted already. "
+                f"Use class_weight=None, and count with such weights, or set the class frequencies by class_prior."
+            )
+        if isinstance(counts, TableCounts):
+            if encoder is not None or classes is not None:
+                raise ValueError("TableCounts contain encoder and classes: leave encoder and classes out.")
+            table = counts
+        elif encoder is not None or classes is not None:
+            table = TableCounts(counts, encoder=encoder, classes=classes)
+        else:
+            table = None
+        own = deepcopy(self._convert_counts(counts if table is None else table.counts))
+        n_with_rows = np.count_nonzero(own.class_counts)
+        if n_with_rows < 2:
+            raise ValueError(
+                f"the counts hold rows of {n_with_rows} class(es), and a classifier needs at least two. Merge counts "
+                f"of other rows."
+            )
+        fitted = copy(self)
+        delete_fitted_attributes(fitted)
+        if table is not None:
+            fitted.encoder_, fitted.classes_ = table.encoder, table.classes
+            fitted._set_names(table.encoder.n_features_in_, table.names)
+        fitted.counts_ = own
+        fitted._learn_counts(own)
+        return self._become(fitted, own.n_classes)
+
+    def _check_needs(self, allowed: frozenset[str]) -> bool:
+        """Return True if all that is learned needs only ``allowed``; otherwise raise an AttributeError."""
+        return True
+
+    def _needs_from_counts(self) -> frozenset[str]:
+        """Return what learners may need for ``from_counts``."""
+        return FROM_COUNTS
+
+    def _new_counts(self, data: EncodedData) -> Any:
+        """Return empty counts of the type that the classifier needs; ``data`` are the first rows, or none."""
+        raise NotImplementedError(type(self).__name__)
+
+    def _learn_counts(self, counts: Any) -> None:
+        """Fit to counts."""
+        raise NotImplementedError(type(self).__name__)
+
+    def _learn_batches(self, rows: EncodedSource) -> None:
+        """Count all rows and fit to the counts; ``partial_fit`` can continue from ``counts_``."""
+        self.counts_ = rows.add_to(self._new_counts(rows.nothing), n_jobs=self.n_jobs)
+        self._learn_counts(self.counts_)
+
+    def _convert_counts(self, counts: Any) -> Any:
+        """Return counts converted to the type that the classifier needs, or raise an error."""
+        self._check_type(counts, *self._count_types)
+        return counts
+
+    def _check_type(self, counts: Any, *types: type) -> None:
+        """Raise a TypeError for counts of other types."""
+        if not isinstance(counts, types):
+            known = " or ".join(kind.__name__ for kind in types)
+            raise TypeError(
+                f"{self!r} learns from counts in {known}, got {type(counts).__name__}. Use counts_ of such a "
+                f"classifier after fit_batches or partial_fit."
+            )
+
+    def _check_parts(self) -> None:
+        """Validate the parameters, also those of nested learners, and the device."""
+        self._validate_params()
+        check_device(self.device)
+        for part in ("structure", "parameters"):
+            getattr(getattr(self, part, None), "_validate_params", bool)()
+
+    def _learn_source(self, source: RowSource, exact: bool) -> Self:
+        """Fit to a row source."""
+        fitted = copy(self)
+        delete_fitted_attributes(fitted)
+        summary = source.summarize(exact)
+        fitted._set_names(len(summary.labels), source.names)
+        encoder = summary.fit_encoder(new_encoder(self), getattr(fitted, "feature_names_in_", None))
+        fitted.encoder_, fitted.classes_ = encoder, summary.classes_
+        fitted._learn_batches(source.encoded(RowEncoder.of(summary, encoder, self.class_weight, self.device)))
+        return self._become(fitted, len(summary.classes_))
+
+    def _set_names(self, n_features: int, names: Any) -> None:
+        """Set ``n_features_in_`` and, if there are names, ``feature_names_in_``."""
+        self.n_features_in_ = n_features
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _become(self, fitted: Self, n_classes: int) -> Self:
+        """Finish a fitted copy, and take over all its attributes."""
+        fitted._end(n_classes)
+        self.__dict__.clear()
+        self.__dict__.update(fitted.__dict__)
+        return self
+
+
+def _read_all_classes(classes: Any) -> AnyArray:
+    """Return the sorted labels in ``classes``."""
+    try:
+        found = np.unique(read_labels(classes))
+        with np.errstate(invalid="ignore"):  # it casts floats of any size to integers
+            check_classification_targets(np.tile(found, 2))  # twice: it warns if most labels differ
+        return found
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"classes must be a list of the classes of all chunks, got {shorten(classes)}: {error}"
+        ) from error
+
+
+def _read_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> EncodedData:
+    """Check whether ``partial_fit`` can continue, and encode the chunk."""
+    is_first = not hasattr(estimator, "counts_")
+    if is_first and estimator.__sklearn_is_fitted__():  # a failed fit may have left attributes
+        raise ValueError(
+            f"partial_fit adds to counts, but {why_no_counts(estimator)}. Start with a new classifier, "
+            f"clone(model).partial_fit(...), or count the earlier rows first: "
+            f"model.from_counts(TableCounts.of_source(..., like=model)) makes a classifier that partial_fit adds to."
+        )
+    if not is_first and not hasattr(estimator, "encoder_"):
+        raise ValueError(
+            "this classifier was fitted from counts of codes, without categories and cut points. Pass encoder and "
+            "classes to from_counts."
+        )
+    if is_first and classes is None:
+        raise ValueError("classes must be passed on the first call to partial_fit: the classes of all chunks.")
+    if estimator.class_weight == "balanced":
+        raise ValueError(
+            "class_weight='balanced' needs all rows at once. Pass weights by class, or an equal class_prior."
+        )
+    known = estimator.classes_ if classes is None else _read_all_classes(classes)
+    if is_first:
+        delete_fitted_attributes(estimator)
+    elif not np.array_equal(known, estimator.classes_):
+        raise ValueError(
+            f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}. Leave it out after "
+            f"the first call; for other classes use a new classifier: clone(model).partial_fit(...)."
+        )
+    return encode_chunk(estimator, X, y, known, sample_weight)

@@ -1,0 +1,196 @@
+"""Base class of gradient classifiers: candidate parents, held-out rows and progress reports."""
+
+from __future__ import annotations
+
+from copy import copy
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tanlearn.counts.rounded_information import Information
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.splits import hold_out
+from tanlearn.estimators.network_classifier import NetworkClassifier
+from tanlearn.structures.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
+from tanlearn.structures.candidate_sets import CandidateSets
+from tanlearn.training.gradient_training import GradientTraining
+from tanlearn.training.history import EpochReport
+from tanlearn.training.settings import TrainingSettings
+
+__all__ = ["LEARNING_RATE", "N_EPOCHS", "GradientClassifier"]
+
+#: Default number of epochs and learning rate.
+N_EPOCHS, LEARNING_RATE = 100, 0.01
+
+
+class GradientClassifier(NetworkClassifier):
+    """Base class of classifiers whose structure and parameters are trained jointly on mini-batches."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NetworkClassifier._parameter_constraints,
+        "candidates": [StrOptions(set(CANDIDATE_KINDS)), list, tuple, CandidateSets, Candidates],
+        "loss": "no_validation",
+        "n_epochs": [None, Interval(Integral, 1, None, closed="left")],
+        "training": [None, GradientTraining],
+        "bits": "no_validation",
+        "calibrate": ["boolean"],
+        "verbose": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    candidates: Any
+    candidates_: CandidateSets
+    n_epochs: int | None
+    training: GradientTraining | None
+    verbose: int
+    #: Maximum number of augmenting parents per feature.
+    _n_parents: ClassVar[int] = 1
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to include nested parameters, such as ``training__learning_rate``. Those of ``training`` and
+            ``candidates`` are included also where None or a string stands for their defaults.
+
+        Returns
+        -------
+        dict
+        """
+        params: dict[str, Any] = super().get_params(deep)
+        for name, settings in self._implied_settings().items() if deep else ():
+            params |= {f"{name}__{nested}": value for nested, value in settings.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; nested ones of training and candidates in copies, which no other classifier shares."""
+        nested = {name: value for name, value in params.items() if "__" in name}
+        super().set_params(**{name: value for name, value in params.items() if name not in nested})
+        for name in {key.partition("__")[0] for key in nested} & {"training", "candidates"}:
+            settings = self._resolve_settings(name)
+            if not isinstance(settings, BaseEstimator):
+                raise ValueError(f"{name} are given explicitly and have no parameters: set {name} to a kind first.")
+            setattr(self, name, copy(settings))
+        super().set_params(**nested)
+        return self
+
+    def _implied_settings(self) -> dict[str, Any]:
+        """Return the settings that ``training=None`` and a string for ``candidates`` stand for, by parameter."""
+        implied: dict[str, Any] = {} if self.training is not None else {"training": GradientTraining()}
+        return implied | ({"candidates": Candidates(self.candidates)} if isinstance(self.candidates, str) else {})
+
+    def _resolve_settings(self, name: str) -> Any:
+        """Return ``training`` or ``candidates``, with the settings that None or a string stand for."""
+        return self._implied_settings().get(name, getattr(self, name))
+
+    @property
+    def _training(self) -> GradientTraining:
+        """Settings of the training."""
+        settings: GradientTraining = self._resolve_settings("training")
+        return settings
+
+    @property
+    def _validation_fraction(self) -> float | None:
+        """Fraction of the rows to hold out before encoding."""
+        return self._training.validation_fraction
+
+    @property
+    def _kind(self) -> str | None:
+        """Kind of the candidates; None for explicit candidates."""
+        settings = self._resolve_settings("candidates")
+        return settings.kind if isinstance(settings, Candidates) else None
+
+    def _validate_params(self) -> None:
+        """Validate the parameters, and those of the settings."""
+        super()._validate_params()
+        for settings in (self.training, self.candidates):
+            if isinstance(settings, (GradientTraining, Candidates)):
+                settings._validate_params()
+
+    def _make_candidates(self, data: EncodedData, rng: np.random.Generator) -> CandidateSets:
+        """Return the candidate parents of each feature."""
+        return make_candidates(
+            self._candidate_settings(data),
+            data.n_features,
+            rng=rng,
+            information=lambda: Information.of_rows(data, n_jobs=self.n_jobs).matrix(),
+            n_states=data.n_states,
+            n_parents=self._n_parents,
+        )
+
+    def _candidates_of(self, part: EncodedData) -> CandidateSets:
+        """Return the candidates for a fold; kind "information" selects them again, from the rows of the fold."""
+        if self._kind == "information":
+            return self._make_candidates(part, np.random.default_rng(0))
+        return self.candidates_
+
+    def _candidate_settings(self, data: EncodedData) -> Any:
+        """Return ``candidates``, with the defaults for some rows."""
+        return self.candidates
+
+    def _training_settings(self, n_epochs: int, learning_rate: float, **others: Any) -> TrainingSettings:
+        """Return the settings of a training; ``others`` are those that not all classifiers have."""
+        given = self._training
+        return TrainingSettings(
+            learning_rate=learning_rate,
+            structure_learning_rate=given.structure_learning_rate,
+            n_epochs=n_epochs,
+            batch_size=given.batch_size,
+            temperature=(float(given.temperature[0]), float(given.temperature[1])),
+            patience=given.patience,
+            **others,
+        )
+
+    def _hold_out(
+        self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator
+    ) -> tuple[EncodedData, EncodedData | None]:
+        """Return the training rows and the held-out rows (None without ``validation_fraction``)."""
+        # fit holds rows out before encoding, fit_encoded only here.
+        fraction = self._validation_fraction
+        if fraction is not None and validation is None:
+            data = data.take(data.weights > 0)
+            held_out = hold_out(data.y, data.n_classes, fraction, rng)
+            data, validation = data.take(~held_out), data.take(held_out)
+        if self._training.patience is not None and validation is None:
+            raise ValueError("patience counts epochs without a better validation error: set validation_fraction too.")
+        return data, validation
+
+    def _enough_epochs(self, data: EncodedData, n_steps: int) -> int:
+        """Return ``n_epochs``, or by default as many epochs as ``n_steps`` steps need, at least ``N_EPOCHS``."""
+        n_epochs = self.n_epochs or N_EPOCHS
+        if self.n_epochs is None:
+            n_epochs = max(n_epochs, -(-n_steps // max(1, data.n_samples // self._training.batch_size)))
+        return n_epochs
+
+    def _check_settings(self) -> None:
+        """Raise an error for invalid combinations of parameters."""
+        if self._training.checkpoint is not None and not isinstance(self.random_state, Integral):
+            raise ValueError(
+                f"a checkpoint needs an int random_state, got {self.random_state!r}: no other value repeats the "
+                f"same training."
+            )
+
+    def _report(self, report: EpochReport) -> Any:
+        """Print the progress, and return the result of the user's callback."""
+        every = 1 if self.verbose > 1 else max(1, report.n_epochs // 10)
+        if self.verbose and (report.epoch % every == 0 or report.epoch == report.n_epochs):
+            held_out = "" if report.validation_error is None else f", validation error {report.validation_error:.2%}"
+            print(  # noqa: T201
+                f"epoch {report.epoch}/{report.n_epochs}: loss {report.loss:.4g}, "
+                f"structure entropy {report.structure_entropy:.3f}{held_out}"
+            )
+        callback = self._training.callback
+        return callback(report) if callback is not None else False
+
+    def _histories(self) -> dict[str, list[Any]]:
+        """Return the reports of the epochs, which train structure and parameters together."""
+        return {"training": getattr(self, "history_", [])}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        return tags

@@ -1,0 +1,177 @@
+"""Weights of a forest, fitted to out-of-fold predictions by penalized conditional likelihood (``ridge.py``).
+
+Weights of levels are fitted first, then weights of features, then weights of single families. The penalty is centered
+at the weights of the stage before. Weights of families are used only if they lower the out-of-fold log loss.
+
+Shapes: weights (n_members, n_features, n_levels), where level j adds the j-th parent; scores (n_rows, n_classes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.forest.class_groups import grouped, likeliest_classes, own_group, remainder_shares
+from tanlearn.forest.forest import softmax
+from tanlearn.forest.out_of_fold import FoldNetworks, OutOfFold
+from tanlearn.forest.ridge import Fitted, Problem, fit_weights
+
+__all__ = ["FittedWeights", "first_rows", "fit_all_weights", "mean_log_loss"]
+
+#: Candidate ridges of levels and features, whose penalty is centered at their start, and of families, whose penalty is
+#: centered at the weight of their feature; from strong to weak.
+LEVEL_RIDGES = (1.0, 0.03, 1e-3)
+FEATURE_RIDGES = tuple(10.0 ** np.arange(-0.5, -5, -1))
+FAMILY_RIDGES = tuple(10.0 ** np.arange(1, -4, -1))
+#: Maximum number of rows that weights of levels are fitted to, and that candidate models are compared on.
+LEVEL_ROWS = 2048
+#: Maximum number of groups of classes that weights of families are fitted with: the likeliest classes, and the rest.
+N_GROUPS = 4
+#: Maximum number of gains that one set of weights is fitted to; with more rows, a random subset is used.
+MOST_NUMBERS = 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class FittedWeights:
+    """Fitted weights of a forest, and the predictions of rows that they were not fitted to."""
+
+    weights: FloatArray  # (n_members, n_features, n_levels) weight of the gains of each level of each family
+    of_prior: float  # weight of the log class frequencies
+    rows: IntArray  # (n_rows,) rows to compare candidate models on
+    own_p: FloatArray  # (n_rows,) out-of-fold probabilities of the true classes of these rows
+
+
+@dataclass(frozen=True, eq=False)
+class _LevelWeights:
+    """Weights of levels, and the scores of features and families with them.
+
+    ``part`` is the fold without which the weights were fitted, or -1 for those fitted to all rows.
+    """
+
+    out_of_fold: OutOfFold
+    of_parts: list[FloatArray]  # (n_levels + 1,) weights of each part, the last of the class frequencies; -1 comes last
+
+    def base(self, view: FoldNetworks, part: int, rows: IntArray) -> FloatArray:
+        """Return the weighted scores of the class frequencies."""
+        return self.of_parts[part][-1] * view.base(rows)
+
+    def of_features(self, view: FoldNetworks, part: int, rows: IntArray) -> Problem:
+        """Return the problem of weights of features."""
+        data = view.data
+        scores: AnyArray = view.feature_scores(rows, self.of_parts[part][:-1]).astype(np.float32)
+        return Problem(scores, self.base(view, part, rows), data.y[rows], data.weights[rows])
+
+    def total(self, view: FoldNetworks, part: int, of_families: FloatArray, rows: IntArray) -> FloatArray:
+        """Return the scores of the forest with weights of families (n_members * n_features,)."""
+        weights = of_families.reshape(view.n_members, -1, 1) * self.of_parts[part][:-1]
+        return view.total_scores(rows, weights) + self.base(view, part, rows)
+
+    def own_probabilities(self, of_families: list[FloatArray], rows: IntArray) -> FloatArray:
+        """Return the probabilities of the true classes, with weights of families fitted without the fold of the row."""
+        outer, p, fold = self.out_of_fold.outer, np.empty(len(rows)), self.out_of_fold.fold[rows]
+        for f, weights in enumerate(of_families):
+            own = rows[fold == f]
+            scores = softmax(self.total(outer, f if self.out_of_fold.inner else -1, weights, own))
+            p[fold == f] = scores[np.arange(len(own)), outer.data.y[own]]
+        return p
+
+
+def fit_all_weights(
+    out_of_fold: OutOfFold, kind: str, ridge: float | None, report: Callable[[str], None]
+) -> FittedWeights:
+    """Fit weights of levels, then of features, then of families, with a penalty on the distance to the set before.
+
+    Weights of families are fitted unless ``kind`` is "shared". A ``ridge`` of None is selected by the out-of-fold log
+    loss. A set of weights is used only if the mean log loss of out-of-fold rows, over all classes, is lower with it.
+    """
+    outer, data = out_of_fold.outer, out_of_fold.outer.data
+    n_members, d = outer.n_members, data.n_features
+    fitted = _fit_levels(out_of_fold)
+    report(_progress("levels", fitted))
+    levels = _LevelWeights(out_of_fold, [*fitted.of_parts, fitted.weights])
+
+    feature_rows = first_rows(out_of_fold.rows, d * data.n_classes)
+    whole, parts = out_of_fold.problems(levels.of_features, feature_rows)
+    ridges = FEATURE_RIDGES if ridge is None else (ridge,)
+    features = fit_weights(whole, parts, np.ones(d), [np.ones(d)] * len(parts), ridges)
+    report(_progress("features", features))
+    starts: list[FloatArray] = [np.tile(own / n_members, n_members) for own in (*features.of_parts, features.weights)]
+    log_p = np.empty((len(feature_rows), data.n_classes))
+    for f, of_rows in enumerate(features.log_p):
+        log_p[out_of_fold.fold[feature_rows] == f] = of_rows
+
+    rows = feature_rows[:LEVEL_ROWS]
+    chosen: FloatArray = starts[-1]
+    own_p: FloatArray = np.exp(log_p[np.arange(len(rows)), data.y[rows]])
+    if kind != "shared":
+        families = _fit_families(levels, starts, feature_rows, log_p, ridge)
+        report(_progress("families", families))
+        if np.isfinite(families.ridge):
+            by_families = levels.own_probabilities(families.of_parts, rows)
+            losses = [mean_log_loss(p, data.weights[rows]) for p in (own_p, by_families)]
+            report(f"weights of families, all classes: log loss {losses[0]:.4f} -> {losses[1]:.4f}")
+            if losses[1] < losses[0]:
+                chosen, own_p = families.weights, by_families
+    weights = chosen.reshape(n_members, d, 1) * fitted.weights[:-1]
+    return FittedWeights(weights, float(fitted.weights[-1]), rows, own_p)
+
+
+def _fit_levels(out_of_fold: OutOfFold) -> Fitted:
+    """Fit weights of levels and of the class frequencies, equal for all features."""
+    data, n_levels = out_of_fold.outer.data, out_of_fold.outer.n_levels
+
+    def of_levels(view: FoldNetworks, _: int, rows: IntArray) -> Problem:
+        scores: AnyArray = np.concatenate([view.level_scores(rows), view.base(rows)[np.newaxis]])
+        return Problem(scores.astype(np.float32), np.zeros(scores.shape[1:]), data.y[rows], data.weights[rows])
+
+    start = np.full(n_levels + 1, 0.5)
+    start[[0, -1]] = 1.0
+    whole, parts = out_of_fold.problems(of_levels, first_rows(out_of_fold.rows[:LEVEL_ROWS], n_levels * data.n_classes))
+    return fit_weights(whole, parts, start, [start] * len(parts), LEVEL_RIDGES)
+
+
+def _fit_families(
+    levels: _LevelWeights, starts: list[FloatArray], rows: IntArray, log_p: FloatArray, ridge: float | None
+) -> Fitted:
+    """Fit weights of families, with scores of the likeliest classes of each row and of its other classes together.
+
+    ``starts`` are the weights of families that features have, of each part, then of all rows. Shapes: rows: (n_rows,);
+    log_p: (n_rows, n_classes), with weights of features.
+    """
+    data, n_members = levels.out_of_fold.outer.data, levels.out_of_fold.outer.n_members
+    n_groups = min(N_GROUPS, data.n_classes)
+    likeliest, position = likeliest_classes(log_p, n_groups), np.empty(data.n_samples, np.intp)
+    position[rows] = np.arange(len(rows))
+
+    def of_families(view: FoldNetworks, part: int, own: IntArray) -> Problem:
+        of_row, shares = likeliest[position[own]], None
+        base = levels.base(view, part, own)
+        if data.n_classes > n_groups:
+            shares = remainder_shares(levels.total(view, part, starts[part], own), of_row)
+            base -= np.log(shares, out=np.zeros(shares.shape), where=shares > 0)
+        scores = view.family_scores(own, levels.of_parts[part][:-1], of_row, shares)
+        return Problem(scores, grouped(base, of_row, shares), own_group(data.y[own], of_row), data.weights[own])
+
+    family_rows = first_rows(rows, n_members * data.n_features * n_groups)
+    whole, parts = levels.out_of_fold.problems(of_families, family_rows)
+    ridges = FAMILY_RIDGES if ridge is None else (ridge,)
+    return fit_weights(whole, parts, starts[-1], starts[:-1], ridges)
+
+
+def mean_log_loss(own_p: FloatArray, weights: AnyArray) -> float:
+    """Compute the weighted mean log loss from probabilities of the true classes; infinite if one is 0."""
+    with np.errstate(divide="ignore"):
+        return float(np.average(-np.log(own_p), weights=weights))
+
+
+def _progress(what: str, found: Fitted) -> str:
+    """Format a progress message."""
+    return f"weights of {what}, ridge {found.ridge:g}: log loss {found.start_loss:.4f} -> {found.log_loss:.4f}"
+
+
+def first_rows(rows: IntArray, width: int) -> IntArray:
+    """Return the first rows, at most ``MOST_NUMBERS`` numbers at ``width`` numbers per row, but at least one."""
+    return rows[: max(1, MOST_NUMBERS // width)]

@@ -1,0 +1,269 @@
+"""Selection of parameter learners and of their number of iterations on held-out rows.
+
+The structure is given, or it is learned again without the held-out rows of each split (``learned_structure``). Each
+learner is fitted to each split, and the held-out rows are classified at several numbers of iterations. There are
+usually few rows, so the lowest of many errors may be the lowest by chance. Among all candidates whose error is close to
+the lowest, the one with the lowest log loss is selected, each at its best temperature. The selection includes the
+calibration of its scores.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tanlearn._threads import in_threads
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.splits import validation_masks
+from tanlearn.encoding.weights import log_frequencies
+from tanlearn.models.calibration import Calibration, EvidenceCalibration
+from tanlearn.models.log_joint import log_joint
+from tanlearn.models.tables import Tables
+from tanlearn.parameters.held_out_calibration import calibrate, temper_evidence
+from tanlearn.parameters.learned_structure import structures_of_parts
+from tanlearn.parameters.parameter_learner import needs_of
+from tanlearn.structures.structures import Structure
+
+__all__ = ["Choice", "FittedTables", "choose", "evaluation_iterations", "held_out_parts"]
+
+#: Temperatures at which log losses are measured: 1/4 to 128, in steps of a factor sqrt(2).
+TEMPERATURES = 2.0 ** np.arange(-2, 7.25, 0.5)
+#: Maximum number of rows and of scores per split for calibration; every evaluation stores them.
+MOST_ROWS, MOST_SCORES = 10_000, 500_000
+#: Held-out errors at most this many standard errors above the lowest count as equal to it.
+TOLERANCE = 1.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Result of the selection on held-out rows."""
+
+    index: int  # of the selected learner
+    n_iter: int  # selected number of iterations; 0 for learners that do not iterate
+    calibration: Calibration  # of the selected learner's scores
+    iterations: IntArray  # (n_evaluations,) numbers of iterations at which learners were evaluated
+    errors: FloatArray  # (n_learners, n_evaluations) misclassified fraction of the held-out weight
+    # (n_learners, n_evaluations) mean negative log-probability of the true class, at the best temperature
+    log_losses: FloatArray
+    split_errors: FloatArray  # (n_parts, n_learners, n_evaluations) errors of each split
+    # (n_learners,) best evaluation of each learner; for learners not selected, as if each were the only one
+    best_evaluations: IntArray
+
+
+class FittedTables:
+    """Learner that returns given CPTs, which were fitted without the held-out rows."""
+
+    def __init__(self, tables: Tables, structure: Structure | None = None) -> None:
+        # The structure is given only if it differs from that of the other learners.
+        self.tables, self.structure = tables, structure
+
+    def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
+        """Return the given CPTs."""
+        return self.tables
+
+
+def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[EncodedData, EncodedData]]:
+    """Split rows into pairs of training and held-out rows: cross-validation folds, or a single split.
+
+    ``cv`` is the fraction that is held out once, if below 1, or the number of folds. By default there are five folds up
+    to 300,000 values (rows times features times classes, which one pass reads), three folds up to 3,000,000, and one
+    fifth of larger data. Rows of weight 0 are dropped. The split depends on the rows only, so deterministic learners
+    need no seed. The list is empty if there are fewer than two rows.
+    """
+    present = data.take(np.flatnonzero(data.weights))
+    n = present.n_samples
+    if n < 2:
+        return []
+    if cv is None:
+        size = n * present.n_features * present.n_classes
+        # One fold of five instead of a random fifth, which could contain no row of a rare class.
+        n_folds, n_used = (5, 5) if size <= 300_000 else (3, 3) if size <= 3_000_000 else (5, 1)
+        masks = validation_masks(present.y, present.n_classes, min(n, n_folds), np.random.default_rng(0))[:n_used]
+    else:
+        masks = validation_masks(present.y, present.n_classes, cv, np.random.default_rng(0))
+    return [present.split(held_out) for held_out in masks]
+
+
+def evaluation_iterations(max_iter: int) -> list[int]:
+    """Return the numbers of iterations at which a run is evaluated: 0, then increasing by half up to ``max_iter``."""
+    numbers = np.unique(np.round(1.5 ** np.arange(0, 64)).clip(0, max_iter).astype(int)).tolist()
+    return [0, *numbers]
+
+
+def choose(
+    learners: Sequence[Any],
+    structure: Structure | Sequence[Structure],
+    parts: Sequence[tuple[EncodedData, EncodedData]],
+    *,
+    iterations: Sequence[int] | None = None,
+    patience: int | None = 20,
+    n_jobs: int | None = None,
+) -> Choice:
+    """Select a learner and its number of iterations on held-out rows.
+
+    A copy of each learner is fitted to each pair of ``parts`` (training rows, held-out rows); a list of FittedTables
+    has one entry per split. Learners that iterate are evaluated at ``iterations``, which are increasing, and 0 is the
+    start. Other learners are evaluated once, when they are fitted, and so are all learners if ``iterations`` is None. A
+    run ends early after ``patience`` iterations without a lower held-out error or log loss. A learned structure is
+    learned again for each split (:func:`~tanlearn.parameters.learned_structure.structures_of_parts`). The result does
+    not depend on ``n_jobs``.
+    """
+    n_rows = sum(held_out.in_whole_rows().weights.sum() for _, held_out in parts)
+    structures = structures_of_parts(structure, parts, n_jobs) if isinstance(structure, Structure) else structure
+
+    def run_one(task: tuple[int, int]) -> _HeldOutRun:
+        i, k = task
+        learner = learners[i][k] if isinstance(learners[i], list) else learners[i]
+        own = learner.structure if isinstance(learner, FittedTables) else None
+        run = _HeldOutRun(structures[k] if own is None else own, parts[k][1], 1 / n_rows, iterations, patience)
+        # A shallow copy receives the fitted attributes; settings and losses are shared, since fitting does not
+        # change them.
+        return run.fit(copy(learner), parts[k][0], np.random.default_rng(k))
+
+    tasks = [(i, k) for i in range(len(learners)) for k in range(len(parts))]
+    with warnings.catch_warnings():
+        # SciPy suppresses the warnings of failed line searches one by one, which is not thread-safe: 3 of 30 fits in
+        # four threads warned. They are therefore suppressed throughout.
+        warnings.filterwarnings("ignore", message="The line search algorithm")
+        runs = in_threads(run_one, tasks, n_jobs)
+    n_evaluations = max(len(run.wrong) for run in runs)
+    shape = (len(learners), len(parts), n_evaluations)
+    # A run that has ended keeps its last values.
+    wrong = np.array([run.wrong + run.wrong[-1:] * (n_evaluations - len(run.wrong)) for run in runs]).reshape(shape)
+    losses = np.array([run.losses + run.losses[-1:] * (n_evaluations - len(run.losses)) for run in runs])
+    losses = losses.reshape(*shape, len(TEMPERATURES)).sum(axis=1)
+    weights = np.array([held_out.weights.sum() for _, held_out in parts], dtype=np.float64)
+    errors, log_losses = wrong.sum(axis=1) / weights.sum(), losses.min(axis=-1) / weights.sum()
+    index, evaluation = _best(errors, log_losses, n_rows)
+    chosen = runs[index * len(parts) : (index + 1) * len(parts)]
+    distances, y, row_weights = map(
+        np.concatenate, zip(*(run.calibration_rows(evaluation) for run in chosen), strict=True)
+    )
+    row_weights = row_weights / min(1, row_weights.mean())
+    calibration = calibrate(distances, y, row_weights, _lowest(losses[index, evaluation]))
+    log_frequency = np.concatenate(
+        [np.tile(_log_frequency(part[0]), (len(run.stored_rows), 1)) for run, part in zip(chosen, parts, strict=True)]
+    )
+    evidence = temper_evidence(distances, y, row_weights, log_frequency, calibration)
+    if evidence.is_better and not any(run.is_rounded for run in chosen):
+        calibration = EvidenceCalibration.of_frequencies(evidence.temperature, _log_frequency(*parts[0]))
+    alone = [_best(errors[[i]], log_losses[[i]], n_rows)[1] for i in range(len(learners))]
+    alone[index] = evaluation
+    return Choice(
+        index=index,
+        n_iter=0 if iterations is None else iterations[evaluation],
+        calibration=calibration,
+        iterations=np.array([0] if iterations is None else iterations[:n_evaluations]),
+        errors=errors,
+        log_losses=log_losses,
+        split_errors=np.moveaxis(wrong, 1, 0) / weights[:, np.newaxis, np.newaxis],
+        best_evaluations=np.array(alone),
+    )
+
+
+class _HeldOutRun:
+    """Held-out evaluations of one learner on one split."""
+
+    def __init__(
+        self,
+        structure: Structure,
+        held_out: EncodedData,
+        smoothing: float,
+        iterations: Sequence[int] | None,
+        patience: int | None,
+    ) -> None:
+        self.structure, self.held_out, self.smoothing = structure, held_out, smoothing
+        self.iterations, self.patience = iterations, patience
+        self.wrong: list[float] = []
+        self.losses: list[FloatArray] = []
+        rows = np.flatnonzero(held_out.weights)
+        most = min(MOST_ROWS, max(1, MOST_SCORES // held_out.n_classes))
+        self.stored_rows = rows if len(rows) <= most else np.random.default_rng(0).choice(rows, most, replace=False)
+        self.distances: list[AnyArray] = []
+        #: Whether CPTs have few bits: exported C code adds them up and has no calibration.
+        self.is_rounded = False
+
+    def fit(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _HeldOutRun:
+        """Fit a learner and evaluate it along the way, until its end or the end of patience."""
+        iterations = self.iterations
+        if iterations is None or needs_of(learner) != "gradients":
+            self.evaluate(learner.fit(self.structure, data, rng))
+            return self
+        tables = learner.start(self.structure, data, rng)
+        n_done = 0
+        if iterations[0] == 0:
+            self.evaluate(tables)
+
+        def callback(tables: Tables) -> bool:
+            nonlocal n_done
+            n_done += 1
+            return n_done == iterations[len(self.wrong)] and self.evaluate(tables)
+
+        tables = learner.improve(tables, data, callback, n_iter=iterations[-1])
+        if not self.wrong or n_done > iterations[len(self.wrong) - 1]:  # the fit ended between two evaluations
+            self.evaluate(tables)
+        return self
+
+    def calibration_rows(self, evaluation: int) -> tuple[AnyArray, IntArray, AnyArray]:
+        """Return the calibration data of an evaluation: distances of scores, true classes and weights."""
+        distances = self.distances[min(evaluation, len(self.distances) - 1)]
+        return distances, self.held_out.y[self.stored_rows], self.held_out.weights[self.stored_rows]
+
+    def evaluate(self, tables: Tables) -> bool:
+        """Evaluate CPTs on the held-out rows, and return whether the patience is exhausted."""
+        held_out, self.is_rounded = self.held_out, tables.bits is not None
+        scores = log_joint(tables, self.structure, held_out.codes, device=held_out.device)
+        self.wrong.append(float(held_out.weights[scores.argmax(axis=1) != held_out.y].sum()))
+        self.losses.append(log_loss_by_temperature(scores, held_out.y, held_out.weights, self.smoothing))
+        stored = scores[self.stored_rows]
+        self.distances.append((stored.max(axis=1, keepdims=True) - stored).astype(np.float32))
+        if self.patience is None or self.iterations is None:
+            return False
+        best = max(int(np.argmin(self.wrong)), int(np.argmin(np.min(self.losses, axis=1))))
+        return self.iterations[len(self.wrong) - 1] - self.iterations[best] >= self.patience
+
+
+def log_loss_by_temperature(scores: FloatArray, y: IntArray, weights: Any, smoothing: float = 0.0) -> FloatArray:
+    """Return the summed log loss at each of ``TEMPERATURES``, shape (n_temperatures,).
+
+    ``scores`` (n_samples, n_classes) must be finite. ``smoothing`` is the fraction of a row's weight that is added to
+    all classes equally. Without it, rows that are all classified correctly would get a temperature of 0, and so
+    certainty.
+    """
+    relative = scores - scores.max(axis=1, keepdims=True)  # a constant per row changes no probability
+    target = relative[np.arange(len(y)), y] + smoothing * relative.mean(axis=1)
+    normalizers = np.stack([np.log(np.exp(relative / temperature).sum(axis=1)) for temperature in TEMPERATURES])
+    rows = (1 + smoothing) * normalizers - target / TEMPERATURES[:, np.newaxis]
+    return (rows * weights).sum(axis=1)
+
+
+def _log_frequency(*parts: EncodedData) -> FloatArray:
+    """Return the log class frequencies of the rows, with one pseudo-count per class."""
+    return log_frequencies(
+        np.sum([np.bincount(part.y, part.in_whole_rows().weights, part.n_classes) for part in parts], axis=0)
+    )
+
+
+def _best(errors: FloatArray, log_losses: FloatArray, n_rows: float) -> tuple[int, int]:
+    """Return learner and evaluation with the lowest log loss among those whose error is close to the lowest."""
+    least = errors.min()
+    standard_error = np.sqrt(max(least * (1 - least), 1 / n_rows) / n_rows)  # without errors, that of one error
+    eligible = np.where(errors <= least + TOLERANCE * standard_error, log_losses, np.inf)
+    index, evaluation = np.unravel_index(int(eligible.argmin()), errors.shape)
+    return int(index), int(evaluation)
+
+
+def _lowest(losses: FloatArray) -> float:
+    """Return the temperature with the lowest loss, interpolated by a parabola over the log temperature."""
+    k = int(losses.argmin())
+    if not 0 < k < len(losses) - 1:
+        return float(TEMPERATURES[k])
+    below, here, above = losses[k - 1 : k + 2]  # below > here: argmin returns the first of equal losses
+    shift = (below - above) / (2 * (below - 2 * here + above))
+    return float(TEMPERATURES[k] * np.sqrt(2.0) ** shift)
