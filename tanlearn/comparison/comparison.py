@@ -121,7 +121,7 @@ class Comparison:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Comparison:
-        """Read a file that :meth:`save`, :func:`tanlearn.comparison.compare` or ``tanlearn compare --output`` has written.
+        """Read a file that :meth:`save`, ``compare`` or ``tanlearn compare --output`` has written.
 
         Parameters
         ----------
