@@ -8,6 +8,7 @@ from typing import Any
 
 from tanlearn._warnings import warn
 from tanlearn.files.values import register
+from tanlearn.structures.replay import structures_along
 
 from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
@@ -43,6 +44,7 @@ __all__ = [
     "SimulatedAnnealing",
     "SuperParent",
     "find_learner",
+    "structures_along",
 ]
 
 register(globals()[name] for name in __all__)  # files of models may name these classes

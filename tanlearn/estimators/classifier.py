@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
@@ -20,12 +21,12 @@ from tanlearn.encoding.row_checks import RowCheck
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import read_prior
 from tanlearn.estimators.estimator_input import (
-    check_rows,
     delete_fitted_attributes,
     encode_new_rows,
     encode_rows,
     encode_training,
     generator,
+    read_rows,
 )
 from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.estimators.notebook import fitted_html, mime_bundle
@@ -39,11 +40,6 @@ from tanlearn.models.log_joint import log_evidence, log_posterior
 from tanlearn.models.model import Model
 
 __all__ = ["Classifier"]
-
-
-def _models_features(classifier: Classifier) -> bool:
-    """Return True if a classifier models the distribution of the features; otherwise raise an AttributeError."""
-    return classifier._check_joint()
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
@@ -227,7 +223,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Set ``model_`` last, so that an interrupted fit leaves an unfitted classifier."""
         raise NotImplementedError(type(self).__name__)
 
-    @available_if(_models_features)  # type: ignore[untyped-decorator]
+    @available_if(lambda classifier: classifier._check_joint())  # type: ignore[untyped-decorator]
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return log p(class, features) of each row, with missing features marginalized.
 
@@ -257,7 +253,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         scores = self._log_joint(X)
         return replace_impossible(scores, self.model_.log_joint_without_features)
 
-    @available_if(_models_features)  # type: ignore[untyped-decorator]
+    @available_if(lambda classifier: classifier._check_joint())  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> FloatArray:
         """Return log p(features) of each row, with missing features marginalized, for outlier detection.
 
@@ -404,7 +400,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         0: 1 of 3 rows holds no value.
         0: 1 of 3 rows holds a value not seen in training ('snow'), which counts as missing.
         """
-        return check_rows(self, X)
+        columns = read_rows(self, X)  # raises NotFittedError without an encoder
+        return self.encoder_.check_columns(columns)
 
     def row_predictor(self) -> RowPredictor:
         """Return a predictor of single rows; only classifiers with a single network have one.
@@ -477,6 +474,69 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _histories(self) -> dict[str, list[Any]]:
         """Return the history of each stage of learning, possibly empty."""
+        return {}
+
+    def learning_errors(
+        self, X: Any, y: Any, X_test: Any, y_test: Any, *, n_points: int = 20
+    ) -> dict[str, list[tuple[Any, float]]]:
+        """Return held-out errors along the learning of the fitted classifier.
+
+        Classifiers are fitted again: structure searches with the best structures along the search, and gradient
+        trainings once, with the error measured after each epoch.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows that the classifier was fitted to.
+        y : array-like of shape (n_samples,)
+            Classes of these rows.
+        X_test : array-like or frame of shape (n_test, n_features)
+            Held-out rows.
+        y_test : array-like of shape (n_test,)
+            Classes of the held-out rows.
+        n_points : int, default=20
+            Maximum number of structures of a search, at least 2. The first and the last are always included.
+
+        Returns
+        -------
+        dict of str to list of (entry, error)
+            For the stages "structure" and "training" of :meth:`learning_history`: entries of the history, and the
+            error from 0 to 1 at this point. Empty for classifiers without these stages.
+
+            In a search, the error is that of the best structure so far, with parameters fitted by the parameter learner
+            of the classifier. In a training, it is that of the most probable structure with its trained parameters,
+            before calibration and refits. It is measured in a new training, which is the same one if ``random_state``
+            is an int.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``n_points`` is less than 2, or the rows do not fit the classifier.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from tanlearn import BayesNetClassifier
+        >>> from tanlearn.baselines import GreedySearch
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = BayesNetClassifier(structure=GreedySearch(score="margin")).fit(X[::2], y[::2])
+        >>> errors = model.learning_errors(X[::2], y[::2], X[1::2], y[1::2])
+        >>> [(change.step, round(error, 3)) for change, error in errors["structure"]]
+        [(1, 0.027), (2, 0.027), (3, 0.027)]
+        """
+        check_is_fitted(self)
+        if n_points < 2:
+            raise ValueError(f"n_points must be at least 2, for the first and the last structure; got {n_points}.")
+        with warnings.catch_warnings(action="ignore"):  # those of fit, again
+            errors = self._learning_errors((X, y), (X_test, y_test), n_points)
+        return {stage: of_stage for stage, of_stage in errors.items() if of_stage}
+
+    def _learning_errors(
+        self, train: tuple[Any, Any], test: tuple[Any, Any], n_points: int
+    ) -> dict[str, list[tuple[Any, float]]]:
+        """Return entries of histories with held-out errors, possibly none."""
         return {}
 
     def _get_state(self) -> dict[str, Any]:

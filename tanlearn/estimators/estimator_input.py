@@ -16,7 +16,6 @@ from tanlearn.encoding.discretize import MDLPDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.novelty import Novelty, find_novelty
 from tanlearn.encoding.raw_numbers import raw_numbers
-from tanlearn.encoding.row_checks import RowCheck
 from tanlearn.encoding.splits import hold_out
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import WeightSums, own_weights, warn_of_weights, weigh_classes
@@ -26,14 +25,14 @@ from tanlearn.sources.table import Table
 from tanlearn.sources.validation import present_rows, zero_weight_rows
 
 __all__ = [
-    "check_rows",
     "delete_fitted_attributes",
-    "encode_chunk",
+    "encode_batch",
     "encode_new_rows",
     "encode_rows",
     "encode_training",
     "generator",
     "new_encoder",
+    "read_rows",
 ]
 
 
@@ -69,12 +68,12 @@ def encode_training(
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
 
 
-def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weight: Any = None) -> EncodedData:
-    """Validate and encode one chunk of ``partial_fit``; the first chunk fits the encoder.
+def encode_batch(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weight: Any = None) -> EncodedData:
+    """Validate and encode one batch of ``partial_fit``; the first batch fits the encoder.
 
     ``classes`` are all classes, sorted, shape (n_classes,). Rows of weight 0 are dropped, and class weights do not
-    change cut points. Raises ``ValueError`` if the first chunk has one class and a column needs supervised cut points;
-    warns if a later chunk contains new categories.
+    change cut points. Raises ``ValueError`` if the first batch has one class and a column needs supervised cut points;
+    warns if a later batch contains new categories.
     """
     is_first = not hasattr(estimator, "encoder_")
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
@@ -85,12 +84,13 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, classes)
     multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
     if is_first:
+        encoder = new_encoder(estimator)
         if (codes == codes[0]).all():
-            _refuse_supervised_cut_points(estimator, columns, classes.tolist()[codes[0]])
+            _refuse_supervised_cut_points(estimator, encoder, columns, classes.tolist()[codes[0]])
         if weights is not None:
             warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
         estimator.classes_ = classes
-        encoder = estimator.encoder_ = new_encoder(estimator)
+        estimator.encoder_ = encoder
         table = encoder.fit_columns(columns, codes, weights, names=getattr(estimator, "feature_names_in_", None))
     else:
         table = estimator.encoder_.encode_columns(columns)
@@ -100,9 +100,8 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     return replace(data, device=estimator.device)
 
 
-def _refuse_supervised_cut_points(estimator: Any, columns: Table, label: Any) -> None:
-    """Raise ValueError if a first chunk of a single class has a column that needs supervised cut points."""
-    encoder = new_encoder(estimator)
+def _refuse_supervised_cut_points(estimator: Any, encoder: TableEncoder, columns: Table, label: Any) -> None:
+    """Raise ValueError if a first batch of a single class has a column that needs supervised cut points."""
     encoder._validate_params()
     if not (encoder.discretizer is None or isinstance(encoder.discretizer, MDLPDiscretizer)):
         return
@@ -112,10 +111,10 @@ def _refuse_supervised_cut_points(estimator: Any, columns: Table, label: Any) ->
     if found:
         shown = ", ".join(found[:3]) + (f" and {len(found) - 3:,} more" if len(found) > 3 else "")
         raise ValueError(
-            f"the first chunk has {columns.n_samples:,} row(s) of one class only, {label!r}, but the cut points of "
-            f"numeric columns depend on the classes: {shown}. Start with a larger chunk of several classes; "
+            f"the first batch has {columns.n_samples:,} row(s) of one class only, {label!r}, but the cut points of "
+            f"numeric columns depend on the classes: {shown}. Start with a larger batch of several classes; "
             f"discretize without classes, encoder=TableEncoder(discretizer=QuantileDiscretizer()), also with a larger "
-            f"chunk; declare the columns categorical, TableEncoder(discrete_features=...); or count earlier rows "
+            f"batch; declare the columns categorical, TableEncoder(discrete_features=...); or count earlier rows "
             f"first, from_counts(TableCounts.of_source(...))."
         )
 
@@ -151,13 +150,6 @@ def _encoded(
     )
 
 
-def check_rows(estimator: Any, X: Any) -> RowCheck:
-    """Count missing, unseen and out-of-range values in rows passed to a fitted estimator."""
-    columns = _read_rows(estimator, X)
-    checked: RowCheck = estimator.encoder_.check_columns(columns)
-    return checked
-
-
 def delete_fitted_attributes(estimator: Any) -> None:
     """Delete the attributes of an earlier fit, so that a failed fit does not leave a mix of two models."""
     for attribute in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
@@ -177,19 +169,19 @@ def generator(random_state: Any) -> np.random.Generator:
 
 def encode_rows(estimator: Any, X: Any) -> Codes:
     """Validate and encode the argument of ``predict``, shape (n_features, n_samples)."""
-    columns = _read_rows(estimator, X)  # raises NotFittedError without an encoder
+    columns = read_rows(estimator, X)  # raises NotFittedError without an encoder
     codes: Codes = estimator.encoder_.encode_columns(columns)
     return codes
 
 
 def encode_new_rows(estimator: Any, X: Any) -> tuple[Codes, Novelty]:
     """Encode rows as :func:`encode_rows` does, and find the values that training did not contain."""
-    columns = _read_rows(estimator, X)
+    columns = read_rows(estimator, X)
     codes = estimator.encoder_.encode_columns(columns)
     return codes, find_novelty(estimator.encoder_, columns, codes)
 
 
-def _read_rows(estimator: Any, X: Any) -> Table:
+def read_rows(estimator: Any, X: Any) -> Table:
     """Return the columns of X after comparing their names and number with those of ``fit``."""
     check_is_fitted(estimator)
     columns = read_columns(X, n_jobs=estimator.n_jobs)

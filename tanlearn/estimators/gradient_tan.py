@@ -302,8 +302,10 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
 
     def _settings_of(self, data: EncodedData) -> TrainingSettings:
         """Return the settings of a training on some rows."""
-        init, dtype = self._training.init, self._training.dtype
-        return self._training_settings(*self._plan(data), init=init, dtype=dtype, size_weight=self.size_weight)
+        given = self._training
+        return self._training_settings(
+            *self._plan(data), init=given.init, dtype=given.dtype, size_weight=self.size_weight
+        )
 
     def _take(self, outcome: TrainingOutcome, data: EncodedData, validation: EncodedData | None) -> None:
         """Set the fitted attributes from the outcome of a training."""
@@ -323,9 +325,9 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         if self._is_open or self.calibrate:
             parts = held_out_parts(data) if validation is None else [(data, validation)]
         trained_parts = self._train_parts(data, parts, tables.bits) if validation is None else None
-        settings: dict[str, Any] = {name: getattr(self._training, name) for name in ("batch_size", "init", "dtype")}
-        settings |= {"learning_rate": self._training.learning_rate or LEARNING_RATE}
-        settings |= {"bits": tables.bits, "loss": self.loss_}
+        given = self._training
+        settings: dict[str, Any] = {name: getattr(given, name) for name in ("batch_size", "init", "dtype")}
+        settings |= {"learning_rate": given.learning_rate or LEARNING_RATE, "bits": tables.bits, "loss": self.loss_}
         if parts and self._is_open:
             # The extra epochs were for the structure only: its CPTs are trained for the default number.
             is_longer = self.n_epochs is None and self.n_iter_ > N_EPOCHS

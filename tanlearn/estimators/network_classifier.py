@@ -42,11 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["NetworkClassifier"]
 
 
-def _is_generative(classifier: NetworkClassifier) -> bool:
-    """Return True if rows can be drawn from a classifier; otherwise raise an AttributeError."""
-    return classifier._check_generative()
-
-
 class NetworkClassifier(Classifier):
     """Classifier with a single network; ``model_`` is a :class:`~tanlearn.models.bayes_net.BayesNet`."""
 
@@ -206,7 +201,7 @@ class NetworkClassifier(Classifier):
         check_is_fitted(self)
         return self.structure_.to_networkx(feature_names(self, class_name), class_name=class_name)
 
-    @available_if(_is_generative)  # type: ignore[untyped-decorator]
+    @available_if(lambda classifier: classifier._check_generative())  # type: ignore[untyped-decorator]
     def sample(self, n_samples: int = 1, *, y: Any = None, random_state: Any = None) -> tuple[AnyArray, AnyArray]:
         """Draw rows from the model.
 
@@ -249,7 +244,7 @@ class NetworkClassifier(Classifier):
         codes, drawn = sample(self.tables_, self.structure_, n_samples if y is None else len(y), rng, y=given)
         return self.encoder_.decode(codes), self.classes_[drawn]
 
-    @available_if(_is_generative)  # type: ignore[untyped-decorator]
+    @available_if(lambda classifier: classifier._check_generative())  # type: ignore[untyped-decorator]
     def complete(self, X: Any, *, y: Any = None) -> tuple[Any, AnyArray]:
         """Impute the missing values of each row with their most probable joint completion.
 

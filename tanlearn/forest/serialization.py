@@ -34,7 +34,8 @@ def to_state(forest: Any) -> dict[str, Any]:
     """Serialize a forest to a dictionary of arrays; those of single networks are concatenated, with their sizes."""
     lists = [_lists(member.tables) for member in forest.members]
     n_levels = forest.weights.shape[2]
-    parents = [_padded(member.tables.parents, n_levels - 1) for member in forest.members]
+    tables = [member.tables.parents for member in forest.members]
+    parents = [np.pad(own, ((0, 0), (0, n_levels - 1 - own.shape[1])), constant_values=-1) for own in tables]
     return {
         "log_prior": forest.log_prior,
         "log_frequency": forest.log_frequency,
@@ -138,11 +139,6 @@ def _cuts(merged: AnyArray, n_states: IntArray, own_states: IntArray) -> Discret
     """Create a discretization, with the smallest data type for its codes."""
     dtype = codes_dtype(int(own_states.max()))
     return Discretization(merged.astype(dtype), np.append(0, np.cumsum(n_states + 1)), own_states)
-
-
-def _padded(parents: IntArray, width: int) -> IntArray:
-    """Pad parents with -1 to a width."""
-    return np.pad(parents, ((0, 0), (0, width - parents.shape[1])), constant_values=-1)
 
 
 def _check_finite(array: AnyArray, name: str) -> None:
