@@ -7,14 +7,13 @@ numbers in another counts as text, and a column contains dates only if all of it
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tanlearn.cli.column_notes import note_dates, note_missing, note_number_strings
-from tanlearn.cli.messages import note
 from tanlearn.cli.tables import check_classes
-from tanlearn.sources.file_source import FileSource, MixedColumnsError
+from tanlearn.sources.file_source import FileSource
 from tanlearn.sources.table_files import TableFile
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["ChunkSource", "check_counts", "learn_by_chunks", "note_string_columns"]
-
-T = TypeVar("T")
 
 
 class ChunkSource:
@@ -49,17 +46,6 @@ class ChunkSource:
     def n_samples(self) -> int:
         """Number of rows with a class, once all were read."""
         return self._file.n_samples
-
-    def read(self, work: Callable[[ChunkSource], T]) -> T:
-        """Return the result of a function of a single pass, which starts again if columns turn out to be mixed.
-
-        Functions that read the rows more often start again by themselves.
-        """
-        while True:
-            try:
-                return work(self)
-            except MixedColumnsError as error:
-                note(f"note: {error}: all values count as text.")
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         classes: set[Any] = set()

@@ -191,7 +191,7 @@ def _count(
         source = ChunkSource(
             file, str(target), columns, n_rows, draw, string_columns=string_columns, prepare=prepare, is_part=True
         )
-        found = source.read(lambda rows: TableCounts.of_source(map(unknown.record, rows), like=template))
+        found = TableCounts.of_source(map(unknown.record, source), like=template)
     unknown.print_notes()
     return source.n_samples, found
 

@@ -1,4 +1,4 @@
-"""Codes of columns by fitted categories, cut points and discretizers."""
+"""Codes of columns by fitted categories, cut points and discretizers, and decoding."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.encoding.categories import CategoryIndex, encode_categories, refuse_unseen
+from tanlearn.encoding.categories import CategoryIndex, decode, encode_categories, refuse_unseen
 from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS, discretize
 from tanlearn.encoding.number_encoder import NumberEncoder
 from tanlearn.sources.table import Table
@@ -19,17 +20,28 @@ __all__ = ["ColumnEncoder"]
 class ColumnEncoder:
     """Encoder of columns with categories, and of continuous columns with a fitted discretizer."""
 
-    def __init__(self, categories: Sequence[AnyArray | None], discretizer: Any, n_states: IntArray) -> None:
-        self._dtype = codes_dtype(int(n_states.max()))
+    def __init__(self, categories: Sequence[AnyArray | None], discretizer: Any) -> None:
         self._discretizer = discretizer  # fitted to the columns without categories; None if there are none
+        continuous = [i for i, known in enumerate(categories) if known is None]
+        # (n_features,) numbers of categories or intervals, at least 1
+        self.n_states: IntArray = np.array(
+            [1 if known is None else max(len(known), 1) for known in categories], np.intp
+        )
+        if discretizer is not None:
+            self.n_states[continuous] = discretizer.n_states_
+        self._dtype = codes_dtype(int(self.n_states.max()))
         # Lookup tables of the categorical columns, None for continuous columns
         self.indexes = [None if known is None else CategoryIndex(known, self._dtype) for known in categories]
         cuts: list[FloatArray | None] = [None] * len(categories)
         if type(discretizer) in CUT_POINT_DISCRETIZERS:
-            continuous = [i for i, known in enumerate(categories) if known is None]
             for i, own in zip(continuous, discretizer.cut_points_, strict=True):
                 cuts[i] = own
         self._numbers = NumberEncoder(self.indexes, cuts, self._dtype)
+
+    @property
+    def n_intervals(self) -> IntArray:
+        """Numbers of intervals of continuous columns, 0 for categorical columns, shape (n_features,)."""
+        return np.where([index is None for index in self.indexes], self.n_states, 0)
 
     def encode(self, columns: Table, handle_unknown: str, n_jobs: int | None = None) -> Codes:
         """Return the codes of the columns, shape (n_features, n_samples).
@@ -55,3 +67,16 @@ class ColumnEncoder:
             columns[i].numbers(were_numbers=True)
             codes[i] = missing_code(codes.dtype)
         return codes
+
+    def decode(
+        self, codes: AnyArray, missing: NDArray[np.bool_], typical_values: Sequence[FloatArray | None]
+    ) -> AnyArray:
+        """Return the categories, or the typical values of intervals, of feature-major codes, None where missing.
+
+        ``missing`` masks missing codes, shape (n_features, n_samples); the result has shape (n_samples, n_features).
+        """
+        values: list[Any] = []
+        for index, typical in zip(self.indexes, typical_values, strict=True):
+            means = [] if typical is None else [None if np.isnan(value) else value for value in typical.tolist()]
+            values.append(means if index is None else index.categories)
+        return decode(codes, missing, self.n_states, values)

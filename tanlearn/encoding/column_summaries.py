@@ -46,6 +46,8 @@ class ColumnSummary:
     counts: ValueCounts  # exact counts of numbers, or of indices into names
     names: AnyArray | None = None  # (n_names,) distinct strings, sorted, or declared categories in their order
     is_ordered: bool = False  # whether declared categories are ordered
+    # (n_names,) rows with each of the strings; None for other kinds, and in files of earlier versions
+    n_rows: IntArray | None = None
     blocks: tuple[Block, ...] = ()  # compressed counts, in addition to counts
     # Smallest and largest of the compressed values, which the points do not retain
     bounds: tuple[float, float] | None = None
@@ -201,7 +203,7 @@ class ColumnSummary:
         own, theirs = names.tolist(), np.asarray(other.names).tolist()
         number = dict(zip(own, count(), strict=False))
         codes = np.fromiter((number.get(name, -1) for name in theirs), np.intp, len(theirs))
-        mine, new = self.counts, np.flatnonzero(codes < 0)
+        mine, new, moves = self.counts, np.flatnonzero(codes < 0), np.arange(len(own))
         if len(new):
             positions = np.array([bisect_left(own, theirs[k]) for k in new.tolist()])
             names = np.insert(names, positions, np.asarray(other.names)[new])
@@ -209,10 +211,16 @@ class ColumnSummary:
             before = np.cumsum(np.bincount(positions, minlength=len(own)))  # number of new names before each old one
             codes += np.append(before, 0)[codes]
             codes[new] = positions + np.arange(len(new))
-            mine = mine._replace(values=mine.values + before[mine.values])
+            moves += before[: len(own)]
+            mine = mine._replace(values=moves[mine.values])
         # Both lists of names are sorted, so the new indices increase too.
         moved = other.counts._replace(values=codes[other.counts.values])
-        return replace(self, names=names, counts=merge_counts([mine, moved], n_classes))
+        n_rows = None
+        if self.n_rows is not None and other.n_rows is not None:
+            n_rows = np.zeros(len(names), np.int64)
+            n_rows[moves] += self.n_rows
+            n_rows[codes] += other.n_rows
+        return replace(self, names=names, counts=merge_counts([mine, moved], n_classes), n_rows=n_rows)
 
     def _merge_declared(self, other: ColumnSummary, n_classes: int) -> ColumnSummary:
         """Merge declared categories: new unordered categories are appended, ordered categories must be equal."""
@@ -271,9 +279,11 @@ def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: i
     number = dict(zip(names.tolist(), count()))
     target = np.zeros(len(categories), np.intp)
     target[occurring] = _codes_of(known, number)
+    n_rows = np.zeros(len(names), np.int64)
+    n_rows[target[occurring]] = np.bincount(values, minlength=len(categories))[occurring]
     kind = "bytes" if isinstance(known[0], bytes) else "strings"
     counts = collect(target[counts.values], counts.classes, counts.weights, n_classes)
-    return ColumnSummary(label, kind, counts, names)
+    return ColumnSummary(label, kind, counts, names, n_rows=n_rows)
 
 
 def _count_codes(values: AnyArray, classes: IntArray, weights: AnyArray, n_values: int, n_classes: int) -> ValueCounts:

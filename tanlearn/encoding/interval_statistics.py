@@ -1,4 +1,4 @@
-"""Statistics of continuous columns in training: value ranges, means of intervals, and columns left constant."""
+"""Statistics of continuous columns in training: value ranges and means of intervals."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
-from tanlearn.encoding.column_warnings import LARGEST_SHARE
 from tanlearn.encoding.strided_columns import StridedColumns, strided_columns
 from tanlearn.kernels.encode import mean_of_states
 from tanlearn.sources.table import Table
 
-__all__ = ["constant_columns", "mean_values", "value_ranges", "wider_ranges"]
+__all__ = ["mean_values", "value_ranges", "wider_ranges"]
 
 #: Smallest and largest value of each column, (nan, nan) without values; None for categorical columns and if unknown.
 Ranges: TypeAlias = list[tuple[float, float] | None]
@@ -73,19 +72,3 @@ def mean_values(
     views = [(view, k) for view in strided_columns(columns) for k in range(len(view.columns))]
     in_threads(average, [(view, k) for view, k in views if n_intervals[view.columns[k]] > 0], n_jobs)
     return means
-
-
-def constant_columns(columns: Table, one_interval: IntArray) -> list[str]:
-    """Return the labels of columns with a single interval although their values differ.
-
-    ``one_interval`` are the numbers of the columns with a single interval.
-    """
-    constant = []
-    for i in one_interval:
-        column = columns[i]
-        values = column.present_values
-        # A value with such a fraction of the rows is the median. Finding it takes a tenth of the time of sorting.
-        middle = np.partition(values, len(values) // 2)[len(values) // 2] if len(values) else 0
-        if np.count_nonzero(values == middle) < LARGEST_SHARE * len(values):
-            constant.append(column.label)
-    return constant

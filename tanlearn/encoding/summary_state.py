@@ -25,6 +25,8 @@ def to_state(column: ColumnSummary, name: str, arrays: dict[str, AnyArray]) -> d
         if counts.values.dtype.kind in "OUS":  # empty
             counts = counts._replace(values=np.empty(0))
         arrays |= {f"{name}_{part}_{field}": values for field, values in counts._asdict().items()}
+    if column.n_rows is not None:
+        arrays[f"{name}_rows"] = column.n_rows
     is_text = column.kind == "nothing" and column.counts.values.dtype.kind in "OUS"
     names = None
     if column.names is not None:
@@ -69,7 +71,13 @@ def from_state(state: dict[str, Any], name: str, arrays: dict[str, AnyArray], n_
         if not is_later or not (0 <= under < np.inf and 0 <= over < np.inf) or not len(counts.values):
             raise ValueError(f"{label} has a block without a level or a bound")
         blocks.append(Block(level, counts, under, over))
-    return ColumnSummary(label, kind, own, names, is_ordered, tuple(blocks), _read_bounds(state.get("bounds"), label))
+    n_rows = arrays.get(f"{name}_rows")  # absent in files of earlier versions
+    if n_rows is not None and (names is None or n_rows.dtype != np.int64 or n_rows.shape != names.shape):
+        raise ValueError(f"{label} has row counts of an invalid type or shape")
+    if n_rows is not None and len(n_rows) and not n_rows.min() > 0:
+        raise ValueError(f"{label} has strings without rows")
+    bounds = _read_bounds(state.get("bounds"), label)
+    return ColumnSummary(label, kind, own, names, is_ordered, n_rows, tuple(blocks), bounds)
 
 
 def _read_bounds(bounds: Any, label: str) -> tuple[float, float] | None:

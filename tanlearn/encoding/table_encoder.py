@@ -14,17 +14,11 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.encoding.categories import decode
 from tanlearn.encoding.column_encoder import ColumnEncoder
 from tanlearn.encoding.column_kinds import find_all_categories
-from tanlearn.encoding.column_warnings import (
-    warn_of_constant_columns,
-    warn_of_rounded_columns,
-    warn_of_string_columns,
-    warn_of_unseen,
-)
+from tanlearn.encoding.column_warnings import warn_of_fitted_columns, warn_of_unseen
 from tanlearn.encoding.discretize import MDLPDiscretizer, fit_discretizer
-from tanlearn.encoding.interval_statistics import constant_columns, mean_values, value_ranges, wider_ranges
+from tanlearn.encoding.interval_statistics import mean_values, value_ranges, wider_ranges
 from tanlearn.encoding.row_checks import RowCheck, check_columns
 from tanlearn.sources.columns import read_columns
 from tanlearn.sources.frames import check_names, native_frame
@@ -39,8 +33,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Categorical columns are encoded as by :class:`~tanlearn.encoding.categories.CategoryEncoder`, continuous columns are
     discretized. Classifiers use the encoder inside ``fit``: :meth:`encode` returns feature-major integer codes. In a
-    scikit-learn pipeline, :meth:`transform` returns floating numbers with NaN for missing or unseen values, like
-    ``OrdinalEncoder``.
+    scikit-learn pipeline, :meth:`transform` returns floating numbers with NaN for missing or unseen values.
 
     Parameters
     ----------
@@ -48,9 +41,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Which columns are categorical: all (``True``), none (``False``), a mask, or a list of column numbers or names.
         Under "auto", strings, booleans and declared categories are categorical. A numeric column is categorical if its
         training values are integers with at most 10 distinct values, otherwise continuous. Only the values decide, not
-        the dtype. So integers, Python objects and floats give the same model; NumPy and pandas convert integers with a
-        missing value to floats, and ``OrdinalEncoder`` returns floats. Integer codes with more distinct values
-        (postcodes, products) must be named here or cast to str.
+        the dtype, because NumPy and pandas convert integers with a missing value to floats. Integer codes with more
+        distinct values (postcodes, products) must be named here or cast to str.
     discretizer : object, optional
         Discretizer of continuous columns with ``fit(X, y, sample_weight=None)``, ``transform(X)``, which returns codes
         of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. By default
@@ -205,7 +197,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"{len(codes)}."
             )
         missing = np.isnan(codes)
-        return self._decode(np.where(missing, 0, codes), missing)
+        return self._encoder.decode(np.where(missing, 0, codes), missing, self.typical_values_)
 
     def encode(self, X: Any, *, handle_unknown: str | None = None) -> Codes:
         """Encode data as feature-major integer codes for learners.
@@ -330,7 +322,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"codes must hold integers in {len(self.n_states_)} rows, one per feature, as encode returns them; got "
                 f"shape {codes.shape} of dtype {codes.dtype}."
             )
-        return self._decode(codes, codes == missing_code(codes_dtype(int(self.n_states_.max()))))
+        missing = codes == missing_code(codes_dtype(int(self.n_states_.max())))
+        return self._encoder.decode(codes, missing, self.typical_values_)
 
     def fit_columns(
         self,
@@ -376,14 +369,9 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             fit_discretizer(discretizer, columns, continuous, y, sample_weight)
         self.restore(categories, [None] * len(columns), discretizer)
         codes = self._encoder.encode(columns, "missing", self.n_jobs)
-        n_intervals = np.where(self.is_discrete_, 0, self.n_states_)
         self.value_ranges_ = value_ranges(columns, continuous)
-        self.typical_values_ = mean_values(columns, codes, n_intervals, sample_weight, self.n_jobs)
-        constant = constant_columns(columns, np.flatnonzero(n_intervals == 1))
-        warn_of_string_columns(columns, self.discrete_features)
-        warn_of_rounded_columns(columns[i] for i in continuous)
-        total = columns.n_samples if sample_weight is None else float(sample_weight.sum())
-        warn_of_constant_columns(constant, discretizer, columns.n_samples, total)
+        self.typical_values_ = mean_values(columns, codes, self._encoder.n_intervals, sample_weight, self.n_jobs)
+        warn_of_fitted_columns(self, columns, sample_weight)
         return codes
 
     def with_ranges_of(self, columns: Table) -> TableEncoder:
@@ -498,12 +486,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.value_ranges_ = [None] * len(categories) if value_ranges is None else value_ranges
         self.n_features_in_ = len(categories)
         self.is_discrete_: NDArray[np.bool_] = np.array([known is not None for known in categories])
-        self.n_states_: IntArray = np.array(
-            [1 if known is None else max(len(known), 1) for known in categories], np.intp
-        )
-        if discretizer is not None:
-            self.n_states_[~self.is_discrete_] = discretizer.n_states_
-        self._encoder: ColumnEncoder = ColumnEncoder(categories, discretizer, self.n_states_)
+        self._encoder: ColumnEncoder = ColumnEncoder(categories, discretizer)
+        self.n_states_: IntArray = self._encoder.n_states
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -513,11 +497,3 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-    def _decode(self, codes: AnyArray, missing: NDArray[np.bool_]) -> AnyArray:
-        """Decode feature-major codes."""
-        values: list[Any] = []
-        for categories, typical in zip(self.categories_, self.typical_values_, strict=True):
-            means = [] if typical is None else [None if np.isnan(value) else value for value in typical.tolist()]
-            values.append(means if categories is None else categories)
-        return decode(codes, missing, self.n_states_, values)

@@ -133,10 +133,10 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     the weighted forest by two standard errors. Where features are only noise, the forest therefore predicts class
     frequencies. With ``weights=None``, only numbers of parents are compared.
 
-    With ``weights=None``, the forest supports :meth:`partial_fit`. The first chunk determines cut points, parents, the
-    combinations of values that are counted, and the number of parents. All chunks are counted in these combinations,
+    With ``weights=None``, the forest supports :meth:`partial_fit`. The first batch determines cut points, parents, the
+    combinations of values that are counted, and the number of parents. All batches are counted in these combinations,
     and the counts add up. Afterwards only ``smoothing`` and ``class_prior`` can be changed, and the importances are
-    those of the first chunk.
+    those of the first batch.
 
     References
     ----------
@@ -238,11 +238,11 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         return True
 
     def _new_counts(self, data: EncodedData) -> ForestCounts:
-        """Grow a forest from the first chunk, and return empty counts in its contexts."""
+        """Grow a forest from the first batch, and return empty counts in its contexts."""
         if data.n_samples and (data.y == data.y[0]).all():
             raise ValueError(
-                f"the first chunk has {data.n_samples:,} row(s) of one class only, but the networks of the forest are "
-                f"drawn from it. Start with a larger chunk of several classes."
+                f"the first batch has {data.n_samples:,} row(s) of one class only, but the networks of the forest are "
+                f"drawn from it. Start with a larger batch of several classes."
             )
         return ForestCounts(self._make_forest(data, generator(self.random_state)))
 
@@ -255,7 +255,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         """Set ``forest_`` from smoothed counts."""
         if len(counts.members) != self.n_estimators:
             raise ValueError(
-                f"n_estimators is {self.n_estimators}, but the chunks so far were counted for another number. Start "
+                f"n_estimators is {self.n_estimators}, but the batches so far were counted for another number. Start "
                 f"with a new classifier: clone(model).partial_fit(...)."
             )
         n_levels = counts.forest.weights.shape[2]

@@ -22,7 +22,7 @@ from tanlearn._typing import AnyArray
 from tanlearn.counts.counts_base import Counts
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.estimators.classifier import Classifier
-from tanlearn.estimators.estimator_input import delete_fitted_attributes, encode_chunk, new_encoder
+from tanlearn.estimators.estimator_input import delete_fitted_attributes, encode_batch, new_encoder
 from tanlearn.estimators.row_sources import BatchSource, EncodedSource, RowEncoder, RowSource
 from tanlearn.estimators.table_counts import TableCounts, why_no_counts
 from tanlearn.kernels._cuda import check_device
@@ -30,10 +30,10 @@ from tanlearn.sources.batches import open_batches
 from tanlearn.sources.table import shorten
 from tanlearn.sources.validation import read_labels
 
-__all__ = ["FROM_COUNTS", "IN_BATCHES", "IN_CHUNKS", "CountingClassifier"]
+__all__ = ["FROM_COUNTS", "IN_BATCHES", "IN_PARTIAL_FIT", "CountingClassifier"]
 
 #: What learners may need for ``partial_fit`` and ``from_counts``: sums over rows.
-IN_CHUNKS = FROM_COUNTS = frozenset({"pairs", "families"})
+IN_PARTIAL_FIT = FROM_COUNTS = frozenset({"pairs", "families"})
 #: What learners may need for ``fit_batches``: also counts of contexts, and a sample of the rows.
 IN_BATCHES = frozenset({"pairs", "families", "contexts", "sample"})
 
@@ -120,21 +120,21 @@ class CountingClassifier(Classifier):
             self._notation = batches.notation  # new rows in a file are read with it by the command line
         return self
 
-    @available_if(lambda estimator: estimator._check_needs(IN_CHUNKS))  # type: ignore[untyped-decorator]
+    @available_if(lambda estimator: estimator._check_needs(IN_PARTIAL_FIT))  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add the counts of a chunk of rows and fit to all counts so far.
+        """Add the counts of a batch and fit to all counts so far.
 
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values. The first chunk determines categories and cut points. It should be a representative sample of
-            some thousand rows, or declare the categories (pandas ``category``, polars ``Enum``). In later chunks,
+            Raw values. The first batch determines categories and cut points. It should be a representative sample of
+            some thousand rows, or declare the categories (pandas ``category``, polars ``Enum``). In later batches,
             unseen categories count as missing, with a warning, or raise an error, according to ``handle_unknown`` of
             the encoder.
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,)
-            All class labels of this and later chunks. Required in the first call; in later calls None, or the same.
+            All class labels of this and later batches. Required in the first call; in later calls None, or the same.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights. Rows of weight 0 are ignored.
 
@@ -155,15 +155,15 @@ class CountingClassifier(Classifier):
         --------
         >>> from tanlearn import NaiveBayesClassifier
         >>> model = NaiveBayesClassifier()
-        >>> for chunk in ([["a"], ["b"]], [["b"], ["b"]]):
-        ...     model = model.partial_fit(chunk, ["no", "yes"], classes=["no", "yes"])
+        >>> for batch in ([["a"], ["b"]], [["b"], ["b"]]):
+        ...     model = model.partial_fit(batch, ["no", "yes"], classes=["no", "yes"])
         >>> model.counts_.cells.tolist()  # no, yes; a with no, a with yes; b with no, b with yes
         [2, 2, 1, 0, 1, 2]
         """
         self._validate_params()
         check_device(self.device)
         fitted = copy(self)
-        data = _read_chunk(fitted, X, y, classes, sample_weight)
+        data = _read_batch(fitted, X, y, classes, sample_weight)
         fitted.counts_ = deepcopy(self.counts_) if hasattr(self, "counts_") else fitted._new_counts(data)
         fitted.counts_.update(data, n_jobs=self.n_jobs)
         fitted._learn_counts(fitted.counts_)
@@ -322,12 +322,12 @@ def _read_all_classes(classes: Any) -> AnyArray:
         return found
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"classes must be a list of the classes of all chunks, got {shorten(classes)}: {error}"
+            f"classes must be a list of the classes of all batches, got {shorten(classes)}: {error}"
         ) from error
 
 
-def _read_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> EncodedData:
-    """Check whether ``partial_fit`` can continue, and encode the chunk."""
+def _read_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> EncodedData:
+    """Check whether ``partial_fit`` can continue, and encode the batch."""
     is_first = not hasattr(estimator, "counts_")
     if is_first and estimator.__sklearn_is_fitted__():  # a failed fit may have left attributes
         raise ValueError(
@@ -341,7 +341,7 @@ def _read_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
             "classes to from_counts."
         )
     if is_first and classes is None:
-        raise ValueError("classes must be passed on the first call to partial_fit: the classes of all chunks.")
+        raise ValueError("classes must be passed on the first call to partial_fit: the classes of all batches.")
     if estimator.class_weight == "balanced":
         raise ValueError(
             "class_weight='balanced' needs all rows at once. Pass weights by class, or an equal class_prior."
@@ -354,4 +354,4 @@ def _read_chunk(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
             f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}. Leave it out after "
             f"the first call; for other classes use a new classifier: clone(model).partial_fit(...)."
         )
-    return encode_chunk(estimator, X, y, known, sample_weight)
+    return encode_batch(estimator, X, y, known, sample_weight)

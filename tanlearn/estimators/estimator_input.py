@@ -26,7 +26,7 @@ from tanlearn.sources.validation import present_rows, zero_weight_rows
 
 __all__ = [
     "delete_fitted_attributes",
-    "encode_chunk",
+    "encode_batch",
     "encode_new_rows",
     "encode_rows",
     "encode_training",
@@ -68,12 +68,12 @@ def encode_training(
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
 
 
-def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weight: Any = None) -> EncodedData:
-    """Validate and encode one chunk of ``partial_fit``; the first chunk fits the encoder.
+def encode_batch(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weight: Any = None) -> EncodedData:
+    """Validate and encode one batch of ``partial_fit``; the first batch fits the encoder.
 
     ``classes`` are all classes, sorted, shape (n_classes,). Rows of weight 0 are dropped, and class weights do not
-    change cut points. Raises ``ValueError`` if the first chunk has one class and a column needs supervised cut points;
-    warns if a later chunk contains new categories.
+    change cut points. Raises ``ValueError`` if the first batch has one class and a column needs supervised cut points;
+    warns if a later batch contains new categories.
     """
     is_first = not hasattr(estimator, "encoder_")
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
@@ -101,7 +101,7 @@ def encode_chunk(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
 
 
 def _refuse_supervised_cut_points(estimator: Any, encoder: TableEncoder, columns: Table, label: Any) -> None:
-    """Raise ValueError if a first chunk of a single class has a column that needs supervised cut points."""
+    """Raise ValueError if a first batch of a single class has a column that needs supervised cut points."""
     encoder._validate_params()
     if not (encoder.discretizer is None or isinstance(encoder.discretizer, MDLPDiscretizer)):
         return
@@ -111,10 +111,10 @@ def _refuse_supervised_cut_points(estimator: Any, encoder: TableEncoder, columns
     if found:
         shown = ", ".join(found[:3]) + (f" and {len(found) - 3:,} more" if len(found) > 3 else "")
         raise ValueError(
-            f"the first chunk has {columns.n_samples:,} row(s) of one class only, {label!r}, but the cut points of "
-            f"numeric columns depend on the classes: {shown}. Start with a larger chunk of several classes; "
+            f"the first batch has {columns.n_samples:,} row(s) of one class only, {label!r}, but the cut points of "
+            f"numeric columns depend on the classes: {shown}. Start with a larger batch of several classes; "
             f"discretize without classes, encoder=TableEncoder(discretizer=QuantileDiscretizer()), also with a larger "
-            f"chunk; declare the columns categorical, TableEncoder(discrete_features=...); or count earlier rows "
+            f"batch; declare the columns categorical, TableEncoder(discrete_features=...); or count earlier rows "
             f"first, from_counts(TableCounts.of_source(...))."
         )
 

@@ -190,7 +190,7 @@ def learn_counts(classifier: Any, counts: Any) -> None:
     learner._validate_params()
     if not _are_of(classifier, counts):
         raise ValueError(
-            f"structure is {classifier.structure!r}, but the chunks so far were counted for another one. Start with a "
+            f"structure is {classifier.structure!r}, but the batches so far were counted for another one. Start with a "
             f"new classifier: clone(model).partial_fit(...)."
         )
     if counts.has_pairs:  # those of structure learners only, see _type_of_counts

@@ -1,11 +1,14 @@
 """Summaries of columns: what kind of values all parts together hold, and which parts do not go together."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from support.summaries import FRAME, N, Y, assert_same, fitted, merged, of, parts_of
 
-from tanlearn import MDLPDiscretizer, TableEncoder
+from tanlearn import ColumnKindWarning, MDLPDiscretizer, TableEncoder
 from tanlearn.encoding.column_kinds import have_order
 from tanlearn.encoding.summaries import TableSummary
 from tanlearn.sources.columns import read_columns
@@ -169,3 +172,37 @@ def test_tables_made_by_hand_may_hold_strings_as_arrays():
     table = Table([Column(np.array(["b", "a", "b"]), None, None, "X column 0")])
     encoder = TableSummary().update(table, [0, 1, 1]).fit_encoder(TableEncoder(discretizer=MDLPDiscretizer()))
     assert encoder.categories_[0].tolist() == ["a", "b"]
+
+
+def kind_warning(summary):
+    """Return the text of the warning about string columns, or None."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        summary.fit_encoder(TableEncoder())
+    texts = [str(one.message) for one in caught if issubclass(one.category, ColumnKindWarning)]
+    return texts[0] if texts else None
+
+
+@pytest.mark.parametrize("weight", [None, 3, 0.01])
+@pytest.mark.parametrize("n_parts", [1, 3])
+def test_rows_with_a_unique_string_are_counted_as_rows_whatever_their_weights(weight, n_parts):
+    X = np.array([[f"id {100 + i % 80}", "ab"[i % 2]] for i in range(99)], dtype=object)  # 61 values are unique
+    weights = None if weight is None else np.full(len(X), weight)
+    with pytest.warns(ColumnKindWarning) as caught:
+        TableEncoder().fit(X, np.arange(99) % 2, weights)
+    summary = merged(parts_of(X, np.arange(99) % 2, weights, np.array_split(np.arange(99), n_parts)))
+    again = TableSummary.from_bytes(summary.to_bytes())
+    assert kind_warning(summary) == kind_warning(again) == str(caught[0].message)
+    assert summary._columns[1].n_rows.tolist() == [50, 49]
+
+
+def test_summaries_of_earlier_versions_have_no_numbers_of_rows():
+    X, y = [[f"id {i}"] for i in range(40)], np.arange(40) % 2
+    old = of(X, y)
+    old._columns = [replace(old._columns[0], n_rows=None)]
+    assert "identifiers: 40 rows" in kind_warning(TableSummary.from_bytes(old.to_bytes()))
+    assert old.merge(of(X, y))._columns[0].n_rows is None
+    for rows in (np.ones(3, np.int64), np.zeros(40, np.int64), np.ones(40)):
+        old._columns = [replace(old._columns[0], n_rows=rows)]
+        with pytest.raises(ValueError, match=r"row counts|without rows"):
+            TableSummary.from_bytes(old.to_bytes())

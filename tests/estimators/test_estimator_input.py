@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from tanlearn import CategoryEncoder, MDLPDiscretizer, QuantileDiscretizer, TableEncoder
 from tanlearn.estimators.estimator_input import (
     delete_fitted_attributes,
-    encode_chunk,
+    encode_batch,
     encode_rows,
     encode_training,
     generator,
@@ -389,8 +389,8 @@ def test_the_discretizer_of_an_estimator_is_its_default_only():
     assert estimator.encoder.discretizer is None  # the user's encoder is cloned
 
 
-def chunk(estimator, X, y, **options):
-    return encode_chunk(estimator, X, y, np.array(["no", "yes"]), **options)
+def batch(estimator, X, y, **options):
+    return encode_batch(estimator, X, y, np.array(["no", "yes"]), **options)
 
 
 def test_a_first_chunk_of_one_class_is_refused_where_cut_points_need_classes():
@@ -405,12 +405,12 @@ def test_a_first_chunk_of_one_class_is_refused_where_cut_points_need_classes():
         for encoder in (None, TableEncoder(), TableEncoder(discretizer=MDLPDiscretizer())):
             estimator = Classifier(encoder)
             words = (
-                f"first chunk has 30 row(s) of one class only, 'yes', but .* depend on the classes: X column {shown}"
+                f"first batch has 30 row(s) of one class only, 'yes', but .* depend on the classes: X column {shown}"
             )
             with pytest.raises(
                 ValueError, match=words.replace("(s)", r"\(s\)").replace(". Start with", r"\. Start with")
             ):
-                chunk(estimator, table, ["yes"] * 30)
+                batch(estimator, table, ["yes"] * 30)
             assert not hasattr(estimator, "encoder_")
     quantiles = TableEncoder(discretizer=QuantileDiscretizer())
     for encoder, columns in (
@@ -419,17 +419,17 @@ def test_a_first_chunk_of_one_class_is_refused_where_cut_points_need_classes():
         (TableEncoder(discrete_features=True), ["c0"]),
         (TableEncoder(discrete_features=["c0", "code"]), ["c0", "code"]),
     ):
-        data = chunk(Classifier(encoder), X[columns], ["yes"] * 30)
+        data = batch(Classifier(encoder), X[columns], ["yes"] * 30)
         assert (data.n_classes, data.y.tolist()) == (2, [1] * 30)
     with pytest.raises(ValueError, match="one class only, 'no'"):  # rows of weight 0 are none
-        chunk(Classifier(), X[["c0"]], ["no"] * 29 + ["yes"], sample_weight=[1] * 29 + [0])
+        batch(Classifier(), X[["c0"]], ["no"] * 29 + ["yes"], sample_weight=[1] * 29 + [0])
 
 
 def test_chunks_are_counted_on_the_device_of_the_estimator():
     estimator = Classifier()
     for device in ("cpu", "cuda"):
         estimator.device = device
-        assert chunk(estimator, [["a"], ["b"]], ["no", "yes"]).device == device
+        assert batch(estimator, [["a"], ["b"]], ["no", "yes"]).device == device
 
 
 def test_an_earlier_fit_is_forgotten():

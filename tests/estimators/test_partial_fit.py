@@ -164,7 +164,7 @@ def test_a_stream_may_begin_with_rows_of_one_class(classifier):
 
 def test_a_forest_does_not_begin_with_rows_of_one_class():
     model = BayesForestClassifier(weights=None)
-    with pytest.raises(ValueError, match=r"one class only.*networks of the forest.*larger chunk"):
+    with pytest.raises(ValueError, match=r"one class only.*networks of the forest.*larger batch"):
         model.partial_fit([["a"], ["b"]], ["yes", "yes"], ["no", "yes"])
     assert not hasattr(model, "encoder_")
 
@@ -231,7 +231,7 @@ def test_another_kind_of_structure_is_refused_within_a_stream():
     X, y = table(60)
     for first, second in ((None, ChowLiu()), (ChowLiu(), None), (None, Structure([-1, 0, 1, 2]))):
         model = BayesNetClassifier(structure=first).partial_fit(X, y, CLASSES).set_params(structure=second)
-        with pytest.raises(ValueError, match="the chunks so far were counted for another one"):
+        with pytest.raises(ValueError, match="the batches so far were counted for another one"):
             model.partial_fit(X, y, CLASSES)
 
 

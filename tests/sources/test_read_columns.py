@@ -128,7 +128,7 @@ def test_reasons_name_the_row():
             read([1, 2**70, 1], 3)
     with pytest.raises(ValueError, match=r"sample_weight must hold one number per row, got .*: \[None, 'a', 1\]"):
         read_weights([None, "a", 1], 3)
-    with pytest.raises(ValueError, match="classes must be a list of the classes of all chunks, got 3"):
+    with pytest.raises(ValueError, match="classes must be a list of the classes of all batches, got 3"):
         NaiveBayesClassifier().partial_fit([[1], [2]], [0, 1], 3)
 
 
