@@ -86,7 +86,10 @@ class SimulatedAnnealing(WrapperSearch):
     score_ : float
         Score of ``structure_``.
     history_ : list of ParentChange
-        The changes that set a new best score of the best chain, each with its step. Other changes are not recorded.
+        The edges of the initial structure (step 0), and the changes of the best chain at each new best score. All
+        changes since the previous best score have the step of the new one.
+    n_evaluations_ : int
+        Number of structures that the whole search scored.
 
     Notes
     -----
@@ -178,14 +181,16 @@ class SimulatedAnnealing(WrapperSearch):
         limits = _typical_change(scorer, rng) if isinstance(self.temperature, str) else self.temperature
         temperatures = self._schedule(limits)
 
-        def search(chain: tuple[int, np.random.Generator]) -> tuple[StructureScorer, list[ParentChange]]:
+        def search(chain: tuple[int, np.random.Generator]) -> tuple[StructureScorer, list[ParentChange], int]:
             number, own = chain
-            best, history = _anneal(scorer.copy(), temperatures, own)
+            current = scorer.copy()
+            best, history = _anneal(current, temperatures, own)
             self._report(f"chain {number + 1} of {self.n_chains}", best)
-            return best, history
+            return best, history, current.n_evaluations - scorer.n_evaluations
 
         chains = in_threads(search, enumerate(rng.spawn(self.n_chains)), self.n_jobs)
-        best, self.history_ = chains[first_best([own.value for own, _ in chains])]
+        best, self.history_, _ = chains[first_best([own.value for own, *_ in chains])]
+        self.n_evaluations_ = scorer.n_evaluations + sum(count for *_, count in chains)
         self._keep(best)
         return self.structure_
 
@@ -220,29 +225,21 @@ def _anneal(
 ) -> tuple[StructureScorer, list[ParentChange]]:
     """Run one chain from the current structure, and return the best scorer with the changes that led to it."""
     parent = scorer.parents[:, 0]  # a view: it changes with every step
-    best, history = scorer.copy(), []
+    best, history = scorer.copy(), scorer.changes(None, step=0)
     for step, temperature in enumerate(temperatures.tolist(), start=1):
         child, chosen = int(rng.integers(len(parent))), int(rng.integers(-1, len(parent)))
         if rng.random() < _REVERSALS:
-            upper = int(parent[child])
-            if upper >= 0:
+            if parent[child] >= 0:
                 _reverse(scorer, child, temperature, rng)
-                if scorer.value > best.value:
-                    above = tuple(j for j in [int(parent[child])] if j >= 0)
-                    history.append(scorer.change(child, above, step))
-                    history.append(scorer.change(upper, [child], step))
-                    best = scorer.copy()
-            continue
-        if chosen == parent[child] or _is_below(parent, chosen, child):
-            continue
-        families = scorer.families(child, np.array([[chosen, -1]]))
-        scorer.n_evaluations += 1
-        value = float(scorer.try_families(families)[0])
-        if value >= scorer.value or rng.random() < exp((value - scorer.value) / temperature):
-            scorer.take(families, 0, value)
-            if value > best.value:
-                best = scorer.copy()
-                history.append(scorer.change(child, [] if chosen < 0 else [chosen], step))
+        elif chosen != parent[child] and not _is_below(parent, chosen, child):
+            families = scorer.families(child, np.array([[chosen, -1]]))
+            scorer.n_evaluations += 1
+            value = float(scorer.try_families(families)[0])
+            if value >= scorer.value or rng.random() < exp((value - scorer.value) / temperature):
+                scorer.take(families, 0, value)
+        if scorer.value > best.value:
+            history += scorer.changes(best.parents, step)
+            best = scorer.copy()
     return best, history
 
 

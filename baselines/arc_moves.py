@@ -233,12 +233,15 @@ class Climber:
         """Climb from a graph, which is changed in place."""
         self._last = graph
         self._offer(graph, scores)
+        if self._step == 0:  # the first climb
+            self._record(graph, scores, np.flatnonzero(graph.arcs.any(axis=1)).tolist())
         visited = deque([graph.arcs.tobytes()], maxlen=max(1, self._tabu_length))
         n_worse = 0
         while (move := self._best_move(graph, scores, visited)) is not None:
             graph.apply(move)
             scores.moved(move)
             visited.append(graph.arcs.tobytes())
+            self._step += 1
             self._record(graph, scores, move.changed)
             self._on_step(f"{move.kind} {self._order[move.parent]} -> {self._order[move.child]}", scores.value())
             n_worse = 0 if self._offer(graph, scores) else n_worse + 1
@@ -257,6 +260,7 @@ class Climber:
                 if (move := graph.random_move(rng)) is not None:
                     graph.apply(move)
             scores = make_scores(graph)
+            self._step += 1
             self._record(graph, scores, np.flatnonzero((graph.arcs != self._last.arcs).any(axis=1)).tolist())
             self._on_step(f"restart {number + 1} of {n_restarts}", scores.value())
             self.climb(graph, scores)
@@ -294,7 +298,6 @@ class Climber:
 
     def _record(self, graph: ArcGraph, scores: MoveScores, changed: Iterable[int]) -> None:
         """Record the parents of the nodes that changed in a step, and the score after it."""
-        self._step += 1
         value, seconds = scores.value(), time.perf_counter() - self._started
         for i in changed:
             parents = tuple(self._order[graph.parents(i)].tolist())

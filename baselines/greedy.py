@@ -54,7 +54,9 @@ class GreedySearch(WrapperSearch):
     score_ : float
         Score of ``structure_``.
     history_ : list of ParentChange
-        The added edges, one per step.
+        The edges of ``initial`` (step 0) and the added edges, one per step.
+    n_evaluations_ : int
+        Number of structures that the whole search scored.
 
     Notes
     -----
@@ -136,7 +138,7 @@ class GreedySearch(WrapperSearch):
             Scorer at the initial structure; moved to the final structure in place.
         """
         self._keep(scorer)
-        self.history_ = []
+        self.history_ = scorer.changes(None, step=0)
         for step, (families, number, value) in enumerate(self._best_edges(scorer), start=1):
             if not value > scorer.value + ROUNDING:
                 break
@@ -145,6 +147,7 @@ class GreedySearch(WrapperSearch):
             self.history_.append(scorer.change(child, [parent], step))
             self._keep(scorer)
             self._report(f"edge {step}, {parent} -> {child}", scorer)
+        self.n_evaluations_ = scorer.n_evaluations
 
     def _best_edges(self, scorer: StructureScorer) -> Iterator[tuple[Families, int, float]]:
         """Yield the best edge and the score with it; the caller adds the edge before the next step."""

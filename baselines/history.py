@@ -11,7 +11,8 @@ __all__ = ["ParentChange"]
 class ParentChange:
     """One change of a structure search: new augmenting parents of a feature.
 
-    The ``history_`` of a search is a list of these records.
+    The ``history_`` of a search is a list of these records. The structures along it are those of
+    :func:`~tanlearn.structures.replay.structures_along`.
 
     Parameters
     ----------
@@ -22,7 +23,8 @@ class ParentChange:
     score : float
         Score of the structure after the change; searches maximize it.
     step : int
-        Number of the search step, from 1. Steps without a change are not recorded.
+        Number of the search step, from 1. Steps without a change are not recorded. Step 0 is the start of the search,
+        with one record per feature that has parents in the initial structure.
     n_evaluations : int
         Number of structures that were scored up to the change.
     seconds : float

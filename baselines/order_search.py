@@ -82,6 +82,8 @@ class OrderSearch(WrapperSearch):
         Score of ``structure_``.
     history_ : list of ParentChange
         One record per feature that got parents; ``ordering_[step]`` is this feature.
+    n_evaluations_ : int
+        Number of structures that the whole search scored.
 
     References
     ----------
@@ -191,6 +193,7 @@ class OrderSearch(WrapperSearch):
                 self.history_.append(scorer.change(child, parents, position))
                 self._keep(scorer)
                 self._report(f"feature {position + 1} of {data.n_features}, {parents} -> {child}", scorer)
+        self.n_evaluations_ = scorer.n_evaluations
 
     def _order(self, data: EncodedData, rng: np.random.Generator) -> IntArray:
         """Return the ordering, first feature first."""

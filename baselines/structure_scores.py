@@ -239,6 +239,15 @@ class StructureScorer:
         self.parents[child] = families.parents[number]
         self.value = value
 
+    def changes(self, before: IntArray | None, step: int) -> list[ParentChange]:
+        """Return the records of all features with other parents than before (None: naive Bayes).
+
+        Shapes: before: (n_features, 2), -1 for none, last.
+        """
+        changed = self.parents != (-1 if before is None else before)
+        rows = np.flatnonzero(changed.any(axis=1)).tolist()
+        return [self.change(i, [j for j in self.parents[i].tolist() if j >= 0], step) for i in rows]
+
     def change(self, child: int, parents: Sequence[int], step: int) -> ParentChange:
         """Return the record of a change that led to the current structure."""
         seconds = time.perf_counter() - self._started
@@ -335,6 +344,7 @@ class WrapperSearch(BaseEstimator):
     structure_: Structure
     score_: float
     history_: list[ParentChange]
+    n_evaluations_: int
 
     def _start(self, data: EncodedData, rng: np.random.Generator, initial: Structure | None = None) -> StructureScorer:
         """Check the parameters, and return the scorer at the initial structure."""

@@ -56,7 +56,9 @@ class SuperParent(GreedySearch):
     score_ : float
         Score of ``structure_``.
     history_ : list of ParentChange
-        The added edges, one per step.
+        The edges of ``initial`` (step 0) and the added edges, one per step.
+    n_evaluations_ : int
+        Number of structures that the whole search scored.
 
     References
     ----------

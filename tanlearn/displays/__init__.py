@@ -4,6 +4,8 @@ A display computes what it shows once. Its ``plot(ax=None)`` plots it any number
 ``figure_``. Displays need Matplotlib: ``pip install "tanlearn[plot]"``.
 """
 
+from tanlearn.displays.comparison import CriticalDifferenceDisplay, PairedErrorsDisplay
+from tanlearn.displays.convergence import ConvergenceDisplay
 from tanlearn.displays.explanation import ExplanationDisplay
 from tanlearn.displays.forest import ForestImportanceDisplay
 from tanlearn.displays.pareto import ParetoDisplay
@@ -13,8 +15,11 @@ from tanlearn.displays.table import TableDisplay
 from tanlearn.displays.training import TrainingDisplay
 
 __all__ = [
+    "ConvergenceDisplay",
+    "CriticalDifferenceDisplay",
     "ExplanationDisplay",
     "ForestImportanceDisplay",
+    "PairedErrorsDisplay",
     "ParetoDisplay",
     "ReliabilityDisplay",
     "StructureDisplay",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.counting_classifier import CountingClassifier
+from tanlearn.estimators.estimator_input import encode_training
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.estimators.network_learning import (
     check_needs,
@@ -23,6 +25,7 @@ from tanlearn.estimators.network_learning import (
     validate_params,
 )
 from tanlearn.parameters.parameter_learner import ParameterLearner
+from tanlearn.structures.replay import structures_along
 from tanlearn.structures.structures import Structure
 
 __all__ = ["BayesNetClassifier", "StructureLearner"]
@@ -138,3 +141,22 @@ class BayesNetClassifier(CountingClassifier, NetworkClassifier):
     _learn, _learn_batches, _learn_counts = learn_rows, learn_batches, learn_counts
     _check_needs, _needs_from_counts = check_needs, needs_from_counts
     _new_counts, _convert_counts = new_counts, convert_counts
+
+    def _learning_errors(
+        self, train: tuple[Any, Any], test: tuple[Any, Any], n_points: int
+    ) -> dict[str, list[tuple[Any, float]]]:
+        """Fit the parameters of the best structures along the search."""
+        best: list[tuple[Any, Structure]] = []
+        for change, structure in structures_along(self._histories()["structure"], self.structure_.n_features):
+            if not best or change.score > best[-1][0].score:
+                best.append((change, structure))
+        if not best:
+            return {}
+        chosen = np.unique(np.linspace(0, len(best) - 1, n_points).round().astype(int))
+        model = clone(self)
+        data, _ = encode_training(model, *train)
+        errors = []
+        for change, structure in (best[k] for k in chosen):
+            model.set_params(structure=structure)._learn_all(data, None)
+            errors.append((change, 1.0 - float(model.score(*test))))
+        return {"structure": errors}

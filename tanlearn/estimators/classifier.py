@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
@@ -473,6 +474,69 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _histories(self) -> dict[str, list[Any]]:
         """Return the history of each stage of learning, possibly empty."""
+        return {}
+
+    def learning_errors(
+        self, X: Any, y: Any, X_test: Any, y_test: Any, *, n_points: int = 20
+    ) -> dict[str, list[tuple[Any, float]]]:
+        """Return held-out errors along the learning of the fitted classifier.
+
+        Classifiers are fitted again: structure searches with the best structures along the search, and gradient
+        trainings once, with the error measured after each epoch.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows that the classifier was fitted to.
+        y : array-like of shape (n_samples,)
+            Classes of these rows.
+        X_test : array-like or frame of shape (n_test, n_features)
+            Held-out rows.
+        y_test : array-like of shape (n_test,)
+            Classes of the held-out rows.
+        n_points : int, default=20
+            Maximum number of structures of a search, at least 2. The first and the last are always included.
+
+        Returns
+        -------
+        dict of str to list of (entry, error)
+            For the stages "structure" and "training" of :meth:`learning_history`: entries of the history, and the
+            error from 0 to 1 at this point. Empty for classifiers without these stages.
+
+            In a search, the error is that of the best structure so far, with parameters fitted by the parameter learner
+            of the classifier. In a training, it is that of the most probable structure with its trained parameters,
+            before calibration and refits. It is measured in a new training, which is the same one if ``random_state``
+            is an int.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``n_points`` is less than 2, or the rows do not fit the classifier.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from tanlearn import BayesNetClassifier
+        >>> from tanlearn.baselines import GreedySearch
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = BayesNetClassifier(structure=GreedySearch(score="margin")).fit(X[::2], y[::2])
+        >>> errors = model.learning_errors(X[::2], y[::2], X[1::2], y[1::2])
+        >>> [(change.step, round(error, 3)) for change, error in errors["structure"]]
+        [(1, 0.027), (2, 0.027), (3, 0.027)]
+        """
+        check_is_fitted(self)
+        if n_points < 2:
+            raise ValueError(f"n_points must be at least 2, for the first and the last structure; got {n_points}.")
+        with warnings.catch_warnings(action="ignore"):  # those of fit, again
+            errors = self._learning_errors((X, y), (X_test, y_test), n_points)
+        return {stage: of_stage for stage, of_stage in errors.items() if of_stage}
+
+    def _learning_errors(
+        self, train: tuple[Any, Any], test: tuple[Any, Any], n_points: int
+    ) -> dict[str, list[tuple[Any, float]]]:
+        """Return entries of histories with held-out errors, possibly none."""
         return {}
 
     def _get_state(self) -> dict[str, Any]:

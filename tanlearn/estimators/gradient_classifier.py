@@ -7,13 +7,15 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.splits import hold_out
+from tanlearn.estimators.estimator_input import encode_training
 from tanlearn.estimators.network_classifier import NetworkClassifier
+from tanlearn.sources.validation import encode_labels
 from tanlearn.structures.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
 from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.training.gradient_training import GradientTraining
@@ -189,6 +191,25 @@ class GradientClassifier(NetworkClassifier):
     def _histories(self) -> dict[str, list[Any]]:
         """Return the reports of the epochs, which train structure and parameters together."""
         return {"training": getattr(self, "history_", [])}
+
+    def _learning_errors(
+        self, train: tuple[Any, Any], test: tuple[Any, Any], n_points: int
+    ) -> dict[str, list[tuple[Any, float]]]:
+        """Train a copy, with the held-out rows as its validation rows."""
+        unset = [f"training__{name}" for name in ("validation_fraction", "patience", "callback", "checkpoint")]
+        model = clone(self).set_params(**self._repeated_params(), **dict.fromkeys(unset))
+        data, _ = encode_training(model, *train, validation_fraction=self._validation_fraction)
+        codes = model.encoder_.encode(test[0])
+        labels = encode_labels(test[1], codes.shape[1], model.classes_)
+        rows = EncodedData(codes, data.n_states, labels, data.n_classes)
+        model._learn_all(data, rows)
+        own, repeated = self._histories()["training"], model._histories()["training"]
+        pairs = zip(own, repeated, strict=False)  # patience may have ended the training, but not that of the copy
+        return {"training": [(report, of_copy.validation_error) for report, of_copy in pairs]}
+
+    def _repeated_params(self) -> dict[str, Any]:
+        """Return parameters with which a copy repeats the training, and selects nothing on its validation rows."""
+        return {"calibrate": False}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

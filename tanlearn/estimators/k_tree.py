@@ -243,6 +243,10 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         self.refit_ = refit
         self.model_ = BayesNet(outcome.structure, tables)
 
+    def _repeated_params(self) -> dict[str, Any]:
+        """Return parameters with which a copy repeats the training, and selects nothing on its validation rows."""
+        return {"loss": self.loss_, "calibrate": False}
+
     def _check_generative(self) -> bool:
         """Raise an AttributeError: the scores of a k-tree are not log probabilities of rows."""
         raise AttributeError(

@@ -9,6 +9,7 @@ from support.wrapper_searches import SCORES, VALIDATIONS, naive_score, random_da
 from tanlearn import Structure
 from tanlearn.baselines import GreedySearch, OrderSearch, ParentChange, SimulatedAnnealing
 from tanlearn.baselines.annealing import _anneal, _is_below
+from tanlearn.baselines.structure_scores import StructureScorer
 
 
 def learn(data, seed=0, **parameters):
@@ -37,6 +38,8 @@ class TableOfScores:
 
     def change(self, child, parents, step):
         return ParentChange(child, tuple(parents), self.value, step, self.n_evaluations, 0.0)
+
+    changes = StructureScorer.changes
 
     def families(self, child, parents):
         return child, parents[0, 0]
@@ -87,9 +90,10 @@ def test_history_tells_a_lost_parent_and_the_step():
         start = TableOfScores(scores, (-1, 0, -1))
         return _anneal(start, np.full(n_steps, 1e-9), np.random.default_rng(0))[1]
 
-    (edge,) = history_of(100)
+    start, edge = history_of(100)
+    assert (start.child, start.parents, start.score, start.step) == (1, (0,), -1, 0)
     assert (edge.parents, edge.score) == ((), 0)
-    assert [history_of(edge.step - 1), history_of(edge.step)] == [[], [edge]]  # it takes so many, and no fewer
+    assert [history_of(edge.step - 1), history_of(edge.step)] == [[start], [start, edge]]  # it takes so many steps
 
 
 def test_without_temperature_it_climbs():
@@ -120,7 +124,7 @@ def test_it_is_never_worse_than_its_start(score):
         expected = naive_score(data, score)
         assert hot.score_ == pytest.approx(expected(hot.structure_.parents), rel=1e-12)
         assert hot.score_ >= expected(start.parents) - 1e-12
-        if not hot.history_:
+        if hot.history_[-1].step == 0:
             assert hot.structure_ == start
 
 

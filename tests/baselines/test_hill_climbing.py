@@ -8,7 +8,7 @@ from oracles import family_scores as naive
 from support.family_searches import naive_score, parents_of, random_data, replayed
 
 from tanlearn import BayesNetClassifier, EncodedData, NaiveBayesClassifier, Structure
-from tanlearn.baselines import HillClimbing
+from tanlearn.baselines import HillClimbing, structures_along
 from tanlearn.baselines.arc_moves import ArcGraph, Move
 from tanlearn.baselines.family_scores import FAMILY_SCORES
 
@@ -95,9 +95,11 @@ def test_search_goes_on_from_a_structure_and_reverses_its_arcs():
     initial = Structure([[1, 2], [2, -1], [3, -1], [-1, -1]])
     search = HillClimbing(score="k2", initial=initial)
     search.learn(data, None)
-    steps = list(replayed(search.history_, parents_of(initial)))
+    steps = list(replayed(search.history_, [()] * 4))
+    assert steps[0][0] == parents_of(initial)
     assert [value for _, value in steps] == pytest.approx([own(parents) for parents, _ in steps], abs=1e-7)
     assert steps[-1][0] == parents_of(search.structure_)
+    assert list(structures_along(search.history_, 4))[-1][1] == search.structure_
 
 
 @pytest.mark.parametrize(

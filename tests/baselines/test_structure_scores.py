@@ -12,6 +12,7 @@ from tanlearn.baselines import (
     SimulatedAnnealing,
     SuperParent,
     structure_scores,
+    structures_along,
 )
 from tanlearn.baselines.structure_scores import first_best, single_parents
 from tanlearn.encoding.splits import validation_masks
@@ -197,6 +198,51 @@ def test_histories_have_one_shape(search):
     assert ((steps > 0) | ((steps == 0) & (search is SimulatedAnnealing))).all()
     given = [tuple(j for j in own if j >= 0) for own in learnt.structure_.parents.tolist()]
     assert given[learnt.history_[-1].child] == learnt.history_[-1].parents
+
+
+@pytest.mark.parametrize("starts_at_forest", [False, True])
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_history_leads_to_the_structure(search, starts_at_forest, seed):
+    data = varied_data(seed)
+    search = search_of(search, score="conditional-likelihood")
+    starts_at_forest &= not isinstance(search, OrderSearch)  # which starts at naive Bayes
+    initial = Structure([-1, 0, -1, 1, -1][: data.n_features])
+    if starts_at_forest:
+        search.set_params(initial=initial)
+    search.learn(data, np.random.default_rng(seed))
+    along = list(structures_along(search.history_, data.n_features))
+    assert along[-1][1] == search.structure_
+    assert [change.step for change, _ in along] == sorted({change.step for change in search.history_})
+    for change, structure in along:
+        expected = naive_score(data, "conditional-likelihood")(structure.parents.tolist())
+        assert change.score == pytest.approx(expected, rel=1e-12)
+    if starts_at_forest:
+        start = [(change.child, change.parents) for change in search.history_ if change.step == 0]
+        assert start == [(1, (0,)), (3, (1,))]
+        assert along[0][1] == initial
+    assert search.n_evaluations_ >= along[-1][0].n_evaluations
+
+
+def test_all_scored_structures_are_counted():
+    data = varied_data(3)
+    d = data.n_features
+    for search, n_evaluations in [
+        (OrderSearch(score="margin"), d * (d - 1) // 2),
+        (OrderSearch(score="margin", ordering=list(range(d)), max_parents=2), sum(p * (p + 1) // 2 for p in range(d))),
+    ]:
+        search.learn(data, np.random.default_rng(0))
+        assert search.n_evaluations_ == n_evaluations
+    none = EncodedData.from_codes(np.zeros((20, 4), int), np.arange(20) % 2, n_states=[2] * 4)
+    for search, n_evaluations in [(GreedySearch(), 4 * 3), (SuperParent(), 4 + 3)]:
+        search.learn(none, None)
+        assert (search.history_, search.n_evaluations_) == ([], n_evaluations)
+    chains = []
+    for n_chains in (1, 3):
+        search = SimulatedAnnealing(n_chains=n_chains, n_steps=40, initial=None, temperature=(0.1, 0.01))
+        search.learn(data, np.random.default_rng(0))
+        chains.append(search.n_evaluations_)
+    assert chains[0] < chains[1] <= 3 * 40
 
 
 def search_of(search, **parameters):

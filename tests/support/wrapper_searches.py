@@ -80,10 +80,12 @@ def learn(search, data):
 
 
 def naive_learn(oracle, data, score, validation=None, parents=None, **options):
-    """Return what a search over raw rows finds, its scores to twelve digits."""
+    """Return what a search over raw rows finds, its scores to twelve digits, after the edges that it starts with."""
     initial = [()] * data.n_features if parents is None else [(j,) if j >= 0 else () for j in parents]
-    found, history = oracle(initial, naive_score(data, score, validation, **options))
-    return [own[0] if own else -1 for own in found], nearly(history, 1e-12)
+    score_of = naive_score(data, score, validation, **options)
+    start = [(child, own, score_of(initial), 0) for child, own in enumerate(initial) if own]
+    found, history = oracle(initial, score_of)
+    return [own[0] if own else -1 for own in found], nearly(start + history, 1e-12)
 
 
 def plain(history):

@@ -1,0 +1,40 @@
+"""
+Score and error along a search
+==============================
+
+Compare how structure searches and gradient training converge. ``ConvergenceDisplay`` plots the score and the held-out
+error of several learners over time, evaluations or steps.
+"""
+
+from sklearn.datasets import load_digits
+
+from tanlearn import BayesNetClassifier, ConditionalNLL, NaiveBayesClassifier, TableEncoder, TANClassifier
+from tanlearn.baselines import GreedySearch, OrderSearch, SimulatedAnnealing
+from tanlearn.displays import ConvergenceDisplay
+
+X, y = load_digits(return_X_y=True)
+train, test = slice(0, 900), slice(900, None)
+encoder = TableEncoder(discrete_features=False)
+searches = {
+    "greedy search": GreedySearch(score="margin"),
+    "order search": OrderSearch(score="margin"),
+    "annealing": SimulatedAnnealing(n_steps=2000),
+}
+models = {name: BayesNetClassifier(structure=search, encoder=encoder) for name, search in searches.items()}
+models["gradient TAN"] = TANClassifier(loss=ConditionalNLL(), n_epochs=40, encoder=encoder)
+models["naive Bayes"] = NaiveBayesClassifier(encoder=encoder)
+for model in models.values():
+    model.set_params(random_state=0).fit(X[train], y[train])
+
+display = ConvergenceDisplay.from_estimators(models, X[train], y[train], X[test], y[test])
+display.figure_.suptitle("Five learners of digits over time")
+
+# %%
+# Each score is scaled to its own range, because the learners maximize different objectives. Only the errors compare
+# the learners. Naive Bayes has no search, so its error is a horizontal line. The same display over evaluations shows
+# the work of a search independently of the machine:
+
+display = ConvergenceDisplay(
+    display.histories, errors=display.errors, final_errors=display.final_errors, x="n_evaluations"
+).plot()
+display.figure_.suptitle("The same learners over scored structures and epochs")

@@ -1,0 +1,361 @@
+"""Plot of learners along their way: score and held-out error over seconds, evaluations or steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from tanlearn._plots import axes_or_new
+from tanlearn._typing import FloatArray
+from tanlearn.displays.styles import learner_styles
+
+__all__ = ["ConvergenceDisplay"]
+
+_X_LABELS = {
+    "seconds": "time [s]",
+    "n_evaluations": "evaluations (structures of searches, epochs or iterations of trainings)",
+    "step": "step or epoch",
+}
+#: Learners whose ends differ by more than this factor are drawn on a logarithmic x axis: on a linear one, the curve of
+#: the fastest would take less than a twentieth of the width.
+_LOG_FROM = 20
+
+
+class ConvergenceDisplay:
+    """Plot of the scores and the held-out errors of learners along their way.
+
+    Scores of different objectives, such as a margin and a loss, cannot share an axis. With several curves, each score
+    is therefore scaled to 0 at the first entry of its history and to 1 at its best one. The curves then show how fast
+    each learner reaches its own optimum, and only the errors compare the results.
+
+    Parameters
+    ----------
+    histories : dict of str to sequence of entries
+        Histories to draw, by learner. Entries have ``step``, ``score``, ``n_evaluations`` and ``seconds``, as those of
+        :meth:`~tanlearn.BayesNetClassifier.learning_history` do. A learner without a search has an empty history.
+    errors : dict of str to sequence of (entry, float), optional
+        Held-out errors from 0 to 1 at some entries, by learner.
+    final_errors : dict of str to float, optional
+        Held-out errors of the fitted classifiers, from 0 to 1, by learner. They are drawn at the end of the curve, or
+        as a horizontal line for a learner with an empty history.
+    x : {"seconds", "n_evaluations", "step"}, default="seconds"
+        Horizontal axis. It is logarithmic if the ends of the curves differ by more than a factor of 20.
+    share_score : bool, default=False
+        Draw the scores unscaled on one axis. Use it only for learners with the same objective on the same rows.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib.axes.Axes
+        Axes of the last plot: score, if a learner has a history, and held-out error, if there are any.
+    figure_ : matplotlib.figure.Figure
+        Figure of the last plot.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw, ``x`` is unknown, an error is not from 0 to 1, or a learner has errors but no
+        history.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tanlearn import BayesNetClassifier, TANClassifier
+    >>> from tanlearn.baselines import GreedySearch
+    >>> from tanlearn.displays import ConvergenceDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> models = {
+    ...     "greedy": BayesNetClassifier(structure=GreedySearch(score="margin")).fit(X[::2], y[::2]),
+    ...     "gradient": TANClassifier(n_epochs=5, random_state=0).fit(X[::2], y[::2]),
+    ... }
+    >>> display = ConvergenceDisplay.from_estimators(models, X[::2], y[::2], X[1::2], y[1::2], x="n_evaluations")
+    >>> [ax.get_ylabel() for ax in display.axes_]
+    ['score, scaled to its range', 'held-out error [%]']
+    """
+
+    axes_: list[Any]
+    figure_: Any
+
+    def __init__(
+        self,
+        histories: Mapping[str, Sequence[Any]],
+        *,
+        errors: Mapping[str, Sequence[tuple[Any, float]]] | None = None,
+        final_errors: Mapping[str, float] | None = None,
+        x: str = "seconds",
+        share_score: bool = False,
+    ) -> None:
+        if x not in _X_LABELS:
+            raise ValueError(f"x must be one of {', '.join(map(repr, _X_LABELS))}; got {x!r}.")
+        self.histories = {name: list(history) for name, history in histories.items()}
+        self.errors = {name: list(pairs) for name, pairs in (errors or {}).items() if len(pairs)}
+        self.final_errors = dict(final_errors or {})
+        self.x, self.share_score = x, share_score
+        unknown = [name for name in (*self.errors, *self.final_errors) if name not in self.histories]
+        empty = [name for name, history in self.histories.items() if not history]
+        if unknown or any(name in empty for name in self.errors):
+            name = unknown[0] if unknown else next(name for name in self.errors if name in empty)
+            raise ValueError(f"errors must belong to learners with a history, but {name!r} has none. Leave it out.")
+        invisible = [name for name in empty if name not in self.final_errors]
+        if invisible or not self.histories:
+            raise ValueError(
+                f"each learner must have a history or a final error to draw, but {_listed(invisible)}. Leave out "
+                f"learners without a search, and searches that found no improvement, or pass X, y, X_test and y_test "
+                f"to draw their error as a line."
+            )
+        for name, error in self._all_errors():
+            if not 0 <= error <= 1:
+                raise ValueError(f"errors must be from 0 to 1, got {error} for {name!r}.")
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        X_test: Any = None,
+        y_test: Any = None,
+        *,
+        x: str = "seconds",
+        n_points: int = 20,
+        axes: Sequence[Any] | None = None,
+    ) -> Self:
+        """Plot the way of one classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted classifier.
+        X : array-like or frame of shape (n_samples, n_features), optional
+            Rows that it was fitted to. With these and the test rows, held-out errors along the way are computed.
+        y : array-like of shape (n_samples,), optional
+            Classes of these rows.
+        X_test : array-like or frame of shape (n_test, n_features), optional
+            Held-out rows. Without them, the errors of a gradient classifier on its validation rows are drawn.
+        y_test : array-like of shape (n_test,), optional
+            Classes of the held-out rows.
+        x : {"seconds", "n_evaluations", "step"}, default="seconds"
+            Horizontal axis.
+        n_points : int, default=20
+            Maximum number of structures of a search for which the error is computed.
+        axes : sequence of matplotlib.axes.Axes, optional
+            Axes to plot on, one for the scores and one for the errors; by default those of a new figure.
+
+        Returns
+        -------
+        ConvergenceDisplay
+
+        Raises
+        ------
+        ValueError
+            As :meth:`from_estimators` does.
+        ImportError
+            If Matplotlib is not installed.
+        """
+        estimators = {type(estimator).__name__: estimator}
+        return cls.from_estimators(estimators, X, y, X_test, y_test, x=x, n_points=n_points, axes=axes)
+
+    @classmethod
+    def from_estimators(
+        cls,
+        estimators: Mapping[str, Any],
+        X: Any = None,
+        y: Any = None,
+        X_test: Any = None,
+        y_test: Any = None,
+        *,
+        x: str = "seconds",
+        n_points: int = 20,
+        share_score: bool = False,
+        axes: Sequence[Any] | None = None,
+    ) -> Self:
+        """Plot the ways of several classifiers.
+
+        Parameters
+        ----------
+        estimators : dict of str to classifier
+            Fitted classifiers by name, also those of other libraries, which have no history. The stages of a classifier
+            with several ("structure" and "parameters") have a curve each.
+        X : array-like or frame of shape (n_samples, n_features), optional
+            Rows that all classifiers were fitted to. With these and the test rows, held-out errors along the way are
+            computed by :meth:`~tanlearn.BayesNetClassifier.learning_errors`.
+        y : array-like of shape (n_samples,), optional
+            Classes of these rows.
+        X_test : array-like or frame of shape (n_test, n_features), optional
+            Held-out rows. Without them, the errors of gradient classifiers on their own validation rows are drawn.
+        y_test : array-like of shape (n_test,), optional
+            Classes of the held-out rows.
+        x : {"seconds", "n_evaluations", "step"}, default="seconds"
+            Horizontal axis. Seconds, evaluations and steps are counted from the start of each stage.
+        n_points : int, default=20
+            Maximum number of structures of a search for which the error is computed.
+        share_score : bool, default=False
+            Draw the scores unscaled on one axis. Use it only for learners with the same objective on the same rows.
+        axes : sequence of matplotlib.axes.Axes, optional
+            Axes to plot on, one for the scores and one for the errors; by default those of a new figure.
+
+        Returns
+        -------
+        ConvergenceDisplay
+
+        Raises
+        ------
+        ValueError
+            If some but not all of ``X``, ``y``, ``X_test`` and ``y_test`` are given, or a classifier has neither a
+            history nor, because of missing test rows, an error to draw.
+        ImportError
+            If Matplotlib is not installed.
+        """
+        rows = {"X": X, "y": y, "X_test": X_test, "y_test": y_test}
+        missing = [name for name, value in rows.items() if value is None]
+        if 0 < len(missing) < len(rows):
+            raise ValueError(f"errors need X, y, X_test and y_test; {' and '.join(missing)} must be given as well.")
+        histories: dict[str, Sequence[Any]] = {}
+        errors: dict[str, Sequence[tuple[Any, float]]] = {}
+        final_errors = {}
+        for name, estimator in estimators.items():
+            # Classifiers of other libraries have no history.
+            stages: dict[str, list[Any]] = getattr(estimator, "learning_history", dict)()
+            found = _own_errors(stages)
+            if stages and not missing:
+                found = estimator.learning_errors(X, y, X_test, y_test, n_points=n_points)
+            stages = stages or {"": []}
+            labels = {stage: name if len(stages) == 1 else f"{name}, {stage}" for stage in stages}
+            histories |= {labels[stage]: history for stage, history in stages.items()}
+            errors |= {labels[stage]: pairs for stage, pairs in found.items()}
+            if not missing:
+                final_errors[list(labels.values())[-1]] = 1.0 - float(estimator.score(X_test, y_test))
+        return cls(histories, errors=errors, final_errors=final_errors, x=x, share_score=share_score).plot(axes)
+
+    def plot(self, axes: Sequence[Any] | None = None) -> Self:
+        """Plot the curves.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib.axes.Axes, optional
+            Axes to plot on, one for the scores and one for the errors; by default those of a new figure.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            The display itself.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer axes than needed.
+        ImportError
+            If Matplotlib is not installed.
+        """
+        has_scores, has_errors = any(self.histories.values()), bool(self.errors or self.final_errors)
+        n_axes = has_scores + has_errors
+        if axes is None:
+            first = axes_or_new(None)
+            figure = first.figure
+            first.remove()
+            figure.set_size_inches(7.5, 2.4 * n_axes + 0.4)
+            axes = list(figure.subplots(n_axes, 1, sharex=True, squeeze=False)[:, 0])
+        axes = list(axes)
+        if len(axes) < n_axes:
+            raise ValueError(f"axes must be {n_axes}, one for the scores and one for the errors; got {len(axes)}.")
+        axes = axes[:n_axes]
+        styles = learner_styles(self.histories)
+        if has_scores:
+            self._plot_scores(axes[0], styles)
+        if has_errors:
+            self._plot_errors(axes[-1], styles)
+        scale = self._scale()
+        for ax in axes:
+            ax.set_xscale(scale)
+            ax.grid(alpha=0.3)
+            ax.spines[["top", "right"]].set_visible(False)
+        axes[-1].set_xlabel(_X_LABELS[self.x])
+        self._add_legend(axes[0], styles)
+        self.axes_, self.figure_ = axes, axes[0].figure
+        return self
+
+    def curves(self) -> dict[str, tuple[FloatArray, FloatArray]]:
+        """Return the points of the score curves, as drawn.
+
+        Returns
+        -------
+        dict of str to (ndarray, ndarray)
+            Positions on the horizontal axis, and scores, which are scaled if there are several curves and
+            ``share_score`` is False; by learner.
+        """
+        is_scaled = self._is_scaled()
+        found = {}
+        for name, history in self.histories.items():
+            if history:
+                scores = np.array([entry.score for entry in history], float)
+                found[name] = self._positions(history), _scaled(scores) if is_scaled else scores
+        return found
+
+    def _is_scaled(self) -> bool:
+        """Return whether scores are scaled: there are several curves, and they do not share an objective."""
+        return not self.share_score and sum(map(bool, self.histories.values())) > 1
+
+    def _positions(self, entries: Sequence[Any]) -> FloatArray:
+        """Return the positions of entries on the horizontal axis."""
+        return np.array([getattr(entry, self.x) for entry in entries], float)
+
+    def _scale(self) -> str:
+        """Return the scale of the horizontal axis."""
+        ends = [self._positions(history[-1:])[0] for history in self.histories.values() if history]
+        return "log" if ends and min(ends) > 0 and max(ends) > _LOG_FROM * min(ends) else "linear"
+
+    def _all_errors(self) -> list[tuple[str, float]]:
+        """Return all errors with the names of their learners."""
+        return [(name, error) for name, pairs in self.errors.items() for _, error in pairs] + [
+            *self.final_errors.items()
+        ]
+
+    def _plot_scores(self, ax: Any, styles: dict[str, dict[str, Any]]) -> None:
+        """Plot the scores as steps: a score holds until the next entry."""
+        for name, (positions, scores) in self.curves().items():
+            ax.plot(positions, scores, drawstyle="steps-post", markevery=[len(scores) - 1], label=name, **styles[name])
+        ax.set_ylabel("score, scaled to its range" if self._is_scaled() else "score")
+
+    def _plot_errors(self, ax: Any, styles: dict[str, dict[str, Any]]) -> None:
+        """Plot the errors, with a marker for the fitted classifier at the end of its curve."""
+        for name, pairs in self.errors.items():
+            positions, percent = self._positions([entry for entry, _ in pairs]), [100 * error for _, error in pairs]
+            ax.plot(positions, percent, drawstyle="steps-post", **styles[name] | {"marker": ""})
+        for name, error in self.final_errors.items():
+            history, style = self.histories[name], styles[name] | {"linestyle": ":", "linewidth": 1.0}
+            if not history:
+                ax.axhline(100 * error, **styles[name] | {"marker": ""})
+                continue
+            (position,) = self._positions(history[-1:])
+            last = self.errors[name][-1][1] if name in self.errors else error
+            ax.plot([position, position], [100 * last, 100 * error], markevery=[1], markersize=7, **style)
+        ax.set_ylabel("held-out error [%]" if self.final_errors else "validation error [%]")
+
+    def _add_legend(self, ax: Any, styles: dict[str, dict[str, Any]]) -> None:
+        """Add a legend beside the axes if there are several learners."""
+        from matplotlib.lines import Line2D
+
+        names = []
+        for name, style in styles.items():
+            names.append(Line2D([], [], label=name, **style | ({} if self.histories[name] else {"marker": ""})))
+        if len(names) > 1:
+            options = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.02), "handlelength": 3.5}
+            ax.legend(handles=names, frameon=False, fontsize="small", **options)
+
+
+def _scaled(scores: FloatArray) -> FloatArray:
+    """Return scores scaled to 0 at the first entry and to 1 at the best one; 1 if none is better than the first."""
+    first, best = scores[0], scores.max()
+    return np.ones(len(scores)) if best == first else (scores - first) / (best - first)
+
+
+def _own_errors(stages: Mapping[str, Sequence[Any]]) -> dict[str, list[tuple[Any, float]]]:
+    """Return the validation errors that gradient trainings report, if they have validation rows."""
+    pairs = [(report, report.validation_error) for report in stages.get("training", [])]
+    return {"training": pairs} if pairs and pairs[0][1] is not None else {}
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the learners that cannot be drawn, in words."""
+    return f"{', '.join(map(repr, names))} has neither" if names else "there are no learners"
