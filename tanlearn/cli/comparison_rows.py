@@ -215,7 +215,9 @@ def print_end(rows: ResultRows, printed: str, n_threads: int) -> None:
             own = [result for result in rows.results if result.dataset == dataset.name]
             label = f"{dataset.name}: " if len(rows.datasets) > 1 else ""
             if own:
-                console.print(Text(f"{label}{summary(own)}{_rivals(best[dataset.name])}"), soft_wrap=True)
+                n_complete = sum(result.failure is None for result in own)
+                rivals = _rivals(best[dataset.name]) if n_complete > 1 else ""
+                console.print(Text(f"{label}{summary(own)}{rivals}"), soft_wrap=True)
         n_beside = min(n_threads, max(rows.n_cells.values()))
         if n_beside > 1:
             text = f"Times are for {n_beside} folds in parallel; --jobs 1 runs them one by one."

@@ -27,6 +27,7 @@ from tanlearn.comparison.statistics import (
     holm,
     ranks_of,
     signed_ranks_p,
+    with_ties,
 )
 from tanlearn.files.regular_files import write_file
 
@@ -66,6 +67,9 @@ class Comparison:
         self.datasets = list(dict.fromkeys(cell.dataset for cell in self.cells))
         self.learners = list(dict.fromkeys(cell.learner for cell in self.cells))
         self._by_key = {cell.key: cell for cell in self.cells}
+        self._of: dict[str, list[CellResult]] = {name: [] for name in self.datasets}
+        for cell in self.cells:
+            self._of[cell.dataset].append(cell)
 
     def __repr__(self) -> str:
         failures = f", {len(self.failures)} failed" if self.failures else ""
@@ -185,7 +189,7 @@ class Comparison:
         found = []
         for dataset in self.datasets:
             for learner in self.learners:
-                cells = [cell for cell in self.cells if (cell.dataset, cell.learner) == (dataset, learner)]
+                cells = [cell for cell in self._of[dataset] if cell.learner == learner]
                 if cells:
                     found.append(mean_result(cells))
         return found
@@ -248,7 +252,7 @@ class Comparison:
         array([[2., 8., 4.]])
         """
         which = find_measure(measure)
-        splits = sorted({(c.repeat, c.fold) for c in self.cells if c.dataset == dataset})
+        splits = sorted({(cell.repeat, cell.fold) for cell in self._of.get(dataset, [])})
         if not splits:
             raise ValueError(f"there is no data set {dataset!r}. The data sets are: {', '.join(self.datasets)}.")
         found = np.full((len(self.learners), len(splits)), np.nan)
@@ -460,7 +464,7 @@ class Comparison:
                 f"{len(self.learners)} learner(s) and {is_complete.sum()} such data set(s). Add some, or leave out "
                 f"learners that have failed."
             )
-        values = values[is_complete]
+        values = with_ties(values[is_complete])
         return Ranks(
             list(self.learners),
             ranks_of(values).mean(axis=0),
@@ -566,7 +570,7 @@ class Comparison:
 
     def _test(self, dataset: str, differences: FloatArray) -> tuple[float, float]:
         """Return p-value and half width of the interval of differences in the splits of a data set, NaN if missing."""
-        cells = [cell for cell in self.cells if cell.dataset == dataset]
+        cells = self._of[dataset]
         test_share = sum(cell.n_test for cell in cells) / sum(cell.n_train for cell in cells)
         return corrected_t_test(differences[~np.isnan(differences)], test_share)
 

@@ -29,6 +29,7 @@ __all__ = [
     "ranks_of",
     "require",
     "signed_ranks_p",
+    "with_ties",
 ]
 
 #: Samples of the posterior; their standard error is at most 0.4 percent points.
@@ -234,13 +235,13 @@ def signed_ranks_p(differences: FloatArray) -> float:
     """Return the p-value of Wilcoxon's test; the ranks of zero differences are divided evenly ([D], section 3.1.3)."""
     from scipy.stats import wilcoxon
 
-    differences = _with_ties(differences)
+    differences = with_ties(differences)
     if not differences.any():
         return 1.0
     return float(wilcoxon(differences, zero_method="zsplit").pvalue)
 
 
-def _with_ties(values: FloatArray) -> FloatArray:
+def with_ties(values: FloatArray) -> FloatArray:
     """Round values to ten decimals: means of equal numbers in another order may differ in the last bit."""
     return values.round(10)
 
@@ -259,7 +260,7 @@ def ranks_of(values: FloatArray) -> FloatArray:
     """Return the ranks of learners on each data set, (n_datasets, n_learners): 1 for the smallest value."""
     from scipy.stats import rankdata
 
-    found: FloatArray = rankdata(_with_ties(values), axis=1)
+    found: FloatArray = rankdata(with_ties(values), axis=1)
     return found
 
 
@@ -268,7 +269,7 @@ def friedman_test(values: FloatArray) -> tuple[float, float]:
     from scipy.stats import f, friedmanchisquare
 
     n, k = values.shape
-    values = _with_ties(values)
+    values = with_ties(values)
     if k < 3 or np.ptp(values, axis=1).max() == 0.0:
         return float("nan"), float("nan")
     chi2 = float(friedmanchisquare(*values.T).statistic)

@@ -49,3 +49,22 @@ def test_errors_are_one_line(run, file, arguments, message):
     assert (done.exit_code, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert message in line
+
+
+@pytest.mark.parametrize("learners", [["NB ML", "TAN-CMI ML", "AODE"], ["NB ML", "AODE"]])
+def test_a_picture_is_written(run, comparison, tmp_path, learners):
+    pytest.importorskip("matplotlib", reason="needs tanlearn[plot]")
+    pytest.importorskip("scikit_posthocs", reason="needs tanlearn[compare]")
+    Comparison([cell for cell in comparison.cells if cell.learner in learners]).save(tmp_path / "part.csv")
+    done = run("report", tmp_path / "part.csv", "--picture", tmp_path / "ranks.png")
+    assert done.exit_code == 0
+    assert done.stderr == f"tanlearn: {tmp_path / 'ranks.png'} was written.\n"
+    assert (tmp_path / "ranks.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_two_learners_have_a_picture_of_errors_only(run, comparison, tmp_path):
+    Comparison([cell for cell in comparison.cells if cell.learner != "AODE"]).save(tmp_path / "part.csv")
+    done = run("report", tmp_path / "part.csv", "--measure", "auc", "--picture", tmp_path / "ranks.png")
+    assert done.exit_code == 2
+    assert "the picture of two learners shows their errors. Leave out --measure" in done.stderr
+    assert not (tmp_path / "ranks.png").exists()
