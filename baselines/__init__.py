@@ -14,35 +14,45 @@ from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
+from .exact_search import ExactMarginSearch
 from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
 from .hill_climbing import HillClimbing
 from .history import ParentChange
 from .k2_search import K2Search
 from .k_dependence import KDependence
+from .model_averaging import ModelAveraging
+from .multinet import MultinetClassifier
 from .order_search import OrderSearch
 from .random_tree import RandomTree
 from .registry import LEARNERS, Learner, find_learner
 from .selective_k_dependence import SelectiveKDependenceClassifier
+from .semi_naive_bayes import SemiNaiveBayesClassifier
 from .super_parent import SuperParent
+from .weighted_naive_bayes import WeightedNaiveBayesClassifier
 
 __all__ = [
     "LEARNERS",
     "AODEClassifier",
     "AnDEClassifier",
     "ChowLiu",
+    "ExactMarginSearch",
     "ExplainingAway",
     "GreedySearch",
     "HillClimbing",
     "K2Search",
     "KDependence",
     "Learner",
+    "ModelAveraging",
+    "MultinetClassifier",
     "OrderSearch",
     "ParentChange",
     "RandomTree",
     "SelectiveKDependenceClassifier",
+    "SemiNaiveBayesClassifier",
     "SimulatedAnnealing",
     "SuperParent",
+    "WeightedNaiveBayesClassifier",
     "find_learner",
     "structures_along",
 ]

@@ -36,15 +36,20 @@ from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
+from .exact_search import ExactMarginSearch
 from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
 from .hill_climbing import HillClimbing
 from .k2_search import K2Search
 from .k_dependence import KDependence
+from .model_averaging import ModelAveraging
+from .multinet import MultinetClassifier
 from .order_search import OrderSearch
 from .random_tree import RandomTree
 from .selective_k_dependence import SelectiveKDependenceClassifier
+from .semi_naive_bayes import SemiNaiveBayesClassifier
 from .super_parent import SuperParent
+from .weighted_naive_bayes import WeightedNaiveBayesClassifier
 
 __all__ = ["LEARNERS", "Learner", "find_learner"]
 
@@ -56,6 +61,9 @@ Classifier: TypeAlias = (
     | AODEClassifier
     | AnDEClassifier
     | SelectiveKDependenceClassifier
+    | SemiNaiveBayesClassifier
+    | WeightedNaiveBayesClassifier
+    | MultinetClassifier
     | BayesForestClassifier
 )
 #: ``factory(random_state, n_epochs, n_jobs, encoder)``
@@ -163,6 +171,11 @@ def find_learner(name: str) -> Learner:
 
 _FRIEDMAN = "Friedman, Geiger, Goldszmidt 1997"
 _LUCAS = "Lucas 2004"
+_EXACT = "Peharz, Pernkopf 2012"
+_PAZZANI = "Pazzani 1996"
+_ZAIDI = "Zaidi, Cerquides, Carman, Webb 2013"
+_HALL = "Hall 2007"
+_AVERAGING = "Dash, Cooper 2002"
 _EXPLAINING_AWAY = "Pernkopf, Bilmes 2005"
 _GROSSMAN = "Grossman, Domingos 2004"
 _KEOGH = "Keogh, Pazzani 1999"
@@ -238,6 +251,11 @@ _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner |
         lambda n_jobs: OrderSearch(score="margin", gamma=10.0, n_jobs=n_jobs),
     ),
     "TAN-SA-MM": ("margin by simulated annealing", _ANNEALING, lambda n_jobs: SimulatedAnnealing(n_jobs=n_jobs)),
+    "TAN-BB-MM": (
+        "best margin of all forests by branch and bound, up to 12 features",
+        _EXACT,
+        lambda n_jobs: ExactMarginSearch(gamma=10.0),
+    ),
     "KDB-1": (
         "most informative earlier feature as parent",
         _SAHAMI,
@@ -328,6 +346,7 @@ _COMBINATIONS: dict[str, tuple[str, ...]] = {
     "TAN-MM": ("ML",),
     "TAN-SP-CR": ("ML",),
     "TAN-SA-MM": ("ML",),
+    "TAN-BB-MM": ("ML",),
     "TAN-OMI-MM": ("ML", "HYB"),
     "TAN Random": ("HYB",),
 }
@@ -353,7 +372,7 @@ _COSTS = {
         2,
     ),
     "HYB": 3,
-    "CVX-MM": 5,
+    **dict.fromkeys(("CVX-MM", "TAN-BB-MM"), 5),
 }
 _GRADIENT_COST = 4
 
@@ -411,6 +430,31 @@ def _forest(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder
     return BayesForestClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
+def _semi_naive(
+    direction: str, random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None
+) -> Classifier:
+    """Return an unfitted semi-naive Bayes classifier."""
+    return SemiNaiveBayesClassifier(direction=direction, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
+
+
+def _weighted(
+    weighting: str, random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None
+) -> Classifier:
+    """Return an unfitted weighted naive Bayes classifier."""
+    return WeightedNaiveBayesClassifier(weighting=weighting, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
+
+
+def _averaged(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
+    """Return an unfitted model-averaged naive Bayes classifier."""
+    common: dict[str, Any] = {"encoder": encoder, "n_jobs": n_jobs, "random_state": random_state}
+    return NaiveBayesClassifier(parameters=ModelAveraging(), **common)
+
+
+def _multinet(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
+    """Return an unfitted multinet of trees."""
+    return MultinetClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
+
+
 def _in_two_steps(structure: str, parameters: str) -> Learner:
     """Return the registry entry of a structure learner combined with a parameter learner."""
     what, described_by, _ = _STRUCTURES[structure]
@@ -447,6 +491,43 @@ LEARNERS: dict[str, Learner] = {
             _selective,
             1,
         ),
+        Learner(
+            "NB-FSSJ ML",
+            "features added and joined by accuracy on folds, smoothed frequencies",
+            _PAZZANI,
+            partial(_semi_naive, "forward"),
+            2,
+        ),
+        Learner(
+            "NB-BSEJ ML",
+            "features removed and joined by accuracy on folds, smoothed frequencies",
+            _PAZZANI,
+            partial(_semi_naive, "backward"),
+            2,
+        ),
+        Learner("MANB", "average of naive Bayes over all subsets of features, in closed form", _AVERAGING, _averaged),
+        Learner(
+            "WANBIA CL",
+            "naive Bayes with feature weights of maximum conditional likelihood",
+            _ZAIDI,
+            partial(_weighted, "conditional-likelihood"),
+            2,
+        ),
+        Learner(
+            "WANBIA MSE",
+            "naive Bayes with feature weights of minimum squared error",
+            _ZAIDI,
+            partial(_weighted, "squared-error"),
+            2,
+        ),
+        Learner(
+            "AWNB",
+            "naive Bayes with feature weights from the depths of tests in decision trees",
+            _HALL,
+            partial(_weighted, "trees"),
+            1,
+        ),
+        Learner("Multinet ML", "most likely tree of each class, smoothed frequencies", _FRIEDMAN, _multinet),
         Learner(
             "TAN Subset HYB",
             "gradient TAN, 8 random earlier features as candidate parents",

@@ -27,9 +27,13 @@ from tanlearn import (
 from tanlearn.baselines import (
     LEARNERS,
     ChowLiu,
+    ExactMarginSearch,
     ExplainingAway,
     GreedySearch,
+    HillClimbing,
+    K2Search,
     KDependence,
+    ModelAveraging,
     OrderSearch,
     RandomTree,
     SimulatedAnnealing,
@@ -61,11 +65,14 @@ STRUCTURES = {
     learner.__class__.__name__: of_structure(learner)
     for learner in (
         ChowLiu(),
+        ExactMarginSearch(),
         ExplainingAway(),
         KDependence(),
         RandomTree(),
         OrderSearch(),
         GreedySearch(),
+        HillClimbing(),
+        K2Search(),
         SuperParent(),
         SimulatedAnnealing(n_steps=2_000),
     )
@@ -76,6 +83,7 @@ PARAMETERS = {
         MaximumLikelihood(),
         HierarchicalSmoothing(),
         HierarchicalDirichlet(),
+        ModelAveraging(),
         BackOffRidge(),
         ConjugateGradient(),
         LBFGS(),

@@ -10,6 +10,7 @@ from tanlearn.cli.counting import counts, merge
 from tanlearn.cli.fitting import fit
 from tanlearn.cli.inspecting import describe, explain, export_c
 from tanlearn.cli.predicting import predict
+from tanlearn.cli.reporting import report
 
 __all__ = ["build_app"]
 
@@ -18,7 +19,7 @@ def build_app() -> typer.Typer:
     """Return the Typer application."""
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(options)
-    for command in (fit, predict, explain, describe, export_c, compare, counts, merge):
+    for command in (fit, predict, explain, describe, export_c, compare, report, counts, merge):
         app.command()(command)
     return app
 

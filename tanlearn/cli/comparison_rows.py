@@ -21,6 +21,7 @@ from tanlearn.cli.messages import note
 from tanlearn.cli.progress import progress_bar
 from tanlearn.comparison import CellResult, Comparison, MeanResult, Progress
 from tanlearn.comparison.protocol import DEFAULT_FOLDS
+from tanlearn.comparison.report import markdown_table
 from tanlearn.sources.datasets import Dataset
 
 __all__ = ["HEADERS", "ResultRows", "note_left_out", "note_not_done", "print_end", "print_learners"]
@@ -89,7 +90,7 @@ class ResultRows:
         if self.is_printed:
             self._print_head()
             rivals = [other for other in self.results if other.dataset == result.dataset]
-            style = "green" if result in best(rivals) else "red" if result.failure is not None else ""
+            style = "green" if result in lowest(rivals) else "red" if result.failure is not None else ""
             self._print(self._line([*key[: len(self.headers) - len(HEADERS)], *cells(result)]), style)
         if result.failure is not None:
             label = ", ".join(key) if len(self.datasets) > 1 else cell.learner
@@ -130,15 +131,15 @@ class ResultRows:
         self.console.file.flush()
 
 
-def best(results: Sequence[MeanResult]) -> list[MeanResult]:
+def lowest(results: Sequence[MeanResult]) -> list[MeanResult]:
     """Return the results with the lowest test error: one, several in case of ties, or none if all learners failed."""
-    lowest = min((result.test_error for result in results if result.test_error is not None), default=None)
-    return [result for result in results if result.test_error is not None and result.test_error == lowest]
+    least = min((result.test_error for result in results if result.test_error is not None), default=None)
+    return [result for result in results if result.test_error is not None and result.test_error == least]
 
 
 def summary(results: Sequence[MeanResult]) -> str:
     """Return one line with the best learner on a data set, its error and how the error was measured."""
-    winners = best(results)
+    winners = lowest(results)
     if not winners:
         return "No learner succeeded."
     names, first = " and ".join(winner.learner for winner in winners), winners[0]
@@ -184,18 +185,29 @@ def as_csv(results: Sequence[MeanResult]) -> str:
     return lines.getvalue().rstrip("\n")
 
 
-def as_markdown(results: Sequence[MeanResult]) -> str:
-    """Return the results as a Markdown table, followed by the reasons of failures."""
-    lines = [" | ".join(HEADERS), " | ".join(["---", *["---:"] * (len(HEADERS) - 1)])]
-    lines += [" | ".join(cells(result)) for result in results]
+def as_markdown(results: Sequence[MeanResult], best: dict[str, list[str]]) -> str:
+    """Return the results as a Markdown table, followed by the reasons of failures.
+
+    The errors of the learners that are not significantly worse than the best one are in bold.
+    """
+    are_several = len({result.dataset for result in results}) > 1
+    rows = []
+    for result in results:
+        name, error, *others = cells(result)
+        error = f"**{error}**" if result.learner in best.get(result.dataset, ()) else error
+        rows.append([*[result.dataset] * are_several, name, error, *others])
+    table = markdown_table([*["data set"] * are_several, *HEADERS], rows, 1 + are_several)
     failures = [f"{result.learner} failed: {result.failure}" for result in results if result.failure is not None]
-    return "\n\n".join(["\n".join(f"| {line} |" for line in lines), *failures])
+    return "\n\n".join([table, *failures])
 
 
 def print_end(rows: ResultRows, printed: str, n_threads: int) -> None:
     """Print a summary of the results, or all results in another format."""
-    if printed != "table":
-        typer.echo({"json": as_json, "csv": as_csv, "markdown": as_markdown}[printed](rows.results))
+    best = Comparison(rows.cells).best()
+    if printed == "markdown":
+        typer.echo(as_markdown(rows.results, best))
+    elif printed != "table":
+        typer.echo({"json": as_json, "csv": as_csv}[printed](rows.results))
     elif rows.results:
         console = Console()
         console.print()
@@ -203,11 +215,21 @@ def print_end(rows: ResultRows, printed: str, n_threads: int) -> None:
             own = [result for result in rows.results if result.dataset == dataset.name]
             label = f"{dataset.name}: " if len(rows.datasets) > 1 else ""
             if own:
-                console.print(Text(f"{label}{summary(own)}"), soft_wrap=True)
+                n_complete = sum(result.failure is None for result in own)
+                rivals = _rivals(best[dataset.name]) if n_complete > 1 else ""
+                console.print(Text(f"{label}{summary(own)}{rivals}"), soft_wrap=True)
         n_beside = min(n_threads, max(rows.n_cells.values()))
         if n_beside > 1:
             text = f"Times are for {n_beside} folds in parallel; --jobs 1 runs them one by one."
             console.print(Text(text), soft_wrap=True)
+
+
+def _rivals(best: Sequence[str]) -> str:
+    """Return the learners that are not significantly worse than the first one, in a sentence."""
+    test = "(corrected resampled t-test, 5 %)"
+    if len(best) > 1:
+        return f" Not significantly worse: {', '.join(best[1:])} {test}."
+    return f" All others are significantly worse {test}." if best else ""
 
 
 def note_left_out(entries: Sequence[Learner], n_numbers: int) -> None:

@@ -3,9 +3,23 @@
 :func:`compare` runs the cells, one for each data set, learner, repeat and fold. :class:`Comparison` stores them.
 """
 
-from tanlearn.comparison.comparison import Comparison, MeanResult
+from tanlearn.comparison.comparison import Comparison
+from tanlearn.comparison.means import MeanResult
 from tanlearn.comparison.protocol import check_folds
 from tanlearn.comparison.results import CellResult
 from tanlearn.comparison.running import Progress, compare
+from tanlearn.comparison.statistics import EquivalenceTest, PairedTest, Ranks, SignedRanksTest, WinTieLoss
 
-__all__ = ["CellResult", "Comparison", "MeanResult", "Progress", "check_folds", "compare"]
+__all__ = [
+    "CellResult",
+    "Comparison",
+    "EquivalenceTest",
+    "MeanResult",
+    "PairedTest",
+    "Progress",
+    "Ranks",
+    "SignedRanksTest",
+    "WinTieLoss",
+    "check_folds",
+    "compare",
+]

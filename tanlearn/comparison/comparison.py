@@ -2,73 +2,42 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from tanlearn._typing import FloatArray
+from tanlearn.comparison.means import MeanResult, mean_result
+from tanlearn.comparison.report import write_report
 from tanlearn.comparison.results import MEASURES, RESULTS, CellResult, Measure, check_agreement, read_results, to_csv
+from tanlearn.comparison.statistics import (
+    EquivalenceTest,
+    PairedTest,
+    Ranks,
+    SignedRanksTest,
+    WinTieLoss,
+    corrected_t_test,
+    critical_difference,
+    equivalence_probabilities,
+    friedman_test,
+    holm,
+    ranks_of,
+    signed_ranks_p,
+    with_ties,
+)
 from tanlearn.files.regular_files import write_file
 
-__all__ = ["Comparison", "MeanResult", "find_measure"]
-
-
-@dataclass(frozen=True)
-class MeanResult:
-    """Means of a learner over the finished cells of a data set, or the reason of its failure.
-
-    Parameters
-    ----------
-    dataset, learner : str
-        Names of the data set and the learner.
-    n_folds : int
-        Number of finished cells.
-    n_train, n_test : int
-        Numbers of training and test rows of the first cell.
-    test_error : float or None
-        Misclassified test rows in percent; None if the learner has failed in a cell.
-    test_error_std : float or None
-        Standard deviation of the error over the cells (ddof = 1); None for a single cell.
-    log_loss : float or None
-        Mean negative log-probability of the true class of test rows.
-    n_parameters : int or None
-        Number of free parameters.
-    fit_seconds : float or None
-        Wall-clock time of ``fit`` from raw values, including encoding.
-    predict_microseconds : float or None
-        Wall-clock time of ``predict`` per test row, including encoding.
-    failure : str or None
-        Reason of the first failure.
-
-    Examples
-    --------
-    >>> from tanlearn.comparison import compare
-    >>> (bayes,) = compare("iris", "NB ML", n_folds=3).means()
-    >>> bayes.n_folds, bayes.n_train, bayes.n_test, round(bayes.test_error, 1), round(bayes.test_error_std, 1)
-    (3, 100, 50, 4.7, 3.1)
-    """
-
-    dataset: str
-    learner: str
-    n_folds: int
-    n_train: int
-    n_test: int
-    test_error: float | None = None
-    test_error_std: float | None = None
-    log_loss: float | None = None
-    n_parameters: int | None = None
-    fit_seconds: float | None = None
-    predict_microseconds: float | None = None
-    failure: str | None = None
+__all__ = ["Comparison", "find_measure"]
 
 
 class Comparison:
     """Results of learners on the same splits of data sets.
 
-    :func:`compare` returns it, and :meth:`load` reads it from a file.
+    :func:`tanlearn.comparison.compare` returns it, and :meth:`load` reads it from a file.
 
     Parameters
     ----------
@@ -98,6 +67,9 @@ class Comparison:
         self.datasets = list(dict.fromkeys(cell.dataset for cell in self.cells))
         self.learners = list(dict.fromkeys(cell.learner for cell in self.cells))
         self._by_key = {cell.key: cell for cell in self.cells}
+        self._of: dict[str, list[CellResult]] = {name: [] for name in self.datasets}
+        for cell in self.cells:
+            self._of[cell.dataset].append(cell)
 
     def __repr__(self) -> str:
         failures = f", {len(self.failures)} failed" if self.failures else ""
@@ -130,8 +102,6 @@ class Comparison:
         >>> frame.groupby("learner")["error"].mean().round(1).to_dict()
         {'NB ML': 4.7, 'TAN-CMI ML': 4.7}
         """
-        from dataclasses import asdict
-
         from tanlearn.sources.table_files import require_pandas
 
         return require_pandas("to_frame").DataFrame([asdict(cell) for cell in self.cells])
@@ -155,7 +125,7 @@ class Comparison:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Comparison:
-        """Read a file that :meth:`save`, :func:`compare` or ``tanlearn compare --output`` has written.
+        """Read a file that :meth:`save`, ``compare`` or ``tanlearn compare --output`` has written.
 
         Parameters
         ----------
@@ -219,9 +189,9 @@ class Comparison:
         found = []
         for dataset in self.datasets:
             for learner in self.learners:
-                cells = [cell for cell in self.cells if (cell.dataset, cell.learner) == (dataset, learner)]
+                cells = [cell for cell in self._of[dataset] if cell.learner == learner]
                 if cells:
-                    found.append(_mean_result(cells))
+                    found.append(mean_result(cells))
         return found
 
     def mean(self, measure: str = "error") -> FloatArray:
@@ -282,7 +252,7 @@ class Comparison:
         array([[2., 8., 4.]])
         """
         which = find_measure(measure)
-        splits = sorted({(c.repeat, c.fold) for c in self.cells if c.dataset == dataset})
+        splits = sorted({(cell.repeat, cell.fold) for cell in self._of.get(dataset, [])})
         if not splits:
             raise ValueError(f"there is no data set {dataset!r}. The data sets are: {', '.join(self.datasets)}.")
         found = np.full((len(self.learners), len(splits)), np.nan)
@@ -293,40 +263,331 @@ class Comparison:
                 found[i, j] = np.nan if value is None else value
         return found
 
+    def paired(self, reference: str, measure: str = "error") -> list[PairedTest]:
+        """Test the differences of all learners to one learner on each data set, by the corrected resampled t-test.
+
+        The t-test of Nadeau and Bengio (2003) takes the overlap of the training sets into account: with J splits, the
+        variance of the mean difference is (1/J + n_test/n_train) times the variance of the differences.
+
+        Parameters
+        ----------
+        reference : str
+            Name of the learner that the others are compared with.
+        measure : str, default="error"
+            Field of :class:`CellResult`.
+
+        Returns
+        -------
+        list of PairedTest
+            By data set and learner, without data sets in which the pair has fewer than two splits.
+
+        Raises
+        ------
+        ValueError
+            If there is no such learner or measure.
+
+        Examples
+        --------
+        >>> from tanlearn.comparison import compare
+        >>> (test,) = compare("wine", ["NB ML", "TAN-CMI ML"], n_repeats=2).paired("NB ML")
+        >>> test.first, test.second, test.n_splits, round(test.difference, 1), bool(test.p_value > 0.05)
+        ('TAN-CMI ML', 'NB ML', 10, 2.0, True)
+        """
+        base, which = self._number(reference), find_measure(measure)
+        found = []
+        for dataset in self.datasets:
+            values = self.values(dataset, which.name)
+            others = [i for i in range(len(self.learners)) if i != base and _n_pairs(values[[i, base]]) > 1]
+            tests = [self._test(dataset, values[i] - values[base]) for i in others]
+            adjusted = holm(np.array([p for p, _ in tests]))
+            for i, (p, width), p_holm in zip(others, tests, adjusted.tolist(), strict=True):
+                difference = float(np.nanmean(values[i] - values[base]))
+                names, n_splits = (self.learners[i], reference), _n_pairs(values[[i, base]])
+                interval = difference - width, difference + width
+                found.append(PairedTest(dataset, *names, n_splits, difference, *interval, p, p_holm))
+        return found
+
+    def best(self, measure: str = "error", alpha: float = 0.05) -> dict[str, list[str]]:
+        """Find the learners that are not significantly worse than the best one on each data set.
+
+        The learner with the best mean is compared with every other learner by the corrected resampled t-test, with
+        Holm's correction.
+
+        Parameters
+        ----------
+        measure : str, default="error"
+            Field of :class:`CellResult`.
+        alpha : float, default=0.05
+            Significance level.
+
+        Returns
+        -------
+        dict of str to list of str
+            Names of the learners of each data set, the best mean first; empty for a single split, which has no test.
+
+        Raises
+        ------
+        ValueError
+            If there is no such measure.
+
+        Examples
+        --------
+        >>> from tanlearn.comparison import compare
+        >>> compare("digits", ["NB ML", "TAN-CMI ML", "AODE"]).best()
+        {'digits': ['AODE']}
+        """
+        which = find_measure(measure)
+        found: dict[str, list[str]] = {}
+        for dataset, means in zip(self.datasets, self.mean(which.name), strict=True):
+            order = [i for i in np.argsort(which.better(means), kind="stable").tolist() if not np.isnan(means[i])]
+            values = self.values(dataset, which.name)
+            if not order or values.shape[1] < 2:
+                found[dataset] = []
+                continue
+            p = holm(np.array([self._test(dataset, values[i] - values[order[0]])[0] for i in order[1:]]))
+            found[dataset] = [
+                self.learners[i] for i, own in zip(order, [1.0, *p.tolist()], strict=True) if own >= alpha
+            ]
+        return found
+
+    def signed_ranks(self, reference: str, measure: str = "error") -> list[SignedRanksTest]:
+        """Test the differences of all learners to one learner over the data sets, by Wilcoxon's signed ranks.
+
+        The p-values are computed by :func:`scipy.stats.wilcoxon` and corrected by Holm's method (Demsar 2006).
+
+        Parameters
+        ----------
+        reference : str
+            Name of the learner that the others are compared with.
+        measure : str, default="error"
+            Field of :class:`CellResult`.
+
+        Returns
+        -------
+        list of SignedRanksTest
+            By learner, without learners that share no data set with the reference.
+
+        Raises
+        ------
+        ValueError
+            If there is no such learner or measure.
+
+        Examples
+        --------
+        >>> from tanlearn.comparison import compare
+        >>> compare(["iris", "wine"], ["NB ML", "TAN-CMI ML"], n_folds=3).signed_ranks("NB ML")[0].n_datasets
+        2
+        """
+        found = self._differences(reference, measure)
+        p_values = np.array([signed_ranks_p(differences) for _, differences in found])
+        return [
+            SignedRanksTest(learner, reference, len(differences), float(differences.mean()), float(p), float(p_holm))
+            for (learner, differences), p, p_holm in zip(found, p_values, holm(p_values), strict=True)
+        ]
+
+    def equivalence(self, reference: str, rope: float | None = None, measure: str = "error") -> list[EquivalenceTest]:
+        """Compute the probabilities that learners are better than, equal to and worse than one learner.
+
+        The Bayesian signed-ranks test of baycomp (Benavoli et al. 2017), for a new data set.
+
+        Parameters
+        ----------
+        reference : str
+            Name of the learner that the others are compared with.
+        rope : float, optional
+            Largest difference that counts as equal, in units of the measure. By default, one percent point for errors,
+            0.01 for log loss, Brier score and AUC, and 0 for times and sizes.
+        measure : str, default="error"
+            Field of :class:`CellResult`.
+
+        Returns
+        -------
+        list of EquivalenceTest
+            By learner, without learners that share no data set with the reference.
+
+        Raises
+        ------
+        ImportError
+            If baycomp is not installed.
+        ValueError
+            If there is no such learner or measure.
+
+        Examples
+        --------
+        >>> from tanlearn.comparison import compare
+        >>> (test,) = compare(["iris", "wine"], ["NB ML", "TAN-CMI ML"], n_folds=3).equivalence("NB ML")
+        >>> round(test.better + test.equal + test.worse, 6)
+        1.0
+        """
+        which = find_measure(measure)
+        rope = which.rope if rope is None else rope
+        found = []
+        for learner, differences in self._differences(reference, measure):
+            outcome = equivalence_probabilities(which.better(differences), rope)
+            found.append(EquivalenceTest(learner, reference, len(differences), rope, *outcome))
+        return found
+
+    def ranks(self, measure: str = "error", alpha: float = 0.05) -> Ranks:
+        """Rank the learners over the data sets, with the tests of Friedman and Nemenyi.
+
+        Parameters
+        ----------
+        measure : str, default="error"
+            Field of :class:`CellResult`.
+        alpha : float, default=0.05
+            Significance level of the critical difference.
+
+        Returns
+        -------
+        Ranks
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two learners, or fewer than two data sets on which all learners are complete.
+
+        Examples
+        --------
+        >>> from tanlearn.comparison import compare
+        >>> ranks = compare(["iris", "wine"], ["NB ML", "TAN-CMI ML", "AODE"], n_folds=3).ranks()
+        >>> ranks.mean_ranks
+        array([1.5, 2.5, 2. ])
+        >>> round(ranks.critical_difference, 2)
+        2.34
+        """
+        which = find_measure(measure)
+        values = which.better(self.mean(which.name))
+        is_complete = np.logical_not(np.isnan(values).any(axis=1))
+        if is_complete.sum() < 2 or len(self.learners) < 2:
+            raise ValueError(
+                f"ranks need two learners and two data sets on which all learners are complete; there are "
+                f"{len(self.learners)} learner(s) and {is_complete.sum()} such data set(s). Add some, or leave out "
+                f"learners that have failed."
+            )
+        values = with_ties(values[is_complete])
+        return Ranks(
+            list(self.learners),
+            ranks_of(values).mean(axis=0),
+            [name for name, own in zip(self.datasets, is_complete, strict=True) if own],
+            [name for name, own in zip(self.datasets, is_complete, strict=True) if not own],
+            *friedman_test(values),
+            alpha,
+            critical_difference(len(values), len(self.learners), alpha),
+            values,
+        )
+
+    def win_tie_loss(self, measure: str = "error", alpha: float | None = 0.05) -> WinTieLoss:
+        """Count the data sets on which learners win, tie and lose against each other.
+
+        Parameters
+        ----------
+        measure : str, default="error"
+            Field of :class:`CellResult`.
+        alpha : float or None, default=0.05
+            Significance level of the corrected resampled t-test of each data set; data sets with a single split are
+            ties. None compares means.
+
+        Returns
+        -------
+        WinTieLoss
+
+        Raises
+        ------
+        ValueError
+            If there is no such measure.
+
+        Examples
+        --------
+        >>> from tanlearn.comparison import compare
+        >>> comparison = compare(["digits", "wine"], ["NB ML", "AODE"], n_folds=3)
+        >>> comparison.win_tie_loss().wins
+        array([[0, 0],
+               [1, 0]])
+        """
+        which, n = find_measure(measure), len(self.learners)
+        wins, ties = np.zeros((n, n), np.intp), np.zeros((n, n), np.intp)
+        for dataset in self.datasets:
+            values = self.values(dataset, which.name)
+            for i in range(n):
+                for j in range(n):
+                    n_splits = _n_pairs(values[[i, j]])
+                    if i == j or not n_splits:
+                        continue
+                    differences = which.better(values[i] - values[j])
+                    mean = np.nanmean(differences)
+                    is_equal = alpha is not None and (n_splits < 2 or self._test(dataset, differences)[0] >= alpha)
+                    wins[i, j] += mean < 0 and not is_equal
+                    ties[i, j] += mean == 0 or is_equal
+        return WinTieLoss(list(self.learners), wins, ties, wins.T.copy())
+
+    def report(
+        self, measure: str = "error", *, reference: str | None = None, alpha: float = 0.05, rope: float | None = None
+    ) -> str:
+        """Write the tables of a report: means, tests on single data sets and over all, and costs.
+
+        Parameters
+        ----------
+        measure : str, default="error"
+            Field of :class:`CellResult`.
+        reference : str, optional
+            Learner that the others are compared with; by default, the one with the best mean rank.
+        alpha : float, default=0.05
+            Significance level.
+        rope : float, optional
+            Largest difference that counts as equal in the Bayesian test, in units of the measure (see
+            :meth:`equivalence`).
+
+        Returns
+        -------
+        str
+            Markdown. Bold means are not significantly worse than the best one (see :meth:`best`).
+
+        Raises
+        ------
+        ValueError
+            If there is no cell, or no such learner or measure.
+
+        Examples
+        --------
+        >>> from tanlearn.comparison import compare
+        >>> print(compare(["iris", "wine"], ["NB ML", "TAN-CMI ML"], n_folds=3).report())
+        # Comparison of 2 learners on 2 data sets
+        ...
+        """
+        if not self.cells:
+            raise ValueError("there is no finished cell, and so no report. Run the comparison first.")
+        if reference is not None:
+            self._number(reference)
+        return write_report(self, find_measure(measure), reference, alpha, rope)
+
+    def _number(self, learner: str) -> int:
+        """Return the position of a learner, or raise ValueError."""
+        if learner not in self.learners:
+            near = difflib.get_close_matches(learner, self.learners, n=1, cutoff=0.5)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"there is no learner {learner!r}.{hint} The learners are: {', '.join(self.learners)}.")
+        return self.learners.index(learner)
+
+    def _test(self, dataset: str, differences: FloatArray) -> tuple[float, float]:
+        """Return p-value and half width of the interval of differences in the splits of a data set, NaN if missing."""
+        cells = self._of[dataset]
+        test_share = sum(cell.n_test for cell in cells) / sum(cell.n_train for cell in cells)
+        return corrected_t_test(differences[~np.isnan(differences)], test_share)
+
+    def _differences(self, reference: str, measure: str) -> list[tuple[str, FloatArray]]:
+        """Return the differences to the reference on the data sets on which both are complete, by learner."""
+        base, means = self._number(reference), self.mean(measure)
+        found = [(learner, means[:, i] - means[:, base]) for i, learner in enumerate(self.learners) if i != base]
+        return [(learner, own[~np.isnan(own)]) for learner, own in found if not np.isnan(own).all()]
+
+
+def _n_pairs(values: FloatArray) -> int:
+    """Return the number of splits in which both of two learners have a value."""
+    return int((~np.isnan(values).any(axis=0)).sum())
+
 
 def find_measure(name: str) -> Measure:
     """Return a measure by its name, or raise ValueError."""
     if name not in MEASURES:
         raise ValueError(f"there is no measure {name!r}. The measures are: {', '.join(MEASURES)}.")
     return MEASURES[name]
-
-
-def _mean_result(cells: Sequence[CellResult]) -> MeanResult:
-    """Average the cells of one learner on one data set."""
-    first = cells[0]
-    shared: Any = {
-        "dataset": first.dataset,
-        "learner": first.learner,
-        "n_folds": len(cells),
-        "n_train": first.n_train,
-        "n_test": first.n_test,
-    }
-    failed = [cell.failure for cell in cells if cell.failure is not None]
-    if failed:
-        return MeanResult(**shared, failure=failed[0])
-
-    def average(values: Iterable[float | None]) -> float | None:
-        given = list(values)
-        return None if None in given else float(np.mean(given))  # type: ignore[arg-type]
-
-    errors = [cell.error for cell in cells if cell.error is not None]
-    n_parameters = average(cell.n_parameters for cell in cells)
-    return MeanResult(
-        **shared,
-        test_error=average(errors),
-        test_error_std=float(np.std(errors, ddof=1)) if len(cells) > 1 else None,
-        log_loss=average(cell.log_loss for cell in cells),
-        n_parameters=None if n_parameters is None else round(n_parameters),
-        fit_seconds=average(cell.fit_seconds for cell in cells),
-        predict_microseconds=average(1e6 * (cell.predict_seconds or 0.0) / cell.n_test for cell in cells),
-    )

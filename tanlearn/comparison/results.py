@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from tanlearn._typing import FloatArray
 from tanlearn.files.regular_files import Kind, append_to_file, explain_failure, read_file
 
 __all__ = ["MEASURES", "CellResult", "Measure", "ResultFile", "check_agreement", "read_results", "to_csv"]
@@ -25,21 +26,22 @@ class Measure:
     name: str  # field of CellResult
     title: str  # heading in tables, with the unit
     digits: int  # decimal digits in tables
+    rope: float = 0.0  # largest difference that counts as equal
     is_score: bool = False  # whether larger is better
 
-    def better(self, difference: float) -> float:
-        """Return a difference of two values with the sign changed where needed, so that negative is better."""
-        return -difference if self.is_score else difference
+    def better(self, values: FloatArray) -> FloatArray:
+        """Return values with the sign changed where needed, so that smaller is better."""
+        return -values if self.is_score else values
 
 
 #: Measures by name; the first one is the default.
 MEASURES = {
     measure.name: measure
     for measure in (
-        Measure("error", "test error [%]", 2),
-        Measure("log_loss", "log loss", 3),
-        Measure("brier", "Brier score", 3),
-        Measure("auc", "AUC", 3, is_score=True),
+        Measure("error", "test error [%]", 2, 1.0),
+        Measure("log_loss", "log loss", 3, 0.01),
+        Measure("brier", "Brier score", 3, 0.01),
+        Measure("auc", "AUC", 3, 0.01, is_score=True),
         Measure("fit_seconds", "fit [s]", 2),
         Measure("predict_seconds", "predict [s]", 3),
         Measure("n_parameters", "parameters", 0),

@@ -12,15 +12,14 @@ from sklearn.base import clone
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.column_kinds import find_all_categories, have_order, named_columns
-from tanlearn.encoding.column_summaries import ColumnSummary, Limits, summarize
+from tanlearn.encoding.column_summaries import ColumnSummary, Limits, from_state, summarize, to_state
 from tanlearn.encoding.column_warnings import LARGEST_SHARE, warn_of_constant_columns, warn_of_string_summaries
 from tanlearn.encoding.discretize import CutPointDiscretizer, MDLPDiscretizer, fit_discretizer
 from tanlearn.encoding.stored_values import DAMAGE, read_arrays, read_format
-from tanlearn.encoding.summary_state import from_state, to_state
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.value_counts import sum_by_key
 from tanlearn.sources.table import Column, Table, shorten
-from tanlearn.sources.validation import LARGEST_TOTAL, read_classes, row_weights
+from tanlearn.sources.validation import LARGEST_TOTAL, check_total, check_two_classes, read_classes, row_weights
 
 __all__ = ["TableSummary"]
 
@@ -223,19 +222,10 @@ class TableSummary:
 
     def _columns_to_fit(self) -> list[ColumnSummary]:
         """Return the columns after checking that an encoder can be fitted to them."""
-        classes, total = self.classes_, float(self.class_counts.sum())
         if self._columns is None or not self.n_samples:
             raise ValueError("the summary has no row of non-zero weight, and an encoder needs at least one. Add rows.")
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds one class only, {classes.tolist()[0]!r}, in all {self.n_samples} row(s) of non-zero weight, "
-                f"and a classifier needs at least two classes. Add rows of another class."
-            )
-        if total < 1 / LARGEST_TOTAL:
-            raise ValueError(
-                f"sample_weight adds up to {total} over {self.n_samples} rows, but floating weights must add up to at "
-                f"least {1 / LARGEST_TOTAL} and at most {LARGEST_TOTAL}. Multiply them by a common factor."
-            )
+        check_two_classes(self.classes_, self.n_samples)
+        check_total(float(self.class_counts.sum()), self.n_samples)
         return self._columns
 
 

@@ -14,11 +14,10 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.encoding.column_encoder import ColumnEncoder
+from tanlearn.encoding.column_encoder import ColumnEncoder, mean_values, value_ranges, wider_ranges
 from tanlearn.encoding.column_kinds import find_all_categories
 from tanlearn.encoding.column_warnings import warn_of_fitted_columns, warn_of_unseen
 from tanlearn.encoding.discretize import MDLPDiscretizer, fit_discretizer
-from tanlearn.encoding.interval_statistics import mean_values, value_ranges, wider_ranges
 from tanlearn.encoding.row_checks import RowCheck, check_columns
 from tanlearn.sources.columns import read_columns
 from tanlearn.sources.frames import check_names, native_frame

@@ -1,4 +1,4 @@
-"""Frames and arrays with imputed values."""
+"""Copies of frames and arrays whose missing values are imputed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray
+from tanlearn.sources.columns import read_columns
 
-__all__ = ["filled_rows"]
+__all__ = ["completed_rows"]
 
 
-def filled_rows(X: Any, absent: AnyArray, values: AnyArray) -> Any:
-    """Return a copy of ``X`` with ``values`` where ``absent`` is True; a frame stays a frame."""
+def completed_rows(X: Any, values: AnyArray) -> Any:
+    """Return a copy of ``X`` with ``values`` (n_samples, n_features) where ``X`` has none; a frame stays a frame."""
+    absent = np.zeros(values.shape, bool)
+    for i, given in enumerate(read_columns(X)):
+        if given.categories is not None:
+            absent[:, i] = given.values < 0
+        elif given.missing is not None:
+            absent[:, i] = given.missing
     for module in ("pandas", "polars"):
         if module in sys.modules and isinstance(X, sys.modules[module].DataFrame):
             library, filled = sys.modules[module], X.copy() if module == "pandas" else X.clone()

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.c_export.header import export_c
 from tanlearn.estimators.classifier import Classifier
-from tanlearn.estimators.completed_rows import filled_rows
+from tanlearn.estimators.completed_rows import completed_rows
 from tanlearn.estimators.estimator_input import encode_rows, generator
 from tanlearn.estimators.explanation_frame import explanation_frame
 from tanlearn.estimators.row_predictor import RowPredictor
@@ -31,7 +31,6 @@ from tanlearn.models.model import Model
 from tanlearn.models.quantization import round_tables
 from tanlearn.models.sampling import sample
 from tanlearn.models.tables import Tables
-from tanlearn.sources.columns import read_columns
 from tanlearn.sources.validation import encode_labels
 from tanlearn.structures.structures import Structure
 from tanlearn.training.few_bits import read_bits
@@ -284,14 +283,7 @@ class NetworkClassifier(Classifier):
         codes = encode_rows(self, X)
         given = None if y is None else encode_labels(y, codes.shape[1], self.classes_)
         completed, found = most_probable_completion(self.tables_, self.structure_, codes, given, n_jobs=self.n_jobs)
-        columns = read_columns(X)
-        absent = np.zeros(codes.T.shape, bool)
-        for i, column in enumerate(columns):
-            if column.categories is not None:
-                absent[:, i] = column.values < 0
-            elif column.missing is not None:
-                absent[:, i] = column.missing
-        return filled_rows(X, absent, self.encoder_.decode(completed)), self.classes_[found]
+        return completed_rows(X, self.encoder_.decode(completed)), self.classes_[found]
 
     def row_predictor(self) -> RowPredictor:
         """Return a predictor of single rows, for services: a few microseconds per row.

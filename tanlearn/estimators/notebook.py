@@ -42,8 +42,8 @@ def fitted_html(model: Any) -> str:
         lines["calibration"] = f"{model.calibration_!r}"
     if hasattr(model, "loss_"):
         lines["loss"] = repr(model.loss_)
-    if getattr(model, "history_", None):
-        last = model.history_[-1]
+    if epochs := model.learning_history().get("training"):
+        last = epochs[-1]
         error = "" if last.validation_error is None else f", validation error {100 * last.validation_error:.2f} %"
         lines["training"] = f"{last.epoch} epochs, loss {last.loss:.4g}{error}"
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in lines.items())

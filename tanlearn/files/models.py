@@ -61,6 +61,11 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     constant feature comes last (V in all). ``is_parent`` is bool of shape (V,). ``log_parent``, float32 of shape (V *
     n_classes,), is the log joint of state and class. ``log_child``, float32 of shape (V * V * n_classes,), indexed
     [parent][child][class], is the log probability of the child given both.
+    ``WeightedNaiveBayesClassifier`` has ``cells``, as of CPTs without parents, and ``weights``, float64, the factor of
+    the log probabilities of each feature.
+    ``MultinetClassifier`` has ``log_prior``, float64 (n_classes,); ``parents``, int64 (n_classes, d, k), -1 for none;
+    and ``cells``, float64, for each class the log probabilities of each feature, an array [state][state of 1st
+    parent]... .
     ``BayesForestClassifier`` has arrays for E networks, d features and L levels, one more than the largest number of
     parents. ``n_states``, int64 (E, d), is the number of values that a network distinguishes. ``merged``, uint16 (E,
     the sum of the encoder's states + 1), contains feature by feature the network's code of each code and, last, of a

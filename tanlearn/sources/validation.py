@@ -20,6 +20,7 @@ from tanlearn.sources.table import Column, Table, shorten
 __all__ = [
     "LARGEST_TOTAL",
     "check_total",
+    "check_two_classes",
     "class_code",
     "encode_labels",
     "present_rows",
@@ -56,12 +57,18 @@ def read_classes(
     with np.errstate(invalid="ignore"):  # it casts floats of any size to integers
         if len(labels):  # labels of a part are doubled, because it warns if most labels differ
             check_classification_targets(np.tile(labels, 2) if is_part and not is_clear else labels)
-    if len(classes) < 2 and not is_part:
-        raise ValueError(
-            f"y holds one class only, {classes.tolist()[0]!r}, in all {len(codes)} row(s) of non-zero weight, "
-            f"and a classifier needs at least two classes. Add rows of another class."
-        )
+    if not is_part:
+        check_two_classes(classes, len(codes))
     return codes, classes
+
+
+def check_two_classes(classes: NDArray[Any], n_samples: int) -> None:
+    """Raise ValueError unless the rows of non-zero weight have at least two classes."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only, {classes.tolist()[0]!r}, in all {n_samples} row(s) of non-zero weight, and a "
+            f"classifier needs at least two classes. Add rows of another class."
+        )
 
 
 def _number(column: Column) -> tuple[NDArray[Any], NDArray[np.intp]]:

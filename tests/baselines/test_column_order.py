@@ -26,7 +26,7 @@ DEPENDENT = {
     "BayesForest": "Orderings and candidates are drawn as feature numbers.",
 }
 #: Iterative training amplifies the rounding of sums over features, so only the structure is compared.
-TRAINED = ("CG-CL", "CG-MM", "CVX-MM", "HYB")
+TRAINED = ("CG-CL", "CG-MM", "CVX-MM", "HYB", "WANBIA CL", "WANBIA MSE")
 INDEPENDENT = [name for name in LEARNERS if not any(name.startswith(own) for own in DEPENDENT)]
 
 

@@ -124,7 +124,7 @@ def test_other_outputs_are_clean(run, table, kind):
     rows = {
         "json": json.loads,
         "csv": lambda text: list(csv.DictReader(text.splitlines())),
-        "markdown": lambda text: [{"learner": line.split(" | ")[0][2:]} for line in text.splitlines()[2:]],
+        "markdown": lambda text: [{"learner": line.split(" | ")[0][2:].strip()} for line in text.splitlines()[2:]],
     }[kind](done.stdout)
     assert [row["learner"] for row in rows] == ["NB ML"]
 
@@ -194,6 +194,106 @@ def test_terminal_gets_bars_that_vanish(run, table, monkeypatch):
     assert "100%" in done.stderr
     assert "..." not in done.stderr
     assert [row["learner"] for row in json.loads(done.stdout)] == ["NB ML"]
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Return the paths of two tables whose last column is the class, the first column of the second is another one."""
+    rng = np.random.default_rng(0)
+    for name, head in (("one", "id,sky,wind,go"), ("two", "kind,wind,sky,go")):
+        go = rng.choice(["beach", "home"], 90)
+        noisy = np.where(rng.random(90) < 0.1, "rain", np.where(go == "beach", "sun", "rain"))
+        rows = zip(rng.choice(["a", "b"], 90), noisy, rng.choice(["calm", "strong"], 90), go, strict=True)
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *map(",".join, rows)]) + "\n")
+    return [str(tmp_path / f"{name}.csv") for name in ("one", "two")]
+
+
+def test_two_tables_and_a_report_in_two_commands(run, tables, tmp_path):
+    path = str(tmp_path / "results.csv")
+    done = run("compare", *tables, "--learners", "nb ml,aode", "--repeats", "2", "--folds", "3", "--output", path)
+    assert done.exit_code == 0
+    assert "one.csv: the classes are in the last column, 'go'. --target names another column." in done.stderr
+    assert f"24 finished folds are in {path}. For tables and tests: tanlearn report {path}" in done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["one: 90 rows, 3 features, 2 classes", "two: 90 rows, 3 features, 2 classes"]
+    assert [line.split()[:2] for line in lines[5:9]] == [["one", "NB"], ["one", "AODE"], ["two", "NB"], ["two", "AODE"]]
+    assert "Not significantly worse: " in done.stdout
+    content = (tmp_path / "results.csv").read_bytes()
+    again = run("compare", *tables, "--learners", "nb ml,aode", "--repeats", "2", "--folds", "3", "--output", path)
+    assert [line.split("  ")[:3] for line in again.stdout.splitlines()[5:9]] == [
+        line.split("  ")[:3] for line in lines[5:9]
+    ]
+    assert (tmp_path / "results.csv").read_bytes() == content
+    report = run("report", path)
+    assert report.exit_code == 0
+    assert report.stderr == ""
+    assert report.stdout.startswith("# Comparison of 2 learners on 2 data sets\n\n2 repeats of 3 splits.")
+    assert "| **" in report.stdout
+    assert "p (Holm)" in report.stdout
+
+
+def test_results_of_other_folds_are_refused_in_one_line(run, tables, tmp_path):
+    path = str(tmp_path / "results.csv")
+    run("compare", tables[0], "--learners", "nb ml", "--folds", "3", "-o", path)
+    done = run("compare", tables[0], "--learners", "nb ml", "-o", path)
+    assert done.exit_code == 2
+    assert f"number of folds of 'one' differs. {path} has 3; this comparison has 5." in done.stderr.splitlines()[-1]
+
+
+def test_the_time_limit_leaves_a_file_to_continue(run, tables, tmp_path):
+    path = str(tmp_path / "results.csv")
+    arguments = ["compare", *tables, "--learners", "nb ml", "--folds", "2", "--output", path]
+    done = run(*arguments, "--time-limit", "1e-9")
+    assert "not done: one, NB ML; two, NB ML." in done.stderr
+    assert f"0 finished folds are in {path}. The same command continues." in done.stderr
+    done = run(*arguments, "--cell-time-limit", "3600")
+    assert "4 finished folds" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "kind"], "there is no column 'kind'. Did you mean 'wind'? The columns are: id, sky, wind, go."),
+        (["--target", "go", "-t", "go", "-t", "go"], "--target is given 3 times for 2 tables."),
+        (["--drop", "id,sun"], "--drop: no table has a column 'sun'. Leave it out."),
+    ],
+)
+def test_columns_of_several_tables_are_checked(run, tables, options, message):
+    done = run("compare", *tables, "--learners", "nb ml", *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr.splitlines()[-1]
+
+
+def test_a_column_is_dropped_and_a_target_chosen_where_they_exist(run, tables):
+    done = run("compare", *tables, "--learners", "nb ml", "--folds", "2", "--drop", "id", "-t", "go", "-t", "kind")
+    assert done.exit_code == 0
+    assert [line.split(",")[1] for line in done.stdout.splitlines()[:2]] == [" 2 features", " 3 features"]
+    assert "last column" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "markdown"])
+def test_former_formats_of_output_are_accepted_with_a_note(run, table, tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    options = [table, "--target", "go", "--learners", "nb ml"]
+    former, present = run("compare", *options, "--output", kind), run("compare", *options, "--print", kind)
+    assert former.exit_code == 0
+    assert former.stdout[:60] == present.stdout[:60]
+    assert f"--output {kind} is deprecated and an error from version 0.4. Use --print {kind}." in former.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["weather.csv"]
+
+
+def test_a_table_is_never_taken_for_results(run, tables):
+    done = run("compare", tables[0], "--learners", "nb ml", "--output", tables[1])
+    assert done.exit_code == 2
+    assert "two.csv is not a results file" in done.stderr.splitlines()[-1]
+
+
+def test_markdown_of_several_tables_names_them(run, tables):
+    done = run("compare", *tables, "--learners", "nb ml", "--folds", "3", "--print", "markdown")
+    header, _, first, second = done.stdout.splitlines()
+    assert header.startswith("| data set | learner |")
+    assert first.startswith("| one      | NB ML   | **")
+    assert second.startswith("| two      | NB ML   | **")
 
 
 def test_best_learner_is_highlighted(run, table, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra `cli`")
 
-from tanlearn.cli.comparison_rows import HEADERS, as_csv, as_json, as_markdown, best, cells, summary
+from tanlearn.cli.comparison_rows import HEADERS, as_csv, as_json, as_markdown, cells, lowest, summary
 from tanlearn.comparison import MeanResult
 
 GOOD = MeanResult("digits", "NB ML", 1, 1198, 599, 10.515, None, 0.7184, 1189, 0.031, 1.24)
@@ -18,8 +18,8 @@ FAILED = MeanResult("digits", "TAN All HYB", 1, 1198, 599, failure="too much | t
 
 def test_best_are_all_of_equal_error():
     equal = replace(GOOD, learner="NB CG-CL")
-    assert best([GOOD, FAILED, equal]) == [GOOD, equal]
-    assert best([FAILED]) == []
+    assert lowest([GOOD, FAILED, equal]) == [GOOD, equal]
+    assert lowest([FAILED]) == []
 
 
 def test_summary_says_how_it_was_measured():
@@ -56,13 +56,13 @@ def test_csv_has_a_line_a_learner_under_the_names():
     assert (failed["test_error"], failed["failure"]) == ("", "too much | too late")
 
 
-def test_markdown_has_failures_below():
-    assert as_markdown([GOOD, BETTER, FAILED]).splitlines() == [
-        "| learner | test error [%] | log loss | parameters | fit [s] | predict [us/row] |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-        "| NB ML | 10.52 | 0.718 | 1,189 | 0.03 | 1.2 |",
-        "| NB HYB | 9.00 +- 0.50 | 0.250 | 1,189 | 3.00 | 1.0 |",
-        "| TAN All HYB | failed |  |  |  |  |",
+def test_markdown_has_failures_below_and_bold_by_the_test():
+    assert as_markdown([GOOD, BETTER, FAILED], {"digits": ["NB HYB"]}).splitlines() == [
+        "| learner     |   test error [%] | log loss | parameters | fit [s] | predict [us/row] |",
+        "| ----------- | ---------------: | -------: | ---------: | ------: | ---------------: |",
+        "| NB ML       |            10.52 |    0.718 |      1,189 |    0.03 |              1.2 |",
+        "| NB HYB      | **9.00 +- 0.50** |    0.250 |      1,189 |    3.00 |              1.0 |",
+        "| TAN All HYB |           failed |          |            |         |                  |",
         "",
         "TAN All HYB failed: too much | too late",
     ]

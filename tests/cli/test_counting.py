@@ -100,7 +100,7 @@ def test_single_values_are_enough_for_naive_bayes(run, places):
     assert "NB ML: " in told(run("fit", places / "all.counts", "-o", places / "m.tan"))
     line = refused(run("fit", places / "all.counts", "-l", "aode", "-o", places / "x.tan"))
     assert line.endswith(
-        "AODE cannot be fitted to the counts in " + str(places / "all.counts") + ". Learners that can: NB ML."
+        "AODE cannot be fitted to the counts in " + str(places / "all.counts") + ". Learners that can: NB ML, MANB."
     )
     assert not (places / "x.tan").exists()
 
@@ -252,7 +252,7 @@ def test_wrong_options_are_one_line(run, places, monkeypatch, options, message):
             "one",
             ["-l", "skdb"],
             "SKDB cannot be fitted to the counts in one. Learners that can: NB ML, TAN-CMI ML, FAN-CMI ML, TAN-EAR ML, "
-            "KDB-1 ML, AODE.",
+            "KDB-1 ML, AODE, MANB.",
         ),
         ("one", ["-l", "kdb-2 ml"], "several augmenting parents"),
         ("sum", [], "sum is a summary without counts. Count with: tanlearn counts TABLE --like sum."),

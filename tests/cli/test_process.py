@@ -20,7 +20,7 @@ import tanlearn
 from tanlearn import NaiveBayesClassifier, cli
 from tanlearn.cli import predicting
 
-COMMANDS = ["fit", "predict", "explain", "describe", "export-c", "compare", "counts", "merge"]
+COMMANDS = ["fit", "predict", "explain", "describe", "export-c", "compare", "report", "counts", "merge"]
 
 
 @pytest.fixture
@@ -67,7 +67,8 @@ def test_ctrl_c_leaves_a_table_of_what_is_done(slow):
     options = ["compare", "--data", slow.name, "--target", "y", "--folds", "2", *names]
     code, out, err = interrupt(options, "[2/3] TAN Subset HYB ...", slow.parent)
     assert code == 130
-    assert "Best: NB ML, " in out
+    assert "Lowest error: NB ML, " in out
+    assert "significantly" not in out  # there is no other learner
     assert not [line for line in out.splitlines() if line.startswith("TAN ")]
     assert err.splitlines()[-1] == "tanlearn: interrupted; not done: TAN Subset HYB, TAN All HYB."
 
@@ -76,7 +77,7 @@ def test_ctrl_c_leaves_a_table_of_what_is_done(slow):
     ("kind", "read"), [("json", json.loads), ("csv", lambda text: list(csv.DictReader(text.split("\n"))))]
 )
 def test_ctrl_c_leaves_whole_results_for_programs(slow, kind, read):
-    names = ["--learners", "NB ML,TAN Subset HYB", "--epochs", "1000000", "--output", kind]
+    names = ["--learners", "NB ML,TAN Subset HYB", "--epochs", "1000000", "--print", kind]
     code, out, _ = interrupt(["compare", slow.name, "--target", "y", *names], "[2/2] TAN Subset HYB ...", slow.parent)
     assert code == 130
     assert [row["learner"] for row in read(out)] == ["NB ML"]

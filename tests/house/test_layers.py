@@ -37,6 +37,7 @@ ABOVE_BASELINES = {"comparison", "dask", "cli"}
 
 # Importing these costs more than the whole package, so functions import them when they are called.
 HEAVY = {
+    "baycomp",
     "cupy",
     "cvxpy",
     "dask",
@@ -46,6 +47,7 @@ HEAVY = {
     "pandas",
     "polars",
     "rich",
+    "scikit_posthocs",
     "scipy.optimize",
     "sklearn.model_selection",
     "typer",

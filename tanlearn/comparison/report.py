@@ -1,0 +1,248 @@
+"""Report of a comparison: tables of means with tests, in Markdown that is aligned for reading as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tanlearn.comparison.results import CellResult, Measure
+
+__all__ = ["markdown_table", "write_report"]
+
+#: A :class:`~tanlearn.comparison.Comparison`, whose module imports this one.
+Comparison: TypeAlias = Any
+
+#: Largest number of single tests that are listed; above, only their counts are.
+MOST_TESTS = 60
+#: Number of data sets from which the smallest p-value of the signed-ranks test is below 5 %.
+ENOUGH_DATASETS = 6
+
+
+def write_report(
+    comparison: Comparison, measure: Measure, reference: str | None, alpha: float, rope: float | None
+) -> str:
+    """Return the report of a comparison; the reference is the learner with the best mean rank by default."""
+    n, k = len(comparison.datasets), len(comparison.learners)
+    sections = [f"# Comparison of {_count(k, 'learner')} on {_count(n, 'data set')}", _protocol(comparison)]
+    sections += _means(comparison, measure, alpha)
+    base = reference or _default_reference(comparison, measure)
+    if k > 1 and base is not None:
+        sections += _single_tests(comparison, measure, base, alpha)
+        if n > 1:
+            sections += _tests_over_datasets(comparison, measure, base, alpha, measure.rope if rope is None else rope)
+    sections += _costs(comparison)
+    sections += _failures(comparison.failures)
+    return "\n\n".join(sections) + "\n"
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], n_left: int = 1) -> str:
+    """Return a Markdown table with padded columns, of which the first ``n_left`` are left-aligned."""
+    lines = [[str(field).replace("|", "\\|") for field in row] for row in (header, *rows)]
+    widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
+    rule = ["-" * width if j < n_left else "-" * (width - 1) + ":" for j, width in enumerate(widths)]
+    lines.insert(1, rule)
+    return "\n".join(
+        "| "
+        + " | ".join(
+            field.ljust(width) if j < n_left else field.rjust(width)
+            for j, (field, width) in enumerate(zip(line, widths, strict=True))
+        )
+        + " |"
+        for line in lines
+    )
+
+
+def _count(n: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def _protocol(comparison: Comparison) -> str:
+    """Return the splits of the data sets in one sentence."""
+    found: dict[str, list[str]] = {}
+    for dataset in comparison.datasets:
+        cells = [cell for cell in comparison.cells if cell.dataset == dataset]
+        n_repeats, n_folds = len({cell.repeat for cell in cells}), cells[0].n_folds
+        found.setdefault(f"{_count(n_repeats, 'repeat')} of {_count(n_folds, 'split')}", []).append(dataset)
+    parts = [how if len(found) == 1 else f"{', '.join(names)}: {how}" for how, names in found.items()]
+    return f"{'; '.join(parts)}. {'; '.join(sorted({cell.versions for cell in comparison.cells}))}."
+
+
+def _means(comparison: Comparison, measure: Measure, alpha: float) -> list[str]:
+    """Return the table of means, with the learners in bold that are not significantly worse than the best."""
+    best, means = comparison.best(measure.name, alpha), comparison.mean(measure.name)
+    rows = []
+    for dataset, own in zip(comparison.datasets, means, strict=True):
+        values = comparison.values(dataset, measure.name)
+        first = next(cell for cell in comparison.cells if cell.dataset == dataset)
+        fields = []
+        for learner, mean, of_splits in zip(comparison.learners, own.tolist(), values, strict=True):
+            if np.isnan(mean):
+                n_done = int((~np.isnan(of_splits)).sum())
+                fields.append(f"({n_done} of {len(of_splits)})")
+                continue
+            spread = f" ± {np.std(of_splits, ddof=1):.{measure.digits}f}" if len(of_splits) > 1 else ""
+            text = f"{mean:,.{measure.digits}f}{spread}"
+            fields.append(f"**{text}**" if learner in best[dataset] else text)
+        rows.append([dataset, f"{first.n_train + first.n_test:,}", *fields])
+    if len(rows) > 1:
+        complete = np.where(np.isnan(means).any(axis=0), np.nan, means.mean(axis=0))
+        rows.append(["mean", "", *(_number(mean, measure.digits) for mean in complete.tolist())])
+    notes = []
+    if any(best.values()):
+        notes.append(
+            f"Bold: not significantly worse than the {'largest' if measure.is_score else 'smallest'} mean of the data "
+            f"set (corrected resampled t-test, Holm's correction over learners, level {alpha:g})."
+        )
+    if any(len(comparison.values(dataset).T) > 1 for dataset in comparison.datasets):
+        notes.append("± is the standard deviation over splits.")
+    if not all(best.values()):
+        notes.append("A data set with a single split has no test and no bold.")
+    if np.isnan(means).any():
+        notes.append("In parentheses: number of splits with a result, where a learner has failed or is not finished.")
+    title = measure.title[0].upper() + measure.title[1:]
+    return [f"## {title}", markdown_table(["data set", "rows", *comparison.learners], rows), " ".join(notes)]
+
+
+def _default_reference(comparison: Comparison, measure: Measure) -> str | None:
+    """Return the learner with the best mean rank among those that are complete, or None."""
+    from tanlearn.comparison.statistics import ranks_of
+
+    values = measure.better(comparison.mean(measure.name))
+    complete = np.flatnonzero(~np.isnan(values).any(axis=0)).tolist()
+    if not complete:
+        return comparison.learners[0] if comparison.learners else None
+    return comparison.learners[complete[int(ranks_of(values[:, complete]).mean(axis=0).argmin())]]
+
+
+def _single_tests(comparison: Comparison, measure: Measure, reference: str, alpha: float) -> list[str]:
+    """Return the tests of single data sets against the reference."""
+    tests = comparison.paired(reference, measure.name)
+    title = f"## Differences to {reference} on single data sets"
+    if not tests:
+        return [title, "There is no test: each data set has a single split. Use folds or repeats."]
+    if len(tests) > MOST_TESTS:
+        return [title, f"There are {len(tests)} tests; `Comparison.paired({reference!r})` returns them."]
+    digits = measure.digits
+    rows = []
+    for test in tests:
+        verdict = "not significant"
+        if test.p_holm < alpha:
+            verdict = "better" if (test.difference < 0) != measure.is_score else "worse"
+        interval = f"{test.low:+.{digits}f} to {test.high:+.{digits}f}"
+        difference, p_values = f"{test.difference:+.{digits}f}", (_p(test.p_value), _p(test.p_holm))
+        rows.append([test.dataset, test.first, difference, interval, *p_values, verdict])
+    header = ["data set", "learner", "difference", "95 % interval", "p", "p (Holm)", "verdict"]
+    note = (
+        f"Difference: mean of the learner minus mean of {reference}. p: corrected resampled t-test of Nadeau and "
+        f"Bengio. p (Holm): corrected for the learners of the data set. Verdict: at the level {alpha:g} after the "
+        f"correction."
+    )
+    return [title, markdown_table(header, rows, 2), note]
+
+
+def _tests_over_datasets(
+    comparison: Comparison, measure: Measure, reference: str, alpha: float, rope: float
+) -> list[str]:
+    """Return ranks, wins, signed ranks and probabilities over all data sets."""
+    notes, bayes = [], {}
+    try:
+        bayes = {test.first: test for test in comparison.equivalence(reference, rope, measure.name)}
+    except ImportError as error:
+        notes.append(f"{str(error)[0].upper()}{str(error)[1:]}.")
+    wilcoxon = {test.first: test for test in comparison.signed_ranks(reference, measure.name)}
+    counts = comparison.win_tie_loss(measure.name, alpha)
+    mean_ranks: dict[str, float] = {}
+    try:
+        ranks = comparison.ranks(measure.name, alpha)
+        mean_ranks = dict(zip(ranks.learners, ranks.mean_ranks.tolist(), strict=True))
+        left_out = f", without {', '.join(ranks.left_out)}" if ranks.left_out else ""
+        p = "" if np.isnan(ranks.p_value) else f" Friedman test (Iman and Davenport): p = {_p(ranks.p_value)}."
+        notes.insert(
+            0,
+            f"Mean ranks over {len(ranks.datasets)} data sets{left_out}.{p} Critical difference (Nemenyi, level "
+            f"{alpha:g}): {ranks.critical_difference:.2f}.",
+        )
+    except ValueError as error:
+        notes.insert(0, f"{str(error)[0].upper()}{str(error)[1:]}")
+    base = comparison.learners.index(reference)
+    rows = []
+    for i, learner in sorted(enumerate(comparison.learners), key=lambda own: (mean_ranks.get(own[1], 0.0), own[0])):
+        wins = "/".join(str(part[i, base]) for part in (counts.wins, counts.ties, counts.losses))
+        row = [learner, f"{mean_ranks[learner]:.2f}" if learner in mean_ranks else ""]
+        test, probabilities = wilcoxon.get(learner), bayes.get(learner)
+        if i == base:
+            wins = ""
+        row += [wins, f"{test.difference:+.{measure.digits}f}" if test else "", _p(test.p_holm) if test else ""]
+        if bayes:
+            row += (
+                [f"{part:.2f}" for part in (probabilities.better, probabilities.equal, probabilities.worse)]
+                if probabilities
+                else [""] * 3
+            )
+        rows.append(row)
+    header = ["learner", "mean rank", "win/tie/loss", "difference", "p (Holm)"]
+    header += ["P(better)", f"P(within {rope:g})", "P(worse)"] if bayes else []
+    notes.append(
+        f"All others against {reference}. Win/tie/loss: data sets by the corrected resampled t-test at the level "
+        f"{alpha:g}. p: Wilcoxon signed ranks with Holm's correction."
+    )
+    if bayes:
+        notes.append(f"P: Bayesian signed ranks; differences up to {rope:g} count as equal.")
+    if len(comparison.datasets) < ENOUGH_DATASETS:
+        notes.append(
+            f"With {len(comparison.datasets)} data sets, the signed ranks cannot be significant at 5 %; it takes "
+            f"{ENOUGH_DATASETS}."
+        )
+    return ["## All data sets", markdown_table(header, rows), " ".join(notes)]
+
+
+def _costs(comparison: Comparison) -> list[str]:
+    """Return times, sizes and effort of the learners."""
+    fields = {
+        "fit [s]": ("fit_seconds", 2),
+        "predict [s]": ("predict_seconds", 4),
+        "parameters": ("n_parameters", 0),
+        "arcs": ("n_edges", 1),
+        "evaluations": ("n_evaluations", 0),
+        "iterations": ("n_iterations", 0),
+    }
+    rows = []
+    for learner in comparison.learners:
+        cells = [cell for cell in comparison.cells if cell.learner == learner and cell.failure is None]
+        rows.append([learner, *(_average(cells, name, digits) for name, digits in fields.values())])
+    note = "Means over the data sets of the means over their splits. Evaluations and arcs are those of structures."
+    return ["## Costs", markdown_table(["learner", *fields], rows), note]
+
+
+def _average(cells: Sequence[CellResult], name: str, digits: int) -> str:
+    """Return the mean of a field over data sets, in which each has the mean of its cells; empty without values."""
+    by_dataset: dict[str, list[float]] = {}
+    for cell in cells:
+        value: Any = getattr(cell, name)
+        if value is not None:
+            by_dataset.setdefault(cell.dataset, []).append(value)
+    return _number(float(np.mean([np.mean(own) for own in by_dataset.values()])), digits) if by_dataset else ""
+
+
+def _failures(failed: Sequence[CellResult]) -> list[str]:
+    """Return the failures: the number and the first reason of each learner and data set."""
+    if not failed:
+        return []
+    groups: dict[tuple[str, str], list[CellResult]] = {}
+    for cell in failed:
+        groups.setdefault((cell.dataset, cell.learner), []).append(cell)
+    lines = [f"- {', '.join(key)} ({len(own)}): {own[0].failure}" for key, own in groups.items()]
+    return ["## Failures", "\n".join(lines)]
+
+
+def _number(value: float, digits: int) -> str:
+    """Return a number with thousands separators, or an empty string for NaN."""
+    return "" if np.isnan(value) else f"{value:,.{digits}f}"
+
+
+def _p(value: float) -> str:
+    """Return a p-value with three digits."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

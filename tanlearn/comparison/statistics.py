@@ -1,0 +1,286 @@
+"""Tests of differences between learners, on one data set and over several data sets.
+
+[D] Demsar: Statistical comparisons of classifiers over multiple data sets. JMLR 7, 2006.
+[NB] Nadeau, Bengio: Inference for the generalization error. Machine Learning 52, 2003.
+[B] Benavoli, Corani, Demsar, Zaffalon: Time for a change: a tutorial for comparing multiple classifiers through
+Bayesian analysis. JMLR 18, 2017.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import FloatArray, IntArray
+
+__all__ = [
+    "EquivalenceTest",
+    "PairedTest",
+    "Ranks",
+    "SignedRanksTest",
+    "WinTieLoss",
+    "corrected_t_test",
+    "critical_difference",
+    "equivalence_probabilities",
+    "friedman_test",
+    "holm",
+    "ranks_of",
+    "require",
+    "signed_ranks_p",
+    "with_ties",
+]
+
+#: Samples of the posterior; their standard error is at most 0.4 percent points.
+N_SAMPLES = 20_000
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Corrected resampled t-test of two learners on one data set.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the data set.
+    first, second : str
+        Names of the learners.
+    n_splits : int
+        Number of splits in which both have the measure.
+    difference : float
+        Mean of the first minus mean of the second learner, in units of the measure.
+    low, high : float
+        95 % confidence interval of the difference.
+    p_value : float
+        Two-sided p-value of equal means.
+    p_holm : float
+        The p-value after Holm's correction for all learners compared with ``second`` on the data set.
+    """
+
+    dataset: str
+    first: str
+    second: str
+    n_splits: int
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    p_holm: float
+
+
+@dataclass(frozen=True)
+class SignedRanksTest:
+    """Wilcoxon signed-ranks test of two learners over data sets.
+
+    Parameters
+    ----------
+    first, second : str
+        Names of the learners.
+    n_datasets : int
+        Number of data sets on which both are complete.
+    difference : float
+        Mean over the data sets of the first minus the second learner, in units of the measure.
+    p_value : float
+        Two-sided p-value.
+    p_holm : float
+        The p-value after Holm's correction for all learners compared with ``second``.
+    """
+
+    first: str
+    second: str
+    n_datasets: int
+    difference: float
+    p_value: float
+    p_holm: float
+
+
+@dataclass(frozen=True)
+class EquivalenceTest:
+    """Bayesian signed-ranks test of two learners over data sets, with a region of practical equivalence.
+
+    Parameters
+    ----------
+    first, second : str
+        Names of the learners.
+    n_datasets : int
+        Number of data sets on which both are complete.
+    rope : float
+        Largest difference that counts as equal, in units of the measure.
+    better, equal, worse : float
+        Posterior probabilities that the first learner is better than, practically equal to, and worse than the second.
+    """
+
+    first: str
+    second: str
+    n_datasets: int
+    rope: float
+    better: float
+    equal: float
+    worse: float
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """Mean ranks of learners over data sets, with the Friedman test and the critical difference of Nemenyi.
+
+    Parameters
+    ----------
+    learners : list of str
+        Names of the learners.
+    mean_ranks : ndarray of shape (n_learners,)
+        Mean rank of each learner; 1 is best, and ties have the mean of their ranks.
+    datasets, left_out : list of str
+        Names of the data sets that are ranked, and of those on which a learner is not complete.
+    chi2, p_value : float
+        Friedman's statistic, corrected for ties, and the p-value of its correction by Iman and Davenport ([D], section
+        3.2.2); NaN for two learners.
+    alpha, critical_difference : float
+        Mean ranks that differ by more than the critical difference differ significantly at the level alpha.
+    values : ndarray of shape (n_datasets, n_learners)
+        Ranked means; for AUC with the sign changed, so that smaller is better.
+    """
+
+    learners: list[str]
+    mean_ranks: FloatArray
+    datasets: list[str]
+    left_out: list[str]
+    chi2: float
+    p_value: float
+    alpha: float
+    critical_difference: float
+    values: FloatArray = field(repr=False)
+
+    def nemenyi(self) -> FloatArray:
+        """Compute the p-values of Nemenyi's test of all pairs of learners.
+
+        Returns
+        -------
+        ndarray of shape (n_learners, n_learners)
+
+        Raises
+        ------
+        ImportError
+            If scikit-posthocs is not installed.
+
+        Examples
+        --------
+        >>> from tanlearn.comparison import compare
+        >>> ranks = compare(["iris", "wine"], ["NB ML", "TAN-CMI ML", "AODE"], n_folds=3).ranks()
+        >>> bool(ranks.nemenyi().min() > 0.05)  # of two data sets, nothing follows
+        True
+        """
+        posthocs = require("scikit_posthocs", "the test of Nemenyi")
+        found: FloatArray = posthocs.posthoc_nemenyi_friedman(self.values).to_numpy()
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class WinTieLoss:
+    """Numbers of data sets on which learners win, tie and lose against each other.
+
+    Parameters
+    ----------
+    learners : list of str
+        Names of the learners.
+    wins, ties, losses : ndarray of shape (n_learners, n_learners)
+        Number of data sets on which the learner of the row is better than, not different from, and worse than the
+        learner of the column.
+    """
+
+    learners: list[str]
+    wins: IntArray
+    ties: IntArray
+    losses: IntArray
+
+
+def require(module: str, what: str) -> Any:
+    """Import a package of the extra ``compare``, or raise ImportError with the command that installs it."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = module.replace("_", "-")
+        raise ImportError(f'{what} needs {name}. Install it with: pip install "tanlearn[compare]"') from error
+
+
+def corrected_t_test(differences: FloatArray, test_share: float) -> tuple[float, float]:
+    """Return the two-sided p-value and the half width of the 95 % interval of a mean difference over splits.
+
+    The variance of the mean of J differences is (1/J + n_test/n_train) times their variance, because training sets
+    overlap ([NB], section 6). ``test_share`` is n_test/n_train.
+    """
+    from scipy.stats import t as student
+
+    n = len(differences)
+    variance = (1.0 / n + test_share) * float(np.var(differences, ddof=1))
+    mean = float(np.mean(differences))
+    if np.ptp(differences) == 0.0:
+        return float(mean == 0.0), 0.0
+    scale = float(np.sqrt(variance))
+    return float(2.0 * student.sf(abs(mean) / scale, n - 1)), float(student.ppf(0.975, n - 1)) * scale
+
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """Return p-values after Holm's step-down correction."""
+    order = np.argsort(p_values, kind="stable")
+    n = len(order)
+    found = np.empty(n)
+    found[order] = np.maximum.accumulate(p_values[order] * np.arange(n, 0, -1)).clip(max=1.0)
+    return found
+
+
+def signed_ranks_p(differences: FloatArray) -> float:
+    """Return the p-value of Wilcoxon's test; the ranks of zero differences are divided evenly ([D], section 3.1.3)."""
+    from scipy.stats import wilcoxon
+
+    differences = with_ties(differences)
+    if not differences.any():
+        return 1.0
+    return float(wilcoxon(differences, zero_method="zsplit").pvalue)
+
+
+def with_ties(values: FloatArray) -> FloatArray:
+    """Round values to ten decimals: means of equal numbers in another order may differ in the last bit."""
+    return values.round(10)
+
+
+def equivalence_probabilities(differences: FloatArray, rope: float) -> tuple[float, float, float]:
+    """Return the posterior probabilities of a negative, a small and a positive difference ([B], section 4.2)."""
+    baycomp = require("baycomp", "the Bayesian signed-ranks test")
+    options = {"rope": rope, "nsamples": N_SAMPLES, "random_state": 0}
+    found = baycomp.SignedRankTest.probs(differences, np.zeros(len(differences)), **options)
+    # "Left" is the probability that the first argument, the differences, exceeds zero by more than the rope.
+    positive, small, negative = found if rope > 0 else (found[0], 0.0, found[1])
+    return float(negative), float(small), float(positive)
+
+
+def ranks_of(values: FloatArray) -> FloatArray:
+    """Return the ranks of learners on each data set, (n_datasets, n_learners): 1 for the smallest value."""
+    from scipy.stats import rankdata
+
+    found: FloatArray = rankdata(with_ties(values), axis=1)
+    return found
+
+
+def friedman_test(values: FloatArray) -> tuple[float, float]:
+    """Return Friedman's chi-squared, and the p-value of its correction by Iman and Davenport."""
+    from scipy.stats import f, friedmanchisquare
+
+    n, k = values.shape
+    values = with_ties(values)
+    if k < 3 or np.ptp(values, axis=1).max() == 0.0:
+        return float("nan"), float("nan")
+    chi2 = float(friedmanchisquare(*values.T).statistic)
+    rest = n * (k - 1) - chi2
+    statistic = (n - 1) * chi2 / rest if rest > 0 else float("inf")
+    return chi2, float(f.sf(statistic, k - 1, (k - 1) * (n - 1)))
+
+
+def critical_difference(n_datasets: int, n_learners: int, alpha: float) -> float:
+    """Return the difference of mean ranks that is significant in Nemenyi's test ([D], section 3.2.2)."""
+    from scipy.stats import studentized_range
+
+    q = float(studentized_range.ppf(1.0 - alpha, n_learners, np.inf)) / np.sqrt(2.0)
+    return float(q * np.sqrt(n_learners * (n_learners + 1) / (6.0 * n_datasets)))

@@ -1,0 +1,1 @@
+"""Tests; a regular package, because baycomp installs another one with this name."""

@@ -1,0 +1,70 @@
+"""``tanlearn report``: tables and tests of results files."""
+
+import pytest
+
+pytest.importorskip("typer", reason="the command line needs the extra `cli`")
+
+from tanlearn.comparison import Comparison, compare
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    """Return a comparison on three data sets."""
+    return compare(["iris", "wine", "digits"], ["NB ML", "TAN-CMI ML", "AODE"], n_folds=3)
+
+
+@pytest.fixture
+def file(comparison, tmp_path):
+    """Return the path of its results file."""
+    comparison.save(tmp_path / "results.csv")
+    return tmp_path / "results.csv"
+
+
+def test_the_report_is_that_of_the_comparison(run, comparison, file):
+    done = run("report", file, "--measure", "log-loss", "--reference", "AODE", "--alpha", "0.1", "--rope", "0.02")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == comparison.report("log_loss", reference="AODE", alpha=0.1, rope=0.02)
+
+
+def test_several_files_are_merged(run, comparison, file, tmp_path):
+    parts = []
+    for name in comparison.datasets:
+        parts.append(tmp_path / f"{name}.csv")
+        Comparison([cell for cell in comparison.cells if cell.dataset == name]).save(parts[-1])
+    assert run("report", *parts).stdout == run("report", file).stdout
+    done = run("report", file, parts[0])
+    assert done.exit_code == 2
+    assert "both have the cell iris, NB ML, repeat 1, fold 1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent.csv"], "there is no file absent.csv."),
+        (["--reference", "AOD"], "there is no learner 'AOD'. Did you mean 'AODE'?"),
+    ],
+)
+def test_errors_are_one_line(run, file, arguments, message):
+    done = run("report", *([file] if arguments[0].startswith("-") else []), *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert message in line
+
+
+@pytest.mark.parametrize("learners", [["NB ML", "TAN-CMI ML", "AODE"], ["NB ML", "AODE"]])
+def test_a_picture_is_written(run, comparison, tmp_path, learners):
+    pytest.importorskip("matplotlib", reason="needs tanlearn[plot]")
+    pytest.importorskip("scikit_posthocs", reason="needs tanlearn[compare]")
+    Comparison([cell for cell in comparison.cells if cell.learner in learners]).save(tmp_path / "part.csv")
+    done = run("report", tmp_path / "part.csv", "--picture", tmp_path / "ranks.png")
+    assert done.exit_code == 0
+    assert done.stderr == f"tanlearn: {tmp_path / 'ranks.png'} was written.\n"
+    assert (tmp_path / "ranks.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_two_learners_have_a_picture_of_errors_only(run, comparison, tmp_path):
+    Comparison([cell for cell in comparison.cells if cell.learner != "AODE"]).save(tmp_path / "part.csv")
+    done = run("report", tmp_path / "part.csv", "--measure", "auc", "--picture", tmp_path / "ranks.png")
+    assert done.exit_code == 2
+    assert "the picture of two learners shows their errors. Leave out --measure" in done.stderr
+    assert not (tmp_path / "ranks.png").exists()
