@@ -93,16 +93,16 @@ def test_cycles_are_excluded():
 
 
 def test_a_limit_of_nodes_ends_with_a_bound():
-    data = random_data(5, 80, n_states=(3, 3, 3, 3, 3), n_classes=4)
-    whole, limited = ExactMarginSearch(gamma=0.5), ExactMarginSearch(gamma=0.5, max_nodes=1)
+    data = random_data(4, 200, n_states=(3, 3, 3, 3, 3), n_classes=4)
+    whole, limited = ExactMarginSearch(gamma=0.5), ExactMarginSearch(gamma=0.5, max_nodes=3)
     whole.learn(data, RNG)
-    assert whole.n_nodes_ > 1
+    assert whole.is_optimal_
     with pytest.warns(UserWarning, match="before the optimum was proved"):
         limited.learn(data, RNG)
     assert not limited.is_optimal_
     assert limited.score_ <= whole.score_ + 1e-6
     assert limited.bound_ >= whole.score_ - 1e-6
-    assert limited.bound_ > limited.score_
+    assert limited.bound_ > limited.score_ + 0.01
 
 
 def test_history_is_the_structure():
