@@ -51,7 +51,7 @@ def unpacked(path):
 
 
 def report(arguments):
-    """Write the report and its pictures; the tables tell their kinds of features."""
+    """Write the report and its pictures; the kinds of features come from the tables."""
     comparison = Comparison.load(unpacked(arguments.results / FILE))
     n_train = {cell.dataset: cell.n_train for cell in comparison.cells}
     shapes = {name: Shape(load(name, arguments.data), n) for name, n in n_train.items()}

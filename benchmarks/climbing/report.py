@@ -69,7 +69,7 @@ def write(comparison, shapes, folder):
 
 
 def selected(comparison, learners):
-    """Return the cells of some learners, without twins of other data sets."""
+    """Return the cells of some learners, without data sets that share their rows with another one."""
     return Comparison(cell for cell in comparison.cells if cell.learner in learners and cell.dataset not in TWINS)
 
 
