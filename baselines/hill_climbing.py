@@ -68,6 +68,8 @@ class HillClimbing(BaseEstimator):
         The arcs of ``initial`` (step 0), and all changes. A reversal changes two features and a restart many; their
         records have the same step, and the score after the whole step. ``n_evaluations`` is the number of families
         that were scored.
+    n_evaluations_ : int
+        Number of families that the whole search scored.
 
     Notes
     -----
@@ -117,6 +119,7 @@ class HillClimbing(BaseEstimator):
     structure_: Structure
     score_: float
     history_: list[ParentChange]
+    n_evaluations_: int
 
     def __init__(
         self,
@@ -184,4 +187,5 @@ class HillClimbing(BaseEstimator):
             climber.restart(self.n_restarts, self.n_random_moves, lambda graph: FamilyMoves(graph, scorer), rng)
         finally:  # an interrupted search keeps its best structure
             self.structure_, self.score_ = structure_of(climber.best.all_parents(), order), climber.best_value
+            self.n_evaluations_ = scorer.n_evaluations
         return self.structure_

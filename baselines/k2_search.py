@@ -58,6 +58,8 @@ class K2Search(BaseEstimator):
         Score of ``structure_``, with the contribution of the class.
     history_ : list of ParentChange
         The added parents. ``ordering_[step]`` is the feature, and ``n_evaluations`` the number of scored families.
+    n_evaluations_ : int
+        Number of families that the whole search scored.
 
     References
     ----------
@@ -89,6 +91,7 @@ class K2Search(BaseEstimator):
     structure_: Structure
     score_: float
     history_: list[ParentChange]
+    n_evaluations_: int
 
     def __init__(
         self,
@@ -145,6 +148,7 @@ class K2Search(BaseEstimator):
                 if self.verbose:
                     label = f"feature {position + 1} of {data.n_features}, {parents[child]} -> {child}"
                     print(f"K2Search: {label}; {self.score} {self.score_:.6g}", flush=True)  # noqa: T201
+        self.n_evaluations_ = scorer.n_evaluations
         return self.structure_
 
     def _add_parents(self, scorer: FamilyScorer, child: int, given: list[int], earlier: list[int]) -> Iterator[float]:

@@ -53,7 +53,8 @@ class ModelAveraging(BaseEstimator):
         P(x_i | h, c) = p_i P(x_i | h, c; D_i) + (1 - p_i) P(x_i | h; D_i)
 
     Without augmenting parents, this equals the average of the 2^d naive Bayes networks, weighted by their posterior
-    probabilities. Fractional weights are counted as they are.
+    probabilities. The marginal likelihoods use the log-gamma function of SciPy, so results on different CPUs are equal
+    up to rounding.
 
     References
     ----------

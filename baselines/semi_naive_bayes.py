@@ -70,6 +70,8 @@ class SemiNaiveBayesClassifier(NetworkClassifier):
         Groups of joined features, in the order of joining. Features in no group are not used.
     score_ : float
         Accuracy of the final groups on the rows to score.
+    n_evaluations_ : int
+        Number of sets of groups that the search scored.
     history_ : list of ParentChange
         The features whose parents changed in each step. An added or removed feature has the parents ``()`` if it is
         added alone or removed.
@@ -136,6 +138,7 @@ class SemiNaiveBayesClassifier(NetworkClassifier):
 
     groups_: list[Group]
     score_: float
+    n_evaluations_: int
     history_: list[ParentChange]
 
     def __init__(
@@ -181,6 +184,7 @@ class SemiNaiveBayesClassifier(NetworkClassifier):
             search.start_with([(i,) for i in search.by_name])
         search.climb(self.direction, self.min_gain)
         self.groups_, self.score_, self.history_ = search.groups, search.score, search.history
+        self.n_evaluations_ = search.watch.n_evaluations
         self.model_ = BayesNet(*group_network(data, self.groups_, self.alpha))
 
     def _histories(self) -> dict[str, list[Any]]:

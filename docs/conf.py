@@ -88,6 +88,8 @@ PAGES = {
     "benchmarks/quality/calibration.md": "benchmarks/calibration",
     "benchmarks/quality/defaults.md": "benchmarks/defaults",
     "benchmarks/quality/parent_dropout.md": "benchmarks/parent_dropout",
+    "benchmarks/quality/exact_margin.md": "benchmarks/exact_margin",
+    "benchmarks/peers/bnclassify.md": "benchmarks/bnclassify",
     "benchmarks/embedded/README.md": "benchmarks/embedded",
     "benchmarks/scale/counts.md": "benchmarks/counts",
     "benchmarks/README.md": "benchmarks/speed",

@@ -174,10 +174,12 @@ class PairedErrorsDisplay:
     Parameters
     ----------
     errors : dict of str to array-like of shape (n_datasets,), or pandas.DataFrame
-        Errors of two learners on the same data sets, in the same order and in percent. The first is drawn on the
-        horizontal axis.
+        Errors of two learners on the same data sets, in the same order. The first is drawn on the horizontal axis. Any
+        measure can be used of which smaller values are better.
     datasets : sequence of str, optional
         Names of the data sets. The four with the largest differences are named in the plot.
+    measure : str, default="error [%]"
+        Name of the measure for the labels of the axes.
 
     Attributes
     ----------
@@ -207,13 +209,16 @@ class PairedErrorsDisplay:
     ax_: Any
     figure_: Any
 
-    def __init__(self, errors: Mapping[str, Any], *, datasets: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, errors: Mapping[str, Any], *, datasets: Sequence[str] | None = None, measure: str = "error [%]"
+    ) -> None:
         if len(errors.keys()) != 2:
             raise ValueError(f"errors must be those of two learners, got {_listed(errors.keys())}. Select two of them.")
         self.names, self.errors = _aligned(errors, n_learners=2, n_datasets=1)
         if datasets is not None and len(datasets) != len(self.errors):
             raise ValueError(f"datasets must be {len(self.errors)} names, one per error; got {len(datasets)}.")
         self.datasets = None if datasets is None else list(datasets)
+        self.measure = measure
         first, second = self.errors.T
         self.wins_ = int((first < second).sum()), int((second < first).sum())
         self.n_ties_ = int((first == second).sum())
@@ -257,7 +262,7 @@ class PairedErrorsDisplay:
             ax.text(0.03, 0.91, f"equal: {self.n_ties_}", color=_GREY, va="top", **text)
         self._name_points(ax, limits)
         ax.set(xlim=limits, ylim=limits, aspect="equal")
-        ax.set(xlabel=f"error of {self.names[0]} [%]", ylabel=f"error of {self.names[1]} [%]")
+        ax.set(xlabel=f"{self.names[0]}: {self.measure}", ylabel=f"{self.names[1]}: {self.measure}")
         ax.grid(alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure

@@ -79,9 +79,10 @@ class TrainingDisplay:
         ImportError
             If Matplotlib is not installed.
         """
-        if not hasattr(estimator, "history_"):
+        reports = estimator.learning_history().get("training") if hasattr(estimator, "learning_history") else None
+        if not reports:
             raise TypeError(f"{type(estimator).__name__} has no history_ of epochs. Pass a fitted gradient classifier.")
-        return cls(estimator.history_).plot(axes)
+        return cls(reports).plot(axes)
 
     def plot(self, axes: Sequence[Any] | None = None) -> TrainingDisplay:
         """Plot the curves.

@@ -109,6 +109,7 @@ def test_groups_equal_those_from_raw_rows(direction, validation, seed):
     if model.history_:
         assert model.history_[-1].score == model.score_
         assert model.history_[-1].n_evaluations <= n_evaluations
+    assert model.n_evaluations_ == n_evaluations
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

@@ -7,6 +7,8 @@ from support.wrapper_searches import SCORES, SMOOTHINGS, VALIDATIONS, naive_scor
 from tanlearn import BayesNetClassifier, EncodedData, MaximumLikelihood, NaiveBayesClassifier, Structure
 from tanlearn.baselines import (
     GreedySearch,
+    HillClimbing,
+    K2Search,
     OrderSearch,
     ParentChange,
     SimulatedAnnealing,
@@ -237,6 +239,9 @@ def test_all_scored_structures_are_counted():
     for search, n_evaluations in [(GreedySearch(), 4 * 3), (SuperParent(), 4 + 3)]:
         search.learn(none, None)
         assert (search.history_, search.n_evaluations_) == ([], n_evaluations)
+    for search in (HillClimbing(score="bic"), K2Search(score="bic")):  # all families of at most one parent
+        search.learn(none, np.random.default_rng(0))
+        assert (search.history_, search.n_evaluations_) == ([], 4 + 4 * 3)
     chains = []
     for n_chains in (1, 3):
         search = SimulatedAnnealing(n_chains=n_chains, n_steps=40, initial=None, temperature=(0.1, 0.01))

@@ -135,8 +135,10 @@ def test_paired_errors_are_points_of_three_kinds(ax):
     written = [text.get_text() for text in ax.texts]
     assert written[:3] == ["Chow-Liu better: 1", "gradient better: 2", "equal: 1"]
     assert set(written[3:]) == {"satimage", "adult", "usps"}
-    assert ax.get_xlabel() == "error of Chow-Liu [%]"
-    assert ax.get_ylabel() == "error of gradient [%]"
+    assert ax.get_xlabel() == "Chow-Liu: error [%]"
+    assert ax.get_ylabel() == "gradient: error [%]"
+    other = PairedErrorsDisplay(errors, measure="log loss").plot(ax)
+    assert other.ax_.get_xlabel() == "Chow-Liu: log loss"
     assert ax.get_xlim() == ax.get_ylim()
     diagonal = ax.lines[0].get_xydata()
     np.testing.assert_array_equal(diagonal[:, 0], diagonal[:, 1])

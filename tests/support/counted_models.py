@@ -23,11 +23,11 @@ from tanlearn.baselines import (
 )
 
 #: Learners of the registry that count: frequencies as parameters, whatever the structure.
-#: TAN-SA-MM would take longer than all others, and TAN-BB-MM supports few features only.
+#: TAN-SA-MM would take longer than all others, TAN-BB-MM supports few features, and a multinet has many structures.
 COUNTING = [
     name
     for name in LEARNERS
-    if name.endswith((" ML", "DE", "MANB", "AWNB")) and name not in ("TAN-SA-MM ML", "TAN-BB-MM ML")
+    if name.endswith((" ML", "DE")) and name not in ("TAN-SA-MM ML", "TAN-BB-MM ML", "Multinet ML")
 ]
 #: Settings that the registry has no learner for. 20,000 steps of annealing would take longer than all the rest.
 OTHERS = {
