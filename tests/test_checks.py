@@ -12,6 +12,11 @@ from tanlearn.checks import check_learner, check_loss
 from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, SoftHybrid
 
 
+def name_of(tested):
+    """Return the name of the class of an object, an id that is the same in every process."""
+    return type(tested).__name__
+
+
 class LogLoss:
     """The right one: minus the log posterior of the true class."""
 
@@ -24,7 +29,7 @@ class LogLoss:
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
 @pytest.mark.parametrize(
-    "loss", [LogLoss(), JointNLL(), ConditionalNLL(), Margin(), HingeMargin(), Hybrid(), SoftHybrid()], ids=repr
+    "loss", [LogLoss(), JointNLL(), ConditionalNLL(), Margin(), HingeMargin(), Hybrid(), SoftHybrid()], ids=name_of
 )
 def test_right_losses_pass(loss, n_classes):
     check_loss(loss, n_classes=n_classes)
@@ -113,7 +118,7 @@ def test_no_loss_at_all(loss, message):
         parameters.ConjugateGradient(max_iter=5, calibrate=False),
         parameters.StochasticGradient(n_epochs=3),
     ],
-    ids=lambda learner: type(learner).__name__,
+    ids=name_of,
 )
 def test_right_learners_pass(learner):
     state = np.random.get_state()[1].tolist()  # noqa: NPY002

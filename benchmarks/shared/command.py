@@ -71,5 +71,5 @@ def interruptible(results):
 
 def pack_all(arguments):
     """Pack every file of results to which something was appended."""
-    for path in sorted(arguments.results.glob("*.jsonl")):
+    for path in sorted([*arguments.results.glob("*.jsonl"), *arguments.results.glob("*.csv")]):
         pack(path)

@@ -101,7 +101,8 @@ def compare(
         Seconds after which no further cell begins. The result then contains the finished cells.
     cell_time_limit : float, optional
         Maximum number of seconds of a cell, without its warm-up. The cells run in processes, one per thread of
-        ``n_jobs``. A process that exceeds the limit is ended and replaced, and its cell has failed.
+        ``n_jobs``. A process that exceeds the limit is ended and replaced, and its cell has failed. A warm-up of over
+        30 seconds (the first one of a learner: 120) is left out.
     progress : bool or callable, default=False
         Whether to write a line per finished cell to the standard error, or a function that is called with a
         :class:`Progress`.

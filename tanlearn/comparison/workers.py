@@ -33,8 +33,9 @@ from tanlearn.comparison.results import CellResult
 
 __all__ = ["run_in_workers", "serve"]
 
-#: Seconds that a warm-up may take longer than a cell: on a new machine it compiles kernels for up to two minutes.
-COMPILATION = 300.0
+#: Maximum seconds of the first warm-up of a learner, which on a new machine compiles its kernels, and of later ones. A
+#: warm-up that takes longer is left out.
+COMPILATION, WARM_UP = 120.0, 30.0
 
 Task = tuple[int, Learner, CellResult]
 
@@ -86,6 +87,8 @@ class _Pool:
         self.folder, self.limit, self.settings, self.tasks, self.results = folder, limit, settings, tasks, results
         self.lock = threading.Lock()
         self.is_stopped = False
+        self.warmed: set[str] = set()  # learners with a first warm-up
+        self.left_out: set[tuple[int, str]] = set()  # data sets and learners whose warm-up took too long
         self.workers: list[_Worker] = []
 
     def work(self) -> None:
@@ -93,14 +96,18 @@ class _Pool:
         worker = None
         try:
             while (task := self._next()) is not None:
-                (_, _, cell), sent = task
-                if worker is not None and not worker.is_alive:
-                    worker.end()
-                    worker = None
-                worker = worker or self._start()
-                if worker is None:
-                    break
-                found = worker.run(cell, sent, self.limit)
+                (k, learner, cell), sent = task
+                found = None
+                while found is None and not self.is_stopped:
+                    if worker is not None and not worker.is_alive:
+                        worker.end()
+                        worker = None
+                    worker = worker or self._start()
+                    if worker is not None:
+                        allowed = self._warm_up_limit(k, learner.name)
+                        found = worker.run(cell, sent, allowed, self.limit)
+                        if found is None:
+                            self.left_out.add((k, learner.name))
                 if not self.is_stopped:
                     self.results.put(found)
         except BaseException as error:  # raised again where the results are awaited
@@ -120,6 +127,13 @@ class _Pool:
     def _next(self) -> Any:
         with self.lock:
             return None if self.is_stopped or self.settings.is_over else next(self.tasks, None)
+
+    def _warm_up_limit(self, k: int, learner: str) -> float:
+        """Return the maximum number of seconds of a warm-up; 0 leaves it out."""
+        with self.lock:
+            allowed = 0.0 if (k, learner) in self.left_out else WARM_UP if learner in self.warmed else COMPILATION
+            self.warmed.add(learner)
+            return allowed
 
     def _start(self) -> _Worker | None:
         with self.lock:
@@ -143,23 +157,34 @@ class _Worker:
         )
         self.is_alive, self.is_late = True, False
 
-    def run(self, cell: CellResult, sent: bytes, limit: float) -> tuple[CellResult, list[Any]]:
-        """Run a task; a cell that exceeds the limit, or ends its process, has failed."""
+    def run(
+        self, cell: CellResult, sent: bytes, warm_up_limit: float, limit: float
+    ) -> tuple[CellResult, list[Any]] | None:
+        """Run a task; a cell that exceeds the limit, or ends its process, has failed.
+
+        Returns None if the warm-up, which is left out for a limit of 0, exceeds its own limit.
+        """
         assert self.process.stdin is not None
+        has_begun = False
         try:
-            self.process.stdin.write(sent)
+            self.process.stdin.write(pickle.dumps(warm_up_limit > 0) + sent)
             self.process.stdin.flush()
-            for allowed in (limit + COMPILATION, limit):  # until the cell begins, and until its end
-                answer = self._answer(allowed)
+            self._answer(None)  # the start of the process, which reads the data set
+            self._answer(warm_up_limit or None)
+            has_begun = self.is_alive  # the limit of the warm-up may have passed just now
+            answer = self._answer(limit)
         except (EOFError, OSError, pickle.UnpicklingError):
             self.is_alive = False
             code = self.process.wait()
+            if self.is_late and not has_begun:
+                return None
             return replace(cell, failure=self._failure(limit, code)), []
         return answer
 
-    def _answer(self, allowed: float) -> Any:
-        """Return the next answer; after the allowed seconds, the process is killed."""
-        timer = threading.Timer(allowed, self._expire)
+    def _answer(self, allowed: float | None) -> Any:
+        """Return the next answer; after the allowed seconds, if any, the process is killed."""
+        timer = threading.Timer(min(allowed or threading.TIMEOUT_MAX, threading.TIMEOUT_MAX), self._expire)
+        timer.daemon = True
         timer.start()
         try:
             return pickle.load(self.process.stdout)  # type: ignore[arg-type]
@@ -206,11 +231,12 @@ def serve(folder: str) -> None:
     number, warm = -1, set[str]()
     table: Any = None
     while True:
-        k, learner, cell, settings = tasks.get()
+        is_warmed, (k, learner, cell, settings) = tasks.get()
         if k != number:
             number, table, warm = k, pickle.loads(Path(folder, f"{k}.pickle").read_bytes()), set()
+        _send(answers, None)
         with parallel_config(backend="threading", n_jobs=settings.n_jobs), one_blas_thread():
-            if learner.name not in warm:
+            if is_warmed and learner.name not in warm:
                 warm_up(settings, learner, table)
                 warm.add(learner.name)
             _send(answers, None)
@@ -229,7 +255,7 @@ def _receive(tasks: Any) -> None:
     """Pass tasks on as they come; end the process when there are no more, even during a fit."""
     while True:
         try:
-            tasks.put(pickle.load(sys.stdin.buffer))
+            tasks.put((pickle.load(sys.stdin.buffer), pickle.load(sys.stdin.buffer)))
         except EOFError:
             os._exit(0)
         except Exception as error:

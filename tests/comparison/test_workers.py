@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from support import processes
-from support.difficult_learners import Ending, Endless
+from support.difficult_learners import Ending, Endless, EndlessAlways, EndlessWarmUp
 
 from tanlearn import NaiveBayesClassifier
 from tanlearn.baselines import Learner
-from tanlearn.comparison import compare
-from tanlearn.comparison.workers import COMPILATION
+from tanlearn.comparison import compare, workers
 
 X, Y = load_iris(return_X_y=True)
 #: A limit that no cell of these tests reaches.
@@ -27,7 +26,21 @@ def test_compiled_code_is_interrupted_and_the_process_replaced(n_jobs):
     found = compare("iris", {"endless": Endless()}, n_folds=2, cell_time_limit=0.2, n_jobs=n_jobs)
     assert [cell.failure for cell in found.cells] == ["took longer than the limit of 0.2 s"] * 2
     assert [cell.error for cell in found.cells] == [None, None]
-    assert COMPILATION > 0.2  # not the limit of the warm-up
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_warm_up_that_takes_too_long_is_left_out(monkeypatch, n_jobs):
+    """The limits of warm-ups end only this one if they are long, and all of them, without other results, if short."""
+    monkeypatch.setattr(workers, "COMPILATION", 0.2)
+    monkeypatch.setattr(workers, "WARM_UP", 0.2)
+    learners = {"slow": EndlessWarmUp(), "nb": "NB ML"}
+    found = compare(["iris", "wine"], learners, n_folds=2, cell_time_limit=LONG, n_jobs=n_jobs)
+    assert found.failures == []
+    assert [cell.error for cell in found.cells if cell.learner == "slow"] == [
+        cell.error for cell in found.cells if cell.learner == "nb"
+    ]
+    (cell, _) = compare("iris", {"endless": EndlessAlways()}, n_folds=2, cell_time_limit=0.2).cells
+    assert cell.failure == "took longer than the limit of 0.2 s"
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -33,6 +33,23 @@ class Endless(NaiveBayesClassifier):
         return super().fit(X, y, sample_weight)
 
 
+class EndlessAlways(NaiveBayesClassifier):
+    """Naive Bayes whose fit and warm-up never end."""
+
+    def fit(self, X, y, sample_weight=None):
+        loop(1)
+        return super().fit(X, y, sample_weight)
+
+
+class EndlessWarmUp(NaiveBayesClassifier):
+    """Naive Bayes whose warm-up never ends."""
+
+    def fit(self, X, y, sample_weight=None):
+        if len(y) <= WARM_ROWS:
+            loop(1)
+        return super().fit(X, y, sample_weight)
+
+
 class Ending(NaiveBayesClassifier):
     """Naive Bayes whose fit ends the process, except for the warm-up."""
 
