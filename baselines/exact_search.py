@@ -58,8 +58,8 @@ class ExactMarginSearch(BaseEstimator):
     """Structure of maximum margin over all structures with few parents, by branch and bound, for up to 12 features.
 
     Use it to measure how far heuristic searches are from the optimum. The time grows quickly with the numbers of
-    features and of distinct rows: car (6 features, 1,728 rows, 4 classes) takes 5 to 10 s with one parent and 50 s with two,
-    and pima (8 features, 175 distinct rows) 1 s with one parent.
+    features and of distinct rows. On car (6 features, 1,728 rows, 4 classes) it takes 5 to 10 s with one parent and
+    50 s with two; on pima (8 features, 175 distinct rows) 1 s with one parent.
 
     Parameters
     ----------
