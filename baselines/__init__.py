@@ -21,6 +21,7 @@ from .hill_climbing import HillClimbing
 from .history import ParentChange
 from .k2_search import K2Search
 from .k_dependence import KDependence
+from .local_search import LocalSearch, one_arc_away
 from .model_averaging import ModelAveraging
 from .multinet import MultinetClassifier
 from .order_search import OrderSearch
@@ -43,6 +44,7 @@ __all__ = [
     "K2Search",
     "KDependence",
     "Learner",
+    "LocalSearch",
     "ModelAveraging",
     "MultinetClassifier",
     "OrderSearch",
@@ -54,6 +56,7 @@ __all__ = [
     "SuperParent",
     "WeightedNaiveBayesClassifier",
     "find_learner",
+    "one_arc_away",
     "structures_along",
 ]
 
