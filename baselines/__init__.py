@@ -14,6 +14,7 @@ from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
+from .discriminative_climbing import DiscriminativeHillClimbing
 from .exact_search import ExactMarginSearch
 from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
@@ -21,6 +22,7 @@ from .hill_climbing import HillClimbing
 from .history import ParentChange
 from .k2_search import K2Search
 from .k_dependence import KDependence
+from .markov_blanket import MarkovBlanketClassifier
 from .model_averaging import ModelAveraging
 from .multinet import MultinetClassifier
 from .order_search import OrderSearch
@@ -36,6 +38,7 @@ __all__ = [
     "AODEClassifier",
     "AnDEClassifier",
     "ChowLiu",
+    "DiscriminativeHillClimbing",
     "ExactMarginSearch",
     "ExplainingAway",
     "GreedySearch",
@@ -43,6 +46,7 @@ __all__ = [
     "K2Search",
     "KDependence",
     "Learner",
+    "MarkovBlanketClassifier",
     "ModelAveraging",
     "MultinetClassifier",
     "OrderSearch",
