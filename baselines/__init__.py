@@ -14,6 +14,7 @@ from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
+from .discriminative_climbing import DiscriminativeHillClimbing
 from .exact_search import ExactMarginSearch
 from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
@@ -22,6 +23,7 @@ from .history import ParentChange
 from .k2_search import K2Search
 from .k_dependence import KDependence
 from .local_search import LocalSearch, one_arc_away
+from .markov_blanket import MarkovBlanketClassifier
 from .model_averaging import ModelAveraging
 from .multinet import MultinetClassifier
 from .order_search import OrderSearch
@@ -37,6 +39,7 @@ __all__ = [
     "AODEClassifier",
     "AnDEClassifier",
     "ChowLiu",
+    "DiscriminativeHillClimbing",
     "ExactMarginSearch",
     "ExplainingAway",
     "GreedySearch",
@@ -45,6 +48,7 @@ __all__ = [
     "KDependence",
     "Learner",
     "LocalSearch",
+    "MarkovBlanketClassifier",
     "ModelAveraging",
     "MultinetClassifier",
     "OrderSearch",

@@ -36,12 +36,14 @@ from .ande import AnDEClassifier
 from .annealing import SimulatedAnnealing
 from .aode import AODEClassifier
 from .chow_liu import ChowLiu
+from .discriminative_climbing import DiscriminativeHillClimbing
 from .exact_search import ExactMarginSearch
 from .explaining_away import ExplainingAway
 from .greedy import GreedySearch
 from .hill_climbing import HillClimbing
 from .k2_search import K2Search
 from .k_dependence import KDependence
+from .markov_blanket import MarkovBlanketClassifier
 from .model_averaging import ModelAveraging
 from .multinet import MultinetClassifier
 from .order_search import OrderSearch
@@ -61,6 +63,7 @@ Classifier: TypeAlias = (
     | AODEClassifier
     | AnDEClassifier
     | SelectiveKDependenceClassifier
+    | MarkovBlanketClassifier
     | SemiNaiveBayesClassifier
     | WeightedNaiveBayesClassifier
     | MultinetClassifier
@@ -187,6 +190,8 @@ _DIRICHLET = "Petitjean et al. 2018"
 _HECKERMAN = "Heckerman, Geiger, Chickering 1995"
 _LAM = "Lam, Bacchus 1994"
 _AKAIKE = "Akaike 1974"
+_GROSSMAN = "Grossman, Domingos 2004"
+_MMHC = "Tsamardinos, Brown, Aliferis 2006"
 _GLOVER = "Glover 1989"
 _COOPER = "Cooper, Herskovits 1992"
 _SELECTIVE = "Martinez, Webb, Chen, Zaidi 2016"
@@ -296,6 +301,21 @@ _STRUCTURES: dict[str, tuple[str, str, Callable[[int | None], StructureLearner |
         f"{_GLOVER}; {_HECKERMAN}",
         lambda n_jobs: HillClimbing(score="bdeu", tabu_length=10, n_jobs=n_jobs),
     ),
+    "BNC-2P": (
+        "up to two parents by conditional likelihood, climbing over arcs",
+        _GROSSMAN,
+        lambda n_jobs: DiscriminativeHillClimbing(n_jobs=n_jobs),
+    ),
+    "HC-MM": (
+        "up to two parents by margin, climbing over arcs",
+        _OURS + _ANNEALING,
+        lambda n_jobs: DiscriminativeHillClimbing(score="margin", gamma=10.0, n_jobs=n_jobs),
+    ),
+    "HC-CR": (
+        "up to two parents by accuracy, climbing over arcs",
+        _OURS + _KEOGH,
+        lambda n_jobs: DiscriminativeHillClimbing(score="accuracy", n_jobs=n_jobs),
+    ),
     "K2": (
         "up to two parents by K2 score, in order of information",
         _COOPER,
@@ -336,6 +356,9 @@ _COMBINATIONS: dict[str, tuple[str, ...]] = {
     "HC-K2": ("ML",),
     "Tabu-BDeu": ("ML",),
     "K2": ("ML",),
+    "BNC-2P": ("ML",),
+    "HC-MM": ("ML",),
+    "HC-CR": ("ML",),
     "TAN-RO-CR": ("ML",),
     "TAN-OMI-CR": ("ML", "CG-CL", "CG-MM"),
     "TAN-OMISP-CR": ("ML",),
@@ -359,6 +382,9 @@ _COSTS = {
     **dict.fromkeys(
         (
             "2-tree-OMI-CR",
+            "BNC-2P",
+            "HC-MM",
+            "HC-CR",
             "TAN-CR",
             "TAN-CV-CR",
             "TAN-CL",
@@ -425,6 +451,13 @@ def _selective(random_state: Any, n_epochs: int | None, n_jobs: int | None, enco
     return SelectiveKDependenceClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
 
 
+def _blanket(
+    settings: dict[str, Any], random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None
+) -> Classifier:
+    """Return an unfitted classifier with the Markov blanket of the class."""
+    return MarkovBlanketClassifier(**settings, encoder=encoder, n_jobs=n_jobs, random_state=random_state)
+
+
 def _forest(random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None) -> Classifier:
     """Return an unfitted forest of Bayesian networks."""
     return BayesForestClassifier(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
@@ -489,6 +522,20 @@ LEARNERS: dict[str, Learner] = {
             "parents and features by leave-one-out, hierarchical smoothing",
             _SELECTIVE,
             _selective,
+            1,
+        ),
+        Learner(
+            "Markov blanket",
+            "general network by BDeu, climbing over arcs of features and class, smoothed frequencies",
+            _HECKERMAN,
+            partial(_blanket, {}),
+            1,
+        ),
+        Learner(
+            "MMHC",
+            "general network by BDeu, tabu search over arcs that independence tests allow, smoothed frequencies",
+            _MMHC,
+            partial(_blanket, {"candidates": "mmpc", "initial": "empty", "tabu_length": 10}),
             1,
         ),
         Learner(

@@ -18,6 +18,7 @@ order, so a sum of thousands of changes equals the score of the final network, a
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -90,8 +91,8 @@ class FamilyScorer:
             for j in range(i):
                 table = pairs.pair(i, j)
                 if self._is_incomplete[[i, j]].any():
-                    self._keep(i, (j,), self._given_parents(i, (j,), table))
-                    self._keep(j, (i,), self._given_parents(j, (i,), table.swapaxes(0, 1)))
+                    self._keep(i, (j,), self._given_parents(i, (j,), table.ravel()))
+                    self._keep(j, (i,), self._given_parents(j, (i,), table.swapaxes(0, 1).ravel()))
                     continue
                 of_cells = self._of_cells(table.ravel(), float(table.size))  # the same for both directions
                 for child, parent in ((i, j), (j, i)):
@@ -130,16 +131,18 @@ class FamilyScorer:
         data = self.data
         layout = TableLayout(np.full(len(parents), child), table, data.n_states, data.n_classes)
         cells = layout.count(data.codes, data.y, self._weights)
-        counted = (cells[layout.offset[t] : layout.offset[t + 1]].reshape(layout.shape(t)) for t in range(len(parents)))
-        return [self._given_parents(child, given, counts) for given, counts in zip(parents, counted, strict=True)]
+        return [
+            self._given_parents(child, given, cells[first:last])
+            for given, (first, last) in zip(parents, itertools.pairwise(layout.offset.tolist()), strict=True)
+        ]
 
     def _given_parents(self, child: int, parents: tuple[int, ...], counts: AnyArray) -> float:
-        """Return the score of a family from its counts, shape (values, values of each parent, classes)."""
-        n_values = len(counts)
-        flat = counts.reshape(n_values, -1)
-        value = self._value(flat.ravel(), flat.sum(axis=0), n_values, float(flat.shape[1]))
+        """Return the score of a family from its counts, flat (values, values of each parent, classes)."""
+        n_values = int(self.data.n_states[child])
+        contexts = counts.reshape(n_values, -1).sum(axis=0)
+        value = self._value(counts, contexts, n_values, float(len(contexts)))
         if self._is_incomplete[list(parents)].any():
-            of_child = counts.reshape(n_values, -1, counts.shape[-1]).sum(axis=1)
+            of_child = counts.reshape(n_values, -1, self.data.n_classes).sum(axis=1)
             value += self._scores[child, ()] - self._without_parents(of_child)
         return value
 
@@ -220,16 +223,16 @@ def with_class_as_feature(data: EncodedData) -> EncodedData:
 
 
 def _distinct(counts: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return the counts above 0 and how often each occurs: few numbers, on which logarithms are fast.
+    """Return counts above 0 and how often each occurs: few numbers, on which logarithms are fast.
 
-    Integer counts are listed once each in ascending order, so that the sum does not depend on the order of the cells.
+    Integer counts are in ascending order, so that their sum does not depend on the order of the cells.
     """
     if counts.dtype.kind == "f":
         above = counts[counts > 0]
         return above, np.ones(len(above))
     if counts.max(initial=0) > 4 * len(counts) + 1024:
-        counts = counts[counts > 0]
-        return np.unique(counts, return_counts=True)
+        above = np.sort(counts[counts > 0])
+        return above, np.ones(len(above), np.intp)
     times = np.bincount(counts)
     times[:1] = 0
     (distinct,) = times.nonzero()

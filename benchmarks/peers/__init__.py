@@ -1,1 +1,1 @@
-"""Naive Bayes and Chow-Liu TAN beside scikit-learn, pyAgrum and pgmpy."""
+"""Naive Bayes, Chow-Liu TAN and hill climbing beside scikit-learn, pyAgrum and pgmpy."""

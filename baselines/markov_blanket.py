@@ -1,0 +1,285 @@
+"""Classification with the Markov blanket of the class in a network over features and class as equal nodes.
+
+The network is found by hill climbing (Heckerman, Geiger, Chickering 1995), over all arcs or over those of max-min
+hill-climbing (Tsamardinos, Brown, Aliferis 2006). Only the Markov blanket of the class influences a prediction: its
+parents, its children, and the other parents of its children.
+
+Models of this library have the class as root. An equal posterior is obtained by arc reversal (Shachter 1986): the
+parents of the class become its children, each with all earlier ones as parents. With the joint counts of the class and
+its parents smoothed by alpha, all CPTs of this clique are conditionals of one joint distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.estimators.classifier import Classifier
+from tanlearn.estimators.network_classifier import NetworkClassifier
+from tanlearn.models.bayes_net import BayesNet
+from tanlearn.models.tables import Tables
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
+
+from .arc_moves import ArcGraph, Climber, FamilyMoves
+from .family_scores import FAMILY_SCORES, make_score
+from .history import ParentChange
+from .parents_and_children import parents_and_children
+from .scored_families import FamilyScorer, with_class_as_feature
+
+__all__ = ["MarkovBlanketClassifier"]
+
+
+class MarkovBlanketClassifier(NetworkClassifier):
+    """General Bayesian network over features and class, found by hill climbing; predicts with the Markov blanket.
+
+    Parameters
+    ----------
+    network_score : {"bdeu", "bic", "aic", "k2", "log-likelihood"}, default="bdeu"
+        Score of the network to maximize, in nats, as in :class:`~tanlearn.baselines.HillClimbing`, but over arbitrary
+        arcs between features and class.
+    equivalent_sample_size : float, default=1.0
+        Weight of the prior of "bdeu", in rows, above 0. Larger values lead to more arcs.
+    max_parents : int or None, default=None
+        Maximum number of parents per node, with the class, at least 1; None for no limit.
+    initial : {"naive-bayes", "empty"}, default="naive-bayes"
+        Initial network: arcs from the class to all features, or no arcs.
+    candidates : {"mmpc"} or None, default=None
+        Arcs that may be added: all (None), or those between a node and its candidate parents and children by tests of
+        conditional independence ("mmpc", the first phase of max-min hill-climbing).
+    significance : float, default=0.05
+        Significance level of the tests of "mmpc".
+    smoothing : float, default=1.0
+        Count added to each entry of the CPTs of the children of the class, and of the joint counts of the class and its
+        parents. 0 gives plain frequencies.
+    tabu_length : int, default=0
+        Number of last networks to which the search does not return, as in :class:`~tanlearn.baselines.HillClimbing`.
+    n_restarts : int, default=0
+        Number of further climbs, each from the best network after ``n_random_moves`` random steps.
+    n_random_moves : int, default=10
+        Number of random steps before each further climb, at least 1.
+    max_steps : int, optional
+        Maximum number of steps of all climbs; by default there is no limit.
+    verbose : int, default=0
+        1 prints each step. The class has the number of features as its number.
+    class_weight : None, "balanced" or dict, default=None
+        Factors by which the row weights of each class are multiplied. "balanced" gives all classes the same total
+        weight.
+    class_prior : array-like of shape (n_classes,), optional
+        Class probabilities, in sorted order of the classes. By default they are estimated from the training rows.
+    encoder : TableEncoder, optional
+        Encoder of raw columns; by default ``TableEncoder()``.
+    device : {"cpu"}, default="cpu"
+        Accepted for compatibility with the other classifiers. There are no CUDA kernels.
+    n_jobs : int, optional
+        Number of threads, as in joblib. Results do not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the random steps, and for sampling rows from the model.
+
+    Attributes
+    ----------
+    network_ : list of tuple of int
+        Parents of each feature and, as last entry, of the class; the class has the number of features as its number.
+    blanket_ : ndarray of shape (n_blanket,)
+        Features of the Markov blanket of the class. All other features do not influence predictions: their CPTs are
+        equal for all classes.
+    network_score_ : float
+        Score of ``network_``, in nats.
+    history_ : list of ParentChange
+        The arcs of the initial network (step 0), and all changes of the network, as in
+        :class:`~tanlearn.baselines.HillClimbing`.
+    n_evaluations_ : int
+        Number of families that the whole search scored.
+    structure_ : Structure
+        The Markov blanket with the class as root; its posterior equals that of ``network_`` in complete rows. Features
+        with missing values are marginalized in this structure.
+    tables_ : Tables
+        Log probabilities of each feature given its parents and the class.
+    classes_ : ndarray of shape (n_classes,)
+        Classes in sorted order.
+    encoder_ : TableEncoder
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, defined only if ``X`` has column names.
+    n_parameters_ : int
+        Number of stored parameters.
+
+    References
+    ----------
+    Tsamardinos, Brown, Aliferis: The max-min hill-climbing Bayesian network structure learning algorithm. Machine
+    Learning 65, 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn.baselines import MarkovBlanketClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (400, 5))
+    >>> y = X[:, 0] & X[:, 1]  # no other feature is informative
+    >>> model = MarkovBlanketClassifier(network_score="bic").fit(X, y)
+    >>> model.blanket_.tolist(), model.score(X, y)
+    ([0, 1], 1.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Classifier._parameter_constraints,
+        "network_score": [StrOptions(set(FAMILY_SCORES))],
+        "equivalent_sample_size": [Interval(Real, 1e-6, 1e6, closed="both")],
+        "max_parents": [None, Interval(Integral, 1, None, closed="left")],
+        "initial": [StrOptions({"naive-bayes", "empty"})],
+        "candidates": [None, StrOptions({"mmpc"})],
+        "significance": [Interval(Real, 0, 1, closed="neither")],
+        "smoothing": [Interval(Real, 0, None, closed="left")],
+        "tabu_length": [Interval(Integral, 0, None, closed="left")],
+        "n_restarts": [Interval(Integral, 0, None, closed="left")],
+        "n_random_moves": [Interval(Integral, 1, None, closed="left")],
+        "max_steps": [None, Interval(Integral, 0, None, closed="left")],
+        "verbose": ["verbose"],
+        "device": [StrOptions({"cpu"})],
+    }
+
+    network_: list[tuple[int, ...]]
+    blanket_: IntArray
+    network_score_: float
+    history_: list[ParentChange]
+    n_evaluations_: int
+
+    def __init__(
+        self,
+        *,
+        network_score: str = "bdeu",
+        equivalent_sample_size: float = 1.0,
+        max_parents: int | None = None,
+        initial: str = "naive-bayes",
+        candidates: str | None = None,
+        significance: float = 0.05,
+        smoothing: float = 1.0,
+        tabu_length: int = 0,
+        n_restarts: int = 0,
+        n_random_moves: int = 10,
+        max_steps: int | None = None,
+        verbose: int = 0,
+        class_weight: Any = None,
+        class_prior: Any = None,
+        encoder: TableEncoder | None = None,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.network_score = network_score
+        self.equivalent_sample_size = equivalent_sample_size
+        self.max_parents = max_parents
+        self.initial = initial
+        self.candidates = candidates
+        self.significance = significance
+        self.smoothing = smoothing
+        self.tabu_length = tabu_length
+        self.n_restarts = n_restarts
+        self.n_random_moves = n_random_moves
+        self.max_steps = max_steps
+        self.verbose = verbose
+        self.class_weight = class_weight
+        self.class_prior = class_prior
+        self.encoder = encoder
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _histories(self) -> dict[str, list[Any]]:
+        """Return the history of the search."""
+        return {"structure": getattr(self, "history_", [])}
+
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+        """Search the network, and fit the CPTs of the Markov blanket of the class."""
+        self._search(data, rng)
+        structure, self.blanket_ = class_rooted(self.network_)
+        self.model_ = BayesNet(structure, fit_tables(structure, self.network_, data, float(self.smoothing)))
+
+    def _search(self, data: EncodedData, rng: np.random.Generator) -> None:
+        """Set the network, its score and the history; an interrupted search keeps its best network."""
+        order = np.append(data.by_name, data.n_features)  # nodes in the order of their names, the class last
+        nodes = with_class_as_feature(data.take_features(data.by_name))
+        scorer = FamilyScorer(nodes, make_score(self.network_score, self.equivalent_sample_size), n_jobs=self.n_jobs)
+        allowed = None
+        if self.candidates is not None:
+            allowed = parents_and_children(nodes, self.significance, n_jobs=self.n_jobs)
+        else:
+            scorer.add_pairs()
+        target = data.n_features
+        parents: list[list[int]] = [[] for _ in order]
+        if self.initial == "naive-bayes":
+            parents[:target] = [[target] if allowed is None or allowed[i, target] else [] for i in range(target)]
+
+        def report(event: str, value: float) -> None:
+            if self.verbose:
+                print(f"MarkovBlanketClassifier: {event}; {self.network_score} {value:.6g}", flush=True)  # noqa: T201
+
+        climber = Climber(order, tabu_length=self.tabu_length, max_steps=self.max_steps, on_step=report)
+        self.history_ = climber.history
+        graph = ArcGraph(parents, self.max_parents, allowed)
+        try:
+            climber.climb(graph, FamilyMoves(graph, scorer))
+            climber.restart(self.n_restarts, self.n_random_moves, lambda graph: FamilyMoves(graph, scorer), rng)
+        finally:
+            found = zip(order.tolist(), climber.best.all_parents(), strict=True)
+            of_node = {int(i): tuple(order[given].tolist()) for i, given in found}
+            self.network_ = [of_node[i] for i in range(len(order))]
+            self.network_score_, self.n_evaluations_ = climber.best_value, scorer.n_evaluations
+
+
+def class_rooted(network: list[tuple[int, ...]]) -> tuple[Structure, IntArray]:
+    """Return the structure with the class as root and the same posterior, and the Markov blanket of the class.
+
+    Each parent of the class has all earlier ones as augmenting parents. Children of the class keep their other parents.
+    All other features have no augmenting parents.
+    """
+    target = len(network) - 1
+    clique = network[target]
+    parents: list[list[int]] = [[] for _ in range(target)]
+    for position, i in enumerate(clique):
+        parents[i] = list(clique[:position])
+    blanket = set(clique)
+    for i, given in enumerate(network[:target]):
+        if target in given:
+            parents[i] = [j for j in given if j != target]
+            blanket |= {i, *parents[i]}
+    table = np.full((target, max(2, *map(len, parents))), -1)
+    for i, own in enumerate(parents):
+        table[i, : len(own)] = own
+    return Structure(table), np.array(sorted(blanket), dtype=np.intp)
+
+
+def fit_tables(structure: Structure, network: list[tuple[int, ...]], data: EncodedData, alpha: float) -> Tables:
+    """Fit the CPTs of a structure of :func:`class_rooted`.
+
+    CPTs of the parents of the class are conditionals of their joint counts with the class, of which each has ``alpha``
+    added. Features that are neither parents nor children of the class have CPTs that are equal for all classes.
+    """
+    target = len(network) - 1
+    clique = network[target]
+    layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
+    layout.check_memory(data.n_samples, data.label)
+    counts: FloatArray = layout.count(data.codes, data.y, data.weights).astype(np.float64)
+    n_joint = math.prod(data.n_states[list(clique)].tolist())
+    counts[: data.n_classes] += alpha * n_joint
+    for i in range(target):
+        cells: AnyArray = counts[layout.offset[i] : layout.offset[i + 1]]
+        if i in clique:  # the cells of a marginal contain those of all values of the later parents
+            later = clique[clique.index(i) + 1 :]
+            cells += alpha * math.prod(data.n_states[list(later)].tolist())
+        elif target in network[i]:
+            cells += alpha
+        else:
+            of_value = cells.reshape(-1, data.n_classes)
+            of_value[:] = of_value.sum(axis=1, keepdims=True) + alpha
+    return MaximumLikelihood(alpha=0).from_counts(layout, counts)
