@@ -170,7 +170,15 @@ def _model_measures(estimator: Any) -> dict[str, Any]:
     return {
         "n_parameters": getattr(estimator, "n_parameters_", None),
         "n_edges": None if structure is None else int((structure.parents >= 0).sum()),
-        "n_evaluations": search[-1].n_evaluations if search else None,
+        "n_evaluations": _n_evaluations(estimator, search),
         "n_iterations": None if n_iterations is None else int(np.max(n_iterations)),
         "score": float(search[-1].score) if search else None,
     }
+
+
+def _n_evaluations(estimator: Any, history: Any) -> int | None:
+    """Return the number of structures that a search scored, also after its last change, or of epochs of a training."""
+    for search in (estimator, getattr(estimator, "structure_learner_", None)):
+        if hasattr(search, "n_evaluations_"):
+            return int(search.n_evaluations_)
+    return history[-1].n_evaluations if history else None

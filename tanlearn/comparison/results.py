@@ -78,8 +78,8 @@ class CellResult:
     n_edges : int or None
         Number of augmenting arcs of the structure.
     n_evaluations : int or None
-        Number of structures, or families, that the structure search had scored at its last change; for a joint
-        training of structure and parameters, the number of passes over the training rows.
+        Number of structures, or families, that the structure search has scored; for a joint training of structure and
+        parameters, the number of passes over the training rows.
     n_iterations : int or None
         Number of epochs, or of iterations of the parameter learner.
     score : float or None

@@ -102,3 +102,10 @@ def test_sizes_and_effort_of_searches_and_trainings():
     assert search.n_evaluations >= 4 * 3
     assert found["conjugate"].n_iterations > 0
     assert found["conjugate"].n_edges == 3
+
+
+def test_a_search_that_changes_nothing_has_scored_structures_too():
+    """Both features are constant, so that no edge improves the score."""
+    y = np.arange(60) % 2
+    (cell,) = compare((np.zeros((60, 2)), y), {"search": BayesNetClassifier(structure=GreedySearch())}, n_folds=1).cells
+    assert (cell.n_edges, cell.n_evaluations) == (0, 2)
