@@ -22,6 +22,7 @@ from .hill_climbing import HillClimbing
 from .history import ParentChange
 from .k2_search import K2Search
 from .k_dependence import KDependence
+from .local_search import LocalSearch, one_arc_away
 from .markov_blanket import MarkovBlanketClassifier
 from .model_averaging import ModelAveraging
 from .multinet import MultinetClassifier
@@ -46,6 +47,7 @@ __all__ = [
     "K2Search",
     "KDependence",
     "Learner",
+    "LocalSearch",
     "MarkovBlanketClassifier",
     "ModelAveraging",
     "MultinetClassifier",
@@ -58,6 +60,7 @@ __all__ = [
     "SuperParent",
     "WeightedNaiveBayesClassifier",
     "find_learner",
+    "one_arc_away",
     "structures_along",
 ]
 

@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +86,7 @@ def write_table(parts: Sequence[Any], output: str, name: str, *, has_index: bool
     else:
         frame = frame.assign(**{name: _typed(frame[name]) for name in copied})
         buffer = io.BytesIO()
-        if name == "parquet":
-            frame.to_parquet(buffer)
-        else:
-            (frame.reset_index() if has_index else frame).to_feather(buffer)
+        _WRITERS[name](frame, buffer, has_index)
         content = buffer.getvalue()
     if output == "-":
         stream = typer.get_binary_stream("stdout")
@@ -97,6 +94,13 @@ def write_table(parts: Sequence[Any], output: str, name: str, *, has_index: bool
         stream.flush()
     else:
         write_file(output, content, _FILE)
+
+
+#: Functions that write a frame, with or without its index, by the format of binary files.
+_WRITERS: dict[str, Callable[[Any, io.BytesIO, bool], Any]] = {
+    "parquet": lambda frame, buffer, has_index: frame.to_parquet(buffer),
+    "feather": lambda frame, buffer, has_index: (frame.reset_index() if has_index else frame).to_feather(buffer),
+}
 
 
 def _typed(strings: Any) -> Any:

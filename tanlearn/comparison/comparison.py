@@ -72,11 +72,10 @@ class Comparison:
             self._of[cell.dataset].append(cell)
 
     def __repr__(self) -> str:
-        failures = f", {len(self.failures)} failed" if self.failures else ""
-        return (
-            f"Comparison({len(self.datasets)} data sets, {len(self.learners)} learners, {len(self.cells)} cells"
-            f"{failures})"
-        )
+        numbers = (("data set", self.datasets), ("learner", self.learners), ("cell", self.cells))
+        parts = [f"{len(found)} {noun}{'' if len(found) == 1 else 's'}" for noun, found in numbers]
+        parts += [f"{len(self.failures)} failed"] if self.failures else []
+        return f"Comparison({', '.join(parts)})"
 
     @property
     def failures(self) -> list[CellResult]:
@@ -166,7 +165,7 @@ class Comparison:
         --------
         >>> from tanlearn.comparison import compare
         >>> compare("iris", "NB ML").merge(compare("iris", "TAN-CMI ML"))
-        Comparison(1 data sets, 2 learners, 10 cells)
+        Comparison(1 data set, 2 learners, 10 cells)
         >>> compare("iris", "NB ML").merge(compare("iris", "TAN-CMI ML", n_folds=3))
         Traceback (most recent call last):
         ...

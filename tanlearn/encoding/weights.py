@@ -42,7 +42,7 @@ class WeightSums:
         own = np.ones(n_rows) if weights is None else weights[weights > 0].astype(np.float64)
         self.n_rows += len(own)
         self.total += float(own.sum())
-        self.squares += float(own @ own)
+        self.squares += float(np.square(own).sum())
         self.are_integers = self.are_integers and bool((own == np.floor(own)).all())
         return self
 
@@ -99,7 +99,7 @@ def scale_weights(sample_weight: Any) -> FloatArray:
     if weights is None:
         raise ValueError(f"sample_weight must hold one number per row, got {sample_weight!r}. Pass a list or an array.")
     own = weights / weights.max()
-    scaled: FloatArray = own * (own.sum() / (own @ own))
+    scaled: FloatArray = own * (own.sum() / np.square(own).sum())
     return scaled
 
 
