@@ -357,7 +357,7 @@ _COMBINATIONS: dict[str, tuple[str, ...]] = {
     "Tabu-BDeu": ("ML",),
     "K2": ("ML",),
     "BNC-2P": ("ML",),
-    "HC-MM": ("ML",),
+    "HC-MM": ("ML", "HYB"),
     "HC-CR": ("ML",),
     "TAN-RO-CR": ("ML",),
     "TAN-OMI-CR": ("ML", "CG-CL", "CG-MM"),
