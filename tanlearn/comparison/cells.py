@@ -178,7 +178,8 @@ def _model_measures(estimator: Any) -> dict[str, Any]:
 
 def _n_evaluations(estimator: Any, history: Any) -> int | None:
     """Return the number of structures that a search scored, also after its last change, or of epochs of a training."""
-    for search in (estimator, getattr(estimator, "structure_learner_", None)):
-        if hasattr(search, "n_evaluations_"):
-            return int(search.n_evaluations_)
-    return history[-1].n_evaluations if history else None
+    search = getattr(estimator, "structure_learner_", estimator)
+    counted = getattr(search, "n_evaluations_", None)
+    if counted is None and history:
+        counted = history[-1].n_evaluations
+    return None if counted is None else int(counted)
