@@ -108,7 +108,7 @@ def _means(comparison: Comparison, measure: Measure, alpha: float) -> list[str]:
 
 def _default_reference(comparison: Comparison, measure: Measure) -> str | None:
     """Return the learner with the best mean rank among those that are complete, or None."""
-    from tanlearn.comparison.statistics import ranks_of
+    from tanlearn._rank_tests import ranks_of
 
     values = measure.better(comparison.mean(measure.name))
     complete = np.flatnonzero(~np.isnan(values).any(axis=0)).tolist()
