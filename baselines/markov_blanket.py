@@ -12,7 +12,7 @@ its parents smoothed by alpha, all CPTs of this clique are conditionals of one j
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,7 +30,8 @@ from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 
 from .arc_moves import ArcGraph, Climber, FamilyMoves
-from .family_scores import FAMILY_SCORES, make_score
+from .family_scores import make_score
+from .hill_climbing import HillClimbing
 from .history import ParentChange
 from .parents_and_children import parents_and_children
 from .scored_families import FamilyScorer, with_class_as_feature
@@ -43,13 +44,10 @@ class MarkovBlanketClassifier(NetworkClassifier):
 
     Parameters
     ----------
-    network_score : {"bdeu", "bic", "aic", "k2", "log-likelihood"}, default="bdeu"
-        Score of the network to maximize, in nats, as in :class:`~tanlearn.baselines.HillClimbing`, but over arbitrary
-        arcs between features and class.
-    equivalent_sample_size : float, default=1.0
-        Weight of the prior of "bdeu", in rows, above 0. Larger values lead to more arcs.
-    max_parents : int or None, default=None
-        Maximum number of parents per node, with the class, at least 1; None for no limit.
+    search : HillClimbing, optional
+        Settings of the search, which is over arcs between features and class as equal nodes: score, largest number of
+        parents with the class, tabu list, restarts and steps. By default ``HillClimbing(max_parents=None)``. Its
+        ``initial`` must be None.
     initial : {"naive-bayes", "empty"}, default="naive-bayes"
         Initial network: arcs from the class to all features, or no arcs.
     candidates : {"mmpc"} or None, default=None
@@ -60,16 +58,6 @@ class MarkovBlanketClassifier(NetworkClassifier):
     smoothing : float, default=1.0
         Count added to each entry of the CPTs of the children of the class, and of the joint counts of the class and its
         parents. 0 gives plain frequencies.
-    tabu_length : int, default=0
-        Number of last networks to which the search does not return, as in :class:`~tanlearn.baselines.HillClimbing`.
-    n_restarts : int, default=0
-        Number of further climbs, each from the best network after ``n_random_moves`` random steps.
-    n_random_moves : int, default=10
-        Number of random steps before each further climb, at least 1.
-    max_steps : int, optional
-        Maximum number of steps of all climbs; by default there is no limit.
-    verbose : int, default=0
-        1 prints each step. The class has the number of features as its number.
     class_weight : None, "balanced" or dict, default=None
         Factors by which the row weights of each class are multiplied. "balanced" gives all classes the same total
         weight.
@@ -122,29 +110,22 @@ class MarkovBlanketClassifier(NetworkClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from tanlearn.baselines import MarkovBlanketClassifier
+    >>> from tanlearn.baselines import HillClimbing, MarkovBlanketClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.integers(0, 2, (400, 5))
     >>> y = X[:, 0] & X[:, 1]  # no other feature is informative
-    >>> model = MarkovBlanketClassifier(network_score="bic").fit(X, y)
+    >>> model = MarkovBlanketClassifier(search=HillClimbing(score="bic")).fit(X, y)
     >>> model.blanket_.tolist(), model.score(X, y)
     ([0, 1], 1.0)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **Classifier._parameter_constraints,
-        "network_score": [StrOptions(set(FAMILY_SCORES))],
-        "equivalent_sample_size": [Interval(Real, 1e-6, 1e6, closed="both")],
-        "max_parents": [None, Interval(Integral, 1, None, closed="left")],
+        "search": [None, HillClimbing],
         "initial": [StrOptions({"naive-bayes", "empty"})],
         "candidates": [None, StrOptions({"mmpc"})],
         "significance": [Interval(Real, 0, 1, closed="neither")],
         "smoothing": [Interval(Real, 0, None, closed="left")],
-        "tabu_length": [Interval(Integral, 0, None, closed="left")],
-        "n_restarts": [Interval(Integral, 0, None, closed="left")],
-        "n_random_moves": [Interval(Integral, 1, None, closed="left")],
-        "max_steps": [None, Interval(Integral, 0, None, closed="left")],
-        "verbose": ["verbose"],
         "device": [StrOptions({"cpu"})],
     }
 
@@ -157,18 +138,11 @@ class MarkovBlanketClassifier(NetworkClassifier):
     def __init__(
         self,
         *,
-        network_score: str = "bdeu",
-        equivalent_sample_size: float = 1.0,
-        max_parents: int | None = None,
+        search: HillClimbing | None = None,
         initial: str = "naive-bayes",
         candidates: str | None = None,
         significance: float = 0.05,
         smoothing: float = 1.0,
-        tabu_length: int = 0,
-        n_restarts: int = 0,
-        n_random_moves: int = 10,
-        max_steps: int | None = None,
-        verbose: int = 0,
         class_weight: Any = None,
         class_prior: Any = None,
         encoder: TableEncoder | None = None,
@@ -176,18 +150,11 @@ class MarkovBlanketClassifier(NetworkClassifier):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.network_score = network_score
-        self.equivalent_sample_size = equivalent_sample_size
-        self.max_parents = max_parents
+        self.search = search
         self.initial = initial
         self.candidates = candidates
         self.significance = significance
         self.smoothing = smoothing
-        self.tabu_length = tabu_length
-        self.n_restarts = n_restarts
-        self.n_random_moves = n_random_moves
-        self.max_steps = max_steps
-        self.verbose = verbose
         self.class_weight = class_weight
         self.class_prior = class_prior
         self.encoder = encoder
@@ -207,9 +174,16 @@ class MarkovBlanketClassifier(NetworkClassifier):
 
     def _search(self, data: EncodedData, rng: np.random.Generator) -> None:
         """Set the network, its score and the history; an interrupted search keeps its best network."""
+        search = HillClimbing(max_parents=None) if self.search is None else self.search
+        search._validate_params()
+        if search.initial is not None:
+            raise ValueError(
+                f"search.initial must be None, got {search.initial}: a structure has the class as root. Choose the "
+                f"initial network by initial='naive-bayes' or 'empty' of MarkovBlanketClassifier."
+            )
         order = np.append(data.by_name, data.n_features)  # nodes in the order of their names, the class last
         nodes = with_class_as_feature(data.take_features(data.by_name))
-        scorer = FamilyScorer(nodes, make_score(self.network_score, self.equivalent_sample_size), n_jobs=self.n_jobs)
+        scorer = FamilyScorer(nodes, make_score(search.score, search.equivalent_sample_size), n_jobs=self.n_jobs)
         allowed = None
         if self.candidates is not None:
             allowed = parents_and_children(nodes, self.significance, n_jobs=self.n_jobs)
@@ -221,15 +195,15 @@ class MarkovBlanketClassifier(NetworkClassifier):
             parents[:target] = [[target] if allowed is None or allowed[i, target] else [] for i in range(target)]
 
         def report(event: str, value: float) -> None:
-            if self.verbose:
-                print(f"MarkovBlanketClassifier: {event}; {self.network_score} {value:.6g}", flush=True)  # noqa: T201
+            if search.verbose:
+                print(f"MarkovBlanketClassifier: {event}; {search.score} {value:.6g}", flush=True)  # noqa: T201
 
-        climber = Climber(order, tabu_length=self.tabu_length, max_steps=self.max_steps, on_step=report)
+        climber = Climber(order, tabu_length=search.tabu_length, max_steps=search.max_steps, on_step=report)
         self.history_ = climber.history
-        graph = ArcGraph(parents, self.max_parents, allowed)
+        graph = ArcGraph(parents, search.max_parents, allowed)
         try:
             climber.climb(graph, FamilyMoves(graph, scorer))
-            climber.restart(self.n_restarts, self.n_random_moves, lambda graph: FamilyMoves(graph, scorer), rng)
+            climber.restart(search.n_restarts, search.n_random_moves, lambda graph: FamilyMoves(graph, scorer), rng)
         finally:
             found = zip(order.tolist(), climber.best.all_parents(), strict=True)
             of_node = {int(i): tuple(order[given].tolist()) for i, given in found}

@@ -35,6 +35,7 @@ from tanlearn.training.losses import ConditionalNLL, Hybrid, Loss, Margin
 
 from .ande import AnDEClassifier
 from .aode import AODEClassifier
+from .hill_climbing import HillClimbing
 from .markov_blanket import MarkovBlanketClassifier
 from .model_averaging import ModelAveraging
 from .multinet import MultinetClassifier
@@ -266,6 +267,9 @@ def _gradient_tan(candidates: str) -> Factory:
     return partial(_trained, TANClassifier(candidates=candidates), Hybrid())
 
 
+_MMHC = MarkovBlanketClassifier(
+    search=HillClimbing(max_parents=None, tabu_length=10), initial="empty", candidates="mmpc"
+)
 #: All learners by name.
 LEARNERS: dict[str, Learner] = {
     learner.name: learner
@@ -308,7 +312,7 @@ LEARNERS: dict[str, Learner] = {
             "MMHC",
             "general network by BDeu, tabu search over arcs that independence tests allow, smoothed frequencies",
             "Tsamardinos, Brown, Aliferis 2006",
-            partial(_copy, MarkovBlanketClassifier(candidates="mmpc", initial="empty", tabu_length=10)),
+            partial(_copy, _MMHC),
             1,
         ),
         Learner(

@@ -47,6 +47,8 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     ------
     TypeError
         If the loss is a class, or has no ``value_and_gradient``.
+    ValueError
+        If ``n_classes`` is below 2.
     AssertionError
         If the loss does not return two arrays of the right shapes; changes its arguments; returns nan; is not
         reproducible; mixes rows; or if the gradient is wrong. The message distinguishes a gradient of the opposite sign
@@ -69,13 +71,27 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     """
     name = f"{type(loss).__name__}.value_and_gradient"
     require_loss(loss)
+    if n_classes < 2:
+        raise ValueError(f"n_classes must be at least 2, got {n_classes}.")
     rng = np.random.default_rng(random_state)
     scores, y = rng.normal(0, 2, (40, n_classes)), rng.integers(0, n_classes, 40)
 
     def evaluate(rows: FloatArray, true: IntArray) -> tuple[FloatArray, FloatArray]:
         return _loss_of(loss, name, rows, true)
 
-    values, gradient = evaluate(scores, y)
+    try:
+        values, gradient = evaluate(scores, y)
+    except (IndexError, ValueError) as error:
+        raise AssertionError(
+            f"{name} fails for {n_classes} classes: {error}. If the loss is made for another number of classes, pass "
+            f"it as n_classes."
+        ) from error
+    is_finite = np.isfinite(values) & np.isfinite(gradient).all(axis=1)
+    _expect(
+        bool(is_finite.all()),
+        f"{name} returns nan or infinity for finite scores, first in row {int(is_finite.argmin())}. Use stable "
+        f"functions such as scipy.special.log_softmax.",
+    )
     again = evaluate(scores, y)
     _expect(
         np.array_equal(values, again[0]) and np.array_equal(gradient, again[1]),
@@ -113,6 +129,11 @@ def _loss_of(loss: Any, name: str, scores: FloatArray, y: IntArray) -> tuple[Flo
     )
     for what, found, shape in (("loss", returned[0], y.shape), ("d_scores", returned[1], scores.shape)):
         _expect(
+            np.ndim(found) > 0,
+            f"{name} must return one number per row, but {what} is a single number. Return the loss of each row; the "
+            f"caller takes the mean.",
+        )
+        _expect(
             isinstance(found, np.ndarray),
             f"{name} must return arrays, but {what} is of type {type(found).__name__}. Convert it with "
             f"np.asarray({what}).",
@@ -121,6 +142,11 @@ def _loss_of(loss: Any, name: str, scores: FloatArray, y: IntArray) -> tuple[Flo
             found.shape == shape,
             f"{name} must return {what} of shape {shape}, {'one per row' if what == 'loss' else 'one per score'}; "
             f"got {found.shape}.",
+        )
+        _expect(
+            found.dtype == scores.dtype or scores.dtype != np.float64,
+            f"{name} must return {what} with the dtype of the scores, float64; got {found.dtype}. Single precision is "
+            f"too rough for the check by differences.",
         )
     _expect(
         np.array_equal(own_scores, scores) and np.array_equal(own_y, y),
@@ -159,8 +185,8 @@ def _check_gradient(
     factor = float(np.sum(gradient * expected)) / size if size else 0.0
     _expect(
         not is_right(factor * gradient),
-        f"{name} returns the gradient divided by {factor:.6g}: {where}. Return the gradient of each row's loss; the "
-        f"caller takes the mean.",
+        f"{name} returns {1 / factor if factor else 0:.6g} times the right gradient: {where}. Return the gradient of "
+        f"each row's loss; the caller takes the mean.",
     )
     raise AssertionError(f"{name} returns a wrong gradient in {differs(gradient).mean():.0%} of the entries, {where}.")
 
@@ -245,6 +271,7 @@ def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: i
 
     def learn(rows: EncodedData, own_seed: int = seed) -> Structure:
         found = _unchanged(learner, "learn", kind, rows, np.random.default_rng(own_seed))
+        _expect(found is not None, f"{kind}.learn returns nothing. End it with: return Structure(...)")
         _expect(
             isinstance(found, Structure),
             f"{kind}.learn must return a Structure, got an object of type {type(found).__name__}. Return "
@@ -291,6 +318,7 @@ def _check_parameter_learner(learner: Any, kind: str, data: EncodedData, seed: i
 
     def fit(rows: EncodedData, own_seed: int = seed) -> FloatArray:
         tables = _unchanged(learner, "fit", kind, rows, structure, np.random.default_rng(own_seed))
+        _expect(tables is not None, f"{kind}.fit returns nothing. End it with: return Tables(layout, cells)")
         _expect(
             callable(getattr(tables, "scorer", None)),
             f"{kind}.fit must return Tables, got an object of type {type(tables).__name__}. Return "

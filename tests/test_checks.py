@@ -59,8 +59,8 @@ def wrong_entry(loss, gradient, scores, n_calls):
 
 FAULTS = {
     "wrong sign": (lambda loss, gradient, *_: (loss, -gradient), "with the wrong sign: derivative of row .* Negate"),
-    "mean": (lambda loss, gradient, *_: (loss, gradient / 40), "for 12 of 40 rows|divided by 40"),
-    "always halved": (lambda loss, gradient, *_: (loss, gradient / 2), "gradient divided by 2: "),
+    "mean": (lambda loss, gradient, *_: (loss, gradient / 40), "for 12 of 40 rows|0.025 times"),
+    "always halved": (lambda loss, gradient, *_: (loss, gradient / 2), r"returns 0\.5 times the right gradient: "),
     "one entry": (wrong_entry, r"a wrong gradient in 33% of the entries, derivative of row 0 by the score of class 1"),
     "list": (lambda loss, gradient, *_: (loss.tolist(), gradient), "but loss is of type list"),
     "list of lists": (
@@ -71,11 +71,16 @@ FAULTS = {
         lambda loss, gradient, *_: loss,
         r"a tuple \(loss, d_scores\), got an object of type ndarray",
     ),
-    "sum": (lambda loss, gradient, *_: (loss.sum(), gradient), "loss is of type float64"),
+    "sum": (lambda loss, gradient, *_: (loss.sum(), gradient), "loss is a single number. Return the loss of each row"),
     "shape": (lambda loss, gradient, *_: (loss[:, np.newaxis], gradient), r"loss of shape \(40,\), one per row"),
     "transposed": (lambda loss, gradient, *_: (loss, gradient.T), r"d_scores of shape \(40, 3\), one per score"),
     "in place": (in_place, "changes its arguments in place"),
     "state": (lambda loss, gradient, _, n: (loss + n, gradient), "other values for the same arguments"),
+    "nan": (lambda loss, gradient, *_: (loss * np.nan, gradient), "nan or infinity for finite scores, first in row 0"),
+    "float32": (
+        lambda loss, gradient, *_: (loss, gradient.astype(np.float32)),
+        "d_scores with the dtype of",
+    ),
     "divided": (lambda loss, gradient, *_: (loss / len(loss), gradient / len(loss)), "rows must be independent"),
     "single": (lambda loss, gradient, scores, _: (loss + (scores.dtype == np.float32), gradient), "for float32"),
 }
@@ -99,6 +104,20 @@ def test_nan_for_impossible_classes_is_named():
 
     with pytest.raises(AssertionError, match="returns nan where a class other than the true one has the score -inf"):
         check_loss(Naive())
+
+
+def test_losses_of_another_number_of_classes_are_told_how():
+    class Costs:
+        def value_and_gradient(self, scores, y):
+            loss, d_scores = LogLoss().value_and_gradient(scores, y)
+            weight = np.array([1.0, 20.0])[y]
+            return weight * loss, weight[:, np.newaxis] * d_scores
+
+    check_loss(Costs(), n_classes=2)
+    with pytest.raises(AssertionError, match=r"fails for 3 classes: .* pass it as n_classes"):
+        check_loss(Costs())
+    with pytest.raises(ValueError, match="n_classes must be at least 2, got 1"):
+        check_loss(Costs(), n_classes=1)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +177,7 @@ def chow_liu(data, rng):
 
 
 STRUCTURE_FAULTS = {
+    "nothing": (Learner(lambda data, rng: None), "Learner.learn returns nothing"),
     "list": (Learner(lambda data, rng: [-1] * data.n_features), "must return a Structure, got an object of type list"),
     "size": (Learner(lambda data, rng: Structure([-1, 0])), "a structure of 2 features for rows of 5"),
     "in place": (Learner(spoil), "changes the data"),
@@ -196,6 +216,7 @@ def spoiled(cells, data):
 
 
 FIT_FAULTS = {
+    "nothing": (Fitter(lambda tables, data: None), "Fitter.fit returns nothing"),
     "array": (Fitter(lambda tables, data: tables.cells), "must return Tables, got an object of type ndarray"),
     "nan": (Fitter(with_cells(spoiled)), "CPTs with nan"),
     "unnormalized": (Fitter(with_cells(lambda cells, data: cells + 0.1)), r"sum to 1\.\d+ instead of 1"),

@@ -24,7 +24,7 @@ from benchmarks import DATA, command_line
 from benchmarks.shared.data import load_table
 from benchmarks.shared.reports import table_head, table_row
 from tanlearn import EncodedData
-from tanlearn.baselines import MarkovBlanketClassifier
+from tanlearn.baselines import HillClimbing, MarkovBlanketClassifier
 
 from .__main__ import clock
 from .report import duration, ratio
@@ -51,10 +51,10 @@ NOTES = """
 - **score** is the score of the network in nats, computed from the rows by one function that is independent of the
   libraries. Larger is better; the best score of each data set is in bold. **arcs** is the number of arcs between
   features and class. The number in brackets is the time relative to tanlearn.
-- tanlearn is `MarkovBlanketClassifier(initial="empty", max_parents=3)` on codes, with the estimation of the CPTs of the
-  blanket; with restarts, it also has `tabu_length=10, n_restarts=20`. The others are `BNLearner` with greedy hill
-  climbing (pyAgrum) and `HillClimbSearch` (pgmpy). Each library gets the rows in its own format; the conversion is not
-  timed.
+- tanlearn is `MarkovBlanketClassifier(search=HillClimbing(max_parents=3), initial="empty")` on codes, with the
+  estimation of the CPTs of the blanket; with restarts, the search also has `tabu_length=10, n_restarts=20`. The others
+  are `BNLearner` with greedy hill climbing (pyAgrum) and `HillClimbSearch` (pgmpy). Each library gets the rows in its
+  own format; the conversion is not timed.
 - All searches start without arcs and make the best of all additions, removals and reversals with at most three parents
   per node. BDeu has an equivalent sample size of 1. Values that no row has do not count as values of a node.
 - Equal scores of two searches do not imply equal networks: the direction of some arcs does not change BDeu and BIC, so
@@ -87,13 +87,15 @@ class Tanlearn:
 
     def __init__(self, name="tanlearn", **settings):
         self.name = name
-        self.settings = {"initial": "empty", "max_parents": MAX_PARENTS, "n_jobs": 1, "random_state": 0, **settings}
+        self.settings = {"max_parents": MAX_PARENTS, **settings}
 
     def convert(self, rows):
         return EncodedData.from_codes(rows[:, :-1], rows[:, -1])
 
     def learn(self, data, score):
-        return MarkovBlanketClassifier(network_score=score, **self.settings).fit_encoded(data).network_
+        search = HillClimbing(score=score, **self.settings)
+        model = MarkovBlanketClassifier(search=search, initial="empty", n_jobs=1, random_state=0)
+        return model.fit_encoded(data).network_
 
 
 class PyAgrum:

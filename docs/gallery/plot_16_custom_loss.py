@@ -13,6 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import ConfusionMatrixDisplay
 
 from tanlearn import ConditionalNLL, TANClassifier
+from tanlearn.checks import check_loss
 
 
 class DearErrors:
@@ -28,6 +29,8 @@ class DearErrors:
         d_scores[rows, y] -= 1
         return -weight * log_softmax(scores, axis=1)[rows, y], weight[:, np.newaxis] * d_scores
 
+
+check_loss(DearErrors([1, 20]), n_classes=2)  # compares the gradient with finite differences
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X.filter(like="error")  # variation among the cells of a patient: the least informative features

@@ -92,6 +92,10 @@ def compare(
             callback=_check_output,
         ),
     ] = None,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="Run folds again that have failed according to the results file."),
+    ] = False,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Start no learner and no fold after this time.")
     ] = None,
@@ -150,6 +154,7 @@ def compare(
                 random_state=seed,
                 n_epochs=epochs,
                 path=output,
+                retry_failed=retry_failed,
                 n_jobs=jobs,
                 progress=rows.progress,
                 finished=rows.add,

@@ -19,8 +19,13 @@ _REFUSED, INTERRUPTED = 2, 130
 #: Minimum length of the words before the first number or name for identifying the kind of a warning.
 _SHORTEST_SUBJECT = 12
 
-#: Advice in warnings that applies to Python, not to the command line.
-_IN_PYTHON = re.compile(r"Drop it if it is noise; cast it to str, or name it in discrete_features of TableEncoder.*")
+#: Advice in warnings that applies to Python, and the same advice for the command line.
+_ADVICE = {
+    r"Drop it if it is noise; cast it to str, or name it in discrete_features of TableEncoder.*": (
+        "--drop leaves such a column out."
+    ),
+    r"retry_failed=True runs them again\.": "--retry-failed runs them again.",
+}
 
 
 def note(text: str) -> None:
@@ -37,7 +42,7 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
         kind = category, _subject(str(message))
         if kind not in printed:  # folds repeat it with other numbers and names
             printed.add(kind)
-            note(f"note: {_IN_PYTHON.sub('--drop leaves such a column out.', str(message))}")
+            note(f"note: {_for_shells(str(message))}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -57,6 +62,13 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
                 raise
             note(_reason(error))
             raise typer.Exit(_REFUSED) from None
+
+
+def _for_shells(message: str) -> str:
+    """Replace advice for Python by advice for the command line."""
+    for in_python, in_shells in _ADVICE.items():
+        message = re.sub(in_python, in_shells, message)
+    return message
 
 
 def _subject(message: str) -> str:

@@ -166,9 +166,9 @@ class Comparison:
         >>> compare("iris", "NB ML").merge(compare("iris", "TAN-CMI ML", n_folds=3))
         Traceback (most recent call last):
         ...
-        ValueError: results cannot be merged: the number of folds of 'iris' differs. This comparison has 5; ...
+        ValueError: the number of folds of 'iris' differs: 5 in this comparison, but 3 in the other one. ...
         """
-        check_agreement(self.cells, other.cells, "This comparison", "the other")
+        check_agreement(self.cells, other.cells, "this comparison", "the other one")
         for cell in other.cells:
             if cell.key in self._by_key:
                 raise ValueError(f"results cannot be merged: both have the cell {cell.label}. Leave one of them out.")

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tanlearn._typing import FloatArray
 from tanlearn.comparison.results import CellResult, Measure
 
 __all__ = ["markdown_table", "write_report"]
@@ -14,6 +15,8 @@ __all__ = ["markdown_table", "write_report"]
 #: A :class:`~tanlearn.comparison.Comparison`, whose module imports this one.
 Comparison: TypeAlias = Any
 
+#: Field of a learner that has run, but has no such measure.
+WITHOUT_MEASURE = "none"
 #: Largest number of single tests that are listed; above, only their counts are.
 MOST_TESTS = 60
 #: Number of data sets from which the smallest p-value of the signed-ranks test is below 5 %.
@@ -80,8 +83,7 @@ def _means(comparison: Comparison, measure: Measure, alpha: float) -> list[str]:
         fields = []
         for learner, mean, of_splits in zip(comparison.learners, own.tolist(), values, strict=True):
             if np.isnan(mean):
-                n_done = int((~np.isnan(of_splits)).sum())
-                fields.append(f"({n_done} of {len(of_splits)})")
+                fields.append(_incomplete(comparison, dataset, learner, of_splits))
                 continue
             spread = f" ± {np.std(of_splits, ddof=1):.{measure.digits}f}" if len(of_splits) > 1 else ""
             text = f"{mean:,.{measure.digits}f}{spread}"
@@ -100,20 +102,35 @@ def _means(comparison: Comparison, measure: Measure, alpha: float) -> list[str]:
         notes.append("± is the standard deviation over splits.")
     if not all(best.values()):
         notes.append("A data set with a single split has no test and no bold.")
-    if np.isnan(means).any():
+    fields = [field for row in rows for field in row[2:]]
+    if any(field.startswith("(") for field in fields):
         notes.append("In parentheses: number of splits with a result, where a learner has failed or is not finished.")
+    if WITHOUT_MEASURE in fields:
+        notes.append(f"{WITHOUT_MEASURE}: the learner has run, but has no {measure.label}.")
     title = measure.title[0].upper() + measure.title[1:]
     return [f"## {title}", markdown_table(["data set", "rows", *comparison.learners], rows), " ".join(notes)]
 
 
+def _incomplete(comparison: Comparison, dataset: str, learner: str, of_splits: FloatArray) -> str:
+    """Return the field of a learner without a mean: its number of results, or that it has no such measure."""
+    own = [cell for cell in comparison.cells if (cell.dataset, cell.learner) == (dataset, learner)]
+    n_done = int((~np.isnan(of_splits)).sum())
+    if n_done == 0 and any(cell.failure is None for cell in own):
+        return WITHOUT_MEASURE
+    return f"({n_done} of {len(of_splits)})"
+
+
 def _default_reference(comparison: Comparison, measure: Measure) -> str | None:
-    """Return the learner with the best mean rank among those that are complete, or None."""
+    """Return the learner with the best mean rank among those that are complete on the most data sets, or None."""
     from tanlearn._rank_tests import ranks_of
 
     values = measure.better(comparison.mean(measure.name))
-    complete = np.flatnonzero(~np.isnan(values).any(axis=0)).tolist()
-    if not complete:
-        return comparison.learners[0] if comparison.learners else None
+    n_complete = (~np.isnan(values)).sum(axis=0)
+    if not n_complete.size:
+        return None
+    complete = np.flatnonzero(n_complete == n_complete.max()).tolist()
+    if n_complete.max() < len(values):
+        return str(comparison.learners[complete[0]])
     return comparison.learners[complete[int(ranks_of(values[:, complete]).mean(axis=0).argmin())]]
 
 
@@ -122,7 +139,7 @@ def _single_tests(comparison: Comparison, measure: Measure, reference: str, alph
     tests = comparison.paired(reference, measure.name)
     title = f"## Differences to {reference} on single data sets"
     if not tests:
-        return [title, "There is no test: each data set has a single split. Use folds or repeats."]
+        return [title, f"There is no test: {_why_no_test(comparison, measure, reference)}"]
     if len(tests) > MOST_TESTS:
         return [title, f"There are {len(tests)} tests; `Comparison.paired({reference!r})` returns them."]
     digits = measure.digits
@@ -141,6 +158,17 @@ def _single_tests(comparison: Comparison, measure: Measure, reference: str, alph
         f"correction."
     )
     return [title, markdown_table(header, rows, 2), note]
+
+
+def _why_no_test(comparison: Comparison, measure: Measure, reference: str) -> str:
+    """Return the reason for which no data set has two splits in which the reference and another learner are done."""
+    values = {dataset: comparison.values(dataset, measure.name) for dataset in comparison.datasets}
+    if all(of_splits.shape[1] < 2 for of_splits in values.values()):
+        return "each data set has a single split. Use folds or repeats."
+    base = comparison.learners.index(reference)
+    if all(np.isnan(of_splits[base]).all() for of_splits in values.values()):
+        return f"{reference} has no {measure.label} on any data set."
+    return f"no other learner has the {measure.label} in two splits in which {reference} has it."
 
 
 def _tests_over_datasets(

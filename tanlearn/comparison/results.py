@@ -29,6 +29,11 @@ class Measure:
     rope: float = 0.0  # largest difference that counts as equal
     is_score: bool = False  # whether larger is better
 
+    @property
+    def label(self) -> str:
+        """Title without the unit."""
+        return self.title.partition(" [")[0]
+
     def better(self, values: FloatArray) -> FloatArray:
         """Return values with the sign changed where needed, so that smaller is better."""
         return -values if self.is_score else values
@@ -175,14 +180,15 @@ def _parse(path: str | os.PathLike[str], text: str) -> list[CellResult]:
         raise ValueError(f"{path} is not a results file of this version: it {found}. Name another file.")
     cells = [_cell(path, line, row) for line, row in enumerate(rows, start=2) if row]
     seen: dict[tuple[str, str, int, int], int] = {}
+    latest: dict[tuple[str, str, int, int], CellResult] = {}
     for line, cell in enumerate(cells, start=2):
-        if cell.key in seen:
+        if cell.key in latest and latest[cell.key].failure is None:
             raise ValueError(
                 f"{path} holds the same cell in lines {seen[cell.key]} and {line}: {cell.label}. Remove one of them."
             )
-        seen[cell.key] = line
+        seen[cell.key], latest[cell.key] = line, cell  # a cell that failed may have been run again
     check_agreement(cells[:1], cells, str(path), str(path))
-    return cells
+    return list(latest.values())
 
 
 def _cell(path: str | os.PathLike[str], line: int, row: list[str]) -> CellResult:
@@ -213,38 +219,31 @@ def check_agreement(known: Iterable[CellResult], new: Iterable[CellResult], wher
 
     ``where`` and ``here`` are the origins of the known and the new cells, for the message.
     """
-    datasets: dict[str, CellResult] = {}
-    learners: dict[str, CellResult] = {}
-    seeds: dict[int, CellResult] = {}
-    origin: dict[int, str] = {}
+    first: dict[tuple[str, Any], tuple[CellResult, str]] = {}
     for source, cells in ((where, known), (here, new)):
         for cell in cells:
-            other = datasets.setdefault(cell.dataset, cell)
-            problem = _data_difference(other, cell)
-            if problem is None:
-                other = learners.setdefault(cell.learner, cell)
-                if not other.learner_id or other.learner_id != cell.learner_id:
-                    problem = f"the learner {cell.learner!r}", other.settings, cell.settings
-            if problem is None:
-                other = seeds.setdefault(cell.repeat, cell)
-                if other.seed != cell.seed:
-                    problem = f"the seed of repeat {cell.repeat}", str(other.seed), str(cell.seed)
-            origin.setdefault(id(other), source)
-            if problem is not None and other is not cell:
-                what, one, two = problem
-                raise ValueError(
-                    f"results cannot be merged: {what} differs. {origin[id(other)]} has {one}; {source} has {two}. "
-                    f"Name another file, or use another name."
-                )
+            for kind, name in (("data set", cell.dataset), ("learner", cell.learner), ("repeat", cell.repeat)):
+                other, origin = first.setdefault((kind, name), (cell, source))
+                problem = None if other is cell else _difference(kind, other, cell)
+                if problem is not None:
+                    what, one, two, remedy = problem
+                    raise ValueError(f"{what} differs: {one} in {origin}, but {two} in {source}. {remedy}")
 
 
-def _data_difference(one: CellResult, two: CellResult) -> tuple[str, str, str] | None:
-    """Return the difference of the data or folds of two cells with the same data set name."""
-    if one.data_id != two.data_id:
-        first, second = (f"{cell.n_train + cell.n_test:,} rows of digest {cell.data_id}" for cell in (one, two))
-        return f"the data set {one.dataset!r}", first, second
-    if one.n_folds != two.n_folds:
-        return f"the number of folds of {one.dataset!r}", str(one.n_folds), str(two.n_folds)
+def _difference(kind: str, one: CellResult, two: CellResult) -> tuple[str, str, str, str] | None:
+    """Return what differs between two cells of one data set, learner or repeat, both values, and a remedy."""
+    apart = "or keep the results in separate files."
+    if kind == "data set" and one.data_id != two.data_id:
+        first, second = (f"{cell.n_train + cell.n_test:,} rows (digest {cell.data_id})" for cell in (one, two))
+        return f"the data set {one.dataset!r}", first, second, f"Give one of them another name, {apart}"
+    if kind == "data set" and one.n_folds != two.n_folds:
+        what = f"the number of folds of {one.dataset!r}"
+        return what, str(one.n_folds), str(two.n_folds), f"Use the same number of folds, {apart}"
+    if kind == "learner" and (not one.learner_id or one.learner_id != two.learner_id):
+        what = f"the learner {one.learner!r}"
+        return what, one.settings, two.settings, f"Use the same settings or another name, {apart}"
+    if kind == "repeat" and one.seed != two.seed:
+        return f"the seed of repeat {one.repeat}", str(one.seed), str(two.seed), f"Use the same seed, {apart}"
     return None
 
 

@@ -57,6 +57,7 @@ def compare(
     random_state: int = 0,
     n_epochs: int | None = None,
     path: str | os.PathLike[str] | None = None,
+    retry_failed: bool = False,
     n_jobs: int | None = None,
     time_limit: float | None = None,
     cell_time_limit: float | None = None,
@@ -92,6 +93,9 @@ def compare(
         (see :meth:`tanlearn.baselines.Learner.make`). By default, the loss is selected on held-out rows.
     path : str or Path, optional
         CSV file of finished cells, created if absent. A kill at any moment loses only the cells that are running.
+    retry_failed : bool, default=False
+        Whether to run cells again that have failed according to ``path``, for instance with a larger
+        ``cell_time_limit``. The new results are appended to the file, and the last result of a cell counts.
     n_jobs : int, optional
         Number of threads, as in joblib. Folds run in parallel, and each learner uses the remaining threads. The
         results do not depend on it, but the times do: for fair times use 1, on a machine that does nothing else.
@@ -140,7 +144,7 @@ def compare(
     settings = RunSettings(n_epochs, math.inf if time_limit is None else time.time() + time_limit)
     with contextlib.ExitStack() as closed:
         file = None if path is None else closed.enter_context(ResultFile.opened(path))
-        done = {} if file is None else _finished_cells(file, cells)
+        done = {} if file is None else _finished_cells(file, cells, retry_failed)
         report = _Reporter(cells, done, progress)
         for cell in done.values():
             if finished is not None:
@@ -168,11 +172,21 @@ def _check_limits(n_jobs: int | None, **limits: float | None) -> None:
             raise ValueError(f"{name} must be a number of seconds above 0, got {limit!r}.")
 
 
-def _finished_cells(file: ResultFile, cells: Sequence[CellResult]) -> dict[tuple[str, str, int, int], CellResult]:
+def _finished_cells(
+    file: ResultFile, cells: Sequence[CellResult], retry_failed: bool
+) -> dict[tuple[str, str, int, int], CellResult]:
     """Return the planned cells that a file contains, after checking that data, folds, seeds and settings agree."""
     check_agreement(file.cells, cells, str(file.path), "this comparison")
     planned = {cell.key: cell for cell in cells}
     done = {cell.key: cell for cell in file.cells if cell.key in planned}
+    failed = [cell for cell in done.values() if cell.failure is not None]
+    if failed and retry_failed:
+        done = {key: cell for key, cell in done.items() if cell.failure is None}
+    elif failed:
+        warn(
+            f"{len(failed)} failed cell(s) of {file.path} are kept and not run again, first {failed[0].label}. "
+            f"retry_failed=True runs them again."
+        )
     versions = {cell.versions for cell in done.values()} - {cell.versions for cell in cells}
     if versions:
         warn(f"{file.path} contains results of other versions: {'; '.join(sorted(versions))}.")

@@ -8,7 +8,7 @@ import pytest
 from support.wrapper_searches import naive_score, varied_data
 
 from tanlearn import BayesNetClassifier, EncodedData, Structure
-from tanlearn.baselines import GreedySearch, LocalSearch, one_arc_away, structures_along
+from tanlearn.baselines import GreedySearch, HillClimbing, LocalSearch, one_arc_away, structures_along
 from tanlearn.checks import check_learner
 
 
@@ -99,6 +99,15 @@ def test_steps_are_limited_and_interrupted_searches_keep_their_structure():
     assert search.structure_ == one.structure_
 
 
+@pytest.mark.parametrize("score", ["bdeu", "bic"])
+def test_with_a_decomposable_score_it_is_hill_climbing(score):
+    data = varied_data(2)
+    search, climbing = LocalSearch(score, max_parents=2), HillClimbing(score=score, max_parents=2)
+    search.learn(data, None)
+    climbing.learn(data, None)
+    assert search.score_ == pytest.approx(climbing.score_, rel=1e-9)
+
+
 def edges(structure, data):
     """Prefer as many edges as possible, a score that pickle finds."""
     return float(structure.n_edges)
@@ -122,7 +131,7 @@ DATA = EncodedData.from_codes(np.zeros((4, 3), int), [0, 1, 0, 1])
         ({"score": edges, "neighbors": lambda structure: [[0, -1]]}, TypeError, "of type list"),
         ({"score": edges, "neighbors": lambda s: [Structure([-1])]}, ValueError, "the structure has 1 features"),
         ({"score": edges, "initial": Structure([-1])}, ValueError, "the structure has 1 features"),
-        ({"score": "accuracy"}, ValueError, "'score' parameter of LocalSearch must be a callable"),
+        ({"score": "accuracy"}, ValueError, "'score' parameter of LocalSearch must be"),
         ({"score": edges, "max_parents": 0}, ValueError, "'max_parents' parameter"),
     ],
 )

@@ -9,8 +9,8 @@ from oracles import blankets
 from oracles import family_scores as naive
 from support.family_searches import random_data, replayed, rows_of
 
-from tanlearn import EncodedData, TableEncoder, load
-from tanlearn.baselines import MarkovBlanketClassifier
+from tanlearn import EncodedData, Structure, TableEncoder, load
+from tanlearn.baselines import HillClimbing, MarkovBlanketClassifier
 from tanlearn.baselines.arc_moves import ArcGraph
 from tanlearn.baselines.family_scores import FAMILY_SCORES
 from tanlearn.baselines.markov_blanket import class_rooted, fit_tables
@@ -19,6 +19,11 @@ from tanlearn.baselines.scored_families import with_class_as_feature
 from tanlearn.models.bayes_net import BayesNet
 
 CODES = TableEncoder(discrete_features=True)
+
+
+def searching(score):
+    """Return a search without a limit on parents."""
+    return HillClimbing(score=score, max_parents=None)
 
 
 def network_score(data, score):
@@ -36,7 +41,9 @@ def test_restarts_find_the_best_of_all_networks(score, max_parents):
     for seed in range(2):
         data = random_data(seed, n_states=(2, 3, 2), n_classes=2, weight="integer")
         own = network_score(data, score)
-        model = MarkovBlanketClassifier(network_score=score, max_parents=max_parents, n_restarts=30, random_state=0)
+        model = MarkovBlanketClassifier(
+            search=HillClimbing(score=score, max_parents=max_parents, n_restarts=30), random_state=0
+        )
         model.fit_encoded(data)
         assert model.network_score_ == pytest.approx(max(map(own, graphs)), abs=1e-7)
         assert model.network_score_ == pytest.approx(own(model.network_), abs=1e-7)
@@ -46,7 +53,7 @@ def test_restarts_find_the_best_of_all_networks(score, max_parents):
 @pytest.mark.parametrize("score", FAMILY_SCORES)
 def test_each_step_is_the_best_move(score, initial):
     data = random_data(5, 100, n_states=(2, 3, 2, 2), n_classes=3, missing=0.1)
-    model = MarkovBlanketClassifier(network_score=score, max_parents=2, initial=initial).fit_encoded(data)
+    model = MarkovBlanketClassifier(search=HillClimbing(score=score), initial=initial).fit_encoded(data)
     own = network_score(data, score)
     graph = [(4,) if initial == "naive-bayes" and i < 4 else () for i in range(5)]
     start = [change for change in model.history_ if change.step == 0]
@@ -86,7 +93,7 @@ def test_features_outside_the_blanket_do_not_influence_the_class():
     X = rng.integers(0, 2, (500, 6))
     X[:, 2] = np.where(rng.random(500) < 0.9, X[:, 3], X[:, 2])  # depends on another feature only
     y = X[:, 0] & X[:, 1]
-    model = MarkovBlanketClassifier(network_score="bic", encoder=CODES).fit(X, y)
+    model = MarkovBlanketClassifier(search=searching("bic"), encoder=CODES).fit(X, y)
     assert model.blanket_.tolist() == [0, 1]
     changed = X.copy()
     changed[:, 2:] = 1 - changed[:, 2:]
@@ -100,7 +107,7 @@ def test_features_outside_the_blanket_do_not_influence_the_class():
 def test_without_a_blanket_the_prior_is_predicted():
     rng = np.random.default_rng(2)
     X, y = rng.integers(0, 4, (300, 4)), (rng.random(300) < 0.2).astype(int)
-    model = MarkovBlanketClassifier(network_score="bic", encoder=CODES).fit(X, y)
+    model = MarkovBlanketClassifier(search=searching("bic"), encoder=CODES).fit(X, y)
     assert model.blanket_.size == 0
     np.testing.assert_allclose(model.predict_proba(X), np.tile((np.bincount(y) + 1) / 302, (300, 1)), rtol=1e-9)
 
@@ -121,7 +128,7 @@ def test_candidates_equal_those_of_the_textbook_algorithm(missing):
 def test_max_min_climbing_adds_candidates_only():
     data = random_data(3, 300, n_states=(2, 3, 2, 2, 3), n_classes=2)
     mask = parents_and_children(with_class_as_feature(data), 0.01)
-    model = MarkovBlanketClassifier(candidates="mmpc", significance=0.01, network_score="k2").fit_encoded(data)
+    model = MarkovBlanketClassifier(candidates="mmpc", significance=0.01, search=searching("k2")).fit_encoded(data)
     arcs = [(i, j) for i, given in enumerate(model.network_) for j in given]
     assert arcs
     assert all(mask[i, j] for i, j in arcs)
@@ -141,7 +148,7 @@ def test_very_strong_associations_keep_their_order():
 
 def test_an_interrupted_search_keeps_its_network(monkeypatch):
     data = random_data(0, 200)
-    whole = MarkovBlanketClassifier(network_score="log-likelihood", max_parents=2).fit_encoded(data)
+    whole = MarkovBlanketClassifier(search=HillClimbing(score="log-likelihood")).fit_encoded(data)
 
     applied = []
 
@@ -152,7 +159,7 @@ def test_an_interrupted_search_keeps_its_network(monkeypatch):
         own(graph, move)
 
     monkeypatch.setattr(ArcGraph, "apply", apply)
-    model = MarkovBlanketClassifier(network_score="log-likelihood", max_parents=2)
+    model = MarkovBlanketClassifier(search=HillClimbing(score="log-likelihood"))
     with pytest.raises(KeyboardInterrupt):
         model.fit_encoded(data)
     assert model.history_ == [change for change in whole.history_ if change.step <= 2]
@@ -164,21 +171,34 @@ def test_threads_and_files_change_nothing(tmp_path):
     rng = np.random.default_rng(3)
     X = rng.integers(0, 3, (300, 5))
     y = (X[:, 0] + X[:, 1]) % 3
-    one, two = (MarkovBlanketClassifier(n_jobs=n, n_restarts=2, random_state=0).fit(X, y) for n in (1, 2))
+    one, two = (
+        MarkovBlanketClassifier(n_jobs=n, search=HillClimbing(max_parents=None, n_restarts=2), random_state=0).fit(X, y)
+        for n in (1, 2)
+    )
     assert one.history_ == two.history_
     assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
     one.save(tmp_path / "model")
     assert np.array_equal(load(tmp_path / "model").predict_proba(X), one.predict_proba(X))
 
 
+def test_settings_of_the_search_are_checked():
+    X, y = [[0], [1]], [0, 1]
+    with pytest.raises(ValueError, match="'score' parameter of HillClimbing must be"):
+        MarkovBlanketClassifier(search=HillClimbing(score="mdl")).fit(X, y)
+    with pytest.raises(ValueError, match=r"search.initial must be None, got Structure"):
+        MarkovBlanketClassifier(search=HillClimbing(initial=Structure([-1]))).fit(X, y)
+
+
 def test_progress_is_printed_with_verbose(capsys):
-    MarkovBlanketClassifier(network_score="k2", verbose=1).fit_encoded(random_data(0, 200))
+    MarkovBlanketClassifier(search=HillClimbing(score="k2", max_parents=None, verbose=1)).fit_encoded(
+        random_data(0, 200)
+    )
     assert capsys.readouterr().out.startswith("MarkovBlanketClassifier: ")
 
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"network_score": "mdl"}, {"initial": "full"}, {"candidates": "pc"}, {"significance": 1.0}, {"smoothing": -1.0}],
+    [{"search": "bdeu"}, {"initial": "full"}, {"candidates": "pc"}, {"significance": 1.0}, {"smoothing": -1.0}],
 )
 def test_bad_parameters_are_named(parameters):
     (name,) = parameters

@@ -46,7 +46,8 @@ def test_scores_are_those_of_the_search_and_the_report_repeats(folder):
     assert all(row["seconds"] > 0 and row["arcs"] == 4 for row in rows)
     for row in rows[::2]:
         data = climbing.Tanlearn().convert(climbing.integers(*climbing.load_table("tiny", folder)))
-        model = climbing.MarkovBlanketClassifier(network_score=row["score"], initial="empty", max_parents=3)
+        search = climbing.HillClimbing(score=row["score"], max_parents=3)
+        model = climbing.MarkovBlanketClassifier(search=search, initial="empty")
         assert model.fit_encoded(data).network_score_ == pytest.approx(row["reached"], abs=1e-6)
     text = (folder / "climbing.md").read_text()
     assert "- tanlearn reaches the best score of all in 2 of 2 comparisons." in text

@@ -65,6 +65,7 @@ def test_default_is_the_digits_with_the_default_learners(run, monkeypatch):
         "n_folds": 1,
         "n_repeats": 1,
         "path": None,
+        "retry_failed": False,
         "random_state": 0,
         "n_epochs": None,
         "n_jobs": -1,
@@ -237,7 +238,19 @@ def test_results_of_other_folds_are_refused_in_one_line(run, tables, tmp_path):
     run("compare", tables[0], "--learners", "nb ml", "--folds", "3", "-o", path)
     done = run("compare", tables[0], "--learners", "nb ml", "-o", path)
     assert done.exit_code == 2
-    assert f"number of folds of 'one' differs. {path} has 3; this comparison has 5." in done.stderr.splitlines()[-1]
+    assert f"folds of 'one' differs: 3 in {path}, but 5 in this comparison." in done.stderr.splitlines()[-1]
+
+
+def test_failed_folds_are_run_again_on_request(run, gaps, tmp_path):
+    arguments = ["compare", gaps, "--learners", "NB ML,TAN-CR ML", "--folds", "2", "-o", str(tmp_path / "results.csv")]
+    run(*arguments)
+    kept = "2 failed cell(s) of"
+    done = run(*arguments)
+    assert kept in done.stderr
+    assert "--retry-failed runs them again." in done.stderr
+    before = (tmp_path / "results.csv").read_text().count("\n")
+    assert kept not in run(*arguments, "--retry-failed").stderr
+    assert (tmp_path / "results.csv").read_text().count("\n") == before + 2
 
 
 def test_the_time_limit_leaves_a_file_to_continue(run, tables, tmp_path):

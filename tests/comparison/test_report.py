@@ -112,6 +112,25 @@ def test_a_single_split_has_no_test_and_no_bold(comparison):
     assert "There is no test: each data set has a single split." in report
 
 
+def test_the_reason_is_given_if_there_is_no_test():
+    a = [cell("one", "A", fold, error=10.0 + fold) for fold in (1, 2, 3)]
+    failed = [cell("one", "B", fold, failure="no luck") for fold in (1, 2, 3)]
+    report = Comparison([*failed, *a]).report()
+    assert "There is no test: no other learner has the test error in two splits in which A has it." in report
+    assert "single split" not in report
+    assert "(0 of 3)" in report
+    report = Comparison([*failed, *a]).report(reference="B")
+    assert "There is no test: B has no test error on any data set." in report
+
+
+def test_a_learner_without_probabilities_has_not_failed():
+    cells = [cell("one", "A", fold, error=10.0, log_loss=0.1 * fold) for fold in (1, 2, 3)]
+    report = Comparison([*cells, *(cell("one", "B", fold, error=10.0) for fold in (1, 2, 3))]).report("log_loss")
+    assert rows(report, "Log loss")[0][-1] == "none"
+    assert "none: the learner has run, but has no log loss." in report
+    assert "has failed or is not finished" not in report
+
+
 def test_many_tests_are_only_counted(comparison):
     cells = [replace(one, dataset=f"{one.dataset} {i}") for i in range(20) for one in comparison.cells]
     assert "There are 120 tests; `Comparison.paired('A')` returns them." in Comparison(cells).report(reference="A")

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -139,11 +138,15 @@ def test_spreadsheets_and_pandas_read_the_file(file):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ({"iris": (X[:-1], Y[:-1])}, {}, r"the data set 'iris' differs.*has 150 rows.*this comparison has 149 rows"),
-        ({"iris": (X + 1e-9, Y)}, {}, r"the data set 'iris' differs.*150 rows of digest (\w+).*150 rows of digest"),
+        (
+            {"iris": (X[:-1], Y[:-1])},
+            {},
+            r"'iris' differs: 150 rows .* in .*results\.csv, but 149 .* in this comparison\.",
+        ),
+        ({"iris": (X + 1e-9, Y)}, {}, r"data set 'iris' differs: 150 rows \(digest \w+\).*150 rows \(digest"),
         ({"iris": (X, 2 - Y)}, {}, "the data set 'iris' differs"),
-        ({"iris": (X, Y)}, {"n_folds": 3}, r"number of folds of 'iris' differs\. .*has 2; this comparison has 3"),
-        ({"iris": (X, Y)}, {"random_state": 5}, r"the seed of repeat 1 differs\. .*has 0; this comparison has 5"),
+        ({"iris": (X, Y)}, {"n_folds": 3}, r"number of folds of 'iris' differs: 2 in .*, but 3 in this comparison"),
+        ({"iris": (X, Y)}, {"random_state": 5}, r"the seed of repeat 1 differs: 0 in .*, but 5 in this comparison"),
         ({"iris": (X, Y)}, {"learner": DecisionTreeClassifier(max_depth=3)}, r"max_depth=2\).*max_depth=3\)"),
         ({"iris": (X, Y)}, {"learner": DecisionTreeClassifier(max_depth=2, random_state=1)}, "learner 'own' differs"),
         ({"iris": (X, Y)}, {"learner": NaiveBayesClassifier()}, "learner 'own' differs"),
@@ -153,7 +156,7 @@ def test_other_data_protocol_or_settings_are_refused(file, arguments, options, m
     compare({"iris": (X, Y)}, {"own": DecisionTreeClassifier(max_depth=2)}, n_folds=2, path=file)
     content = file.read_bytes()
     learner = {"own": options.pop("learner", DecisionTreeClassifier(max_depth=2))}
-    with pytest.raises(ValueError, match=f"results cannot be merged: .*{message}"):
+    with pytest.raises(ValueError, match=message):
         compare(arguments, learner, **{"n_folds": 2, **options}, path=file)
     assert file.read_bytes() == content
 
@@ -200,7 +203,7 @@ def test_merging():
     assert (both.datasets, both.learners) == (["iris", "wine"], ["NB ML", "TAN-CMI ML"])
     with pytest.raises(ValueError, match="both have the cell iris, NB ML, repeat 1, fold 1"):
         both.merge(iris)
-    with pytest.raises(ValueError, match=r"folds of 'iris' differs\. This comparison has 2; the other has 3"):
+    with pytest.raises(ValueError, match=r"folds of 'iris' differs: 2 in this comparison, but 3 in the other"):
         both.merge(compare("iris", "AODE", n_folds=3))
 
 
@@ -249,15 +252,35 @@ def test_an_interrupt_leaves_finished_cells_in_the_file(file):
     assert [cell.fold for cell in Comparison.load(file).cells] == [1, 2]
 
 
-def test_failures_are_finished_cells(file):
+def test_failures_are_finished_cells_and_reported_as_such(file):
     learner = DecisionTreeClassifier(max_depth=-1)
     failed = compare("iris", learner, n_folds=2, path=file)
     assert all("max_depth" in cell.failure for cell in failed.failures)
     assert len(failed.failures) == 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with pytest.warns(
+        UserWarning, match=r"2 failed cell\(s\) of .*results\.csv are kept .*retry_failed=True runs them"
+    ):
         assert compare("iris", learner, n_folds=2, path=file).cells == failed.cells
     assert to_csv(failed.cells).count("\n") == 3
+
+
+def test_failed_cells_are_run_again_on_request(tmp_path, file):
+    learner = {"good": Logged(str(tmp_path)), "bad": DecisionTreeClassifier(max_depth=2)}
+    whole = compare("iris", learner, n_folds=2)
+    (tmp_path / "fits").unlink()
+    broken = [replace(cell, error=None, failure="bad luck") if cell.fold == 2 else cell for cell in whole.cells]
+    Comparison(broken).save(file)
+    found = compare("iris", learner, n_folds=2, path=file, retry_failed=True)
+    assert count_lines(tmp_path / "fits") == 1
+    assert (found.failures, without_times(found)) == ([], without_times(whole))
+    assert count_lines(file) == 1 + 4 + 2  # the header, and both results of the failed cells
+    assert {cell.key: cell for cell in Comparison.load(file).cells} == {cell.key: cell for cell in found.cells}
+
+
+def test_the_refused_file_is_named_whatever_was_compared_first(file):
+    compare({"a": (X, Y), "b": (X, Y)}, "NB ML", n_folds=2, path=file)
+    with pytest.raises(ValueError, match=r"'b' differs: 150 rows .* in .*results\.csv, but 149 .* in this comparison"):
+        compare({"a": (X, Y), "b": (X[1:], Y[1:])}, "NB ML", n_folds=2, path=file)
 
 
 def test_digests_depend_on_all_values():

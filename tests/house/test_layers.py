@@ -29,6 +29,7 @@ RANKS = (
     {"_public"},
     {"__init__", "checks", "comparison", "dask"},
     {"cli"},
+    {"__main__"},
 )
 RANK = {unit: rank for rank, units in enumerate(RANKS) for unit in units}
 
