@@ -7,7 +7,6 @@ reversals, in this order, each by child, then by parent. The result therefore do
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
@@ -16,6 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
+from tanlearn._clock import learning_clock
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.structures.structures import Structure
@@ -227,7 +227,7 @@ class Climber:
         self.best_value = -np.inf  # best score so far; best is its graph
         self._order, self._tabu_length, self._max_steps, self._tolerance = order, tabu_length, max_steps, tolerance
         self._on_step = on_step
-        self._step, self._started = 0, time.perf_counter()
+        self._step, self._started = 0, learning_clock()
 
     def climb(self, graph: ArcGraph, scores: MoveScores) -> None:
         """Climb from a graph, which is changed in place."""
@@ -298,7 +298,7 @@ class Climber:
 
     def _record(self, graph: ArcGraph, scores: MoveScores, changed: Iterable[int]) -> None:
         """Record the parents of the nodes that changed in a step, and the score after it."""
-        value, seconds = scores.value(), time.perf_counter() - self._started
+        value, seconds = scores.value(), learning_clock() - self._started
         for i in changed:
             parents = tuple(self._order[graph.parents(i)].tolist())
             change = ParentChange(int(self._order[i]), parents, value, self._step, scores.n_evaluations, seconds)

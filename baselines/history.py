@@ -28,7 +28,8 @@ class ParentChange:
     n_evaluations : int
         Number of structures that were scored up to the change.
     seconds : float
-        Wall-clock time from the start of the search to the change. Comparisons of records ignore it.
+        Wall-clock time from the start of the search to the change, without the compilation of kernels. Comparisons of
+        records ignore it.
 
     Examples
     --------

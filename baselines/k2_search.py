@@ -5,7 +5,6 @@ With a fixed ordering, no arc closes a cycle, so each feature is decided once, b
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -14,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tanlearn._clock import learning_clock
 from tanlearn._typing import IntArray
 from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
@@ -131,7 +131,7 @@ class K2Search(BaseEstimator):
             If a parameter is invalid, or ``ordering`` is not a permutation of the features.
         """
         self._validate_params()
-        started = time.perf_counter()
+        started = learning_clock()
         self.ordering_ = self._order(data, rng)
         score = make_score(self.score, self.equivalent_sample_size)
         scorer = FamilyScorer(data, score, n_jobs=self.n_jobs)
@@ -142,7 +142,7 @@ class K2Search(BaseEstimator):
         for position, child in enumerate(self.ordering_.tolist()):
             for gain in self._add_parents(scorer, child, parents[child], self.ordering_[:position].tolist()):
                 self.structure_, self.score_ = _structure(parents), self.score_ + gain
-                seconds, given = time.perf_counter() - started, tuple(parents[child])
+                seconds, given = learning_clock() - started, tuple(parents[child])
                 change = ParentChange(child, given, self.score_, position, scorer.n_evaluations, seconds)
                 self.history_.append(change)
                 if self.verbose:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
 from typing import Any, ClassVar, TypeAlias
@@ -12,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tanlearn._clock import learning_clock
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.structures.structures import Structure, check_structure
 
@@ -127,7 +127,7 @@ class LocalSearch(BaseEstimator):
             If a neighbor is no Structure.
         """
         self._validate_params()
-        started = time.perf_counter()
+        started = learning_clock()
         score = decomposable(self.score, data) if isinstance(self.score, str) else self.score
         current = Structure.naive_bayes(data.n_features) if self.initial is None else self.initial
         check_structure(current, data.n_features)
@@ -175,7 +175,7 @@ class LocalSearch(BaseEstimator):
         for child in range(before.n_features):
             old, new = ([j for j in s.parents[child].tolist() if j >= 0] for s in (before, self.structure_))
             if old != new:
-                seconds = time.perf_counter() - started
+                seconds = learning_clock() - started
                 change = ParentChange(child, tuple(new), self.score_, step, self.n_evaluations_, seconds)
                 self.history_.append(change)
 

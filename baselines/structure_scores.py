@@ -11,7 +11,6 @@ after thousands of exchanges are bit-identical to those of a structure built fro
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from tanlearn._clock import learning_clock
 from tanlearn._memory import check_memory
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
@@ -92,7 +92,7 @@ class StructureScorer:
         initial: Structure,
         rng: np.random.Generator,
     ) -> None:
-        self.n_evaluations, self._started = 0, time.perf_counter()
+        self.n_evaluations, self._started = 0, learning_clock()
         data.require_complete("A wrapper search")
         data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row
         self._data = data
@@ -250,7 +250,7 @@ class StructureScorer:
 
     def change(self, child: int, parents: Sequence[int], step: int) -> ParentChange:
         """Return the record of a change that led to the current structure."""
-        seconds = time.perf_counter() - self._started
+        seconds = learning_clock() - self._started
         return ParentChange(child, tuple(parents), self.value, step, self.n_evaluations, seconds)
 
     def _mean(self, log_joints: Sequence[FloatArray]) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tanlearn._rank_tests import critical_difference, friedman_test, ranks_of, with_ties
 from tanlearn._typing import FloatArray
 from tanlearn.comparison.means import MeanResult, mean_result
 from tanlearn.comparison.report import write_report
@@ -21,13 +22,9 @@ from tanlearn.comparison.statistics import (
     SignedRanksTest,
     WinTieLoss,
     corrected_t_test,
-    critical_difference,
     equivalence_probabilities,
-    friedman_test,
     holm,
-    ranks_of,
     signed_ranks_p,
-    with_ties,
 )
 from tanlearn.files.regular_files import write_file
 

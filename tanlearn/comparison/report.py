@@ -128,7 +128,7 @@ def _incomplete(comparison: Comparison, dataset: str, learner: str, of_splits: F
 
 def _default_reference(comparison: Comparison, measure: Measure) -> str | None:
     """Return the learner with the best mean rank among those that are complete on the most data sets, or None."""
-    from tanlearn.comparison.statistics import ranks_of
+    from tanlearn._rank_tests import ranks_of
 
     values = measure.better(comparison.mean(measure.name))
     n_complete = (~np.isnan(values)).sum(axis=0)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tanlearn._rank_tests import nemenyi_test, with_ties
 from tanlearn._typing import FloatArray, IntArray
 
 __all__ = [
@@ -22,14 +23,10 @@ __all__ = [
     "SignedRanksTest",
     "WinTieLoss",
     "corrected_t_test",
-    "critical_difference",
     "equivalence_probabilities",
-    "friedman_test",
     "holm",
-    "ranks_of",
     "require",
     "signed_ranks_p",
-    "with_ties",
 ]
 
 #: Samples of the posterior; their standard error is at most 0.4 percent points.
@@ -173,9 +170,7 @@ class Ranks:
         >>> bool(ranks.nemenyi().min() > 0.05)  # of two data sets, nothing follows
         True
         """
-        posthocs = require("scikit_posthocs", "the test of Nemenyi")
-        found: FloatArray = posthocs.posthoc_nemenyi_friedman(self.values).to_numpy()
-        return found
+        return nemenyi_test(self.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,11 +239,6 @@ def signed_ranks_p(differences: FloatArray) -> float:
     return float(wilcoxon(differences, zero_method="zsplit").pvalue)
 
 
-def with_ties(values: FloatArray) -> FloatArray:
-    """Round values to ten decimals: means of equal numbers in another order may differ in the last bit."""
-    return values.round(10)
-
-
 def equivalence_probabilities(differences: FloatArray, rope: float) -> tuple[float, float, float]:
     """Return the posterior probabilities of a negative, a small and a positive difference ([B], section 4.2)."""
     baycomp = require("baycomp", "the Bayesian signed-ranks test")
@@ -257,33 +247,3 @@ def equivalence_probabilities(differences: FloatArray, rope: float) -> tuple[flo
     # "Left" is the probability that the first argument, the differences, exceeds zero by more than the rope.
     positive, small, negative = found if rope > 0 else (found[0], 0.0, found[1])
     return float(negative), float(small), float(positive)
-
-
-def ranks_of(values: FloatArray) -> FloatArray:
-    """Return the ranks of learners on each data set, (n_datasets, n_learners): 1 for the smallest value."""
-    from scipy.stats import rankdata
-
-    found: FloatArray = rankdata(with_ties(values), axis=1)
-    return found
-
-
-def friedman_test(values: FloatArray) -> tuple[float, float]:
-    """Return Friedman's chi-squared, and the p-value of its correction by Iman and Davenport."""
-    from scipy.stats import f, friedmanchisquare
-
-    n, k = values.shape
-    values = with_ties(values)
-    if k < 3 or np.ptp(values, axis=1).max() == 0.0:
-        return float("nan"), float("nan")
-    chi2 = float(friedmanchisquare(*values.T).statistic)
-    rest = n * (k - 1) - chi2
-    statistic = (n - 1) * chi2 / rest if rest > 0 else float("inf")
-    return chi2, float(f.sf(statistic, k - 1, (k - 1) * (n - 1)))
-
-
-def critical_difference(n_datasets: int, n_learners: int, alpha: float) -> float:
-    """Return the difference of mean ranks that is significant in Nemenyi's test ([D], section 3.2.2)."""
-    from scipy.stats import studentized_range
-
-    q = float(studentized_range.ppf(1.0 - alpha, n_learners, np.inf)) / np.sqrt(2.0)
-    return float(q * np.sqrt(n_learners * (n_learners + 1) / (6.0 * n_datasets)))

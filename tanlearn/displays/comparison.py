@@ -8,11 +8,15 @@ from typing import Any, Self
 import numpy as np
 
 from tanlearn._plots import axes_or_new
+from tanlearn._rank_tests import critical_difference, friedman_test, nemenyi_test, ranks_of, require_posthocs
 from tanlearn._typing import AnyArray, FloatArray
 
 __all__ = ["CriticalDifferenceDisplay", "PairedErrorsDisplay"]
 
 _BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#666666"
+_DIAGRAM = "a critical difference diagram"
+#: Smaller p-values are written as "< 0.001".
+_SMALLEST_P = 0.001
 #: Largest differences whose data sets are named.
 _N_NAMED = 4
 #: Smallest range of mean ranks that fills the width; equal ranks would have no width at all.
@@ -45,8 +49,9 @@ class CriticalDifferenceDisplay:
     p_values_ : ndarray of shape (n_learners, n_learners)
         p-values of all pairs, in the order of ``errors``.
     friedman_p_value_ : float
-        p-value of Friedman's test that all learners have equal ranks. If it is above ``alpha``, Nemenyi's test is
-        omitted, and one bar joins all learners.
+        p-value of Friedman's test that all learners have equal ranks, with the correction of Iman and Davenport, as
+        in :meth:`~tanlearn.comparison.Comparison.ranks`. If it is above ``alpha``, Nemenyi's test is omitted, and one
+        bar joins all learners.
     critical_difference_ : float
         Difference of mean ranks that is significant at level ``alpha`` by Nemenyi's test.
     ax_ : matplotlib.axes.Axes
@@ -90,19 +95,16 @@ class CriticalDifferenceDisplay:
         self.names, self.errors = _aligned(errors, n_learners=3, n_datasets=2)
         self.alpha = alpha
         self.p_values = p_values
-        posthocs = _posthocs()
-        from scipy.stats import friedmanchisquare, rankdata, studentized_range
-
+        require_posthocs(_DIAGRAM)
         n_datasets, n_learners = self.errors.shape
-        means = rankdata(self.errors, axis=1).mean(axis=0)
+        means = ranks_of(self.errors).mean(axis=0)
         order = np.argsort(means, kind="stable")
         self.mean_ranks_ = {self.names[k]: float(means[k]) for k in order}
-        has_differences = (self.errors != self.errors[:, :1]).any()  # the statistic is 0 / 0 otherwise
-        self.friedman_p_value_ = float(friedmanchisquare(*self.errors.T).pvalue) if has_differences else 1.0
-        quantile = studentized_range.ppf(1 - alpha, n_learners, np.inf) / np.sqrt(2)
-        self.critical_difference_ = float(quantile * np.sqrt(n_learners * (n_learners + 1) / (6 * n_datasets)))
+        _, p_value = friedman_test(self.errors)
+        self.friedman_p_value_ = 1.0 if np.isnan(p_value) else p_value  # all learners are equal
+        self.critical_difference_ = critical_difference(n_datasets, n_learners, alpha)
         if p_values is None:
-            self.p_values_ = np.asarray(posthocs.posthoc_nemenyi_friedman(self.errors), float)
+            self.p_values_ = nemenyi_test(self.errors)
         else:
             self.p_values_ = _checked_p_values(p_values, n_learners)
 
@@ -128,11 +130,11 @@ class CriticalDifferenceDisplay:
 
         is_new, ax = ax is None, axes_or_new(ax)
         if is_new:
-            ax.figure.set_size_inches(8, 1.7 + 0.16 * len(self.names))
+            ax.figure.set_size_inches(8, 1.9 + 0.16 * len(self.names))
         p_values = self.p_values_ if self._tests_pairs() else np.ones_like(self.p_values_)
         ranks = list(self.mean_ranks_.values())
         spread = max(ranks[-1] - ranks[0], _LEAST_SPREAD)
-        drawn = _posthocs().critical_difference_diagram(
+        drawn = require_posthocs(_DIAGRAM).critical_difference_diagram(
             self.mean_ranks_,
             pd.DataFrame(p_values, index=self.names, columns=self.names),
             ax=ax,
@@ -158,12 +160,17 @@ class CriticalDifferenceDisplay:
 
     def _note(self) -> str:
         """Return the meaning of the bars."""
+        if self.p_values is not None:
+            return f"bars: no significant difference at level {self.alpha:g}\nby the given p-values"
         if not self._tests_pairs():
-            return f"no significant differences (Friedman's test, p = {self.friedman_p_value_:.2g})"
-        test = "the given p-values"
-        if self.p_values is None:
-            test = f"Nemenyi's test, critical difference {self.critical_difference_:.2f}"
-        return f"bars join learners without a significant difference at level {self.alpha:g} ({test})"
+            return f"no significant differences at level {self.alpha:g}\n{self._friedman()}"
+        nemenyi = f"Nemenyi test: critical difference {self.critical_difference_:.2f}"
+        return f"bars: no significant difference at level {self.alpha:g}\n{nemenyi}\n{self._friedman()}"
+
+    def _friedman(self) -> str:
+        """Return Friedman's test in the words of the report of a comparison."""
+        p = self.friedman_p_value_
+        return "Friedman test (Iman and Davenport): " + (f"p = {p:.3f}" if p >= _SMALLEST_P else f"p < {_SMALLEST_P}")
 
 
 class PairedErrorsDisplay:
@@ -327,14 +334,3 @@ def _checked_p_values(p_values: Any, n_learners: int) -> FloatArray:
 def _listed(names: Iterable[Any]) -> str:
     """Return the names of learners in words."""
     return ", ".join(map(repr, names)) or "none"
-
-
-def _posthocs() -> Any:
-    """Return scikit-posthocs; raises ImportError if it is not installed."""
-    try:
-        import scikit_posthocs
-    except ImportError as error:
-        raise ImportError(
-            'critical differences need scikit-posthocs. Install it with: pip install "tanlearn[compare]"'
-        ) from error
-    return scikit_posthocs

@@ -468,7 +468,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         dict of str to list
             The ``history_`` of the "structure" search, of the "parameters" learner, or of a "training" of both. Each
             entry has the attributes ``step``, ``score`` (maximized), ``n_evaluations`` (of structures, or of the
-            objective on all training rows, up to this entry) and ``seconds`` (since the start of the stage).
+            objective on all training rows, up to this entry) and ``seconds`` (since the start of the stage, without the
+            compilation of kernels).
         """
         return {stage: history for stage, history in self._histories().items() if history}
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
+
+from tanlearn._clock import learning_clock
 
 __all__ = ["EpochReport", "Iteration", "Stopwatch"]
 
@@ -29,7 +30,8 @@ class EpochReport:
     validation_error : float or None
         Fraction of validation rows that the most probable structure misclassifies.
     seconds : float, default=0.0
-        Wall-clock time from the start of the training to the end of the epoch. Comparisons of reports ignore it.
+        Wall-clock time from the start of the training to the end of the epoch, without the compilation of kernels.
+        Comparisons of reports ignore it.
 
     Examples
     --------
@@ -78,7 +80,8 @@ class Iteration:
     n_evaluations : int
         Number of evaluations of the objective on all training rows.
     seconds : float
-        Wall-clock time from the start of the search. Comparisons of records ignore it.
+        Wall-clock time from the start of the search, without the compilation of kernels. Comparisons of records ignore
+        it.
 
     Examples
     --------
@@ -101,16 +104,16 @@ class Iteration:
 
 
 class Stopwatch:
-    """Wall-clock time and number of evaluations since the start of a search."""
+    """Time without compilation, and number of evaluations, since the start of a search."""
 
     def __init__(self) -> None:
-        self._started = time.perf_counter()
+        self._started = learning_clock()
         self.n_evaluations = 0
 
     @property
     def seconds(self) -> float:
         """Seconds since the start."""
-        return time.perf_counter() - self._started
+        return learning_clock() - self._started
 
     def iteration(self, step: int, loss: float) -> Iteration:
         """Return the record of an iteration that has just ended."""

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from oracles import paired_tests as oracle
 
+from tanlearn._rank_tests import critical_difference, friedman_test, ranks_of
 from tanlearn.comparison import CellResult, Comparison
 from tanlearn.comparison import statistics as own
 from tanlearn.comparison.statistics import (
     corrected_t_test,
-    critical_difference,
     equivalence_probabilities,
-    friedman_test,
     holm,
-    ranks_of,
     signed_ranks_p,
 )
 

@@ -1,11 +1,13 @@
 """Pictures of comparisons: mean ranks, bars and points are those of tables that are ranked by hand."""
 
-import builtins
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
+from tanlearn.comparison import CellResult, Comparison
 from tanlearn.displays import CriticalDifferenceDisplay, PairedErrorsDisplay
 
 pytest.importorskip("matplotlib")
@@ -46,7 +48,29 @@ def test_mean_ranks_and_critical_difference_are_those_of_the_paper():
     ranks = np.array([display.mean_ranks_[name] for name in ERRORS])
     chi_square = 12 * 14 / (4 * 5) * ((ranks**2).sum() - 4 * 25 / 4)
     assert chi_square == pytest.approx(9.28, abs=0.005)
-    assert display.friedman_p_value_ < 0.05
+    f = 13 * chi_square / (14 * 3 - chi_square)  # Iman and Davenport
+    assert f == pytest.approx(3.69, abs=0.005)
+    tied = stats.friedmanchisquare(*ERRORS.values()).statistic  # the paper does not correct it for ties
+    assert display.friedman_p_value_ == pytest.approx(stats.f.sf(13 * tied / (14 * 3 - tied), 3, 39), rel=1e-9)
+
+
+def test_picture_and_report_draw_the_same_conclusion(ax):
+    """Friedman's chi-squared alone would have p = 0.09 here: not significant."""
+    errors = np.array([[4, 3, 2, 1], [4, 2, 1, 3], [4, 2, 1, 3]], float)
+    assert stats.friedmanchisquare(*errors.T).pvalue > 0.05
+    splits = {"repeat": 1, "fold": 1, "n_folds": 1, "seed": 0, "n_train": 80, "n_test": 20}
+    identity = {"data_id": "", "learner_id": "", "settings": "", "versions": ""}
+    cells = [
+        CellResult(dataset=f"set {i}", learner="abcd"[j], **splits, **identity, error=error)
+        for (i, j), error in np.ndenumerate(errors)
+    ]
+    ranks = Comparison(cells).ranks()
+    display = CriticalDifferenceDisplay(dict(zip(ranks.learners, ranks.values.T, strict=True))).plot(ax)
+    assert display.friedman_p_value_ == ranks.p_value
+    assert display.critical_difference_ == ranks.critical_difference
+    np.testing.assert_array_equal(display.p_values_, ranks.nemenyi())
+    assert f"Friedman test (Iman and Davenport): p = {ranks.p_value:.3f}" in ax.get_title()
+    assert f"Friedman test (Iman and Davenport): p = {ranks.p_value:.3f}" in Comparison(cells).report()
 
 
 def test_bars_join_learners_closer_than_the_critical_difference(ax):
@@ -66,7 +90,7 @@ def test_bars_join_learners_closer_than_the_critical_difference(ax):
     assert {text.strip("0123456789. ") for text in written} == set(errors)
     assert all(f"{rank:.2f}" in " ".join(written) for rank in ranks)
     assert "20 data sets" in ax.get_title()
-    assert "Nemenyi's test" in ax.get_title()
+    assert "Nemenyi test" in ax.get_title()
     assert display.plot(ax) is display
 
 
@@ -76,7 +100,7 @@ def test_pairs_are_not_tested_without_a_difference_of_all(ax):
     ranks = list(display.mean_ranks_.values())
     assert display.friedman_p_value_ > 0.05
     assert bars(ax) == [(round(ranks[0], 6), round(ranks[-1], 6))]
-    assert "no significant differences (Friedman's test" in ax.get_title()
+    assert "no significant differences at level 0.05\nFriedman test" in ax.get_title()
 
 
 def test_equal_learners_have_equal_ranks(ax):
@@ -114,15 +138,8 @@ def test_tables_that_cannot_be_ranked_are_refused():
 
 
 def test_without_scikit_posthocs_the_remedy_is_reported(monkeypatch):
-    real = builtins.__import__
-
-    def refuse(name, *rest):
-        if name.startswith("scikit_posthocs"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r"tanlearn\[compare\]"):
+    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
+    with pytest.raises(ImportError, match=r"needs scikit-posthocs.*tanlearn\[compare\]"):
         CriticalDifferenceDisplay(ERRORS)
 
 
