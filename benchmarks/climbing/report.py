@@ -38,7 +38,8 @@ def write(comparison, shapes, folder):
     """Write README.md and its pictures to a folder; ``shapes`` maps names of tables to their shapes."""
     known = [name for names in GROUPS.values() for name in names if name in comparison.learners]
     whole = selected(comparison, known)
-    ranks = dict(zip(whole.learners, whole.ranks().mean_ranks.tolist(), strict=True))
+    ranked = whole.ranks()
+    ranks = dict(zip(ranked.learners, ranked.mean_ranks.tolist(), strict=True))
     best = {group: min((n for n in own if n in ranks), key=ranks.get) for group, own in GROUPS.items()}
     draw_ranks(whole, ranks, folder / "ranks.png")
     draw_pair(whole, best, folder / "pairs.png")
@@ -52,9 +53,10 @@ def write(comparison, shapes, folder):
         "## All learners",
         paragraph(
             f"Differences, wins and losses are those to {best['gradient']}. A win is a data set with a significantly "
-            "lower error by the corrected resampled t-test (5 %). The p-values are of Wilcoxon's signed ranks over the "
-            "data sets, after Holm's correction. Seconds are medians over the data sets of the mean time of a fit. "
-            "Evaluations are medians of the structures that a search scored, or of the epochs of a training."
+            "lower error by the resampled t-test of Nadeau and Bengio, after Holm's correction over learners (5 %). "
+            "The p-values are of Wilcoxon's signed ranks over the data sets, after Holm's correction. Seconds are "
+            "medians over the data sets of the mean time of a fit. Evaluations are medians of the structures that a "
+            "search scored, or of the epochs of a training."
         ),
         all_learners(whole, ranks, best["gradient"]),
         "## Kinds of data",

@@ -1,15 +1,17 @@
 """``tanlearn report``: tables and tests of the results of a comparison."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tanlearn.cli.messages import note, plain_errors
+from tanlearn.cli.messages import listed, nearest, note, plain_errors
+from tanlearn.cli.outputs import check_output
 from tanlearn.cli.reading import check_exists
 
 if TYPE_CHECKING:
-    from tanlearn.comparison import Comparison
+    from tanlearn.comparison import Comparison, Ranks
 
 __all__ = ["report"]
 
@@ -35,6 +37,10 @@ def report(
         str | None,
         typer.Option(help="Learner that the others are compared with; by default, the one with the best mean rank."),
     ] = None,
+    without: Annotated[
+        list[str],
+        typer.Option(help="Learners to leave out, comma-separated or repeated, such as those that have failed."),
+    ] = [],  # noqa: B006 - Typer makes a new list
     alpha: Annotated[float, typer.Option(min=0.0, max=1.0, help="Significance level.")] = 0.05,
     rope: Annotated[
         float | None,
@@ -58,31 +64,68 @@ def report(
     with plain_errors():
         for path in results:
             check_exists(path)
+        if picture is not None:
+            _check_picture(picture, results)
         # Imported here so that --help and a wrong path answer without the learners.
         from tanlearn.comparison import Comparison
 
         found = Comparison.load(results[0])
         for path in results[1:]:
             found = found.merge(Comparison.load(path))
+        found = _without(found, without)
         name = str(measure).replace("-", "_")
-        typer.echo(found.report(name, reference=reference, alpha=alpha, rope=rope), nl=False)
+        ranks = problem = None
         if picture is not None:
-            _draw(found, name, alpha, picture)
+            try:
+                ranks = found.ranks(name, alpha)
+            except ValueError as error:
+                problem = str(error)
+            if ranks is not None and len(ranks.learners) == 2 and name != "error":
+                raise ValueError("the picture of two learners shows their errors. Leave out --measure or --picture.")
+        typer.echo(found.report(name, reference=reference, alpha=alpha, rope=rope), nl=False)
+        if problem is not None:
+            note(f"there is no picture, because {problem}")
+        if picture is not None and ranks is not None:
+            _draw(ranks, name, picture)
 
 
-def _draw(comparison: "Comparison", measure: str, alpha: float, path: str) -> None:
+def _check_picture(path: str, results: list[str]) -> None:
+    """Raise an error for a picture that cannot be written, before any table is printed."""
+    check_output(path, *results)
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError as error:
+        raise ImportError('--picture needs Matplotlib. Install it with: pip install "tanlearn[plot]"') from error
+    formats = sorted(FigureCanvasBase.get_supported_filetypes())
+    if Path(path).suffix[1:].lower() not in formats:
+        raise ValueError(
+            f"--picture must end in .png, .pdf, .svg or another format of {', '.join(formats)}; got {path}."
+        )
+
+
+def _without(comparison: "Comparison", options: list[str]) -> "Comparison":
+    """Return a comparison without the learners that the options name."""
+    known = comparison.learners
+    names = [name for text in options for name in ([text] if text in known else map(str.strip, text.split(",")))]
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"--without: there is no learner {name!r}.{nearest(name, known)} The learners are: {listed(known)}."
+            )
+    return type(comparison)(cell for cell in comparison.cells if cell.learner not in names)
+
+
+def _draw(ranks: "Ranks", measure: str, path: str) -> None:
     """Draw the mean ranks of three or more learners, or the paired values of two, and write the picture."""
-    from tanlearn.comparison.comparison import find_measure
+    from tanlearn.comparison.results import MEASURES
     from tanlearn.displays import CriticalDifferenceDisplay, PairedErrorsDisplay
 
-    ranks = comparison.ranks(measure, alpha)
     values = dict(zip(ranks.learners, ranks.values.T, strict=True))
     if len(values) > 2:
-        display: Any = CriticalDifferenceDisplay(values, alpha=alpha).plot()
-        display.figure_.suptitle(find_measure(measure).title)
-    elif measure == "error":
-        display = PairedErrorsDisplay(values, datasets=ranks.datasets).plot()
+        display: Any = CriticalDifferenceDisplay(values, alpha=ranks.alpha).plot()
+        display.figure_.suptitle(MEASURES[measure].title)
     else:
-        raise ValueError("the picture of two learners shows their errors. Leave out --measure, or add a learner.")
+        display = PairedErrorsDisplay(values, datasets=ranks.datasets).plot()
     display.figure_.savefig(path, dpi=150)
-    note(f"{path} was written." + (f" It leaves out {', '.join(ranks.left_out)}." if ranks.left_out else ""))
+    left_out = [*ranks.left_out, *ranks.learners_left_out]
+    note(f"{path} was written." + (f" It leaves out {', '.join(left_out)}." if left_out else ""))

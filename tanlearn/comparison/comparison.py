@@ -421,7 +421,8 @@ class Comparison:
     def equivalence(self, reference: str, rope: float | None = None, measure: str = "error") -> list[EquivalenceTest]:
         """Compute the probabilities that learners are better than, equal to and worse than one learner.
 
-        The Bayesian signed-ranks test of baycomp (Benavoli et al. 2017), for a new data set.
+        The Bayesian signed-ranks test of baycomp (Benavoli et al. 2017), for a new data set. With fewer than six data
+        sets, the probabilities are much too certain, and reports leave them out.
 
         Parameters
         ----------
@@ -477,7 +478,8 @@ class Comparison:
         Raises
         ------
         ValueError
-            If there are fewer than two learners, or fewer than two data sets on which all learners are complete.
+            If fewer than two learners are complete on any data set, or if there are fewer than two data sets on which
+            all of these learners are complete.
 
         Examples
         --------
@@ -490,23 +492,25 @@ class Comparison:
         """
         which = find_measure(measure)
         values = which.better(self.mean(which.name))
-        is_complete = np.logical_not(np.isnan(values).any(axis=1))
-        if is_complete.sum() < 2 or len(self.learners) < 2:
+        is_ranked = np.logical_not(np.isnan(values).all(axis=0))
+        is_complete = np.logical_not(np.isnan(values[:, is_ranked]).any(axis=1))
+        if is_complete.sum() < 2 or is_ranked.sum() < 2:
             raise ValueError(
-                f"ranks need two learners and two data sets on which all learners are complete; there are "
-                f"{len(self.learners)} learner(s) and {is_complete.sum()} such data set(s). Add some, or leave out "
-                f"learners that have failed."
+                f"ranks need two learners, and two data sets on which all of them have finished every split. Learners "
+                f"with results: {is_ranked.sum()}. Such data sets: {is_complete.sum()} of {len(self.datasets)}. Add "
+                f"data sets, or leave out learners that have failed."
             )
-        values = with_ties(values[is_complete])
+        values = with_ties(values[np.ix_(is_complete, is_ranked)])
         return Ranks(
-            list(self.learners),
+            [name for name, own in zip(self.learners, is_ranked, strict=True) if own],
             ranks_of(values).mean(axis=0),
             [name for name, own in zip(self.datasets, is_complete, strict=True) if own],
             [name for name, own in zip(self.datasets, is_complete, strict=True) if not own],
             *friedman_test(values),
             alpha,
-            critical_difference(len(values), len(self.learners), alpha),
+            critical_difference(len(values), values.shape[1], alpha),
             values,
+            [name for name, own in zip(self.learners, is_ranked, strict=True) if not own],
         )
 
     def win_tie_loss(self, measure: str = "error", alpha: float | None = 0.05) -> WinTieLoss:
@@ -517,8 +521,9 @@ class Comparison:
         measure : str, default="error"
             Field of :class:`CellResult`.
         alpha : float or None, default=0.05
-            Significance level of the corrected resampled t-test of each data set; data sets with a single split are
-            ties. None compares means.
+            Significance level of the t-test of each data set (see :meth:`paired`), after Holm's correction for all
+            learners that are compared with the learner of the column. Data sets with a single split are ties. None
+            compares means.
 
         Returns
         -------
@@ -538,20 +543,20 @@ class Comparison:
                [1, 0]])
         """
         which, n = find_measure(measure), len(self.learners)
-        wins, ties = np.zeros((n, n), np.intp), np.zeros((n, n), np.intp)
-        for dataset in self.datasets:
-            values = self.values(dataset, which.name)
-            for i in range(n):
-                for j in range(n):
-                    n_splits = _n_pairs(values[[i, j]])
-                    if i == j or not n_splits:
-                        continue
-                    differences = which.better(values[i] - values[j])
-                    mean = np.nanmean(differences)
-                    is_equal = alpha is not None and (n_splits < 2 or self._test(dataset, differences)[0] >= alpha)
-                    wins[i, j] += mean < 0 and not is_equal
-                    ties[i, j] += mean == 0 or is_equal
-        return WinTieLoss(list(self.learners), wins, ties, wins.T.copy())
+        wins, ties, losses = (np.zeros((n, n), np.intp) for _ in range(3))
+        values = {dataset: self.values(dataset, which.name) for dataset in self.datasets}
+        for j, reference in enumerate(self.learners):
+            tests = [] if alpha is None else self.paired(reference, which.name)
+            differ = {(test.dataset, test.first) for test in tests if alpha is not None and test.p_holm < alpha}
+            for i, learner in enumerate(self.learners):
+                for dataset, own in values.items():
+                    if i != j and _n_pairs(own[[i, j]]):
+                        mean = np.nanmean(which.better(own[i] - own[j]))
+                        is_tie = mean == 0 or (alpha is not None and (dataset, learner) not in differ)
+                        wins[i, j] += mean < 0 and not is_tie
+                        ties[i, j] += is_tie
+                        losses[i, j] += mean > 0 and not is_tie
+        return WinTieLoss(list(self.learners), wins, ties, losses)
 
     def report(
         self, measure: str = "error", *, reference: str | None = None, alpha: float = 0.05, rope: float | None = None

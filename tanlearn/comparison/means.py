@@ -89,5 +89,5 @@ def mean_result(cells: Sequence[CellResult]) -> MeanResult:
         log_loss=average(cell.log_loss for cell in cells),
         n_parameters=None if n_parameters is None else round(n_parameters),
         fit_seconds=average(cell.fit_seconds for cell in cells),
-        predict_microseconds=average(1e6 * (cell.predict_seconds or 0.0) / cell.n_test for cell in cells),
+        predict_microseconds=average(cell.predict_microseconds for cell in cells),
     )

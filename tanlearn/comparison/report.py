@@ -76,6 +76,8 @@ def _protocol(comparison: Comparison) -> str:
 def _means(comparison: Comparison, measure: Measure, alpha: float) -> list[str]:
     """Return the table of means, with the learners in bold that are not significantly worse than the best."""
     best, means = comparison.best(measure.name, alpha), comparison.mean(measure.name)
+    n_results = (~np.isnan(means)).sum(axis=1).tolist()
+    best = {name: best[name] if n > 1 else [] for name, n in zip(comparison.datasets, n_results, strict=True)}
     rows = []
     for dataset, own in zip(comparison.datasets, means, strict=True):
         values = comparison.values(dataset, measure.name)
@@ -89,18 +91,22 @@ def _means(comparison: Comparison, measure: Measure, alpha: float) -> list[str]:
             text = f"{mean:,.{measure.digits}f}{spread}"
             fields.append(f"**{text}**" if learner in best[dataset] else text)
         rows.append([dataset, f"{first.n_train + first.n_test:,}", *fields])
-    if len(rows) > 1:
-        complete = np.where(np.isnan(means).any(axis=0), np.nan, means.mean(axis=0))
-        rows.append(["mean", "", *(_number(mean, measure.digits) for mean in complete.tolist())])
     notes = []
+    common = _common_datasets(comparison, measure.name)
+    if len(common) > 1:
+        of_common = means[[name in common for name in comparison.datasets]].mean(axis=0).tolist()
+        label = "mean" if len(common) == len(rows) else f"mean of {len(common)}"
+        rows.append([label, "", *(_number(mean, measure.digits) for mean in of_common)])
+        if label != "mean":
+            notes.append(f"Mean of {len(common)}: over the data sets on which all learners with results are complete.")
     if any(best.values()):
         notes.append(
             f"Bold: not significantly worse than the {'largest' if measure.is_score else 'smallest'} mean of the data "
-            f"set (corrected resampled t-test, Holm's correction over learners, level {alpha:g})."
+            f"set (resampled t-test of Nadeau and Bengio, after Holm's correction over the learners, level {alpha:g})."
         )
     if any(len(comparison.values(dataset).T) > 1 for dataset in comparison.datasets):
         notes.append("± is the standard deviation over splits.")
-    if not all(best.values()):
+    if any(comparison.values(dataset).shape[1] < 2 for dataset in comparison.datasets):
         notes.append("A data set with a single split has no test and no bold.")
     fields = [field for row in rows for field in row[2:]]
     if any(field.startswith("(") for field in fields):
@@ -145,17 +151,19 @@ def _single_tests(comparison: Comparison, measure: Measure, reference: str, alph
     digits = measure.digits
     rows = []
     for test in tests:
+        n_splits = comparison.values(test.dataset, measure.name).shape[1]
+        name = test.first if test.n_splits == n_splits else f"{test.first} ({test.n_splits} of {n_splits} splits)"
         verdict = "not significant"
         if test.p_holm < alpha:
             verdict = "better" if (test.difference < 0) != measure.is_score else "worse"
         interval = f"{test.low:+.{digits}f} to {test.high:+.{digits}f}"
         difference, p_values = f"{test.difference:+.{digits}f}", (_p(test.p_value), _p(test.p_holm))
-        rows.append([test.dataset, test.first, difference, interval, *p_values, verdict])
+        rows.append([test.dataset, name, difference, interval, *p_values, verdict])
     header = ["data set", "learner", "difference", "95 % interval", "p", "p (Holm)", "verdict"]
     note = (
-        f"Difference: mean of the learner minus mean of {reference}. p: corrected resampled t-test of Nadeau and "
-        f"Bengio. p (Holm): corrected for the learners of the data set. Verdict: at the level {alpha:g} after the "
-        f"correction."
+        f"Difference: mean of the learner minus mean of {reference}. p: resampled t-test of Nadeau and "
+        f"Bengio. p (Holm): corrected for the learners of the data set. Verdict: at the level {alpha:g} after "
+        f"Holm's correction."
     )
     return [title, markdown_table(header, rows, 2), note]
 
@@ -176,8 +184,10 @@ def _tests_over_datasets(
 ) -> list[str]:
     """Return ranks, wins, signed ranks and probabilities over all data sets."""
     notes, bayes = [], {}
+    is_enough = len(comparison.datasets) >= ENOUGH_DATASETS
     try:
-        bayes = {test.first: test for test in comparison.equivalence(reference, rope, measure.name)}
+        tests = comparison.equivalence(reference, rope, measure.name) if is_enough else []
+        bayes = {test.first: test for test in tests if test.n_datasets >= ENOUGH_DATASETS}
     except ImportError as error:
         notes.append(f"{str(error)[0].upper()}{str(error)[1:]}.")
     wilcoxon = {test.first: test for test in comparison.signed_ranks(reference, measure.name)}
@@ -187,23 +197,28 @@ def _tests_over_datasets(
         ranks = comparison.ranks(measure.name, alpha)
         mean_ranks = dict(zip(ranks.learners, ranks.mean_ranks.tolist(), strict=True))
         left_out = f", without {', '.join(ranks.left_out)}" if ranks.left_out else ""
-        p = "" if np.isnan(ranks.p_value) else f" Friedman test (Iman and Davenport): p = {_p(ranks.p_value)}."
+        p = "" if np.isnan(ranks.p_value) else f" Friedman test (Iman and Davenport): {_p_value(ranks.p_value)}."
         notes.insert(
             0,
             f"Mean ranks over {len(ranks.datasets)} data sets{left_out}.{p} Critical difference (Nemenyi, level "
             f"{alpha:g}): {ranks.critical_difference:.2f}.",
         )
+        if ranks.learners_left_out:
+            notes.insert(1, f"Not ranked, without a complete data set: {', '.join(ranks.learners_left_out)}.")
     except ValueError as error:
         notes.insert(0, f"{str(error)[0].upper()}{str(error)[1:]}")
     base = comparison.learners.index(reference)
     rows = []
     for i, learner in sorted(enumerate(comparison.learners), key=lambda own: (mean_ranks.get(own[1], 0.0), own[0])):
-        wins = "/".join(str(part[i, base]) for part in (counts.wins, counts.ties, counts.losses))
+        of_learner = [int(part[i, base]) for part in (counts.wins, counts.ties, counts.losses)]
+        wins = "/".join(map(str, of_learner)) if any(of_learner) else ""
         row = [learner, f"{mean_ranks[learner]:.2f}" if learner in mean_ranks else ""]
         test, probabilities = wilcoxon.get(learner), bayes.get(learner)
-        if i == base:
-            wins = ""
-        row += [wins, f"{test.difference:+.{measure.digits}f}" if test else "", _p(test.p_holm) if test else ""]
+        row += (
+            [wins, str(test.n_datasets), f"{test.difference:+.{measure.digits}f}", _p(test.p_holm)]
+            if test
+            else [wins, "", "", ""]
+        )
         if bayes:
             row += (
                 [f"{part:.2f}" for part in (probabilities.better, probabilities.equal, probabilities.worse)]
@@ -211,18 +226,19 @@ def _tests_over_datasets(
                 else [""] * 3
             )
         rows.append(row)
-    header = ["learner", "mean rank", "win/tie/loss", "difference", "p (Holm)"]
-    header += ["P(better)", f"P(within {rope:g})", "P(worse)"] if bayes else []
+    header = ["learner", "mean rank", "win/tie/loss", "data sets", "difference", "p (Holm)"]
+    header += [f"P(better than {reference})", f"P(within {rope:g})", f"P(worse than {reference})"] if bayes else []
     notes.append(
-        f"All others against {reference}. Win/tie/loss: data sets by the corrected resampled t-test at the level "
-        f"{alpha:g}. p: Wilcoxon signed ranks with Holm's correction."
+        f"All others against {reference}. Win/tie/loss: data sets by the t-tests of single data sets at the level "
+        f"{alpha:g}, after Holm's correction. Difference and p: mean difference and Wilcoxon signed ranks, after "
+        f"Holm's correction, over the data sets on which both are complete; data sets: their number."
     )
     if bayes:
         notes.append(f"P: Bayesian signed ranks; differences up to {rope:g} count as equal.")
-    if len(comparison.datasets) < ENOUGH_DATASETS:
+    if not is_enough:
         notes.append(
-            f"With {len(comparison.datasets)} data sets, the signed ranks cannot be significant at 5 %; it takes "
-            f"{ENOUGH_DATASETS}."
+            f"With {len(comparison.datasets)} data sets, the signed ranks cannot be significant at 5 %, and the "
+            f"Bayesian test is left out. Both take {ENOUGH_DATASETS}."
         )
     return ["## All data sets", markdown_table(header, rows), " ".join(notes)]
 
@@ -231,18 +247,36 @@ def _costs(comparison: Comparison) -> list[str]:
     """Return times, sizes and effort of the learners."""
     fields = {
         "fit [s]": ("fit_seconds", 2),
-        "predict [s]": ("predict_seconds", 4),
+        "predict [us/row]": ("predict_microseconds", 1),
         "parameters": ("n_parameters", 0),
         "arcs": ("n_edges", 1),
         "evaluations": ("n_evaluations", 0),
         "iterations": ("n_iterations", 0),
     }
+    common = _common_datasets(comparison, "fit_seconds")
+    are_all = len(common) == len(comparison.datasets)
     rows = []
     for learner in comparison.learners:
         cells = [cell for cell in comparison.cells if cell.learner == learner and cell.failure is None]
-        rows.append([learner, *(_average(cells, name, digits) for name, digits in fields.values())])
-    note = "Means over the data sets of the means over their splits. Evaluations and arcs are those of structures."
-    return ["## Costs", markdown_table(["learner", *fields], rows), note]
+        cells = [cell for cell in cells if cell.dataset in common] if common else cells
+        number = [] if are_all else [str(len({cell.dataset for cell in cells}))]
+        rows.append([learner, *number, *(_average(cells, name, digits) for name, digits in fields.values())])
+    where = f"the {_count(len(common), 'data set')} on which all learners with results are complete"
+    if are_all:
+        where = "the data sets"
+    elif not common:
+        where = "the data sets on which the learner has results, which differ between learners"
+    note = f"Means over {where}, of the means over their splits. Evaluations and arcs are those of structures."
+    header = ["learner", *fields] if are_all else ["learner", "data sets", *fields]
+    return ["## Costs", markdown_table(header, rows), note]
+
+
+def _common_datasets(comparison: Comparison, measure: str) -> list[str]:
+    """Return the data sets on which all learners that are complete on any data set are complete."""
+    means = comparison.mean(measure)
+    of_learners = means[:, ~np.isnan(means).all(axis=0)]
+    is_common = ~np.isnan(of_learners).any(axis=1) & (of_learners.shape[1] > 0)
+    return [name for name, own in zip(comparison.datasets, is_common.tolist(), strict=True) if own]
 
 
 def _average(cells: Sequence[CellResult], name: str, digits: int) -> str:
@@ -269,6 +303,11 @@ def _failures(failed: Sequence[CellResult]) -> list[str]:
 def _number(value: float, digits: int) -> str:
     """Return a number with thousands separators, or an empty string for NaN."""
     return "" if np.isnan(value) else f"{value:,.{digits}f}"
+
+
+def _p_value(value: float) -> str:
+    """Return "p =" or "p <" with the value."""
+    return "p < 0.001" if value < 0.001 else f"p = {_p(value)}"
 
 
 def _p(value: float) -> str:

@@ -48,7 +48,7 @@ MEASURES = {
         Measure("brier", "Brier score", 3, 0.01),
         Measure("auc", "AUC", 3, 0.01, is_score=True),
         Measure("fit_seconds", "fit [s]", 2),
-        Measure("predict_seconds", "predict [s]", 3),
+        Measure("predict_seconds", "predict of all test rows [s]", 4),
         Measure("n_parameters", "parameters", 0),
     )
 }
@@ -142,6 +142,11 @@ class CellResult:
     def key(self) -> tuple[str, str, int, int]:
         """Data set, learner, repeat and fold, which identify the cell within a comparison."""
         return self.dataset, self.learner, self.repeat, self.fold
+
+    @property
+    def predict_microseconds(self) -> float | None:
+        """Microseconds of ``predict`` per test row."""
+        return None if self.predict_seconds is None else 1e6 * self.predict_seconds / self.n_test
 
     @property
     def label(self) -> str:

@@ -128,7 +128,7 @@ class Ranks:
     mean_ranks : ndarray of shape (n_learners,)
         Mean rank of each learner; 1 is best, and ties have the mean of their ranks.
     datasets, left_out : list of str
-        Names of the data sets that are ranked, and of those on which a learner is not complete.
+        Names of the data sets that are ranked, and of those on which a ranked learner is not complete.
     chi2, p_value : float
         Friedman's statistic, corrected for ties, and the p-value of its correction by Iman and Davenport ([D], section
         3.2.2); NaN for two learners.
@@ -136,6 +136,8 @@ class Ranks:
         Mean ranks that differ by more than the critical difference differ significantly at the level alpha.
     values : ndarray of shape (n_datasets, n_learners)
         Ranked means; for AUC with the sign changed, so that smaller is better.
+    learners_left_out : list of str
+        Names of the learners that are not complete on any data set, and not ranked.
     """
 
     learners: list[str]
@@ -147,6 +149,7 @@ class Ranks:
     alpha: float
     critical_difference: float
     values: FloatArray = field(repr=False)
+    learners_left_out: list[str] = field(default_factory=list)
 
     def nemenyi(self) -> FloatArray:
         """Compute the p-values of Nemenyi's test of all pairs of learners.

@@ -68,3 +68,38 @@ def test_two_learners_have_a_picture_of_errors_only(run, comparison, tmp_path):
     assert done.exit_code == 2
     assert "the picture of two learners shows their errors. Leave out --measure" in done.stderr
     assert not (tmp_path / "ranks.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("picture", "message"),
+    [
+        ("ranks.txt", "--picture must end in .png, .pdf, .svg or another format of "),
+        ("absent/ranks.png", "there is no folder "),
+        ("results.csv", "results.csv is read, so it cannot be written as well."),
+    ],
+)
+def test_a_picture_that_cannot_be_written_is_refused_before_the_report(run, file, tmp_path, picture, message):
+    pytest.importorskip("matplotlib", reason="needs tanlearn[plot]")
+    done = run("report", file, "--picture", tmp_path / picture)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+def test_one_data_set_has_a_report_and_no_picture(run, comparison, tmp_path):
+    pytest.importorskip("matplotlib", reason="needs tanlearn[plot]")
+    Comparison([cell for cell in comparison.cells if cell.dataset == "iris"]).save(tmp_path / "iris.csv")
+    done = run("report", tmp_path / "iris.csv", "--picture", tmp_path / "ranks.png")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("# Comparison of 3 learners on 1 data set\n")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("tanlearn: there is no picture, because ranks need two learners, and two data sets")
+    assert not (tmp_path / "ranks.png").exists()
+
+
+def test_learners_are_left_out_on_request(run, comparison, file):
+    done = run("report", file, "--without", "AODE")
+    kept = Comparison([cell for cell in comparison.cells if cell.learner != "AODE"])
+    assert (done.exit_code, done.stdout) == (0, kept.report())
+    done = run("report", file, "--without", "AODE,nb")
+    assert done.exit_code == 2
+    assert "--without: there is no learner 'nb'. The learners are: NB ML, TAN-CMI ML, AODE." in done.stderr

@@ -52,7 +52,7 @@ def test_bold_means_are_those_of_the_test(comparison):
             values = comparison.values(name)["ABCD".index(learner)]
             text = f"{values.mean():.2f} ± {values.std(ddof=1):.2f}"
             assert field == (f"**{text}**" if learner in best[name] else text)
-    assert found["mean"][3] == ""
+    assert "mean" not in found  # all learners are complete on a single data set only
     assert "In parentheses: number of splits with a result" in report
     assert "- two, D (1): no | luck" in report
 
@@ -61,7 +61,9 @@ def test_tests_are_those_of_the_comparison(comparison):
     report = comparison.report(reference="A")
     found = rows(report, "Differences to A on single data sets")
     tests = comparison.paired("A")
-    assert [(row[0], row[1]) for row in found] == [(test.dataset, test.first) for test in tests]
+    labels = [(test.dataset, test.first) for test in tests]
+    labels[labels.index(("two", "D"))] = ("two", "D (4 of 5 splits)")
+    assert [(row[0], row[1]) for row in found] == labels
     assert [row[2] for row in found] == [f"{test.difference:+.2f}" for test in tests]
     verdicts = {(row[0], row[1]): row[-1] for row in found}
     assert verdicts["one", "B"] == "not significant"
@@ -79,19 +81,63 @@ def test_scores_are_better_if_larger():
     assert (row[1], row[-1]) == ("A", "worse")
 
 
+def six_data_sets(comparison):
+    """Return the complete learners on three copies of both data sets."""
+    kept = [one for one in comparison.cells if one.learner != "D"]
+    return Comparison([replace(one, dataset=f"{one.dataset} {i}") for i in range(3) for one in kept])
+
+
+def test_wins_and_verdicts_have_the_same_p_values():
+    rng = np.random.default_rng(0)
+    found = set()
+    for gap in np.linspace(0.3, 2.0, 12):
+        of = {"A": np.zeros(6), "B": rng.normal(gap, 0.7, 6), "C": rng.normal(gap, 0.7, 6)}
+        cells = [cell("one", name, k, error=10 + v) for name, own in of.items() for k, v in enumerate(own, start=1)]
+        comparison = Comparison([*cells, *(replace(one, dataset="two") for one in cells)])
+        counts = {row[0]: row[2] for row in rows(comparison.report(reference="A"), "All data sets")}
+        for row in rows(comparison.report(reference="A"), "Differences")[:2]:
+            assert counts[row[1]] == {"worse": "0/0/2", "better": "2/0/0", "not significant": "0/2/0"}[row[-1]]
+            found.add((float(row[4].strip("< ")) < 0.05, row[-1]))
+    assert (True, "not significant") in found  # significant before the correction only
+    assert (True, "worse") in found
+
+
+def test_incomplete_learners_are_marked_and_not_averaged(comparison):
+    third = [replace(one, dataset="three") for one in comparison.cells if one.dataset == "one"]
+    slow = [replace(one, fit_seconds=100.0) if one.dataset == "two" and one.error else one for one in comparison.cells]
+    failing = [cell("two", "E", fold, failure="no luck") for fold in range(1, 6)]
+    whole = Comparison([*slow, *third, *failing])
+    report = whole.report(reference="A")
+    assert [row[1] for row in rows(report, "Differences") if row[0] == "two"] == ["B", "C", "D (4 of 5 splits)"]
+    means = {row[0]: row[2:] for row in rows(report, "Test error [%]")}
+    expected = [(whole.mean()[0, j] + whole.mean()[2, j]) / 2 for j in range(4)]
+    assert means["mean of 2"] == [*(f"{mean:.2f}" for mean in expected), ""]
+    costs = {row[0]: row[1:3] for row in rows(report, "Costs")}
+    assert costs == {**{name: ["2", "1.00"] for name in "ABCD"}, "E": ["0", ""]}
+    assert "Means over the 2 data sets on which all learners with results are complete" in report
+    ranked = {row[0]: row[1:4] for row in rows(report, "All data sets")}
+    assert (ranked["D"][2], ranked["B"][2], ranked["E"]) == ("2", "3", ["", "", ""])
+    assert "Mean ranks over 2 data sets, without two." in report
+    assert "Not ranked, without a complete data set: E." in report
+
+
 def test_all_data_sets_are_summarized(comparison):
     pytest.importorskip("baycomp", reason="needs tanlearn[compare]")
-    complete = Comparison([one for one in comparison.cells if one.learner != "D"])
+    complete = six_data_sets(comparison)
     report = complete.report(reference="A")
     found = {row[0]: row[1:] for row in rows(report, "All data sets")}
     ranks = complete.ranks()
     assert {name: row[0] for name, row in found.items()} == {
         name: f"{rank:.2f}" for name, rank in zip("ABC", ranks.mean_ranks, strict=True)
     }
-    assert found["C"][1] == "0/0/2"
+    assert found["C"][1:3] == ["0/0/6", "6"]
+    assert "| P(better than A) | P(within 1) | P(worse than A) |" in report
     assert [float(part) for part in found["C"][-3:]] == pytest.approx([0, 0, 1], abs=0.2)
     assert f"Critical difference (Nemenyi, level 0.05): {ranks.critical_difference:.2f}." in report
-    assert "With 2 data sets, the signed ranks cannot be significant at 5 %; it takes 6." in report
+    assert "Bayesian test is left out" not in report
+    few = Comparison([one for one in complete.cells if one.dataset != "one 2"]).report(reference="A")
+    assert "P(" not in few
+    assert "With 5 data sets, the signed ranks cannot be significant at 5 %, and the Bayesian test is left out." in few
 
 
 def test_without_baycomp_the_other_tests_remain(comparison, monkeypatch):
@@ -99,7 +145,7 @@ def test_without_baycomp_the_other_tests_remain(comparison, monkeypatch):
         raise ImportError(f"{what} needs {module}. Install it")
 
     monkeypatch.setattr(statistics_module, "require", absent)
-    report = comparison.report()
+    report = six_data_sets(comparison).report()
     assert "The Bayesian signed-ranks test needs baycomp. Install it." in report
     assert "P(better)" not in report
     assert "win/tie/loss" in report
@@ -139,8 +185,12 @@ def test_many_tests_are_only_counted(comparison):
 def test_costs_are_means_over_data_sets():
     seconds = {("one", 1): 1.0, ("one", 2): 3.0, ("two", 1): 8.0}
     cells = [cell(dataset, "A", fold, fit_seconds=own) for (dataset, fold), own in seconds.items()]
-    ((name, mean, *others),) = rows(Comparison(cells).report(), "Costs")
-    assert (name, mean, set(others)) == ("A", "5.00", {""})
+    cells = [replace(one, predict_seconds=2e-4) for one in cells]
+    report = Comparison(cells).report("fit_seconds")
+    ((name, mean, predict, *others),) = rows(report, "Costs")
+    assert (name, mean, predict, set(others)) == ("A", "5.00", "10.0", {""})
+    assert "predict [us/row]" in report
+    assert "**" not in report  # a single learner has no test
 
 
 def test_an_empty_comparison_has_no_report():

@@ -188,8 +188,18 @@ def test_ranks_leave_out_incomplete_data_sets():
     assert found.critical_difference == critical_difference(13, 4, 0.1)
     upward = comparison(np.repeat(DEMSAR[:, :, np.newaxis], 2, axis=2), "auc").ranks("auc")
     assert upward.mean_ranks.round(3).tolist() == [3.143, 2.0, 2.893, 1.964]
-    with pytest.raises(ValueError, match=r"ranks need two learners .* 4 learner\(s\) and 1 such data set\(s\)"):
+    with pytest.raises(ValueError, match=r"ranks need two learners.* results: 4\. Such data sets: 1 of 1\."):
         comparison(values[:1]).ranks()
+
+
+def test_ranks_leave_out_learners_without_a_complete_data_set():
+    values = np.repeat(-DEMSAR[:, :, np.newaxis], 2, axis=2)
+    expected = comparison(values[:, [0, 2, 3]]).ranks()
+    values[:, 1, 1] = np.nan
+    found = comparison(values).ranks()
+    assert (found.learners, found.learners_left_out, found.left_out) == (["A", "C", "D"], ["B"], [])
+    assert found.mean_ranks.tolist() == expected.mean_ranks.tolist()
+    assert (found.p_value, found.critical_difference) == (expected.p_value, expected.critical_difference)
 
 
 def test_nemenyi_agrees_with_critical_differences():
@@ -234,6 +244,22 @@ def test_wins_ties_and_losses():
     upward = comparison(1 - values / 100, "auc").win_tie_loss("auc")
     np.testing.assert_array_equal(upward.wins, found.wins)
     assert comparison(values[:, :, :1]).win_tie_loss().ties[0, 1] == 5
+
+
+def test_wins_are_corrected_for_the_learners_compared_with_the_same_one():
+    values = np.random.default_rng(3).normal(0.0, 0.7, (30, 4, 6)) + np.linspace(0.0, 1.2, 4)[:, np.newaxis]
+    found = comparison(values).win_tie_loss()
+    n_uncorrected = 0
+    for j in range(4):
+        for name in "ABCD":
+            tests = [test for test in comparison(values).paired("ABCD"[j]) if test.first == name]
+            wins = sum(test.p_holm < 0.05 and test.difference < 0 for test in tests)
+            losses = sum(test.p_holm < 0.05 and test.difference > 0 for test in tests)
+            i = "ABCD".index(name)
+            assert (found.wins[i, j], found.losses[i, j]) == (wins, losses)
+            assert found.ties[i, j] == len(tests) - wins - losses
+            n_uncorrected += sum(test.p_value < 0.05 <= test.p_holm for test in tests)
+    assert n_uncorrected > 0
 
 
 def test_bad_names_are_explained():
