@@ -7,10 +7,10 @@ the scatter plot shows the errors of two learners on each data set.
 """
 
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
-from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from tanlearn import BayesNetClassifier, NaiveBayesClassifier, QuantileDiscretizer, TableEncoder
 from tanlearn.baselines import ChowLiu, KDependence, OrderSearch, RandomTree
+from tanlearn.comparison import compare
 from tanlearn.displays import CriticalDifferenceDisplay, PairedErrorsDisplay
 
 datasets = {
@@ -33,18 +33,13 @@ learners = {"naive Bayes": NaiveBayesClassifier(encoder=encoder)}
 for name, structure in structures.items():
     learners[name] = BayesNetClassifier(structure=structure, encoder=encoder, random_state=0)
 
-folds = StratifiedKFold(3, shuffle=True, random_state=0)
-errors = {
-    name: [100 - 100 * cross_val_score(learner, X, y, cv=folds).mean() for X, y in datasets.values()]
-    for name, learner in learners.items()
-}
-display = CriticalDifferenceDisplay(errors).plot()
+comparison = compare(datasets, learners, n_folds=3)
+display = CriticalDifferenceDisplay(comparison).plot()
 display.figure_.suptitle("Mean ranks of five learners")
 
 # %%
 # The errors of two learners on each data set. Points below the diagonal are data sets on which the Chow-Liu tree has
 # the lower error.
 
-pair = {name: errors[name] for name in ("naive Bayes", "Chow-Liu tree")}
-display = PairedErrorsDisplay(pair, datasets=list(datasets)).plot()
+display = PairedErrorsDisplay(comparison.errors(["naive Bayes", "Chow-Liu tree"])).plot()
 display.figure_.suptitle("Errors of two learners on 16 data sets")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -220,6 +220,43 @@ class Comparison:
             values = self.values(dataset, which.name)
             found[i] = values.mean(axis=1)
         return found
+
+    def errors(self, learners: Sequence[str] | None = None, measure: str = "error") -> dict[str, dict[str, float]]:
+        """Return the mean error of each learner on each data set, as displays of comparisons draw it.
+
+        Parameters
+        ----------
+        learners : sequence of str, optional
+            Names of the learners; by default all of them.
+        measure : str, default="error"
+            Field of :class:`CellResult`. The sign of AUC is changed, so that smaller values are better.
+
+        Returns
+        -------
+        dict of str to dict of str to float
+            Means by learner and data set, on the data sets on which all these learners are complete.
+
+        Raises
+        ------
+        ValueError
+            If there is no such learner or measure, or no data set on which all these learners are complete.
+
+        Examples
+        --------
+        >>> from tanlearn.comparison import compare
+        >>> compare(["iris", "wine"], "NB ML", n_folds=3).errors()["NB ML"].keys()
+        dict_keys(['iris', 'wine'])
+        """
+        names = self.learners if learners is None else list(learners)
+        which = find_measure(measure)
+        values = which.better(self.mean(which.name))[:, [self._number(name) for name in names]]
+        complete = np.flatnonzero(~np.isnan(values).any(axis=1)).tolist()
+        if not complete:
+            raise ValueError(
+                f"there is no data set on which all of {', '.join(names)} are complete. Leave out learners that have "
+                f"failed: errors(['NB ML', ...])."
+            )
+        return {name: {self.datasets[i]: float(values[i, j]) for i in complete} for j, name in enumerate(names)}
 
     def values(self, dataset: str, measure: str = "error") -> FloatArray:
         """Return a measure of all learners in each split of a data set.

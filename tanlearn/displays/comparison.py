@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -21,8 +22,16 @@ _SMALLEST_P = 0.001
 _N_NAMED = 4
 #: Smallest range of mean ranks that fills the width; equal ranks would have no width at all.
 _LEAST_SPREAD = 0.1
-#: Distance, in fractions of the axes' width and height, from which on names of data sets do not overlap.
-_NEAR = np.array([0.3, 0.04])
+#: Distance of a name from its point, in typographic points.
+_OFFSET = 6
+#: Directions from a point below the diagonal to its name, in the order of preference; mirrored above the diagonal.
+_DIRECTIONS = ((1, 0), (1, -1), (0, -1), (1, 1), (-1, -1), (0, 1), (-1, 0), (-1, 1))
+#: Horizontal and vertical alignment of a name to the left of and below (-1), at (0), and to the right and above (1).
+_ALIGNMENTS = {-1: ("right", "top"), 0: ("center", "center"), 1: ("left", "bottom")}
+#: Characters in a line of the label of an axis.
+_LABEL_WIDTH = 28
+#: Characters in a line of a caption.
+_CAPTION_WIDTH = 40
 
 
 class CriticalDifferenceDisplay:
@@ -32,10 +41,11 @@ class CriticalDifferenceDisplay:
 
     Parameters
     ----------
-    errors : dict of str to array-like of shape (n_datasets,), or pandas.DataFrame
-        Errors of each learner (at least 3) on the same data sets (at least 2), in the same order. Any measure can be
-        used of which smaller values are better. A :class:`~tanlearn.comparison.Comparison` has this table as
-        ``comparison.to_frame().pivot_table("error", "dataset", "learner")``.
+    errors : Comparison, dict of str to array-like of shape (n_datasets,), dict of str to dict, or pandas.DataFrame
+        Errors of each learner (at least 3) on the same data sets (at least 2). Any measure can be used of which smaller
+        values are better. Arrays have the same order of data sets; inner dicts have the names of data sets as keys. An
+        object without ``items``, such as a :class:`~tanlearn.comparison.Comparison`, is asked for its
+        :meth:`~tanlearn.comparison.Comparison.errors`. These leave out data sets on which a learner is not complete.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     p_values : array-like of shape (n_learners, n_learners), optional
@@ -89,10 +99,10 @@ class CriticalDifferenceDisplay:
     ax_: Any
     figure_: Any
 
-    def __init__(self, errors: Mapping[str, Any], *, alpha: float = 0.05, p_values: FloatArray | None = None) -> None:
+    def __init__(self, errors: Any, *, alpha: float = 0.05, p_values: FloatArray | None = None) -> None:
         if not 0 < alpha < 1:
             raise ValueError(f"alpha must be between 0 and 1, got {alpha}.")
-        self.names, self.errors = _aligned(errors, n_learners=3, n_datasets=2)
+        self.names, self.errors, self.datasets = _aligned(_mapping(errors), n_learners=3, n_datasets=2)
         self.alpha = alpha
         self.p_values = p_values
         require_posthocs(_DIAGRAM)
@@ -180,11 +190,15 @@ class PairedErrorsDisplay:
 
     Parameters
     ----------
-    errors : dict of str to array-like of shape (n_datasets,), or pandas.DataFrame
-        Errors of two learners on the same data sets, in the same order. The first is drawn on the horizontal axis. Any
-        measure can be used of which smaller values are better.
+    errors : Comparison, dict of str to array-like of shape (n_datasets,), dict of str to dict, or pandas.DataFrame
+        Errors of two learners on the same data sets. The first is drawn on the horizontal axis. Any measure can be used
+        of which smaller values are better. Arrays have the same order of data sets; inner dicts have the names of data
+        sets as keys. An object without ``items``, such as a :class:`~tanlearn.comparison.Comparison` of two learners,
+        is asked for its :meth:`~tanlearn.comparison.Comparison.errors`, which selects two of more learners as well.
     datasets : sequence of str, optional
-        Names of the data sets. The four with the largest differences are named in the plot.
+        Names of the data sets; by default the keys of inner dicts, or the index of a DataFrame if it is not the default
+        index. The four data sets with the largest differences are named in the plot, unless a name has no space between
+        the points.
     measure : str, default="error [%]"
         Name of the measure for the labels of the axes.
 
@@ -216,15 +230,18 @@ class PairedErrorsDisplay:
     ax_: Any
     figure_: Any
 
-    def __init__(
-        self, errors: Mapping[str, Any], *, datasets: Sequence[str] | None = None, measure: str = "error [%]"
-    ) -> None:
+    def __init__(self, errors: Any, *, datasets: Sequence[str] | None = None, measure: str = "error [%]") -> None:
+        errors = _mapping(errors)
         if len(errors.keys()) != 2:
-            raise ValueError(f"errors must be those of two learners, got {_listed(errors.keys())}. Select two of them.")
-        self.names, self.errors = _aligned(errors, n_learners=2, n_datasets=1)
+            raise ValueError(
+                f"errors must be those of two learners, got {_listed(errors.keys())}. Select two of them, in a "
+                f"comparison by errors([first, second])."
+            )
+        self.names, self.errors, self.datasets = _aligned(errors, n_learners=2, n_datasets=1)
         if datasets is not None and len(datasets) != len(self.errors):
             raise ValueError(f"datasets must be {len(self.errors)} names, one per error; got {len(datasets)}.")
-        self.datasets = None if datasets is None else list(datasets)
+        if datasets is not None:
+            self.datasets = list(datasets)
         self.measure = measure
         first, second = self.errors.T
         self.wins_ = int((first < second).sum()), int((second < first).sum())
@@ -250,46 +267,53 @@ class PairedErrorsDisplay:
         """
         is_new, ax = ax is None, axes_or_new(ax)
         if is_new:
-            ax.figure.set_size_inches(5, 5)
+            ax.figure.set_size_inches(5.6, 5.2)  # the layout of square axes converges at once if the height limits them
         first, second = self.errors.T
         low, high = self.errors.min(), self.errors.max()
         margin = 0.06 * (high - low) or 1.0
         limits = max(low - margin, min(low, 0.0)), high + margin
         ax.plot(limits, limits, color=_GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-        for wins, color, marker in [
-            (first < second, _ORANGE, "^"),
-            (second < first, _BLUE, "o"),
-            (first == second, _GREY, "s"),
-        ]:
-            ax.scatter(first[wins], second[wins], color=color, marker=marker, s=22, alpha=0.8, linewidths=0, zorder=2)
-        text = {"transform": ax.transAxes, "fontsize": "small"}
-        ax.text(0.03, 0.97, f"{self.names[0]} better: {self.wins_[0]}", color=_ORANGE, va="top", **text)
-        ax.text(0.97, 0.03, f"{self.names[1]} better: {self.wins_[1]}", color=_BLUE, ha="right", **text)
-        if self.n_ties_:
-            ax.text(0.03, 0.91, f"equal: {self.n_ties_}", color=_GREY, va="top", **text)
-        self._name_points(ax, limits)
+        captions = [f"{self.names[k]} better: {self.wins_[k]}" for k in range(2)] + [f"equal: {self.n_ties_}"]
+        for rows, caption, color, marker in zip(
+            [first < second, second < first, first == second], captions, (_ORANGE, _BLUE, _GREY), "^os", strict=True
+        ):
+            label = textwrap.fill(caption, _CAPTION_WIDTH)
+            style = {"color": color, "marker": marker, "s": 22, "alpha": 0.8, "linewidths": 0, "clip_on": False}
+            ax.scatter(first[rows], second[rows], label=label if rows.any() else None, zorder=2.5, **style)
+        above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "handletextpad": 0.2}
+        ax.legend(frameon=False, fontsize="small", labelspacing=0.2, **above)
         ax.set(xlim=limits, ylim=limits, aspect="equal")
-        ax.set(xlabel=f"{self.names[0]}: {self.measure}", ylabel=f"{self.names[1]}: {self.measure}")
+        labels = [textwrap.fill(f"{name}: {self.measure}", _LABEL_WIDTH) for name in self.names]
+        ax.set(xlabel=labels[0], ylabel=labels[1])
         ax.grid(alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
+        self._name_points(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _name_points(self, ax: Any, limits: tuple[float, float]) -> None:
-        """Name the data sets with the largest differences, on the side away from the diagonal."""
+    def _name_points(self, ax: Any) -> None:
+        """Name the data sets with the largest differences, where names and points do not overlap."""
         if self.datasets is None:
             return
-        points, extent = self.errors, limits[1] - limits[0]
-        named: list[FloatArray] = []
-        for k in np.argsort(-np.abs(points[:, 0] - points[:, 1]), kind="stable"):
-            near = (np.abs(points[k] - other) < _NEAR * extent for other in named)
-            if len(named) == _N_NAMED or points[k, 0] == points[k, 1]:
-                break
-            if any(is_near.all() for is_near in near):  # their names would overlap
-                continue
-            named.append(points[k])
-            offset, side = ((6, -3), "left") if points[k, 1] < points[k, 0] else ((-6, -3), "right")
-            ax.annotate(self.datasets[k], points[k], offset, textcoords="offset points", ha=side, fontsize="x-small")
+        ax.figure.draw_without_rendering()  # the layout determines the space between the points
+        points, pixels = self.errors, ax.transData.transform(self.errors)
+        differences = np.abs(points[:, 0] - points[:, 1])
+        taken: list[Any] = []
+        for k in np.argsort(-differences, kind="stable")[:_N_NAMED]:
+            side = 1 if points[k, 1] < points[k, 0] else -1  # away from the diagonal first
+            for right, up in _DIRECTIONS if differences[k] else ():
+                right, up = right * side, up * side
+                offset = (_OFFSET * right, _OFFSET * up)
+                style = {"ha": _ALIGNMENTS[right][0], "va": _ALIGNMENTS[up][1], "fontsize": "x-small"}
+                name = ax.annotate(self.datasets[k], points[k], offset, textcoords="offset points", **style)
+                box = name.get_window_extent()
+                is_inside = ax.bbox.containsx(box.x0) and ax.bbox.containsx(box.x1)
+                is_inside &= ax.bbox.containsy(box.y0) and ax.bbox.containsy(box.y1)
+                around = box.padded(_OFFSET / 2 * ax.figure.dpi / 72)
+                if is_inside and not around.count_contains(pixels) and not box.count_overlaps(taken):
+                    taken.append(box)
+                    break
+                name.remove()
 
 
 def _separate(bars: Sequence[Any]) -> None:
@@ -299,9 +323,29 @@ def _separate(bars: Sequence[Any]) -> None:
         bar.set_ydata(np.full(len(bar.get_xdata()), lowest * number / len(bars)))
 
 
-def _aligned(errors: Mapping[str, Any], *, n_learners: int, n_datasets: int) -> tuple[list[str], FloatArray]:
-    """Return the names of the learners and their errors, (n_datasets, n_learners), after validation."""
-    columns = {str(name): np.asarray(values, float) for name, values in errors.items()}
+def _mapping(errors: Any) -> Mapping[str, Any]:
+    """Return the errors by learner; comparisons are asked for them."""
+    if hasattr(errors, "items"):
+        return cast(Mapping[str, Any], errors)
+    if not hasattr(errors, "errors"):
+        raise TypeError(f"errors must be a comparison, a dict or a DataFrame, got {type(errors).__name__}.")
+    return cast(Mapping[str, Any], errors.errors())
+
+
+def _dataset_names(errors: Any) -> list[Any] | None:
+    """Return the names of data sets in the errors of a learner: keys of a dict, or the index of a Series."""
+    if not hasattr(errors, "keys"):
+        return None
+    names = list(errors.keys())
+    return None if names == list(range(len(names))) else names  # the default index has no names
+
+
+def _aligned(
+    errors: Mapping[str, Any], *, n_learners: int, n_datasets: int
+) -> tuple[list[str], FloatArray, list[str] | None]:
+    """Return the names of the learners, their errors, (n_datasets, n_learners), and the names of the data sets."""
+    datasets = next((_dataset_names(values) for _, values in errors.items()), None)
+    columns = {str(name): _column(str(name), values, datasets) for name, values in errors.items()}
     if len(columns) < n_learners:
         raise ValueError(f"errors must be those of at least {n_learners} learners, got {_listed(columns)}.")
     lengths = {name: values.shape for name, values in columns.items()}
@@ -315,10 +359,26 @@ def _aligned(errors: Mapping[str, Any], *, n_learners: int, n_datasets: int) -> 
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise ValueError(
-            f"errors must be finite numbers, got {table[row, column]} for {list(columns)[column]!r} on data set {row}. "
-            f"Leave out the data sets or the learners that have failed."
+            f"errors must be finite numbers, got {table[row, column]} for {list(columns)[column]!r} on data set "
+            f"{row if datasets is None else repr(datasets[row])}. Leave out the data sets or the "
+            f"learners that have failed."
         )
-    return list(columns), table
+    return list(columns), table, None if datasets is None else [str(name) for name in datasets]
+
+
+def _column(learner: str, errors: Any, datasets: list[Any] | None) -> FloatArray:
+    """Return the errors of a learner, in the order of the data sets of the first learner if they have names."""
+    names = _dataset_names(errors)
+    values: FloatArray = np.asarray(list(errors.values()) if isinstance(errors, Mapping) else errors, float)
+    if names == datasets or names is None or datasets is None:
+        return values
+    if len(names) != len(datasets) or set(names) != set(datasets):
+        different = sorted(map(str, set(names) ^ set(datasets))) or ["a repeated name"]
+        raise ValueError(
+            f"errors must be those of the same data sets for each learner; {different[0]!r} is missing for {learner!r} "
+            f"or for the first learner. Leave it out."
+        )
+    return values[[names.index(name) for name in datasets]]
 
 
 def _checked_p_values(p_values: Any, n_learners: int) -> FloatArray:

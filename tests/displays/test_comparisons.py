@@ -23,14 +23,29 @@ AUC = {
 ERRORS = {name: (1 - np.array(auc)).round(6) for name, auc in AUC.items()}
 
 
-@pytest.fixture
-def ax():
+def figure_of(width, height):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 4), dpi=50)
+    figure = Figure(figsize=(width, height), dpi=50)
     FigureCanvasAgg(figure)
-    return figure.subplots()
+    return figure
+
+
+@pytest.fixture
+def ax():
+    return figure_of(6, 4).subplots()
+
+
+def comparison_of(errors):
+    """Return a comparison with errors (n_datasets, n_learners) of a single split; NaN is a failure."""
+    splits = {"repeat": 1, "fold": 1, "n_folds": 1, "seed": 0, "n_train": 80, "n_test": 20}
+    identity = {"data_id": "", "learner_id": "", "settings": "", "versions": ""}
+    cells = []
+    for (i, j), error in np.ndenumerate(errors):
+        outcome = {"failure": "failed"} if np.isnan(error) else {"error": float(error)}
+        cells.append(CellResult(dataset=f"set {i}", learner="abcd"[j], **splits, **identity, **outcome))
+    return Comparison(cells)
 
 
 def bars(ax):
@@ -58,19 +73,14 @@ def test_picture_and_report_draw_the_same_conclusion(ax):
     """Friedman's chi-squared alone would have p = 0.09 here: not significant."""
     errors = np.array([[4, 3, 2, 1], [4, 2, 1, 3], [4, 2, 1, 3]], float)
     assert stats.friedmanchisquare(*errors.T).pvalue > 0.05
-    splits = {"repeat": 1, "fold": 1, "n_folds": 1, "seed": 0, "n_train": 80, "n_test": 20}
-    identity = {"data_id": "", "learner_id": "", "settings": "", "versions": ""}
-    cells = [
-        CellResult(dataset=f"set {i}", learner="abcd"[j], **splits, **identity, error=error)
-        for (i, j), error in np.ndenumerate(errors)
-    ]
-    ranks = Comparison(cells).ranks()
+    comparison = comparison_of(errors)
+    ranks = comparison.ranks()
     display = CriticalDifferenceDisplay(dict(zip(ranks.learners, ranks.values.T, strict=True))).plot(ax)
     assert display.friedman_p_value_ == ranks.p_value
     assert display.critical_difference_ == ranks.critical_difference
     np.testing.assert_array_equal(display.p_values_, ranks.nemenyi())
     assert f"Friedman test (Iman and Davenport): p = {ranks.p_value:.3f}" in ax.get_title()
-    assert f"Friedman test (Iman and Davenport): p = {ranks.p_value:.3f}" in Comparison(cells).report()
+    assert f"Friedman test (Iman and Davenport): p = {ranks.p_value:.3f}" in comparison.report()
 
 
 def test_bars_join_learners_closer_than_the_critical_difference(ax):
@@ -149,22 +159,70 @@ def test_paired_errors_are_points_of_three_kinds(ax):
     assert (display.wins_, display.n_ties_) == ((1, 2), 1)
     first, second, ties = (points.get_offsets().tolist() for points in ax.collections)
     assert (first, second, ties) == ([[4, 5]], [[10, 9], [31, 28]], [[8, 8]])
-    written = [text.get_text() for text in ax.texts]
-    assert written[:3] == ["Chow-Liu better: 1", "gradient better: 2", "equal: 1"]
-    assert set(written[3:]) == {"satimage", "adult", "usps"}
+    captions = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert captions == ["Chow-Liu better: 1", "gradient better: 2", "equal: 1"]
+    assert {text.get_text() for text in ax.texts} == {"satimage", "adult", "usps"}
     assert ax.get_xlabel() == "Chow-Liu: error [%]"
     assert ax.get_ylabel() == "gradient: error [%]"
     other = PairedErrorsDisplay(errors, measure="log loss").plot(ax)
+    assert not other.datasets
     assert other.ax_.get_xlabel() == "Chow-Liu: log loss"
     assert ax.get_xlim() == ax.get_ylim()
     diagonal = ax.lines[0].get_xydata()
     np.testing.assert_array_equal(diagonal[:, 0], diagonal[:, 1])
 
 
-def test_names_of_neighbors_do_not_overlap(ax):
-    errors = {"a": [10, 10.1, 10.2, 60], "b": [3, 3.1, 3.2, 10]}
-    PairedErrorsDisplay(errors, datasets=["one", "two", "three", "far"]).plot(ax)
-    assert [text.get_text() for text in ax.texts[2:]] == ["far", "one"]
+@pytest.mark.parametrize("size", [(3, 3), (5, 5), (8, 5)])
+def test_names_cover_no_points_and_stay_inside(size):
+    rng = np.random.default_rng(0)
+    for n_datasets in (2, 8, 30):
+        ax = figure_of(*size).subplots()
+        errors = {"a": rng.gamma(2, 8, n_datasets), "b": rng.gamma(2, 8, n_datasets)}
+        errors["a"][:2], errors["b"][:2] = [0, 60], [50, 0]  # at the axes
+        names = [f"a_table_with_a_long_name_{k}" for k in range(n_datasets)]
+        PairedErrorsDisplay(errors, datasets=names).plot(ax)
+        ax.figure.draw_without_rendering()
+        largest = np.argsort(-np.abs(errors["a"] - errors["b"]))[:4]
+        assert 0 < len(ax.texts) <= len(largest)
+        assert {text.get_text() for text in ax.texts} <= {names[k] for k in largest}
+        boxes = [text.get_window_extent() for text in ax.texts]
+        pixels = ax.transData.transform(np.stack([*errors.values()], axis=1))
+        assert not any(box.count_contains(pixels) for box in boxes)
+        assert not any(box.count_overlaps([o for o in boxes if o is not box]) for box in boxes)
+        assert all(ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1 for box in boxes)
+        assert all(ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1 for box in boxes)
+
+
+def test_data_sets_are_named_by_the_index_or_by_keys(ax):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]}, index=["iris", "wine"])
+    assert PairedErrorsDisplay(frame).datasets == ["iris", "wine"]
+    assert PairedErrorsDisplay(frame.reset_index(drop=True)).datasets is None
+    nested = {"a": {"iris": 1, "wine": 2}, "b": {"wine": 5, "iris": 3}}
+    display = PairedErrorsDisplay(nested).plot(ax)
+    assert display.errors.tolist() == [[1, 3], [2, 5]]
+    assert {text.get_text() for text in ax.texts} == {"iris", "wine"}
+    assert PairedErrorsDisplay(nested, datasets=["x", "y"]).datasets == ["x", "y"]
+    with pytest.raises(ValueError, match="same data sets for each learner; 'iris' is missing"):
+        PairedErrorsDisplay({"a": {"iris": 1}, "b": {"shop": 1}})
+    with pytest.raises(ValueError, match="got nan for 'b' on data set 'wine'"):
+        PairedErrorsDisplay({"a": {"iris": 1, "wine": 2}, "b": {"iris": 1, "wine": np.nan}})
+
+
+def test_comparisons_are_drawn_as_they_are():
+    comparison = comparison_of(np.array([[4, 3, 2], [4, 2, 1], [3, np.nan, 2], [1, 2, 3]]))
+    display = CriticalDifferenceDisplay(comparison)
+    assert display.names == ["a", "b", "c"]
+    assert display.errors.tolist() == [[4, 3, 2], [4, 2, 1], [1, 2, 3]]  # b is not complete on set 2
+    pair = PairedErrorsDisplay(comparison.errors(["a", "c"]))
+    assert pair.datasets == ["set 0", "set 1", "set 2", "set 3"]
+    with pytest.raises(ValueError, match=r"got 'a', 'b', 'c'\. Select two of them"):
+        PairedErrorsDisplay(comparison)
+    with pytest.raises(ValueError, match="no data set on which all of a, b are complete"):
+        comparison_of(np.array([[1, np.nan]])).errors()
+    with pytest.raises(ValueError, match="there is no learner 'e'"):
+        comparison.errors(["e"])
+    with pytest.raises(TypeError, match="errors must be a comparison, a dict or a DataFrame, got list"):
+        PairedErrorsDisplay([[1, 2], [3, 4]])
 
 
 def test_tables_that_are_no_pairs_are_refused():
