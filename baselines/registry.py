@@ -142,7 +142,7 @@ def find_learner(name: str) -> Learner:
     Raises
     ------
     ValueError
-        If no learner has this name; the message lists all names and suggests the nearest.
+        If no learner has this name; the message suggests the nearest, or lists all names.
 
     Examples
     --------
@@ -158,9 +158,13 @@ def find_learner(name: str) -> Learner:
     key = " ".join(name.casefold().split())
     if key in by_key:
         return by_key[key]
-    near = difflib.get_close_matches(key, by_key, n=1)
-    hint = f" Did you mean {by_key[near[0]].name!r}?" if near else ""
-    raise ValueError(f"there is no learner {name!r}.{hint} The learners are: {', '.join(LEARNERS)}.")
+    near = difflib.get_close_matches(key, by_key, n=1) or [known for known in by_key if key and key in known][:3]
+    if near:
+        names = " or ".join(repr(by_key[known].name) for known in near)
+        raise ValueError(
+            f"there is no learner {name!r}. Did you mean {names}? tanlearn compare --list prints all names."
+        )
+    raise ValueError(f"there is no learner {name!r}. The learners are: {', '.join(LEARNERS)}.")
 
 
 _MARGIN = "Pernkopf, Wohlmayr, Tschiatschek 2012"

@@ -4,9 +4,26 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 __all__ = ["progress_bar"]
+
+
+class _RemainingColumn(TimeRemainingColumn):
+    """Remaining time, or nothing before the first estimate."""
+
+    def render(self, task: Task) -> Text:
+        """Return the time in words."""
+        return Text("" if task.time_remaining is None else f", {super().render(task).plain} to go")
 
 
 @contextmanager
@@ -18,9 +35,8 @@ def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterato
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
-        TextColumn("so far,"),
-        TimeRemainingColumn(),
-        TextColumn("to go"),
+        TextColumn("so far"),
+        _RemainingColumn(),
     )
     if line and not console.is_terminal:
         console.print(f"{title} ...", markup=False, highlight=False, soft_wrap=True)

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import os
 import shlex
 import shutil
 import sys
@@ -30,10 +31,12 @@ DateOrder = StrEnum("DateOrder", {name.upper().replace("-", "_"): name for name 
 def check_exists(path: str, names: Sequence[str] = ()) -> None:
     """Refuse a path without a file: at once, and not after the packages that read it are imported.
 
-    The message suggests the most similar of some names of data sets.
+    The message suggests the most similar of some names of data sets, and of the files in the same folder.
     """
     if path != "-" and not Path(path).exists():
-        raise FileNotFoundError(f"there is no file {path}.{nearest(path, names)}")
+        folder = Path(path).parent
+        files = map(str, folder.iterdir()) if folder.is_dir() and os.access(folder, os.R_OK) else ()
+        raise FileNotFoundError(f"there is no file {path}.{nearest(path, [*sorted(files), *names])}")
 
 
 class Decimal(StrEnum):

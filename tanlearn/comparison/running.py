@@ -14,6 +14,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from sklearn.exceptions import FitFailedWarning
+
 from tanlearn._tasks import are_at_home, as_completed
 from tanlearn._threads import number_of_threads
 from tanlearn._warnings import warn
@@ -66,7 +68,8 @@ def compare(
 ) -> Comparison:
     """Train and test learners on the same splits of data sets.
 
-    A learner that fails in a cell has the reason in its result, and the others continue. With ``path``, each finished
+    A learner that fails in a cell has the reason in its result, and the others continue; a warning at the end
+    (``sklearn.exceptions.FitFailedWarning``) names the first reason. With ``path``, each finished
     cell is appended to a file, and the next call with this path runs only the cells that are missing there.
 
     Parameters
@@ -161,7 +164,21 @@ def compare(
             report.add(cell)
             if finished is not None:
                 finished(cell)
+    _warn_of_failures([done[cell.key] for cell in todo if cell.key in done])
     return Comparison([done[cell.key] for cell in cells if cell.key in done])
+
+
+def _warn_of_failures(cells: Sequence[CellResult]) -> None:
+    """Issue one warning with the first failure of the cells that were run."""
+    failed = [cell for cell in cells if cell.failure is not None]
+    if failed:
+        others = sorted({cell.learner for cell in failed} - {failed[0].learner})
+        more = f" Other learners with failures: {', '.join(others)}." if others else ""
+        warn(
+            f"{len(failed)} of {len(cells)} cells failed, first {failed[0].label}: {failed[0].failure}.{more} The "
+            f"attribute failures of the comparison contains all of them.",
+            FitFailedWarning,
+        )
 
 
 def _check_limits(n_jobs: int | None, **limits: float | None) -> None:

@@ -37,6 +37,11 @@ def test_several_files_are_merged(run, comparison, file, tmp_path):
     assert "both have the cell iris, NB ML, repeat 1, fold 1" in done.stderr
 
 
+def test_a_file_of_a_similar_name_is_suggested(run, file, tmp_path):
+    done = run("report", tmp_path / "result.csv")
+    assert done.stderr == f"tanlearn: there is no file {tmp_path / 'result.csv'}. Did you mean {str(file)!r}?\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.exceptions import FitFailedWarning
 from sklearn.tree import DecisionTreeClassifier
 from support import processes
 from support.difficult_learners import Logged
@@ -259,7 +260,8 @@ def test_an_interrupt_leaves_finished_cells_in_the_file(file):
 
 def test_failures_are_finished_cells_and_reported_as_such(file):
     learner = DecisionTreeClassifier(max_depth=-1)
-    failed = compare("iris", learner, n_folds=2, path=file)
+    with pytest.warns(FitFailedWarning, match=r"2 of 2 cells failed, first iris, DecisionTreeClassifier, .*max_depth"):
+        failed = compare("iris", learner, n_folds=2, path=file)
     assert all("max_depth" in cell.failure for cell in failed.failures)
     assert len(failed.failures) == 2
     with pytest.warns(

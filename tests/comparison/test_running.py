@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from sklearn.exceptions import FitFailedWarning
 
 from tanlearn import NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import LEARNERS, Learner
@@ -146,7 +147,10 @@ def test_a_failing_learner_leaves_its_reason_and_the_others_go_on(weather):
     X[::5, 0] = np.nan
     learners = ["Pseudo-TAN HYB", failing(RuntimeError("no luck")), "NB ML"]
     table = replace(weather, X=X, discrete_features=True)
-    hybrid, broken, bayes = compare(table, learners, n_folds=1, n_epochs=2).cells
+    with pytest.warns(
+        FitFailedWarning, match=r"2 of 3 cells failed, first weather, Pseudo-TAN HYB, .* learners .*: Failing"
+    ):
+        hybrid, broken, bayes = compare(table, learners, n_folds=1, n_epochs=2).cells
     assert "complete rows only" in hybrid.failure
     assert broken.failure == "RuntimeError: no luck"
     assert (hybrid.error, hybrid.fit_seconds, hybrid.n_parameters) == (None, None, None)
@@ -166,6 +170,7 @@ def test_progress_starts_with_the_warm_up_and_ends_at_one(weather, name):
     assert set(others) == expected[name]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 def test_progress_ends_at_one_for_a_learner_that_fails(weather):
     shares = []
     compare(weather, [failing(ValueError("no"))], progress=lambda state: shares.append(state.share))
@@ -232,6 +237,7 @@ def test_shares_of_folds_side_by_side_add_up(weather):
     assert others == sorted(others)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 def test_results_are_reported_as_they_come(weather):
     reported = []
     learners = ["NB ML", failing(ValueError("no")), "TAN-CMI ML"]

@@ -16,6 +16,8 @@ from tanlearn import NaiveBayesClassifier
 from tanlearn.baselines import Learner
 from tanlearn.comparison import compare, workers
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+
 X, Y = load_iris(return_X_y=True)
 #: A limit that no cell of these tests reaches.
 LONG = float(processes.HANG)
