@@ -375,14 +375,12 @@ class ConvergenceDisplay:
 
         marker = Line2D([], [], color=_GREY, marker="o", linestyle=":", linewidth=1.0, label="fitted classifier")
         curve = Line2D([], [], color=_GREY, label="intermediate models")
-        options = {
-            "loc": "lower left",
-            "bbox_to_anchor": (0.0, 1.0),
-            "borderaxespad": 0.2,
-            "ncols": 2,
-            "handlelength": 1.4,
-        }
-        ax.legend(handles=[curve, marker] if self.errors else [marker], frameon=False, fontsize="small", **options)
+        side, x = (
+            ("left", 0.0) if len(self.histories) > 1 else ("right", 1.0)
+        )  # small figures: names of learners are to the right
+        options = {"loc": f"lower {side}", "bbox_to_anchor": (x, 1.0), "borderaxespad": 0.2, "ncols": 2}
+        options |= {"handlelength": 1.4, "columnspacing": 1.0, "fontsize": "small", "frameon": False}
+        ax.legend(handles=[curve, marker] if self.errors else [marker], **options)
 
 
 def _scaled(scores: FloatArray) -> FloatArray:
