@@ -49,8 +49,8 @@ def compare(
         typer.Option(
             "--target",
             "-t",
-            help="Column of the classes; for several tables, one name for all or one for each. By default, the last "
-            "column.",
+            help="Column of the classes; for several tables, one name for all, or one for each, comma-separated or "
+            "repeated. By default, the last column.",
         ),
     ] = [],  # noqa: B006
     learners: Annotated[
@@ -65,9 +65,9 @@ def compare(
     folds: Annotated[
         int | None,
         typer.Option(
-            min=2,
-            help="Number of cross-validation folds. By default 5 for several tables, with --repeats or with --output; "
-            "otherwise, a third of the rows is held out.",
+            min=1,
+            help="Number of cross-validation folds; 1 holds out a third of the rows. By default 5 for several tables, "
+            "with --repeats or with --output; otherwise 1.",
         ),
     ] = None,
     repeats: Annotated[
@@ -168,7 +168,10 @@ def compare(
         print_end(rows, printed, number_of_threads(jobs))
         note_not_done(rows, "interrupted" if is_interrupted else f"{time_limit or 0:g} s are over")
         if output is not None:
-            note(f"{len(rows.cells)} finished folds are in {output}. {_advice(output, rows.is_complete)}")
+            note(
+                f"{len(rows.cells)} of {rows.n_planned} folds of this comparison are finished in {output}. "
+                f"{_advice(output, rows.is_complete)}"
+            )
         if is_interrupted:
             raise typer.Exit(INTERRUPTED)
         if all(result.failure is not None for result in rows.results):

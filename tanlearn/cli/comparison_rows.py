@@ -17,7 +17,7 @@ from rich.text import Text
 
 from tanlearn.baselines import LEARNERS, Learner
 from tanlearn.cli.learners import DEFAULT_LEARNERS
-from tanlearn.cli.messages import note
+from tanlearn.cli.messages import for_shells, note
 from tanlearn.cli.progress import progress_bar
 from tanlearn.comparison import CellResult, Comparison, MeanResult, Progress
 from tanlearn.comparison.protocol import DEFAULT_FOLDS
@@ -58,6 +58,12 @@ class ResultRows:
         self.headers = ["data set", *HEADERS][-len(names) - len(HEADERS[1:]) :]
         self.widths = [*map(max, names, map(len, self.headers)), *map(len, HEADERS[1:])]
         self.n_begun = 0
+        self.started: set[tuple[str, str]] = set()  # data sets and learners that have run in this process
+
+    @property
+    def n_planned(self) -> int:
+        """Number of folds of all learners, on all data sets and in all repeats."""
+        return sum(self.n_cells.values()) * len(self.entries)
 
     @property
     def is_complete(self) -> bool:
@@ -74,7 +80,9 @@ class ResultRows:
             label = f"{state.dataset}, {state.learner}" if len(self.datasets) > 1 else state.learner
             number = self._number(state)
             title = f"[{number}/{len(self.datasets) * len(self.entries)}] {label}"
-            self.draw = self.bar.enter_context(progress_bar(title, self.n_cells[state.dataset], line=True))
+            is_new = self.current not in self.started
+            self.started.add(self.current)
+            self.draw = self.bar.enter_context(progress_bar(title, self.n_cells[state.dataset], line=is_new))
         self.draw(state.share)
 
     def add(self, cell: CellResult) -> None:
@@ -94,7 +102,7 @@ class ResultRows:
             self._print(self._line([*key[: len(self.headers) - len(HEADERS)], *cells(result)]), style)
         if result.failure is not None:
             label = ", ".join(key) if len(self.datasets) > 1 else cell.learner
-            Console(stderr=True).print(Text(f"{label} failed: {result.failure}"), soft_wrap=True)
+            Console(stderr=True).print(Text(f"{label} failed: {for_shells(result.failure)}"), soft_wrap=True)
 
     def close(self) -> None:
         """Remove the progress bar."""
@@ -143,15 +151,16 @@ def summary(results: Sequence[MeanResult]) -> str:
     if not winners:
         return "No learner succeeded."
     names, first = " and ".join(winner.learner for winner in winners), winners[0]
+    names = f"Lowest error: {names}," if len(results) > 1 else f"Error of {names}:"
     error = float(first.test_error or 0.0)
     if first.n_folds > 1:
         return (
-            f"Lowest error: {names}, {error:.2f} % of the test rows wrong, mean of {first.n_folds} folds (standard "
+            f"{names} {error:.2f} % of the test rows wrong, mean of {first.n_folds} folds (standard "
             f"deviation {first.test_error_std:.2f})."
         )
     standard_error = np.sqrt(error * (100.0 - error) / first.n_test)
     return (
-        f"Lowest error: {names}, {error:.2f} % of {first.n_test:,} held-out rows wrong (standard error "
+        f"{names} {error:.2f} % of {first.n_test:,} held-out rows wrong (standard error "
         f"{standard_error:.2f}), trained on {first.n_train:,}."
     )
 
@@ -160,7 +169,7 @@ def cells(result: MeanResult) -> tuple[str, ...]:
     """Return one row of a printed table, with the columns of ``HEADERS``; a failed learner has the error "failed"."""
     if result.failure is not None:
         return result.learner, "failed", "", "", "", ""
-    spread = "" if result.test_error_std is None else f" +- {result.test_error_std:.2f}"
+    spread = "" if result.test_error_std is None else f" ± {result.test_error_std:.2f}"
     return (
         result.learner,
         f"{result.test_error:.2f}{spread}",
@@ -219,7 +228,7 @@ def print_end(rows: ResultRows, printed: str, n_threads: int) -> None:
                 rivals = _rivals(best[dataset.name]) if n_complete > 1 else ""
                 console.print(Text(f"{label}{summary(own)}{rivals}"), soft_wrap=True)
         n_beside = min(n_threads, max(rows.n_cells.values()))
-        if n_beside > 1:
+        if n_beside > 1 and rows.started:
             text = f"Times are for {n_beside} folds in parallel; --jobs 1 runs them one by one."
             console.print(Text(text), soft_wrap=True)
 

@@ -11,7 +11,7 @@ import typer
 
 from tanlearn.encoding.column_warnings import ColumnKindWarning
 
-__all__ = ["INTERRUPTED", "listed", "nearest", "note", "plain_errors", "quoted"]
+__all__ = ["INTERRUPTED", "for_shells", "listed", "nearest", "note", "plain_errors", "quoted"]
 
 #: Exit codes, as in shells: invalid input or options, and Ctrl-C.
 _REFUSED, INTERRUPTED = 2, 130
@@ -24,6 +24,8 @@ _ADVICE = {
     r"Drop it if it is noise; cast it to str, or name it in discrete_features of TableEncoder.*": (
         "--drop leaves such a column out."
     ),
+    r"GreedySearch\(score='margin'\)": "the learner 'TAN-MM ML'",
+    r"Pass a dict to name them\.": "Rename one of the files.",
     r"retry_failed=True runs them again\.": "--retry-failed runs them again.",
 }
 
@@ -42,7 +44,7 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
         kind = category, _subject(str(message))
         if kind not in printed:  # folds repeat it with other numbers and names
             printed.add(kind)
-            note(f"note: {_for_shells(str(message))}")
+            note(f"note: {for_shells(str(message))}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -60,11 +62,11 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
         except Exception as error:
             if os.environ.get("TANLEARN_TRACEBACK"):
                 raise
-            note(_reason(error))
+            note(for_shells(_reason(error)))
             raise typer.Exit(_REFUSED) from None
 
 
-def _for_shells(message: str) -> str:
+def for_shells(message: str) -> str:
     """Replace advice for Python by advice for the command line."""
     for in_python, in_shells in _ADVICE.items():
         message = re.sub(in_python, in_shells, message)
@@ -97,6 +99,7 @@ def nearest(name: str, known: Any) -> str:
 
 def listed(names: Sequence[str], most: int = 30, *, are_quoted: bool = False) -> str:
     """Return the first names as a comma-separated list, with the number of the others."""
+    most = most + 1 if len(names) == most + 1 else most  # "and 1 more" is as long as a name
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(name if are_quoted else quoted(name) for name in names[:most]) + rest
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -75,7 +76,8 @@ def read_datasets(
 ) -> list[Dataset]:
     """Read several tables with their classes into memory; by default, the last column contains the classes.
 
-    ``targets`` is one name for all tables or one for each. A dropped column must be in at least one table.
+    ``targets`` is one name for all tables, or one for each, which may be comma-separated. A dropped column must be
+    in at least one table.
     """
     if len(targets) not in (0, 1, len(sources)):
         raise ValueError(
@@ -83,21 +85,30 @@ def read_datasets(
             f"for each."
         )
     own = list(targets) if len(targets) == len(sources) else [next(iter(targets), None)] * len(sources)
+    parts = list(map(str.strip, targets[0].split(","))) if len(targets) == 1 else []
+    stems = [Path(source).stem for source in sources]
+    for source in sources:
+        if sources.count(source) > 1:
+            raise ValueError(f"{source} is given twice. Name each table once.")
     if len(sources) == 1 and not is_table(sources[0]):
         return [read_dataset(sources[0], own[0], drop, reading)]
     found: list[Dataset] = []
     dropped: set[str] = set()
-    for source, target in zip(sources, own, strict=True):
+    for number, (source, target) in enumerate(zip(sources, own, strict=True)):
         if not is_table(source):
             found.append(load_dataset(source))
             continue
         with reading.open(source) as table:
+            if len(parts) == len(sources) > 1 and target not in table.columns:
+                target = parts[number]
             names = drop if len(sources) == 1 else [name for name in _split(drop, table) if name in table.columns]
             dropped.update(names)
             if target is None:
                 target = [name for name in table.columns if name not in _split(drop, table)][-1]
                 note(f"{table.name}: the classes are in the last column, {target!r}. --target names another column.")
-            found.append(dataset_of(table, target, names))
+            dataset = dataset_of(table, target, names)
+            is_shared = stems.count(stems[number]) > 1  # such as a/train.csv and b/train.csv
+            found.append(replace(dataset, name=source) if is_shared else dataset)
     if len(sources) > 1:
         for option in drop:
             for name in {option} & dropped or map(str.strip, option.split(",")):

@@ -7,6 +7,7 @@ for two epochs and predicts them.
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 import warnings
 from collections.abc import Callable
@@ -82,7 +83,7 @@ def run_cell(
         train, test = table.splits[cell.repeat - 1][cell.fold - 1]
         return replace(cell, **_measures(estimator, table, train, test))
     except Exception as error:  # a failure of one cell must not discard the others
-        return replace(cell, failure=reason(error))
+        return replace(cell, failure=re.sub(r"\bin row (\d+)", r"in row \1 of the fold", reason(error)))
 
 
 @dataclass(frozen=True)

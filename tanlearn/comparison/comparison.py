@@ -627,5 +627,7 @@ def _n_pairs(values: FloatArray) -> int:
 def find_measure(name: str) -> Measure:
     """Return a measure by its name, or raise ValueError."""
     if name not in MEASURES:
-        raise ValueError(f"there is no measure {name!r}. The measures are: {', '.join(MEASURES)}.")
+        near = difflib.get_close_matches(name.lower().replace("-", "_"), MEASURES, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"there is no measure {name!r}.{hint} The measures are: {', '.join(MEASURES)}.")
     return MEASURES[name]

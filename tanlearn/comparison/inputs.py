@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,7 +59,9 @@ def _dataset(source: Any, name: str) -> Dataset:
     X = native_frame(X)
     if isinstance(y, str):
         if y not in (names := list(getattr(X, "columns", ()))):
-            raise ValueError(f"{name}: there is no column {y!r}. The columns are: {', '.join(map(str, names))}.")
+            near = difflib.get_close_matches(y, map(str, names), n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"{name}: there is no column {y!r}.{hint} The columns are: {', '.join(map(str, names))}.")
         target = X[y]
         X = X.drop(columns=y) if hasattr(X, "iloc") else X.drop(y)
         y = target

@@ -52,11 +52,15 @@ def split_data(datasets: Sequence[Dataset], n_folds: int | None, n_repeats: int,
 
 def _split(dataset: Dataset, n_folds: int | None, n_repeats: int, random_state: int) -> SplitData:
     """Draw the splits of one data set."""
-    codes, classes = read_classes(dataset.y, dataset.X.shape[0])
+    n = {None: DEFAULT_FOLDS, 1: None}.get(n_folds, n_folds)
+    try:
+        codes, classes = read_classes(dataset.y, dataset.X.shape[0])
+        if dataset.folds is None:
+            check_folds(dataset.y, n)
+    except ValueError as error:
+        raise ValueError(f"data set {dataset.name!r}: {error}") from error
     if dataset.folds is not None:
         return SplitData(dataset, [list(dataset.folds)], classes)
-    n = {None: DEFAULT_FOLDS, 1: None}.get(n_folds, n_folds)
-    check_folds(dataset.y, n)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class in y", UserWarning)  # check_folds names the class
         return SplitData(

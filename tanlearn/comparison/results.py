@@ -178,11 +178,12 @@ def read_results(path: str | os.PathLike[str]) -> list[CellResult]:
 
 def _parse(path: str | os.PathLike[str], text: str) -> list[CellResult]:
     """Return the cells of a text with a header line."""
-    header, *rows = csv.reader(io.StringIO(text)) if text.strip() else ([],)
+    try:
+        header, *rows = csv.reader(io.StringIO(text, newline="")) if text.strip() else ([],)
+    except csv.Error:  # a binary file
+        header, rows = ["\0"], []
     if header != _COLUMNS:
-        missing = [name for name in _COLUMNS if name not in header]
-        found = f"lacks the column(s) {', '.join(missing)}" if missing else "has other columns"
-        raise ValueError(f"{path} is not a results file of this version: it {found}. Name another file.")
+        raise ValueError(f"{path} is not a results file: {_header_problem(header)}")
     cells = [_cell(path, line, row) for line, row in enumerate(rows, start=2) if row]
     seen: dict[tuple[str, str, int, int], int] = {}
     latest: dict[tuple[str, str, int, int], CellResult] = {}
@@ -194,6 +195,25 @@ def _parse(path: str | os.PathLike[str], text: str) -> list[CellResult]:
         seen[cell.key], latest[cell.key] = line, cell  # a cell that failed may have been run again
     check_agreement(cells[:1], cells, str(path), str(path))
     return list(latest.values())
+
+
+def _header_problem(header: list[str]) -> str:
+    """Return what is wrong with the header of a results file, and a remedy."""
+    missing = [name for name in _COLUMNS if name not in header]
+    other = "Name a file that tanlearn compare --output or compare(path=...) has written."
+    if not header:
+        return f"it is empty. {other}"
+    text = "".join(header).replace("\t", "")
+    if not text.isprintable() or "\ufffd" in text:
+        return f"it is not text. {other}"
+    if ";".join(header).split(";") == _COLUMNS:
+        return "its fields are separated by semicolons, as some spreadsheets do. Save it with commas."
+    if len(missing) > len(_COLUMNS) // 2:
+        names = ", ".join(header[:5]) + (f" and {len(header) - 5} more" if len(header) > 5 else "")
+        return f"its columns are {names}. {other}"
+    if missing:
+        return f"it lacks the column(s) {', '.join(missing)}. It may be of another version of tanlearn. {other}"
+    return f"its columns are in another order, or there are others. Restore the order of {', '.join(_COLUMNS)}."
 
 
 def _cell(path: str | os.PathLike[str], line: int, row: list[str]) -> CellResult:

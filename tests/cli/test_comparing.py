@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -138,7 +139,7 @@ def test_learners_may_be_repeated_and_count_once(run, table):
 
 def test_folds_show_their_spread(run, table):
     done = run("compare", "--data", table, "--target", "go", "--learners", "nb ml", "--folds", "3")
-    assert "0.00 +- 0.00" in done.stdout
+    assert "0.00 ± 0.00" in done.stdout
     assert "mean of 3 folds" in done.stdout
 
 
@@ -181,7 +182,7 @@ def test_target_that_is_no_column_is_one_line(run, table):
     assert done.stderr == f"tanlearn: {table}: there is no column 'walk'. The columns are: sky, go.\n"
 
 
-@pytest.mark.parametrize("arguments", [["--folds", "1"], ["--epochs", "0"], ["--output", "xml"], ["--seed", "x"]])
+@pytest.mark.parametrize("arguments", [["--folds", "0"], ["--epochs", "0"], ["--output", "xml"], ["--seed", "x"]])
 def test_option_out_of_range_is_refused(run, arguments):
     done = run("compare", *arguments)
     assert (done.exit_code, done.stdout) == (2, "")
@@ -214,7 +215,10 @@ def test_two_tables_and_a_report_in_two_commands(run, tables, tmp_path):
     done = run("compare", *tables, "--learners", "nb ml,aode", "--repeats", "2", "--folds", "3", "--output", path)
     assert done.exit_code == 0
     assert "one.csv: the classes are in the last column, 'go'. --target names another column." in done.stderr
-    assert f"24 finished folds are in {path}. For tables and tests: tanlearn report {path}" in done.stderr
+    assert (
+        f"24 of 24 folds of this comparison are finished in {path}. For tables and tests: tanlearn report {path}"
+        in done.stderr
+    )
     lines = done.stdout.splitlines()
     assert lines[:2] == ["one: 90 rows, 3 features, 2 classes", "two: 90 rows, 3 features, 2 classes"]
     assert [line.split()[:2] for line in lines[5:9]] == [["one", "NB"], ["one", "AODE"], ["two", "NB"], ["two", "AODE"]]
@@ -258,9 +262,9 @@ def test_the_time_limit_leaves_a_file_to_continue(run, tables, tmp_path):
     arguments = ["compare", *tables, "--learners", "nb ml", "--folds", "2", "--output", path]
     done = run(*arguments, "--time-limit", "1e-9")
     assert "not done: one, NB ML; two, NB ML." in done.stderr
-    assert f"0 finished folds are in {path}. The same command continues." in done.stderr
+    assert f"0 of 4 folds of this comparison are finished in {path}. The same command continues." in done.stderr
     done = run(*arguments, "--cell-time-limit", "3600")
-    assert "4 finished folds" in done.stderr
+    assert "4 of 4 folds of this comparison are finished" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -268,6 +272,7 @@ def test_the_time_limit_leaves_a_file_to_continue(run, tables, tmp_path):
     [
         (["--target", "kind"], "there is no column 'kind'. Did you mean 'wind'? The columns are: id, sky, wind, go."),
         (["--target", "go", "-t", "go", "-t", "go"], "--target is given 3 times for 2 tables."),
+        (["--target", "go,king"], "two.csv: there is no column 'king'. Did you mean 'kind'?"),
         (["--drop", "id,sun"], "--drop: no table has a column 'sun'. Leave it out."),
     ],
 )
@@ -275,6 +280,53 @@ def test_columns_of_several_tables_are_checked(run, tables, options, message):
     done = run("compare", *tables, "--learners", "nb ml", *options)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr.splitlines()[-1]
+
+
+def test_targets_of_several_tables_are_separated_by_commas(run, tables):
+    options = ["--learners", "nb ml", "--folds", "2", "--print", "json"]
+    joined, repeated = (
+        run("compare", *tables, "-t", "go,kind", *options),
+        run("compare", *tables, "-t", "go", "-t", "kind", *options),
+    )
+    errors = [[row["test_error"] for row in json.loads(done.stdout)] for done in (joined, repeated)]
+    assert errors[0] == errors[1]
+    assert len(errors[0]) == 2
+
+
+def test_tables_of_equal_names_are_called_by_their_paths(run, tables, tmp_path):
+    paths = [tmp_path / name / "train.csv" for name in "ab"]
+    for path, table in zip(paths, tables, strict=True):
+        path.parent.mkdir()
+        Path(table).rename(path)
+    done = run("compare", *paths, "--learners", "nb ml", "--folds", "2", "--print", "json")
+    assert [row["dataset"] for row in json.loads(done.stdout)] == list(map(str, paths))
+    done = run("compare", paths[0], paths[0], "--learners", "nb ml")
+    assert (done.exit_code, done.stderr) == (2, f"tanlearn: {paths[0]} is given twice. Name each table once.\n")
+
+
+def test_one_fold_is_a_third_of_the_rows(run, table):
+    options = ["--target", "go", "--learners", "nb ml", "--print", "json"]
+    held_out = json.loads(run("compare", table, *options, "--folds", "1").stdout)
+    assert [(row["n_train"], row["n_test"]) for row in held_out] == [(40, 20)]
+
+
+def test_a_finished_comparison_reports_no_parallel_times(run, table, tmp_path):
+    arguments = [
+        "compare",
+        table,
+        "--target",
+        "go",
+        "--learners",
+        "nb ml",
+        "--jobs",
+        "2",
+        "-o",
+        str(tmp_path / "r.csv"),
+    ]
+    assert "folds in parallel" in run(*arguments).stdout
+    again = run(*arguments).stdout
+    assert "folds in parallel" not in again
+    assert "Error of NB ML: 0.00 % of the test rows wrong" in again
 
 
 def test_a_column_is_dropped_and_a_target_chosen_where_they_exist(run, tables):
@@ -312,5 +364,5 @@ def test_markdown_of_several_tables_names_them(run, tables):
 def test_best_learner_is_highlighted(run, table, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     done = run("compare", "--data", table, "--target", "go", "--learners", "nb ml")
-    (row,) = (line for line in done.stdout.splitlines() if "NB ML" in line and "Lowest" not in line)
+    (row,) = (line for line in done.stdout.splitlines() if "NB ML" in line and "Error of" not in line)
     assert "\x1b[32m" in row

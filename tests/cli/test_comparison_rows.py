@@ -26,7 +26,8 @@ def test_summary_says_how_it_was_measured():
     assert summary([GOOD, FAILED]) == (
         "Lowest error: NB ML, 10.52 % of 599 held-out rows wrong (standard error 1.25), trained on 1,198."
     )
-    assert summary([BETTER]) == (
+    assert summary([GOOD]).startswith("Error of NB ML: 10.52 % of 599 held-out rows wrong")
+    assert summary([BETTER, FAILED]) == (
         "Lowest error: NB HYB, 9.00 % of the test rows wrong, mean of 5 folds (standard deviation 0.50)."
     )
     assert "NB ML and NB CG-CL" in summary([GOOD, replace(GOOD, learner="NB CG-CL")])
@@ -39,7 +40,7 @@ def test_summary_of_a_perfect_learner_has_no_error():
 
 def test_cells_stand_under_their_headers():
     assert [len(cells(result)) for result in (GOOD, BETTER, FAILED)] == [len(HEADERS)] * 3
-    assert cells(BETTER) == ("NB HYB", "9.00 +- 0.50", "0.250", "1,189", "3.00", "1.0")
+    assert cells(BETTER) == ("NB HYB", "9.00 ± 0.50", "0.250", "1,189", "3.00", "1.0")
     assert cells(FAILED) == ("TAN All HYB", "failed", "", "", "", "")
 
 
@@ -58,11 +59,11 @@ def test_csv_has_a_line_a_learner_under_the_names():
 
 def test_markdown_has_failures_below_and_bold_by_the_test():
     assert as_markdown([GOOD, BETTER, FAILED], {"digits": ["NB HYB"]}).splitlines() == [
-        "| learner     |   test error [%] | log loss | parameters | fit [s] | predict [us/row] |",
-        "| ----------- | ---------------: | -------: | ---------: | ------: | ---------------: |",
-        "| NB ML       |            10.52 |    0.718 |      1,189 |    0.03 |              1.2 |",
-        "| NB HYB      | **9.00 +- 0.50** |    0.250 |      1,189 |    3.00 |              1.0 |",
-        "| TAN All HYB |           failed |          |            |         |                  |",
+        "| learner     |  test error [%] | log loss | parameters | fit [s] | predict [us/row] |",
+        "| ----------- | --------------: | -------: | ---------: | ------: | ---------------: |",
+        "| NB ML       |           10.52 |    0.718 |      1,189 |    0.03 |              1.2 |",
+        "| NB HYB      | **9.00 ± 0.50** |    0.250 |      1,189 |    3.00 |              1.0 |",
+        "| TAN All HYB |          failed |          |            |         |                  |",
         "",
         "TAN All HYB failed: too much | too late",
     ]

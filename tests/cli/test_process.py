@@ -67,7 +67,7 @@ def test_ctrl_c_leaves_a_table_of_what_is_done(slow):
     options = ["compare", "--data", slow.name, "--target", "y", "--folds", "2", *names]
     code, out, err = interrupt(options, "[2/3] TAN Subset HYB ...", slow.parent)
     assert code == 130
-    assert "Lowest error: NB ML, " in out
+    assert "Error of NB ML: " in out
     assert "significantly" not in out  # there is no other learner
     assert not [line for line in out.splitlines() if line.startswith("TAN ")]
     assert err.splitlines()[-1] == "tanlearn: interrupted; not done: TAN Subset HYB, TAN All HYB."

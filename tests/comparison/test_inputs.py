@@ -79,6 +79,13 @@ def test_a_column_that_does_not_exist_is_named():
     pandas = pytest.importorskip("pandas", reason="needs tanlearn[frames]")
     with pytest.raises(ValueError, match=r"data: there is no column 'kind'\. The columns are: a, b"):
         named_datasets((pandas.DataFrame({"a": [1], "b": [2]}), "kind"))
+    with pytest.raises(ValueError, match=r"there is no column 'diagnosys'\. Did you mean 'diagnosis'\?"):
+        named_datasets((pandas.DataFrame({"a": [1], "diagnosis": [2]}), "diagnosys"))
+
+
+def test_errors_of_classes_name_the_data_set():
+    with pytest.raises(ValueError, match=r"data set 'second': y .*row 1"):
+        compare({"first": (X, Y), "second": ([[1], [2], [3]], ["a", None, "b"])}, "NB ML")
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,12 @@ def test_merging():
         (lambda text: text + text.splitlines()[1] + "\n", r"the same cell in lines 2 and 4: iris, NB ML, repeat 1"),
         (lambda text: text + "a,b\n", r"line 4: there are 2 fields, not 24\. Remove the line"),
         (lambda text: text.replace(",75,", ",many,", 1), r"line 2: n_train must be a number, got 'many'"),
-        (lambda text: "x,y\n1,2\n", "is not a results file of this version"),
+        (lambda text: "x,y\n1,2\n", r"is not a results file: its columns are x, y\. Name a file that tanlearn compare"),
+        (
+            lambda text: text.replace(",", ";"),
+            "its fields are separated by semicolons, as some spreadsheets do. Save it",
+        ),
+        (lambda text: "\x89PNG\r\0\n", "is not a results file: it is not text"),
     ],
 )
 def test_damaged_files_are_explained(file, change, message):

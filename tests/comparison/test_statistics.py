@@ -266,7 +266,11 @@ def test_bad_names_are_explained():
     found = comparison(np.ones((2, 2, 2)))
     with pytest.raises(ValueError, match=r"there is no learner 'a'\. .*The learners are: A, B"):
         found.paired("a")
-    with pytest.raises(ValueError, match=r"there is no measure 'errors'\. The measures are: error, log_loss"):
+    with pytest.raises(ValueError, match=r"there is no measure 'log-loss'\. Did you mean 'log_loss'\?"):
+        found.mean("log-loss")
+    with pytest.raises(
+        ValueError, match=r"there is no measure 'errors'\. Did you mean 'error'\? The measures are: error, log_loss"
+    ):
         found.ranks("errors")
     with pytest.raises(ValueError, match=r"there is no data set 'x'\. The data sets are: set 0, set 1"):
         found.values("x")
