@@ -31,10 +31,10 @@ display.figure_.suptitle("Five learners of digits over time")
 
 # %%
 # Each score is scaled to its own range, because the learners maximize different objectives. Only the errors compare
-# the learners. Naive Bayes has no search, so its error is a horizontal line. The same display over evaluations shows
-# the work of a search independently of the machine:
+# the learners. Curves of errors show intermediate models, and markers show the fitted classifiers. Naive Bayes has
+# no search, so its error is a horizontal line. The same display over evaluations shows the work of a search
+# independently of the machine:
 
-display = ConvergenceDisplay(
-    display.histories, errors=display.errors, final_errors=display.final_errors, x="n_evaluations"
-).plot()
+parts = {"errors": display.errors, "final_errors": display.final_errors, "objectives": display.objectives}
+display = ConvergenceDisplay(display.histories, **parts, x="n_evaluations").plot()
 display.figure_.suptitle("The same learners over scored structures and epochs")

@@ -18,17 +18,24 @@ _X_LABELS = {
     "n_evaluations": "evaluations (structures of searches, epochs or iterations of trainings)",
     "step": "step or epoch",
 }
+#: Parameters of classifiers that are the losses of stages.
+_LOSSES = {"parameters": "parameters__loss", "training": "loss"}
+_GREY = "#666666"
 #: Learners whose ends differ by more than this factor are drawn on a logarithmic x axis: on a linear one, the curve of
 #: the fastest would take less than a twentieth of the width.
 _LOG_FROM = 20
 
 
 class ConvergenceDisplay:
-    """Plot of the scores and the held-out errors of learners along their way.
+    r"""Plot of the scores and the held-out errors of learners along their way.
 
     Scores of different objectives, such as a margin and a loss, cannot share an axis. With several curves, each score
     is therefore scaled to 0 at the first entry of its history and to 1 at its best one. The curves then show how fast
     each learner reaches its own optimum, and only the errors compare the results.
+
+    The curve of errors and the marker at its end may differ. The curve shows intermediate models, as
+    :meth:`~tanlearn.BayesNetClassifier.learning_errors` describes them. The marker is the fitted classifier, for
+    example after calibration and refits. A dotted line connects both.
 
     Parameters
     ----------
@@ -40,6 +47,8 @@ class ConvergenceDisplay:
     final_errors : dict of str to float, optional
         Held-out errors of the fitted classifiers, from 0 to 1, by learner. They are drawn at the end of the curve, or
         as a horizontal line for a learner with an empty history.
+    objectives : dict of str to str, optional
+        Names of the scores, by learner, for the label of the axis or the legend.
     x : {"seconds", "n_evaluations", "step"}, default="seconds"
         Horizontal axis. It is logarithmic if the ends of the curves differ by more than a factor of 20.
     share_score : bool, default=False
@@ -71,7 +80,7 @@ class ConvergenceDisplay:
     ... }
     >>> display = ConvergenceDisplay.from_estimators(models, X[::2], y[::2], X[1::2], y[1::2], x="n_evaluations")
     >>> [ax.get_ylabel() for ax in display.axes_]
-    ['score, scaled to its range', 'held-out error [%]']
+    ['score,\nscaled to its range', 'held-out error [%]']
     """
 
     axes_: list[Any]
@@ -83,6 +92,7 @@ class ConvergenceDisplay:
         *,
         errors: Mapping[str, Sequence[tuple[Any, float]]] | None = None,
         final_errors: Mapping[str, float] | None = None,
+        objectives: Mapping[str, str] | None = None,
         x: str = "seconds",
         share_score: bool = False,
     ) -> None:
@@ -91,6 +101,7 @@ class ConvergenceDisplay:
         self.histories = {name: list(history) for name, history in histories.items()}
         self.errors = {name: list(pairs) for name, pairs in (errors or {}).items() if len(pairs)}
         self.final_errors = dict(final_errors or {})
+        self.objectives = dict(objectives or {})
         self.x, self.share_score = x, share_score
         unknown = [name for name in (*self.errors, *self.final_errors) if name not in self.histories]
         empty = [name for name, history in self.histories.items() if not history]
@@ -187,7 +198,9 @@ class ConvergenceDisplay:
         y_test : array-like of shape (n_test,), optional
             Classes of the held-out rows.
         x : {"seconds", "n_evaluations", "step"}, default="seconds"
-            Horizontal axis. Seconds, evaluations and steps are counted from the start of each stage.
+            Horizontal axis. Seconds, evaluations and steps are counted from the start of each stage. Seconds are those
+            of the last fit, without the compilation of kernels. The first fit of a process may still be slower, because
+            it imports modules. Fit twice if hundredths of seconds matter.
         n_points : int, default=20
             Maximum number of structures of a search for which the error is computed.
         share_score : bool, default=False
@@ -214,6 +227,7 @@ class ConvergenceDisplay:
         histories: dict[str, Sequence[Any]] = {}
         errors: dict[str, Sequence[tuple[Any, float]]] = {}
         final_errors = {}
+        objectives: dict[str, str] = {}
         for name, estimator in estimators.items():
             # Classifiers of other libraries have no history.
             stages: dict[str, list[Any]] = getattr(estimator, "learning_history", dict)()
@@ -222,11 +236,15 @@ class ConvergenceDisplay:
                 found = estimator.learning_errors(X, y, X_test, y_test, n_points=n_points)
             stages = stages or {"": []}
             labels = {stage: name if len(stages) == 1 else f"{name}, {stage}" for stage in stages}
+            objectives |= {labels[stage]: name for stage, name in _objectives(estimator, stages).items()}
             histories |= {labels[stage]: history for stage, history in stages.items()}
             errors |= {labels[stage]: pairs for stage, pairs in found.items()}
             if not missing:
                 final_errors[list(labels.values())[-1]] = 1.0 - float(estimator.score(X_test, y_test))
-        return cls(histories, errors=errors, final_errors=final_errors, x=x, share_score=share_score).plot(axes)
+        display = cls(
+            histories, errors=errors, final_errors=final_errors, objectives=objectives, x=x, share_score=share_score
+        )
+        return display.plot(axes)
 
     def plot(self, axes: Sequence[Any] | None = None) -> Self:
         """Plot the curves.
@@ -271,7 +289,12 @@ class ConvergenceDisplay:
             ax.grid(alpha=0.3)
             ax.spines[["top", "right"]].set_visible(False)
         axes[-1].set_xlabel(_X_LABELS[self.x])
-        self._add_legend(axes[0], styles)
+        if len(self.histories) > 1:
+            self._add_legend(axes[0], styles)
+        else:
+            axes[0].set_title(*self.histories, fontsize="medium")
+        if self.final_errors and has_scores:
+            self._explain_errors(axes[-1])
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
 
@@ -315,7 +338,9 @@ class ConvergenceDisplay:
         """Plot the scores as steps: a score holds until the next entry."""
         for name, (positions, scores) in self.curves().items():
             ax.plot(positions, scores, drawstyle="steps-post", markevery=[len(scores) - 1], label=name, **styles[name])
-        ax.set_ylabel("score, scaled to its range" if self._is_scaled() else "score")
+        objectives = {self.objectives.get(name, "") for name, history in self.histories.items() if history}
+        objective = f"score\n({', '.join(objectives)})" if len(objectives) == 1 and all(objectives) else "score"
+        ax.set_ylabel(f"{objective},\nscaled to its range" if self._is_scaled() else objective)
 
     def _plot_errors(self, ax: Any, styles: dict[str, dict[str, Any]]) -> None:
         """Plot the errors, with a marker for the fitted classifier at the end of its curve."""
@@ -333,21 +358,50 @@ class ConvergenceDisplay:
         ax.set_ylabel("held-out error [%]" if self.final_errors else "validation error [%]")
 
     def _add_legend(self, ax: Any, styles: dict[str, dict[str, Any]]) -> None:
-        """Add a legend beside the axes if there are several learners."""
+        """Add a legend of several learners beside the axes."""
         from matplotlib.lines import Line2D
 
+        several = len({*self.objectives.values()}) > 1
         names = []
         for name, style in styles.items():
-            names.append(Line2D([], [], label=name, **style | ({} if self.histories[name] else {"marker": ""})))
-        if len(names) > 1:
-            options = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.02), "handlelength": 3.5}
-            ax.legend(handles=names, frameon=False, fontsize="small", **options)
+            label = f"{name}\n({self.objectives[name]})" if several and name in self.objectives else name
+            names.append(Line2D([], [], label=label, **style | ({} if self.histories[name] else {"marker": ""})))
+        options = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.02), "handlelength": 3.5}
+        ax.legend(handles=names, frameon=False, fontsize="small", **options)
+
+    def _explain_errors(self, ax: Any) -> None:
+        """Add a legend of curves and markers above the axes of errors."""
+        from matplotlib.lines import Line2D
+
+        marker = Line2D([], [], color=_GREY, marker="o", linestyle=":", linewidth=1.0, label="fitted classifier")
+        curve = Line2D([], [], color=_GREY, label="intermediate models")
+        side, x = (
+            ("left", 0.0) if len(self.histories) > 1 else ("right", 1.0)
+        )  # small figures: names of learners are to the right
+        options = {"loc": f"lower {side}", "bbox_to_anchor": (x, 1.0), "borderaxespad": 0.2, "ncols": 2}
+        options |= {"handlelength": 1.4, "columnspacing": 1.0, "fontsize": "small", "frameon": False}
+        ax.legend(handles=[curve, marker] if self.errors else [marker], **options)
 
 
 def _scaled(scores: FloatArray) -> FloatArray:
     """Return scores scaled to 0 at the first entry and to 1 at the best one; 1 if none is better than the first."""
     first, best = scores[0], scores.max()
     return np.ones(len(scores)) if best == first else (scores - first) / (best - first)
+
+
+def _objectives(estimator: Any, stages: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of the scores of stages: the score of a search, and minus the loss of a training."""
+    params = estimator.get_params() if stages else {}
+    found = {stage: f"minus {_class_name(params.get(name), 'the loss')}" for stage, name in _LOSSES.items()}
+    score = params.get("structure__score")
+    if score is not None:
+        found["structure"] = score if isinstance(score, str) else _class_name(score, "")
+    return {stage: name for stage, name in found.items() if stage in stages}
+
+
+def _class_name(value: Any, default: str) -> str:
+    """Return the name of the class of a setting, or the default for None."""
+    return default if value is None else type(value).__name__
 
 
 def _own_errors(stages: Mapping[str, Sequence[Any]]) -> dict[str, list[tuple[Any, float]]]:

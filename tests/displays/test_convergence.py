@@ -66,7 +66,7 @@ def test_scores_of_several_learners_are_scaled_unless_they_share_an_objective(ax
     display = ConvergenceDisplay(histories, x="step").plot(axes)
     scaled = [line.get_ydata().tolist() for line in axes[0].lines]
     assert scaled == [[0, 1, 0.5], [0, 1], [1]]
-    assert axes[0].get_ylabel() == "score, scaled to its range"
+    assert axes[0].get_ylabel() == "score,\nscaled to its range"
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == [*histories]
     np.testing.assert_allclose(display.curves()["greedy"], [[1, 3, 5], [0, 1, 0.5]])
     axes[0].clear()
@@ -97,6 +97,31 @@ def test_errors_are_drawn_in_percent_with_the_fitted_classifier_at_the_end(axes)
     assert axes[1].get_ylabel() == "held-out error [%]"
     legend = axes[0].get_legend().legend_handles
     assert [handle.get_marker() for handle in legend] == ["o", ""]  # a learner without a search has no end
+
+
+def test_figures_explain_scores_curves_and_markers(axes):
+    errors = {"greedy": [(SEARCH[0], 0.25), (SEARCH[1], 0.125)]}
+    final = {"greedy": 0.0625}
+    ConvergenceDisplay({"greedy": SEARCH}, errors=errors, final_errors=final, objectives={"greedy": "margin"}).plot(
+        axes
+    )
+    assert axes[0].get_title() == "greedy"
+    assert axes[0].get_ylabel() == "score\n(margin)"
+    assert axes[0].get_legend() is None
+    assert [text.get_text() for text in axes[1].get_legend().get_texts()] == [
+        "intermediate models",
+        "fitted classifier",
+    ]
+    histories, same = {"greedy": SEARCH, "gradient": TRAINING}, {"greedy": "margin", "gradient": "margin"}
+    axes[0].clear()
+    ConvergenceDisplay(histories, objectives=same).plot(axes)
+    assert axes[0].get_ylabel() == "score\n(margin),\nscaled to its range"
+    axes[0].clear()
+    ConvergenceDisplay(histories, objectives=same | {"gradient": "minus JointNLL"}).plot(axes)
+    assert axes[0].get_ylabel() == "score,\nscaled to its range"
+    legend = [text.get_text() for text in axes[0].get_legend().get_texts()]
+    assert legend == ["greedy\n(margin)", "gradient\n(minus JointNLL)"]
+    assert axes[0].get_title() == ""
 
 
 def test_learners_without_any_search_are_lines_alone(axes):
@@ -133,6 +158,12 @@ def test_curves_of_classifiers_are_their_histories_and_errors(rows, axes):
     assert display.errors["greedy"] == models["greedy"].learning_errors(*rows)["structure"]
     assert display.errors["gradient"] == models["gradient"].learning_errors(*rows)["training"]
     assert set(display.errors) == {"greedy", "annealing, structure", "gradient"}
+    assert display.objectives == {
+        "greedy": "margin",
+        "annealing, structure": "margin",
+        "annealing, parameters": "minus the loss",
+        "gradient": "minus ConditionalNLL",
+    }
     expected = {name: 1 - model.score(*rows[2:]) for name, model in models.items()}
     expected["annealing, parameters"] = expected.pop("annealing")
     assert display.final_errors == pytest.approx(expected)
