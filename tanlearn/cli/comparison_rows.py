@@ -235,7 +235,7 @@ def print_end(rows: ResultRows, printed: str, n_threads: int) -> None:
 
 def _rivals(best: Sequence[str]) -> str:
     """Return the learners that are not significantly worse than the first one, in a sentence."""
-    test = "(corrected resampled t-test, 5 %)"
+    test = "(t-test of Nadeau and Bengio after Holm's correction, 5 %)"
     if len(best) > 1:
         return f" Not significantly worse: {', '.join(best[1:])} {test}."
     return f" All others are significantly worse {test}." if best else ""

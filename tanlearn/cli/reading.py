@@ -35,8 +35,8 @@ def check_exists(path: str, names: Sequence[str] = ()) -> None:
     """
     if path != "-" and not Path(path).exists():
         folder = Path(path).parent
-        files = map(str, folder.iterdir()) if folder.is_dir() and os.access(folder, os.R_OK) else ()
-        raise FileNotFoundError(f"there is no file {path}.{nearest(path, [*sorted(files), *names])}")
+        files = [file.name for file in folder.iterdir()] if folder.is_dir() and os.access(folder, os.R_OK) else []
+        raise FileNotFoundError(f"there is no file {path}.{nearest(Path(path).name, [*sorted(files), *names])}")
 
 
 class Decimal(StrEnum):

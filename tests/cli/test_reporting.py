@@ -39,7 +39,7 @@ def test_several_files_are_merged(run, comparison, file, tmp_path):
 
 def test_a_file_of_a_similar_name_is_suggested(run, file, tmp_path):
     done = run("report", tmp_path / "result.csv")
-    assert done.stderr == f"tanlearn: there is no file {tmp_path / 'result.csv'}. Did you mean {str(file)!r}?\n"
+    assert done.stderr == f"tanlearn: there is no file {tmp_path / 'result.csv'}. Did you mean {file.name!r}?\n"
 
 
 @pytest.mark.parametrize(
