@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from oracles import measures as oracle
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import FitFailedWarning
 
 from tanlearn import BayesNetClassifier
 from tanlearn.baselines import GreedySearch
@@ -65,7 +66,10 @@ def test_one_class_of_test_rows_has_no_auc(table):
 
 
 def test_probabilities_that_are_no_numbers_are_a_failure(table):
-    (cell,) = compare(table, Unknown()).cells
+    with pytest.warns(
+        FitFailedWarning, match=r"fold 1: probabilities must be numbers, but those of test row 2 are NaN\. The"
+    ):
+        (cell,) = compare(table, Unknown()).cells
     assert cell.failure == "probabilities must be numbers, but those of test row 2 are NaN."
     assert (cell.error, cell.fit_seconds) == (None, None)
 

@@ -147,6 +147,7 @@ def measures(comparison):
     return [replace(cell, fit_seconds=None, predict_seconds=None) for cell in comparison.cells]
 
 
+@pytest.mark.filterwarnings("ignore:4 of 12 cells failed:sklearn.exceptions.FitFailedWarning")
 def test_comparisons_measure_the_same_and_tell_here(elsewhere, monkeypatch, tmp_path):
     tables = [Dataset("iris", X, Y, list("abcd")), Dataset("half", X[::2], Y[::2], list("abcd"))]
     learners = ["NB ML", entry(Failing), "TAN-CMI ML"]
