@@ -176,8 +176,8 @@ def _warn_of_failures(cells: Sequence[CellResult]) -> None:
         more = f" Other learners with failures: {', '.join(others)}." if others else ""
         reason = str(failed[0].failure).rstrip(".")
         warn(
-            f"{len(failed)} of {len(cells)} cells failed, first {failed[0].label}: {reason}.{more} The attribute failures "
-            f"of the comparison contains all of them.",
+            f"{len(failed)} of {len(cells)} cells failed, first {failed[0].label}: {reason}.{more} The attribute "
+            f"failures of the comparison contains all of them.",
             FitFailedWarning,
         )
 
