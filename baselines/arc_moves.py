@@ -18,7 +18,7 @@ import numpy as np
 from tanlearn._clock import learning_clock
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.structures.structures import Structure
+from tanlearn.structures.structures import Structure, padded_parents
 
 from .history import ParentChange
 from .scored_families import FamilyScorer
@@ -229,6 +229,18 @@ class Climber:
         self._on_step = on_step
         self._step, self._started = 0, learning_clock()
 
+    def search(
+        self,
+        graph: ArcGraph,
+        make_scores: Callable[[ArcGraph], MoveScores],
+        n_restarts: int,
+        n_moves: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """Climb from a graph, then ``n_restarts`` times from the best graph after ``n_moves`` random moves."""
+        self.climb(graph, make_scores(graph))
+        self.restart(n_restarts, n_moves, make_scores, rng)
+
     def climb(self, graph: ArcGraph, scores: MoveScores) -> None:
         """Climb from a graph, which is changed in place."""
         self._last = graph
@@ -342,7 +354,5 @@ def structure_of(parents: Sequence[Sequence[int]], order: IntArray) -> Structure
 
     Parents are in the order of their names, so that parameter learners that back off do not depend on columns.
     """
-    table = np.full((len(order), max(2, *map(len, parents))), -1)
-    for i, given in zip(order, parents, strict=True):
-        table[i, : len(given)] = order[sorted(given)]
-    return Structure(table)
+    rows = padded_parents([order[sorted(given)].tolist() for given in parents])
+    return Structure(rows[np.argsort(order)])

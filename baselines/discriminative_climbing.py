@@ -181,8 +181,7 @@ class DiscriminativeHillClimbing(WrapperSearch):
         self.history_ = climber.history
         moves = partial(_StructureMoves, scorer=scorer, n_jobs=self.n_jobs)
         try:
-            climber.climb(graph, moves(graph))
-            climber.restart(self.n_restarts, self.n_random_moves, moves, rng)
+            climber.search(graph, moves, self.n_restarts, self.n_random_moves, rng)
         finally:  # an interrupted search keeps its best structure
             self.structure_, self.score_ = structure_of(climber.best.all_parents(), order), climber.best_value
             self.n_evaluations_ = scorer.n_evaluations

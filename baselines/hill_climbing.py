@@ -6,6 +6,7 @@ to augmented naive Bayes structures (Friedman, Geiger, Goldszmidt 1997; Keogh, P
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -182,9 +183,9 @@ class HillClimbing(BaseEstimator):
         climber = Climber(order, tabu_length=self.tabu_length, max_steps=self.max_steps, on_step=report)
         self.history_ = climber.history
         graph = ArcGraph(initial, self.max_parents, None)
+        moves = partial(FamilyMoves, scorer=scorer)
         try:
-            climber.climb(graph, FamilyMoves(graph, scorer))
-            climber.restart(self.n_restarts, self.n_random_moves, lambda graph: FamilyMoves(graph, scorer), rng)
+            climber.search(graph, moves, self.n_restarts, self.n_random_moves, rng)
         finally:  # an interrupted search keeps its best structure
             self.structure_, self.score_ = structure_of(climber.best.all_parents(), order), climber.best_value
             self.n_evaluations_ = scorer.n_evaluations

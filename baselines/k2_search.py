@@ -18,7 +18,7 @@ from tanlearn._typing import IntArray
 from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.structures.orderings import check_ordering
-from tanlearn.structures.structures import Structure
+from tanlearn.structures.structures import Structure, padded_parents
 
 from .family_scores import FAMILY_SCORES, make_score
 from .history import ParentChange
@@ -141,7 +141,7 @@ class K2Search(BaseEstimator):
         self.history_ = []
         for position, child in enumerate(self.ordering_.tolist()):
             for gain in self._add_parents(scorer, child, parents[child], self.ordering_[:position].tolist()):
-                self.structure_, self.score_ = _structure(parents), self.score_ + gain
+                self.structure_, self.score_ = Structure(padded_parents(parents)), self.score_ + gain
                 seconds, given = learning_clock() - started, tuple(parents[child])
                 change = ParentChange(child, given, self.score_, position, scorer.n_evaluations, seconds)
                 self.history_.append(change)
@@ -172,11 +172,3 @@ class K2Search(BaseEstimator):
         if self.ordering == "random":
             return rng.permutation(data.n_features)
         return Information.of_rows(data, n_jobs=self.n_jobs).by_class
-
-
-def _structure(parents: list[list[int]]) -> Structure:
-    """Return the structure with the parents of each feature."""
-    table = np.full((len(parents), max(2, *map(len, parents))), -1)
-    for i, given in enumerate(parents):
-        table[i, : len(given)] = given
-    return Structure(table)

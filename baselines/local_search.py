@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._clock import learning_clock
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.structures.structures import Structure, check_structure
+from tanlearn.structures.structures import Structure, check_structure, padded_parents
 
 from .family_scores import FAMILY_SCORES, make_score
 from .history import ParentChange
@@ -211,8 +211,7 @@ def one_arc_away(structure: Structure, max_parents: int = 1) -> Iterator[Structu
 
     def changed(child: int, of_child: list[int], parent: int, of_parent: list[int]) -> Structure | None:
         table = [of_child if i == child else of_parent if i == parent else row for i, row in enumerate(parents)]
-        width = max(1, *map(len, table))
-        found = Structure([row + [-1] * (width - len(row)) for row in table], allow_cycles=True)
+        found = Structure(padded_parents(table), allow_cycles=True)
         return found if found.is_acyclic else None
 
     for child, own in enumerate(parents):

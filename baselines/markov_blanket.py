@@ -12,6 +12,7 @@ its parents smoothed by alpha, all CPTs of this clique are conditionals of one j
 from __future__ import annotations
 
 import math
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.tables import Tables
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
-from tanlearn.structures.structures import Structure
+from tanlearn.structures.structures import Structure, padded_parents
 from tanlearn.structures.table_layout import TableLayout
 
 from .arc_moves import ArcGraph, Climber, FamilyMoves
@@ -201,9 +202,9 @@ class MarkovBlanketClassifier(NetworkClassifier):
         climber = Climber(order, tabu_length=search.tabu_length, max_steps=search.max_steps, on_step=report)
         self.history_ = climber.history
         graph = ArcGraph(parents, search.max_parents, allowed)
+        moves = partial(FamilyMoves, scorer=scorer)
         try:
-            climber.climb(graph, FamilyMoves(graph, scorer))
-            climber.restart(search.n_restarts, search.n_random_moves, lambda graph: FamilyMoves(graph, scorer), rng)
+            climber.search(graph, moves, search.n_restarts, search.n_random_moves, rng)
         finally:
             found = zip(order.tolist(), climber.best.all_parents(), strict=True)
             of_node = {int(i): tuple(order[given].tolist()) for i, given in found}
@@ -227,10 +228,7 @@ def class_rooted(network: list[tuple[int, ...]]) -> tuple[Structure, IntArray]:
         if target in given:
             parents[i] = [j for j in given if j != target]
             blanket |= {i, *parents[i]}
-    table = np.full((target, max(2, *map(len, parents))), -1)
-    for i, own in enumerate(parents):
-        table[i, : len(own)] = own
-    return Structure(table), np.array(sorted(blanket), dtype=np.intp)
+    return Structure(padded_parents(parents)), np.array(sorted(blanket), dtype=np.intp)
 
 
 def fit_tables(structure: Structure, network: list[tuple[int, ...]], data: EncodedData, alpha: float) -> Tables:

@@ -29,6 +29,7 @@ from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.encoding.encoded_data import EncodedData, recoded
+from tanlearn.structures.structures import padded_parents
 from tanlearn.structures.table_layout import TableLayout
 
 from .family_scores import FamilyScore
@@ -125,11 +126,8 @@ class FamilyScorer:
 
     def _count(self, child: int, parents: list[tuple[int, ...]]) -> list[float]:
         """Count families of a child densely, in one call, and return their scores."""
-        table = np.full((len(parents), max(2, *map(len, parents))), -1)
-        for t, given in enumerate(parents):
-            table[t, : len(given)] = given
         data = self.data
-        layout = TableLayout(np.full(len(parents), child), table, data.n_states, data.n_classes)
+        layout = TableLayout(np.full(len(parents), child), padded_parents(parents), data.n_states, data.n_classes)
         cells = layout.count(data.codes, data.y, self._weights)
         return [
             self._given_parents(child, given, cells[first:last])

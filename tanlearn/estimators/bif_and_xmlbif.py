@@ -48,7 +48,7 @@ from tanlearn.files.values import Reader, Writer
 from tanlearn.files.xmlbif import format_xmlbif, parse_xmlbif
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.tables import Tables
-from tanlearn.structures.structures import Structure
+from tanlearn.structures.structures import Structure, padded_parents
 
 __all__ = ["read_bif", "read_xmlbif", "write_bif", "write_xmlbif"]
 
@@ -357,10 +357,7 @@ def _structure(network: Network, target: str, features: list[str]) -> Structure:
         )
     number = {name: i for i, name in enumerate(features)}
     families = [[number[p] for p in network.definitions[name].parents if p != target] for name in features]
-    table = np.full((len(features), max(1, *map(len, families))), -1)
-    for row, parents in zip(table, families, strict=True):
-        row[: len(parents)] = parents
-    structure = Structure(table, allow_cycles=True)
+    structure = Structure(padded_parents(families), allow_cycles=True)
     if not structure.is_acyclic:
         raise ValueError("the parents form a cycle, so this is not a Bayesian network. Remove an edge of the cycle.")
     return structure

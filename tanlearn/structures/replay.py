@@ -6,9 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
-from tanlearn.structures.structures import Structure
+from tanlearn.structures.structures import Structure, padded_parents
 
 __all__ = ["structures_along"]
 
@@ -57,12 +55,4 @@ def structures_along(history: Iterable[Any], n_features: int) -> Iterator[tuple[
                     f"{change.child}. Pass the number of features of the data."
                 )
             parents[change.child] = tuple(change.parents)
-        yield change, _structure(parents)
-
-
-def _structure(parents: list[tuple[int, ...]]) -> Structure:
-    """Return the structure with the given parents of each feature."""
-    table = np.full((len(parents), max(1, *map(len, parents))), -1)
-    for row, given in zip(table, parents, strict=True):
-        row[: len(given)] = given
-    return Structure(table)
+        yield change, Structure(padded_parents(parents))

@@ -13,7 +13,7 @@ from tanlearn._typing import IntArray
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["Structure", "check_structure", "read_structure"]
+__all__ = ["Structure", "check_structure", "padded_parents", "read_structure"]
 
 #: Smallest width of ``parents``, since many kernels read two columns.
 _LEAST_WIDTH = 2
@@ -190,6 +190,14 @@ class Structure:
     def __repr__(self) -> str:
         note = "" if self.is_acyclic else ", cyclic"
         return f"Structure(n_features={self.n_features}, n_edges={self.n_edges}{note})"
+
+
+def padded_parents(parents: Sequence[Sequence[int]]) -> IntArray:
+    """Return lists of parents as a table (len(parents), width), each followed by -1."""
+    table = np.full((len(parents), max([_LEAST_WIDTH, *map(len, parents)])), -1)
+    for row, given in zip(table, parents, strict=True):
+        row[: len(given)] = given
+    return table
 
 
 def _edges(parents: IntArray) -> list[tuple[int, int]]:
