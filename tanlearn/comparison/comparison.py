@@ -1,20 +1,13 @@
-"""The results of a comparison: cells, means and tests."""
+"""The results of a comparison, with tests of the differences of learners."""
 
 from __future__ import annotations
-
-import difflib
-import os
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
 from tanlearn._rank_tests import critical_difference, friedman_test, ranks_of, with_ties
 from tanlearn._typing import FloatArray
-from tanlearn.comparison.means import MeanResult, mean_result
 from tanlearn.comparison.report import write_report
-from tanlearn.comparison.results import MEASURES, RESULTS, CellResult, Measure, check_agreement, read_results, to_csv
+from tanlearn.comparison.results import find_measure
 from tanlearn.comparison.statistics import (
     EquivalenceTest,
     PairedTest,
@@ -26,12 +19,12 @@ from tanlearn.comparison.statistics import (
     holm,
     signed_ranks_p,
 )
-from tanlearn.files.regular_files import write_file
+from tanlearn.comparison.stored_cells import StoredCells
 
-__all__ = ["Comparison", "find_measure"]
+__all__ = ["Comparison"]
 
 
-class Comparison:
+class Comparison(StoredCells):
     """Results of learners on the same splits of data sets.
 
     :func:`tanlearn.comparison.compare` returns it, and :meth:`load` reads it from a file.
@@ -59,243 +52,6 @@ class Comparison:
     []
     """
 
-    def __init__(self, cells: Iterable[CellResult]) -> None:
-        self.cells = tuple(cells)
-        self.datasets = list(dict.fromkeys(cell.dataset for cell in self.cells))
-        self.learners = list(dict.fromkeys(cell.learner for cell in self.cells))
-        self._by_key = {cell.key: cell for cell in self.cells}
-        self._of: dict[str, list[CellResult]] = {name: [] for name in self.datasets}
-        for cell in self.cells:
-            self._of[cell.dataset].append(cell)
-
-    def __repr__(self) -> str:
-        numbers = (("data set", self.datasets), ("learner", self.learners), ("cell", self.cells))
-        parts = [f"{len(found)} {noun}{'' if len(found) == 1 else 's'}" for noun, found in numbers]
-        parts += [f"{len(self.failures)} failed"] if self.failures else []
-        return f"Comparison({', '.join(parts)})"
-
-    @property
-    def failures(self) -> list[CellResult]:
-        """Cells whose learner has failed."""
-        return [cell for cell in self.cells if cell.failure is not None]
-
-    def to_frame(self) -> Any:
-        """Return a pandas DataFrame with a row per cell and the fields of :class:`CellResult` as columns.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-
-        Examples
-        --------
-        >>> from tanlearn.comparison import compare
-        >>> frame = compare("iris", ["NB ML", "TAN-CMI ML"], n_folds=3).to_frame()
-        >>> frame.groupby("learner")["error"].mean().round(1).to_dict()
-        {'NB ML': 4.7, 'TAN-CMI ML': 4.7}
-        """
-        from tanlearn.sources.table_files import require_pandas
-
-        return require_pandas("to_frame").DataFrame([asdict(cell) for cell in self.cells])
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the cells to a CSV file, which spreadsheets and pandas read.
-
-        ``compare`` with this path continues the comparison.
-
-        Parameters
-        ----------
-        path : str or Path
-            File to write or replace.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
-        """
-        write_file(path, to_csv(self.cells).encode(), RESULTS)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Comparison:
-        """Read a file that :meth:`save`, ``compare`` or ``tanlearn compare --output`` has written.
-
-        Parameters
-        ----------
-        path : str or Path
-            File to read. A last line without its end, as a killed process leaves it, is ignored.
-
-        Returns
-        -------
-        Comparison
-
-        Raises
-        ------
-        ValueError
-            If the file is not a results file, or contains a cell twice.
-        OSError
-            If the file cannot be read.
-        """
-        return cls(read_results(path))
-
-    def merge(self, other: Comparison) -> Comparison:
-        """Return the cells of two comparisons: of other data sets, learners or repeats.
-
-        Parameters
-        ----------
-        other : Comparison
-            Its cells come last.
-
-        Returns
-        -------
-        Comparison
-
-        Raises
-        ------
-        ValueError
-            If both contain the same cell, or data, folds, seeds or settings differ under the same name.
-
-        Examples
-        --------
-        >>> from tanlearn.comparison import compare
-        >>> compare("iris", "NB ML").merge(compare("iris", "TAN-CMI ML"))
-        Comparison(1 data set, 2 learners, 10 cells)
-        >>> compare("iris", "NB ML").merge(compare("iris", "TAN-CMI ML", n_folds=3))
-        Traceback (most recent call last):
-        ...
-        ValueError: the number of folds of 'iris' differs: 5 in this comparison, but 3 in the other one. ...
-        """
-        check_agreement(self.cells, other.cells, "this comparison", "the other one")
-        for cell in other.cells:
-            if cell.key in self._by_key:
-                raise ValueError(f"results cannot be merged: both have the cell {cell.label}. Leave one of them out.")
-        return Comparison([*self.cells, *other.cells])
-
-    def means(self) -> list[MeanResult]:
-        """Average the cells of each learner on each data set.
-
-        Returns
-        -------
-        list of MeanResult
-            By data set and learner.
-        """
-        found = []
-        for dataset in self.datasets:
-            for learner in self.learners:
-                cells = [cell for cell in self._of[dataset] if cell.learner == learner]
-                if cells:
-                    found.append(mean_result(cells))
-        return found
-
-    def mean(self, measure: str = "error") -> FloatArray:
-        """Average a measure over the splits of each data set.
-
-        Parameters
-        ----------
-        measure : str, default="error"
-            Field of :class:`CellResult`: error, log_loss, brier, auc, fit_seconds, predict_seconds or n_parameters.
-
-        Returns
-        -------
-        ndarray of shape (n_datasets, n_learners)
-            NaN for a learner that has failed, or is not finished, in a split that another learner has finished.
-
-        Raises
-        ------
-        ValueError
-            If there is no such measure.
-
-        Examples
-        --------
-        >>> from tanlearn.comparison import compare
-        >>> compare("iris", ["NB ML", "TAN-CMI ML"], n_folds=3).mean("auc").round(3)
-        array([[0.982, 0.986]])
-        """
-        which = find_measure(measure)
-        found = np.full((len(self.datasets), len(self.learners)), np.nan)
-        for i, dataset in enumerate(self.datasets):
-            values = self.values(dataset, which.name)
-            found[i] = values.mean(axis=1)
-        return found
-
-    def errors(self, learners: Sequence[str] | None = None, measure: str = "error") -> dict[str, dict[str, float]]:
-        """Return the mean error of each learner on each data set, as displays of comparisons draw it.
-
-        Parameters
-        ----------
-        learners : sequence of str, optional
-            Names of the learners; by default all of them.
-        measure : str, default="error"
-            Field of :class:`CellResult`. The sign of AUC is changed, so that smaller values are better.
-
-        Returns
-        -------
-        dict of str to dict of str to float
-            Means by learner and data set, on the data sets on which all these learners are complete.
-
-        Raises
-        ------
-        ValueError
-            If there is no such learner or measure, or no data set on which all these learners are complete.
-
-        Examples
-        --------
-        >>> from tanlearn.comparison import compare
-        >>> compare(["iris", "wine"], "NB ML", n_folds=3).errors()["NB ML"].keys()
-        dict_keys(['iris', 'wine'])
-        """
-        names = self.learners if learners is None else list(learners)
-        which = find_measure(measure)
-        values = which.better(self.mean(which.name))[:, [self._number(name) for name in names]]
-        complete = np.flatnonzero(~np.isnan(values).any(axis=1)).tolist()
-        if not complete:
-            raise ValueError(
-                f"there is no data set on which all of {', '.join(names)} are complete. Leave out learners that have "
-                f"failed: errors(['NB ML', ...])."
-            )
-        return {name: {self.datasets[i]: float(values[i, j]) for i in complete} for j, name in enumerate(names)}
-
-    def values(self, dataset: str, measure: str = "error") -> FloatArray:
-        """Return a measure of all learners in each split of a data set.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of the data set.
-        measure : str, default="error"
-            Field of :class:`CellResult`.
-
-        Returns
-        -------
-        ndarray of shape (n_learners, n_splits)
-            NaN for cells that are not finished, have failed or have no such measure.
-
-        Raises
-        ------
-        ValueError
-            If there is no such data set or measure.
-
-        Examples
-        --------
-        >>> from tanlearn.comparison import compare
-        >>> compare("iris", "NB ML", n_folds=3).values("iris", "error").round(1)
-        array([[2., 8., 4.]])
-        """
-        which = find_measure(measure)
-        splits = sorted({(cell.repeat, cell.fold) for cell in self._of.get(dataset, [])})
-        if not splits:
-            raise ValueError(f"there is no data set {dataset!r}. The data sets are: {', '.join(self.datasets)}.")
-        found = np.full((len(self.learners), len(splits)), np.nan)
-        for i, learner in enumerate(self.learners):
-            for j, split in enumerate(splits):
-                cell = self._by_key.get((dataset, learner, *split))
-                value = None if cell is None else getattr(cell, which.name)
-                found[i, j] = np.nan if value is None else value
-        return found
-
     def paired(self, reference: str, measure: str = "error") -> list[PairedTest]:
         """Test the differences of all learners to one learner on each data set, by the corrected resampled t-test.
 
@@ -307,7 +63,7 @@ class Comparison:
         reference : str
             Name of the learner that the others are compared with.
         measure : str, default="error"
-            Field of :class:`CellResult`.
+            Field of :class:`~tanlearn.comparison.CellResult`.
 
         Returns
         -------
@@ -349,7 +105,7 @@ class Comparison:
         Parameters
         ----------
         measure : str, default="error"
-            Field of :class:`CellResult`.
+            Field of :class:`~tanlearn.comparison.CellResult`.
         alpha : float, default=0.05
             Significance level.
 
@@ -393,7 +149,7 @@ class Comparison:
         reference : str
             Name of the learner that the others are compared with.
         measure : str, default="error"
-            Field of :class:`CellResult`.
+            Field of :class:`~tanlearn.comparison.CellResult`.
 
         Returns
         -------
@@ -432,7 +188,7 @@ class Comparison:
             Largest difference that counts as equal, in units of the measure. By default, one percent point for errors,
             0.01 for log loss, Brier score and AUC, and 0 for times and sizes.
         measure : str, default="error"
-            Field of :class:`CellResult`.
+            Field of :class:`~tanlearn.comparison.CellResult`.
 
         Returns
         -------
@@ -467,7 +223,7 @@ class Comparison:
         Parameters
         ----------
         measure : str, default="error"
-            Field of :class:`CellResult`.
+            Field of :class:`~tanlearn.comparison.CellResult`.
         alpha : float, default=0.05
             Significance level of the critical difference.
 
@@ -519,7 +275,7 @@ class Comparison:
         Parameters
         ----------
         measure : str, default="error"
-            Field of :class:`CellResult`.
+            Field of :class:`~tanlearn.comparison.CellResult`.
         alpha : float or None, default=0.05
             Significance level of the t-test of each data set (see :meth:`paired`), after Holm's correction for all
             learners that are compared with the learner of the column. Data sets with a single split are ties. None
@@ -566,7 +322,7 @@ class Comparison:
         Parameters
         ----------
         measure : str, default="error"
-            Field of :class:`CellResult`.
+            Field of :class:`~tanlearn.comparison.CellResult`.
         reference : str, optional
             Learner that the others are compared with; by default, the one with the best mean rank.
         alpha : float, default=0.05
@@ -598,14 +354,6 @@ class Comparison:
             self._number(reference)
         return write_report(self, find_measure(measure), reference, alpha, rope)
 
-    def _number(self, learner: str) -> int:
-        """Return the position of a learner, or raise ValueError."""
-        if learner not in self.learners:
-            near = difflib.get_close_matches(learner, self.learners, n=1, cutoff=0.5)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"there is no learner {learner!r}.{hint} The learners are: {', '.join(self.learners)}.")
-        return self.learners.index(learner)
-
     def _test(self, dataset: str, differences: FloatArray) -> tuple[float, float]:
         """Return p-value and half width of the interval of differences in the splits of a data set, NaN if missing."""
         cells = self._of[dataset]
@@ -622,12 +370,3 @@ class Comparison:
 def _n_pairs(values: FloatArray) -> int:
     """Return the number of splits in which both of two learners have a value."""
     return int((~np.isnan(values).any(axis=0)).sum())
-
-
-def find_measure(name: str) -> Measure:
-    """Return a measure by its name, or raise ValueError."""
-    if name not in MEASURES:
-        near = difflib.get_close_matches(name.lower().replace("-", "_"), MEASURES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"there is no measure {name!r}.{hint} The measures are: {', '.join(MEASURES)}.")
-    return MEASURES[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import difflib
 import io
 import os
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,16 @@ from typing import Any
 from tanlearn._typing import FloatArray
 from tanlearn.files.regular_files import Kind, append_to_file, explain_failure, read_file
 
-__all__ = ["MEASURES", "CellResult", "Measure", "ResultFile", "check_agreement", "read_results", "to_csv"]
+__all__ = [
+    "MEASURES",
+    "CellResult",
+    "Measure",
+    "ResultFile",
+    "check_agreement",
+    "find_measure",
+    "read_results",
+    "to_csv",
+]
 
 RESULTS = Kind("results file", "Name a file that tanlearn compare has written", "Name another file")
 
@@ -321,3 +331,12 @@ def _lock(file: Any, path: str | os.PathLike[str]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise ValueError(f"{path} is in use by another comparison. Wait for its end, or name another file.") from None
+
+
+def find_measure(name: str) -> Measure:
+    """Return a measure by its name, or raise ValueError."""
+    if name not in MEASURES:
+        near = difflib.get_close_matches(name.lower().replace("-", "_"), MEASURES, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"there is no measure {name!r}.{hint} The measures are: {', '.join(MEASURES)}.")
+    return MEASURES[name]
