@@ -10,7 +10,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels._backends import CUDA
-from tanlearn.kernels._cuda import cupy, row_packing, to_device
+from tanlearn.kernels._cuda import BLOCK, WARP, cupy, row_packing, to_device
 from tanlearn.kernels.cuda import train as cuda_train
 from tanlearn.kernels.train import Parameters
 from tanlearn.training.engines import DECAY_STEPS, Engine
@@ -20,6 +20,10 @@ from tanlearn.training.optimizers import Adam
 from tanlearn.training.tan_state import Plan, State
 
 __all__ = ["CudaEngine", "CudaPopulation"]
+
+#: Mean length of a row of a CPT with one parent from which a block processes a CPT in place of a warp. Letter has 237,
+#: usps 34.
+_LONG_ROW = 128
 
 
 class CudaPopulation:
@@ -177,10 +181,12 @@ def _make_problem(
     return cuda_train.Problem(
         n_features=d,
         n_tables=int(first[-1]),
+        most_tables=max(len(n) for n in sizes),
         n_steps=data.n_samples // size,
         batch_size=size,
         batch_stride=-(-size // chunk) * chunk,
         n_samples=data.n_samples,
+        team=BLOCK if data.n_classes * np.mean(data.n_states) >= _LONG_ROW else WARP,
         codes=_there(data.codes),
         y=_there(data.y, np.int32),
         weight=_there(weights, np.float32),
@@ -262,6 +268,9 @@ def _make_scratch(problem: cuda_train.Problem, states: Sequence[State]) -> cuda_
         d_choice=empty(n_tables, np.float64),
         top=empty(n_runs * d, np.float64),
         selected=empty(n_runs * d, np.int32),
+        listed=empty(n_tables, np.int32),
+        n_found=zeros(n_runs, np.int32),
+        n_listed=empty(n_runs, np.int32),
         begin=empty(n_runs * d, np.int64),
         start=empty((n_runs * d, size), np.int32),
         d_scores=zeros((n_runs, problem.batch_stride, n_classes), real),

@@ -17,7 +17,9 @@ import numpy as np
 
 from tanlearn.kernels._cuda import BLOCK, WARP, launch, row_packing, struct, type_macros
 
-_FILES = ("noise", "losses", "trees", "sweep", "train")
+_FILES = ("noise", "losses", "trees", "teams", "sweep", "train", "train_tables")
+#: Features from which a block processes a sample in place of a warp, and the most classes whose scores it can hold.
+_MANY_FEATURES, _FEW_CLASSES = 64, 64
 
 
 class Problem(NamedTuple):
@@ -25,10 +27,12 @@ class Problem(NamedTuple):
 
     n_features: int
     n_tables: int
+    most_tables: int  # the most CPTs of a run
     n_steps: int
     batch_size: int
     batch_stride: int  # batch_size rounded up to whole chunks of row_packing
     n_samples: int
+    team: int  # threads that process a CPT: a warp, or a block if rows are long
     codes: Any  # uint8 or uint16 (d, n)
     y: Any  # int32 (n,) classes
     weight: Any  # float32 (n,) weights of the rows in the mean loss
@@ -74,6 +78,9 @@ class Scratch(NamedTuple):
     d_choice: Any  # float64 (T,)
     top: Any  # float64 (F,) largest perturbed logit of each feature
     selected: Any  # int32 (F,) drawn CPT of each feature
+    listed: Any  # int32 (T,) CPTs with a gradient or an Adam step, from each run's first CPT on
+    n_found: Any  # int32 (R,) number of listed CPTs while they are found; zero between steps
+    n_listed: Any  # int32 (R,) number of listed CPTs
     begin: Any  # int64 (F,) start of the drawn CPT in theta
     start: Any  # int32 (F, B) start of each sample's row in the drawn CPT
     d_scores: Any  # real (R, batch_stride, C) zero beyond the batch
@@ -93,17 +100,20 @@ def train_epoch(problem, parameters, steps, scratch):  # type: ignore[no-untyped
     n_tables, n_features = problem.n_tables, n_runs * problem.n_features
     macros = (*type_macros(REAL=parameters.theta.dtype, CODE=problem.codes.dtype), f"-DN_CLASSES={n_classes}")
     macros = *macros, f"-DPACK={row_packing(n_classes, parameters.theta.dtype)[0]}"
+    team = problem.team
+    sample_team = BLOCK if problem.n_features >= _MANY_FEATURES and n_classes <= _FEW_CLASSES else WARP
+    macros = *macros, f"-DTEAM={team}", f"-DSAMPLE_TEAM={sample_team}"
     packed = struct(problem), struct(parameters), struct(steps), struct(scratch)
     n_codes = n_features * n_steps * problem.batch_stride
     launch(_FILES, "gather_batches", n_codes, packed[0], packed[2], packed[3], macros=macros)
     launch(_FILES, "draw_uniform", n_steps * n_tables, packed[0], packed[2], macros=macros)
     for s in range(n_steps):
         step = np.int32(s)
-        launch(_FILES, "draw_structures", n_features, step, *packed, width=WARP, macros=macros)
+        launch(_FILES, "draw_structures", n_features, step, *packed, width=team, macros=macros)
         if scratch.edges.size:
             launch(_FILES, "draw_trees", n_runs, packed[0], packed[2], packed[3], width=BLOCK, macros=macros)
-            launch(_FILES, "prepare_trees", n_features, step, *packed, width=WARP, macros=macros)
-        launch(_FILES, "score_batches", n_runs * size, step, *packed, width=WARP, macros=macros)
-        launch(_FILES, "step_tables", n_tables + n_runs, step, *packed, width=WARP, macros=macros)
-    launch(_FILES, "draw_structures", n_features, np.int32(n_steps), *packed, width=WARP, macros=macros)
-    launch(_FILES, "apply_all_pending", n_tables + n_runs, *packed, width=WARP, macros=macros)
+            launch(_FILES, "prepare_trees", n_features, step, *packed, width=team, macros=macros)
+        launch(_FILES, "score_batches", n_runs * size, step, *packed, width=sample_team, macros=macros)
+        launch(_FILES, "step_tables", n_runs * (1 + problem.most_tables), step, *packed, width=team, macros=macros)
+    launch(_FILES, "draw_structures", n_features, np.int32(n_steps), *packed, width=team, macros=macros)
+    launch(_FILES, "apply_all_pending", n_tables + n_runs, *packed, width=team, macros=macros)
