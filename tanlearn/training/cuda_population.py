@@ -104,18 +104,26 @@ class CudaPopulation:
                 raise
 
     def _launch(self) -> None:
-        """Launch an epoch, from the second on as a CUDA graph, since launches take as long as the steps themselves."""
+        """Launch an epoch.
+
+        From the second epoch on, blocks of steps are launched as a CUDA graph, because single launches take as long as
+        the steps themselves.
+        """
         self._n_epochs += 1
         if self._n_epochs == 1:
             cuda_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
             return
+        epoch = cuda_train.Epoch(self.problem, self.parameters, self._steps, self._scratch)
         if self._n_epochs == 2:
             self._stream.begin_capture()
             try:
-                cuda_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
+                epoch.run_block()
             finally:
                 self._graph = self._stream.end_capture()
-        self._graph.launch(self._stream)
+        epoch.begin()
+        for _ in range(epoch.n_blocks):
+            self._graph.launch(self._stream)
+        epoch.end()
 
     def finish_epoch(self) -> list[float]:
         """Wait for the epoch, copy the structure logits to the states, and return the mean loss of each run.
@@ -178,11 +186,13 @@ def _make_problem(
     forms = [state.fixed_point for state in states]
     size = int(min(batch_size, data.n_samples))
     _, chunk = row_packing(data.n_classes, real)
+    n_steps = data.n_samples // size
     return cuda_train.Problem(
         n_features=d,
         n_tables=int(first[-1]),
         most_tables=max(len(n) for n in sizes),
-        n_steps=data.n_samples // size,
+        n_steps=n_steps,
+        block_steps=-(-n_steps // -(-n_steps // cuda_train.STEPS_PER_BLOCK)),
         batch_size=size,
         batch_stride=-(-size // chunk) * chunk,
         n_samples=data.n_samples,
@@ -262,7 +272,8 @@ def _make_scratch(problem: cuda_train.Problem, states: Sequence[State]) -> cuda_
     nodes = 2 * d + 1 if any(state.candidates.arborescence for state in states) else 0
     empty, zeros = cupy().empty, cupy().zeros
     return cuda_train.Scratch(
-        codes=zeros((n_runs, problem.n_steps, d, problem.batch_stride), problem.codes.dtype),
+        position=zeros(1, np.int32),
+        codes=zeros((n_runs, problem.block_steps, d, problem.batch_stride), problem.codes.dtype),
         noise=empty(n_tables, np.float32),
         perturbed=empty(n_tables, np.float64),
         d_choice=empty(n_tables, np.float64),

@@ -43,7 +43,7 @@ struct alignas(16) Table {
 };
 
 struct Problem {
-    int n_features, n_tables, most_tables, n_steps, batch_size, batch_stride, n_samples, team;
+    int n_features, n_tables, most_tables, n_steps, block_steps, batch_size, batch_stride, n_samples, team;
     const CODE* codes;  // (d, n_samples)
     const int* y;  // (n_samples,)
     const float* weight;  // (n_samples,)
@@ -84,7 +84,8 @@ struct Steps {
 };
 
 struct Scratch {
-    CODE* codes;  // (R, S, d, batch_stride): codes of an epoch's batches, zero beyond the batch
+    int* position;  // (1,): first step of the block of steps
+    CODE* codes;  // (R, block_steps, d, batch_stride): codes of a block's batches, zero beyond the batch
     float* noise;  // (T,)
     double *perturbed, *d_choice;  // (T,)
     double* top;  // (F,): largest perturbed logit of each feature
@@ -131,7 +132,8 @@ __device__ __forceinline__ int row_of(const Problem& problem, const CODE* codes,
 }
 
 __device__ __forceinline__ const CODE* codes_of(const Problem& problem, const Scratch& scratch, int run, int s) {
-    return scratch.codes + ((long long)run * problem.n_steps + s) * problem.n_features * problem.batch_stride;
+    const long long batch = (long long)run * problem.block_steps + s % problem.block_steps;
+    return scratch.codes + batch * problem.n_features * problem.batch_stride;
 }
 
 // Return the number of steps of an undrawn CPT, one more, and defer the update.
@@ -173,7 +175,7 @@ __device__ __forceinline__ void step_logits(
     }
 }
 
-// Once per epoch: copy the codes of each batch, so steps read adjacent memory. One thread per code.
+// Once per block of steps: copy the codes of each batch, so steps read adjacent memory. One thread per code.
 extern "C" __global__ void gather_batches(long long n, Problem problem, Steps steps, Scratch scratch) {
     const long long number = thread_number();
     if (number >= n) return;
@@ -182,14 +184,19 @@ extern "C" __global__ void gather_batches(long long n, Problem problem, Steps st
     if (k >= problem.batch_size) return;
     const long long row = number / problem.batch_stride;
     const int i = row % problem.n_features;
-    const int sample = steps.order[row / problem.n_features * problem.batch_size + k];
+    const int batch = row / problem.n_features, run = batch / problem.block_steps;
+    const int s = *scratch.position + batch % problem.block_steps;
+    if (s >= problem.n_steps) return;
+    const int sample = steps.order[((long long)run * problem.n_steps + s) * problem.batch_size + k];
     scratch.codes[number] = problem.codes[(long long)i * problem.n_samples + sample];
 }
 
-// Once per epoch: draw the uniform numbers of runs that have their own stream. One thread per number.
-extern "C" __global__ void draw_uniform(long long n, Problem problem, Steps steps) {
+// Once per epoch: return to the first step, and draw the uniform numbers of runs that have their own stream. One thread
+// per number.
+extern "C" __global__ void draw_uniform(long long n, Problem problem, Steps steps, Scratch scratch) {
     const long long number = thread_number();
     if (number >= n) return;
+    if (number == 0) *scratch.position = 0;
     const int t = number % problem.n_tables, run = problem.tables[t].run;
     if (!steps.is_active[run] || !steps.is_streamed[run]) return;
     const int first = problem.group[run * problem.n_features], last = problem.group[(run + 1) * problem.n_features];
@@ -232,6 +239,11 @@ __device__ __forceinline__ void prepare_table(
     }
 }
 
+// After a block of steps, so that one graph of a block serves the whole epoch.
+extern "C" __global__ void next_block(long long n, Problem problem, Scratch scratch) {
+    if (thread_number() < n) *scratch.position += problem.block_steps;
+}
+
 // Draw the CPT of a feature, and return it in the first lane.
 __device__ __forceinline__ int draw_table(
     const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run, int f,
@@ -239,9 +251,8 @@ __device__ __forceinline__ int draw_table(
     const int first = problem.group[f], last = problem.group[f + 1], own = first + lane_number();
     const float* uniform = steps.uniform + (long long)s * problem.n_tables;
     // Loaded before the previous step is finished, which takes as long as the memory.
-    const float own_noise = s < problem.n_steps && own < last ? gumbel_of(uniform[own]) : 0;
+    const float own_noise = own < last ? gumbel_of(uniform[own]) : 0;
     if (s > 0) step_logits(problem, parameters, steps, scratch, run, first, last, s - 1);
-    if (s >= problem.n_steps) return -1;
     const double total = log_total(parameters.phi, first, last);  // each lane reads only what it has written
     for (int t = own; t < last; t += WARP) {
         const float noise = t == own ? own_noise : gumbel_of(uniform[t]);
@@ -259,24 +270,26 @@ __device__ __forceinline__ int draw_table(
     return best;
 }
 
-// First launch of a step: finish the previous step (if s > 0), and draw CPTs (if s < S). One team per feature.
+// First launch of a step: finish the previous step of the epoch, and draw CPTs. In all launches, `s` counts from the
+// first step of the block, and steps beyond the epoch do nothing. One team per feature.
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_ONCE) draw_structures(
     long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
     const long long f = team_number();
     if (f >= n) return;
     const int run = f / problem.n_features, i = f % problem.n_features;
-    if (!steps.is_active[run]) return;
+    s += *scratch.position;
+    if (!steps.is_active[run] || s >= problem.n_steps) return;
     int best = -1;
     if (team_warp() == 0) best = draw_table(problem, parameters, steps, scratch, run, f, s);
-    if (s >= problem.n_steps || problem.arborescence[run]) return;
+    if (problem.arborescence[run]) return;
     best = team_broadcast(best);
     prepare_table(problem, parameters, scratch, run, i, best, s);
 }
 
 // If whole trees are drawn: select the heaviest tree instead of the best CPT of each feature. One block per run.
-extern "C" __global__ void draw_trees(long long n, Problem problem, Steps steps, Scratch scratch) {
+extern "C" __global__ void draw_trees(long long n, int s, Problem problem, Steps steps, Scratch scratch) {
     const int run = blockIdx.x, d = problem.n_features;
-    if (run >= n || !steps.is_active[run] || !problem.arborescence[run]) return;
+    if (run >= n || s + *scratch.position >= problem.n_steps || !steps.is_active[run] || !problem.arborescence[run]) return;
     const long long nodes = 2 * d + 1;
     int *ends = scratch.ends + run * 2 * nodes * nodes, *work = scratch.work + run * 6 * nodes;
     const Graph graph = make_graph(d, scratch.edges + run * nodes * nodes, ends, ends + nodes * nodes, work);
@@ -305,7 +318,8 @@ extern "C" __global__ void prepare_trees(
     const long long f = team_number();
     if (f >= n) return;
     const int run = f / problem.n_features, t = scratch.selected[f];
-    if (!steps.is_active[run] || !problem.arborescence[run]) return;
+    s += *scratch.position;
+    if (s >= problem.n_steps || !steps.is_active[run] || !problem.arborescence[run]) return;
     if (team_warp() == 0) list_tables(problem, parameters, steps, scratch, run, f, t, s);
     prepare_table(problem, parameters, scratch, run, f % problem.n_features, t, s);
 }
@@ -317,7 +331,8 @@ extern "C" __global__ void score_batches(
     const long long number = thread_number() / SAMPLE_TEAM;
     if (number >= n) return;
     const int run = number / problem.batch_size, k = number % problem.batch_size, lane = lane_number();
-    if (!steps.is_active[run]) return;
+    s += *scratch.position;
+    if (!steps.is_active[run] || s >= problem.n_steps) return;
     const int warp = threadIdx.x % SAMPLE_TEAM / WARP;
     if (k == 0 && threadIdx.x % SAMPLE_TEAM == 0) {  // all CPTs of the step have been found
         scratch.n_listed[run] = scratch.n_found[run];
@@ -326,7 +341,7 @@ extern "C" __global__ void score_batches(
     const REAL step = problem.rounding[2 * run], most = problem.rounding[2 * run + 1];
     const int group = lane / SPAN, first = lane % SPAN;
     REAL score[PER_LANE], d_score[PER_LANE];
-#pragma unroll
+#pragma unroll UNROLLED
     for (int p = 0; p < PER_LANE; p++) score[p] = 0;
     if (group < GROUPS) {
         const REAL* __restrict__ theta = parameters.theta;
@@ -335,7 +350,7 @@ extern "C" __global__ void score_batches(
 #pragma unroll 8
         for (int i = warp * GROUPS + group; i < problem.n_features; i += SAMPLE_WARPS * GROUPS) {
             const REAL* row = theta + begin[i] + start[(long long)i * problem.batch_size];
-#pragma unroll
+#pragma unroll UNROLLED
             for (int p = 0; p < PER_LANE; p++)
                 if (first + p * WARP < N_CLASSES) score[p] += rounded(row[first + p * WARP], step, most);
         }
@@ -349,18 +364,18 @@ extern "C" __global__ void score_batches(
     }
     if (SAMPLE_WARPS > 1) {
         __shared__ REAL parts[SAMPLE_WARPS][N_CLASSES];
-#pragma unroll
+#pragma unroll UNROLLED
         for (int p = 0; p < PER_LANE; p++)
             if (class_of(p) < N_CLASSES) parts[warp][class_of(p)] = score[p];
         __syncthreads();
         if (warp > 0) return;
         for (int other = 1; other < SAMPLE_WARPS; other++)
-#pragma unroll
+#pragma unroll UNROLLED
             for (int p = 0; p < PER_LANE; p++)
                 if (class_of(p) < N_CLASSES) score[p] += parts[other][class_of(p)];
     }
     const REAL* prior = prior_of(problem, parameters, run);
-#pragma unroll
+#pragma unroll UNROLLED
     for (int p = 0; p < PER_LANE; p++)
         score[p] = class_of(p) < N_CLASSES ? score[p] + rounded(prior[class_of(p)], step, most) : REAL(0);
     const int sample = steps.order[((long long)run * problem.n_steps + s) * problem.batch_size + k];
@@ -369,7 +384,7 @@ extern "C" __global__ void score_batches(
         problem.loss[run], score, problem.y[sample], parameter[0], parameter[1], parameter[2], d_score);
     const REAL row_weight = problem.weight[sample] / problem.batch_size;
     if (lane == 0) scratch.losses[number] = (double)row_weight * (double)value;
-#pragma unroll
+#pragma unroll UNROLLED
     for (int p = 0; p < PER_LANE; p++)
         if (class_of(p) < N_CLASSES)
             d_scores_of(problem, scratch, run)[(long long)k * N_CLASSES + class_of(p)] = row_weight * d_score[p];

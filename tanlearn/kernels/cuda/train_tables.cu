@@ -29,7 +29,7 @@ __device__ __forceinline__ double choice_gradient_of(
                 int row = own.value[q];
                 if (one) row = row * width + above.value[q];
                 if (two_parents) row = row * width2 + above2.value[q];
-#pragma unroll
+#pragma unroll UNROLLED
                 for (int p = first; p < PACKS; p += WARP) {
                     const Pack d = d_rows[(long long)k * PACKS + p], values = rows[(long long)row * PACKS + p];
 #pragma unroll
@@ -71,7 +71,7 @@ __device__ __forceinline__ void step_prior(
     const Adam adam = adam_of(problem, steps, run, s);
     const long long begin = problem.prior[run];
     REAL d_theta[PER_LANE], d_total = 0, total = 0;
-#pragma unroll
+#pragma unroll UNROLLED
     for (int p = 0; p < PER_LANE; p++) {
         d_theta[p] = 0;
         if (class_of(p) < N_CLASSES)
@@ -81,7 +81,7 @@ __device__ __forceinline__ void step_prior(
     }
     d_total = warp_sum(d_total);
     REAL moved[PER_LANE];
-#pragma unroll
+#pragma unroll UNROLLED
     for (int p = 0; p < PER_LANE; p++)
         if (class_of(p) < N_CLASSES) {
             const long long at = begin + class_of(p);
@@ -91,7 +91,7 @@ __device__ __forceinline__ void step_prior(
             total += probability_of(moved[p]);
         }
     const REAL shift = log(warp_sum(total));
-#pragma unroll
+#pragma unroll UNROLLED
     for (int p = 0; p < PER_LANE; p++)
         if (class_of(p) < N_CLASSES) parameters.theta[begin + class_of(p)] = moved[p] - shift;
     double loss = 0;
@@ -157,13 +157,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_ONCE) step_tables(
     const long long number = team_number(), n_runs = n / (1 + problem.most_tables);
     if (number >= n) return;
     const int run = number % n_runs, position = (int)(number / n_runs) - 1;
-    if (!steps.is_active[run]) return;
+    s += *scratch.position;
+    if (!steps.is_active[run] || s >= problem.n_steps) return;
     if (position < 0) {
         if (team_warp() == 0) step_prior(problem, parameters, steps, scratch, run, s);
     } else if (position < scratch.n_listed[run]) {
         const int t = scratch.listed[problem.group[run * problem.n_features] + position];
         step_listed(problem, parameters, steps, scratch, t, s, gradients[threadIdx.x / TEAM]);
     }
+}
+
+// After an epoch: take the last step of the logits. One warp per feature.
+extern "C" __global__ void finish_structures(
+    long long n, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
+    const long long f = warp_number();
+    if (f >= n) return;
+    const int run = f / problem.n_features;
+    if (!steps.is_active[run]) return;
+    step_logits(problem, parameters, steps, scratch, run, problem.group[f], problem.group[f + 1], problem.n_steps - 1);
 }
 
 // After an epoch: apply all deferred updates, and mark runs with parameters that are not finite. One team per CPT or
