@@ -295,7 +295,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_ONCE) draw_structu
 // If whole trees are drawn: select the heaviest tree instead of the best CPT of each feature. One block per run.
 extern "C" __global__ void draw_trees(long long n, int s, Problem problem, Steps steps, Scratch scratch) {
     const int run = blockIdx.x, d = problem.n_features;
-    if (run >= n || s + *scratch.position >= problem.n_steps || !steps.is_active[run] || !problem.arborescence[run]) return;
+    s += *scratch.position;
+    if (run >= n || s >= problem.n_steps || !steps.is_active[run] || !problem.arborescence[run]) return;
     const long long nodes = 2 * d + 1;
     int *ends = scratch.ends + run * 2 * nodes * nodes, *work = scratch.work + run * 6 * nodes;
     const Graph graph = make_graph(d, scratch.edges + run * nodes * nodes, ends, ends + nodes * nodes, work);
