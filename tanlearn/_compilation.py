@@ -1,4 +1,4 @@
-"""Notice of the compilation of kernels, which makes the first run on a machine slow."""
+"""Notice of the compilation of kernels in a first run."""
 
 from __future__ import annotations
 
