@@ -7,9 +7,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from tanlearn._version import __version__ as __version__
 from tanlearn._warnings import warn
-
-__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from tanlearn._public import *  # noqa: F403

@@ -256,13 +256,15 @@ def timed_steps(name, n_runs, arguments, stream):
 
     calls = recorded(partial(epoch, 0))
     n_steps = data.n_samples // size
-    last = min(LEAD, n_steps - 1)
-    of_step = [[] for _ in range(n_steps + 1)]  # the step that a launch is of is its first argument but the workers'
-    for call in calls:
-        if isinstance(call.args[3], np.int32):
-            of_step[call.args[3]].append(call)
+    names = [call.args[1] for call in calls]
+    of_step = {}  # of the first block; the step that a launch is of is its first argument but the workers'
+    for call in calls[names.index("draw_structures") : names.index("next_block")]:
+        of_step.setdefault(int(call.args[3]), []).append(call)
+    last = min(LEAD, len(of_step) - 1)
+    begin = calls[: names.index("draw_structures")]  # returns to the first step
     with stream:
-        graph, lead = captured(stream, calls), captured(stream, [call for step in of_step[:last] for call in step])
+        graph = captured(stream, calls)
+        lead = captured(stream, [*begin, *(call for step in range(last) for call in of_step[step])])
     for when, first, end in (("beginning", 1, 2), ("end", 2, settings.n_epochs)):
         for number in range(first, end - 1):
             epoch(number)

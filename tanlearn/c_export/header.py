@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import re
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import codes_dtype
+from tanlearn._version import __version__
 from tanlearn.c_export.encoder import NUMBER_TYPES, ColumnKind, add_encoder, column_kinds, is_union
 from tanlearn.c_export.self_check import self_test
 from tanlearn.c_export.tables import add_tables, sum_type
@@ -197,7 +197,7 @@ def _header(model: Any, name: str, kinds: list[ColumnKind], names: list[str], pa
         _HEAD,
         name=name,
         bits=tables.fixed_point.n_bits,
-        version=version("tanlearn"),
+        version=__version__,
         n_features=len(tables),
         n_classes=tables.layout.n_classes,
         columns="".join(

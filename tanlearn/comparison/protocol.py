@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any, TypeAlias
 
 import numpy as np
+import sklearn
 
 from tanlearn._typing import AnyArray, IntArray
+from tanlearn._version import __version__
 from tanlearn._warnings import warn
 from tanlearn.baselines import Learner
 from tanlearn.comparison.inputs import data_digest, learner_digest, settings_of
@@ -98,7 +99,7 @@ def plan(
 
     If results are stored, the settings of every learner must be recognizable later.
     """
-    versions = ", ".join(f"{name} {version(name)}" for name in ("tanlearn", "scikit-learn", "numpy"))
+    versions = f"tanlearn {__version__}, scikit-learn {sklearn.__version__}, numpy {np.__version__}"
     identities: list[dict[str, Any]] = []
     for learner in learners:
         identity = {"learner": learner.name, "settings": settings_of(learner, n_epochs), "versions": versions}

@@ -17,12 +17,12 @@ import reprlib
 import stat
 import zipfile
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tanlearn._typing import AnyArray
+from tanlearn._version import __version__
 from tanlearn.encoding.stored_values import fields
 from tanlearn.files.regular_files import MODEL, Kind, read_file
 
@@ -58,7 +58,7 @@ def pack(description: dict[str, Any], arrays: dict[str, AnyArray], kind: Kind = 
     manifest = {
         "format": kind.format,
         "version": _VERSION,
-        "tanlearn": version("tanlearn"),
+        "tanlearn": __version__,
         "members": [{"name": name, "sha256": _digest(content)} for name, content in members.items()],
         kind.name: description,
     }

@@ -42,12 +42,12 @@ each looked up by its own state and the states of its parents. For a pseudo-TAN,
 from __future__ import annotations
 
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from tanlearn._version import __version__
 from tanlearn.files.encoders import encoder_columns
 from tanlearn.files.values import Writer
 
@@ -77,7 +77,7 @@ def describe(model: Any) -> dict[str, Any]:
     return {
         "format": "tanlearn description",
         "version": 1,
-        "tanlearn": version("tanlearn"),
+        "tanlearn": __version__,
         "learner": {"class": type(model).__name__, "parameters": given_parameters(model)},
         "training": _training(model),
         "calibration": asdict(model.calibration_),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import pickle
-from importlib.metadata import version
 from types import FunctionType
 from typing import Any
 
 import numpy as np
+
+from tanlearn._version import __version__
 
 __all__ = ["content_digest", "digest"]
 
@@ -21,7 +22,7 @@ def digest(subject: str, values: list[Any]) -> str:
     module. ``subject`` names the values in messages. A value without storable content, such as a lambda, raises
     ValueError.
     """
-    found = hashlib.sha256(version("tanlearn").encode())
+    found = hashlib.sha256(__version__.encode())
     _feed(found, subject, values)
     return found.hexdigest()
 

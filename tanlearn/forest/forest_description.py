@@ -18,12 +18,12 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
+from tanlearn._version import __version__
 from tanlearn.files.description import as_json, feature_names, given_parameters
 from tanlearn.forest.forest import Forest
 
@@ -51,7 +51,7 @@ def describe(model: Any) -> dict[str, Any]:
     return {
         "format": "tanlearn forest description",
         "version": 1,
-        "tanlearn": version("tanlearn"),
+        "tanlearn": __version__,
         "learner": {"class": type(model).__name__, "parameters": given_parameters(model)},
         "classes": as_json(model.classes_, "classes"),
         "class_probabilities": softmax(forest.log_frequency + forest.shift).tolist(),

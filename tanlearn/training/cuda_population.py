@@ -10,7 +10,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels._backends import CUDA
-from tanlearn.kernels._cuda import cupy, row_packing, to_device
+from tanlearn.kernels._cuda import BLOCK, WARP, cupy, row_packing, to_device
 from tanlearn.kernels.cuda import train as cuda_train
 from tanlearn.kernels.train import Parameters
 from tanlearn.training.engines import DECAY_STEPS, Engine
@@ -20,6 +20,10 @@ from tanlearn.training.optimizers import Adam
 from tanlearn.training.tan_state import Plan, State
 
 __all__ = ["CudaEngine", "CudaPopulation"]
+
+#: Mean length of a row of a CPT with one parent from which a block processes a CPT in place of a warp. Letter has 237,
+#: usps 34.
+_LONG_ROW = 128
 
 
 class CudaPopulation:
@@ -100,18 +104,26 @@ class CudaPopulation:
                 raise
 
     def _launch(self) -> None:
-        """Launch an epoch, from the second on as a CUDA graph, since launches take as long as the steps themselves."""
+        """Launch an epoch.
+
+        From the second epoch on, blocks of steps are launched as a CUDA graph, because single launches take as long as
+        the steps themselves.
+        """
         self._n_epochs += 1
         if self._n_epochs == 1:
             cuda_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
             return
+        epoch = cuda_train.Epoch(self.problem, self.parameters, self._steps, self._scratch)
         if self._n_epochs == 2:
             self._stream.begin_capture()
             try:
-                cuda_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
+                epoch.run_block()
             finally:
                 self._graph = self._stream.end_capture()
-        self._graph.launch(self._stream)
+        epoch.begin()
+        for _ in range(epoch.n_blocks):
+            self._graph.launch(self._stream)
+        epoch.end()
 
     def finish_epoch(self) -> list[float]:
         """Wait for the epoch, copy the structure logits to the states, and return the mean loss of each run.
@@ -174,13 +186,17 @@ def _make_problem(
     forms = [state.fixed_point for state in states]
     size = int(min(batch_size, data.n_samples))
     _, chunk = row_packing(data.n_classes, real)
+    n_steps = data.n_samples // size
     return cuda_train.Problem(
         n_features=d,
         n_tables=int(first[-1]),
-        n_steps=data.n_samples // size,
+        most_tables=max(len(n) for n in sizes),
+        n_steps=n_steps,
+        block_steps=-(-n_steps // -(-n_steps // cuda_train.STEPS_PER_BLOCK)),
         batch_size=size,
         batch_stride=-(-size // chunk) * chunk,
         n_samples=data.n_samples,
+        team=BLOCK if data.n_classes * np.mean(data.n_states) >= _LONG_ROW else WARP,
         codes=_there(data.codes),
         y=_there(data.y, np.int32),
         weight=_there(weights, np.float32),
@@ -256,12 +272,16 @@ def _make_scratch(problem: cuda_train.Problem, states: Sequence[State]) -> cuda_
     nodes = 2 * d + 1 if any(state.candidates.arborescence for state in states) else 0
     empty, zeros = cupy().empty, cupy().zeros
     return cuda_train.Scratch(
-        codes=zeros((n_runs, problem.n_steps, d, problem.batch_stride), problem.codes.dtype),
+        position=zeros(1, np.int32),
+        codes=zeros((n_runs, problem.block_steps, d, problem.batch_stride), problem.codes.dtype),
         noise=empty(n_tables, np.float32),
         perturbed=empty(n_tables, np.float64),
         d_choice=empty(n_tables, np.float64),
         top=empty(n_runs * d, np.float64),
         selected=empty(n_runs * d, np.int32),
+        listed=empty(n_tables, np.int32),
+        n_found=zeros(n_runs, np.int32),
+        n_listed=empty(n_runs, np.int32),
         begin=empty(n_runs * d, np.int64),
         start=empty((n_runs * d, size), np.int32),
         d_scores=zeros((n_runs, problem.batch_stride, n_classes), real),

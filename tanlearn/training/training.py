@@ -15,6 +15,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import fields
 from tanlearn.files.fingerprints import digest
 from tanlearn.kernels._cuda import row_packing
+from tanlearn.kernels.cuda.train import STEPS_PER_BLOCK
 from tanlearn.models.bayes_net import restore_tables
 from tanlearn.models.log_joint import log_joint
 from tanlearn.models.quantization import round_tables
@@ -185,7 +186,7 @@ class Training:
         n_steps = self.data.n_samples // size
         chunk = row_packing(self.data.n_classes, self.state.cells.dtype)[1]
         codes = -(-size // chunk) * chunk * self.data.n_features * self.data.codes.itemsize
-        batches = n_steps * (codes + 4 * size + 4 * len(self.state.phi))
+        batches = min(n_steps, STEPS_PER_BLOCK) * codes + n_steps * (4 * size + 4 * len(self.state.phi))
         return 4 * self.state.cells.nbytes + batches + 3 * sum(array.nbytes for array in self.state.graph)
 
     @property

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+from pathlib import Path
 
 import pytest
 
@@ -28,3 +29,9 @@ def test_a_public_name_is_one_object_wherever_it_is_imported_from():
             found = getattr(package, name)
             assert getattr(importlib.import_module(found.__module__), name) is found
             assert getattr(tanlearn, name, found) is found
+
+
+def test_the_version_needs_no_installed_metadata():
+    """A source tree on the path, such as a copy on a machine with a GPU, has all functions."""
+    sources = sorted(Path(tanlearn.__file__).parent.rglob("*.py"))
+    assert [str(path) for path in sources if "importlib.metadata" in path.read_text("utf-8")] == []

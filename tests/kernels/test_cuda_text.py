@@ -127,8 +127,15 @@ PROGRAMS = {
     "train": (
         cuda_train._FILES,
         [
-            (*r, *c, f"-DN_CLASSES={n}", f"-DPACK={pack}")
-            for (r, c), n, pack in zip(itertools.product(REALS, CODES), (2, 10, 26, 71), (2, 2, 2, 1), strict=True)
+            (*r, *c, f"-DN_CLASSES={n}", f"-DPACK={pack}", f"-DTEAM={team}", f"-DSAMPLE_TEAM={sample_team}")
+            for (r, c), n, pack, team, sample_team in zip(
+                itertools.product(REALS, CODES),
+                (2, 10, 26, 71),
+                (2, 2, 2, 1),
+                (32, 32, 256, 256),
+                (32, 256, 256, 32),
+                strict=True,
+            )
         ],
     ),
     "losses": (("losses",), [(*REALS[0], "-DN_CLASSES=33"), (*REALS[1], "-DN_CLASSES=2")]),

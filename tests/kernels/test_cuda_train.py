@@ -8,6 +8,7 @@ from support import host_cuda
 
 from tanlearn import CandidateSets, EncodedData, FixedPoint, Hybrid, JointNLL, Margin, Structure
 from tanlearn.kernels._cuda import cupy
+from tanlearn.kernels.cuda.train import Epoch
 from tanlearn.training.cuda_population import CudaPopulation
 from tanlearn.training.engines import FusedEngine
 from tanlearn.training.noise_streams import skip_uniform
@@ -19,6 +20,19 @@ SETS = {
     "trees": CandidateSets.from_lists([[1, 2], [0, 2], [0]]),
     "fixed": CandidateSets.from_lists([[], [], []]),
 }
+
+
+@pytest.fixture(autouse=True, params=["warps", "blocks"])
+def teams(request, monkeypatch):
+    """Let warps process samples and CPTs, or whole blocks, as they do for many features and long rows.
+
+    With blocks, the three steps of an epoch are two graphs of two steps.
+    """
+    many = request.param == "blocks"
+    monkeypatch.setattr("tanlearn.kernels.cuda.train.STEPS_PER_BLOCK", 2 if many else 64)
+    monkeypatch.setattr("tanlearn.kernels.cuda.train._MANY_FEATURES", 0 if many else np.inf)
+    monkeypatch.setattr("tanlearn.training.cuda_population._LONG_ROW", 0 if many else np.inf)
+    return request.param
 
 
 def make_data(n=30, n_classes=3, seed=0):
@@ -64,9 +78,12 @@ def snapshot(states):
     return [(state.theta.copy(), state.phi.copy()) for state in states]
 
 
-@pytest.mark.parametrize("n_classes", [3, 33])
+@pytest.mark.parametrize("n_classes", [3, 33, 71])
 def test_epochs_are_those_of_the_cpu(backend, n_classes):
-    """To a hundredth of a step of up to 0.03; noise is drawn on the device, from where the generator stands."""
+    """To a hundredth of a step of up to 0.03; noise is drawn on the device, from where the generator stands.
+
+    With 71 classes, warps add the gradients of the longest CPTs in global memory.
+    """
     data = make_data(n_classes=n_classes)
     states = make_states(data)
     twins = copy.deepcopy(states)
@@ -229,11 +246,11 @@ def test_skipping_leaves_the_generator_where_drawing_does():
     assert other.bit_generator.state["state"]["pos"] == before
 
 
-def test_epochs_from_the_second_on_are_one_graph(backend, monkeypatch):
-    """Kernels are started one by one once, and once more to be recorded."""
-    calls = []
-    monkeypatch.setattr("tanlearn.kernels.cuda.train.train_epoch", lambda *arguments: calls.append(arguments))
+def test_blocks_of_steps_are_one_graph_from_the_second_epoch_on(backend, monkeypatch, teams):
+    """The kernels of all blocks are launched one by one once, and those of one block are captured."""
+    calls, run_block = [], Epoch.run_block
+    monkeypatch.setattr(Epoch, "run_block", lambda epoch: [calls.append(epoch.n_blocks), run_block(epoch)])
     data = make_data()
     train(data, make_states(data), n_epochs=4)
-    assert len(calls) == 2
+    assert calls == ([2, 2, 2] if teams == "blocks" else [1, 1])
     assert cupy().cuda.Stream

@@ -252,21 +252,21 @@ def test_a_population_is_that_of_the_cpu(backend, monkeypatch, most):
 
 
 def test_a_population_takes_its_steps_together(backend, monkeypatch):
-    """One epoch of all runs is one call."""
+    """The launches of an epoch serve all runs."""
     sizes = []
-    train_epoch = cuda_train.train_epoch
 
-    def count(problem, parameters, steps, scratch):
-        sizes.append(len(problem.loss))
-        return train_epoch(problem, parameters, steps, scratch)
+    class Counted(cuda_train.Epoch):
+        def __init__(self, problem, parameters, steps, scratch):
+            sizes.append(len(problem.loss))
+            super().__init__(problem, parameters, steps, scratch)
 
-    monkeypatch.setattr(cuda_train, "train_epoch", count)
+    monkeypatch.setattr(cuda_train, "Epoch", Counted)
     runs = [Run(seed, 0, {"random_state": seed}) for seed in range(5)]
     estimator = TANClassifier(
         loss=Hybrid(), n_epochs=3, calibrate=False, training=GradientTraining(batch_size=40), device="cuda"
     )
     assert len(list(run_population(estimator, [make_part()], runs))) == 5
-    assert sizes == [5, 5]  # the first epoch, and the recording of the graph that the others are
+    assert sizes == [5, 5, 5]
 
 
 def test_an_interrupt_waits_for_the_device(backend, monkeypatch):
@@ -346,7 +346,7 @@ def test_an_interrupt_of_launches_waits_for_the_device(backend, monkeypatch, epo
         if len(calls) == epoch:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(cuda_train, "train_epoch", interrupted)
+    monkeypatch.setattr(cuda_train.Epoch, "run_block", interrupted)
     stream = type(cupy().cuda.Stream())
     for name in ("end_capture", "synchronize"):
         method = getattr(stream, name)

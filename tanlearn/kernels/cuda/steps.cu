@@ -17,13 +17,14 @@ extern "C" __global__ void round_cells(
 // One warp for one CPT, here and in sweep_drawn.
 extern "C" __global__ void sweep_undrawn(
     long long n, const REAL* __restrict__ direction, REAL* __restrict__ theta, int width, int n_values, REAL distance) {
-    if (warp_number() < n) move_along(direction, theta, width, n_values, distance);
+    if (warp_number() < n) move_along<4>(direction, theta, width, n_values, distance, lane_number(), WARP);
 }
 
 extern "C" __global__ void sweep_drawn(
     long long n, const REAL* __restrict__ d_theta, REAL* __restrict__ direction, REAL* __restrict__ v,
     REAL* __restrict__ theta, int width, int n_values, int n_undrawn, REAL step_size, REAL beta1, REAL beta2,
     REAL epsilon) {
+    const Adam adam{step_size, beta1, beta2, epsilon};
     if (warp_number() < n)
-        step_table(d_theta, direction, v, theta, width, n_values, n_undrawn, {step_size, beta1, beta2, epsilon});
+        step_table(d_theta, direction, v, theta, width, n_values, n_undrawn, adam, lane_number(), WARP);
 }

@@ -1,6 +1,6 @@
 // Rounding and Adam steps of one CPT of normalized log probabilities.
 //
-// A warp processes a CPT of k rows of `width` numbers. Each of its lanes processes every 32nd column, so whole lines of
+// `n_threads` threads process a CPT of k rows of `width` numbers, each every n_threads-th column, so whole lines of
 // memory are read and written. kernels/sweep.py explains the equations, and why the direction is stored instead of the
 // first moment.
 
@@ -20,14 +20,16 @@ __device__ __forceinline__ REAL rounded(REAL theta, REAL step, REAL most) {
 
 __device__ __forceinline__ REAL probability_of(REAL theta) { return exp(theta < LOWEST ? LOWEST : theta); }
 
-// Number of rows that are loaded before the first of them is used. Adam steps load fewer, to avoid register spilling.
-#define ROWS 4
+// Number of rows that Adam steps load before the first of them is used; more would spill registers.
 #define STEP_ROWS 2
 
-// Move a CPT by `distance` along its direction, and normalize it.
+// Move a CPT by `distance` along its direction, and normalize it. ROWS rows are loaded before the first of them is
+// used, so CPTs with at most as many wait for memory once.
+template <int ROWS>
 __device__ __forceinline__ void move_along(
-    const REAL* __restrict__ direction, REAL* __restrict__ theta, int width, int n_values, REAL distance) {
-    for (int j = lane_number(); j < width; j += WARP) {
+    const REAL* __restrict__ direction, REAL* __restrict__ theta, int width, int n_values, REAL distance, int thread,
+    int n_threads) {
+    for (int j = thread; j < width; j += n_threads) {
         REAL moved[ROWS], total = 0;
         for (int x = 0; x < n_values; x += ROWS) {
 #pragma unroll
@@ -79,10 +81,10 @@ __device__ __forceinline__ REAL power(double base, int n) {
 // Apply the adjoint of the normalization to the gradient, take an Adam step, and normalize.
 __device__ __forceinline__ void step_table(
     const REAL* __restrict__ d_theta, REAL* __restrict__ direction, REAL* __restrict__ v, REAL* __restrict__ theta,
-    int width, int n_values, int n_undrawn, const Adam& adam) {
+    int width, int n_values, int n_undrawn, const Adam& adam, int thread, int n_threads) {
     const REAL decay1 = power(adam.beta1, n_undrawn + 1);
     const REAL decay2 = power(adam.beta2, n_undrawn + 1);
-    for (int j = lane_number(); j < width; j += WARP) {
+    for (int j = thread; j < width; j += n_threads) {
         REAL d_total = 0, total = 0;
 #pragma unroll 4
         for (int x = 0; x < n_values; x++) d_total += d_theta[x * width + j];
@@ -110,7 +112,7 @@ __device__ __forceinline__ void step_table(
                 }
         }
         const REAL shift = log(total);
-#pragma unroll 4
+#pragma unroll 8
         for (int x = 0; x < n_values; x++) theta[x * width + j] -= shift;
     }
 }

@@ -1,9 +1,9 @@
 // Training steps of gradient TAN for several runs on the same rows: the CUDA version of kernels/train.py.
 //
 // Runs differ in candidates, losses, rates and noise. Their arrays are concatenated: CPTs of all runs are numbered
-// consecutively, and so are features (run * n_features + feature). A step is three launches for all runs: one warp per
-// feature draws its CPT, one warp per sample scores it, and one warp per CPT computes its gradients and updates it.
-// Drawing whole trees takes two more launches. Every sum is computed by one warp.
+// consecutively, and so are features (run * n_features + feature). A step is three launches for all runs: one team per
+// feature draws its CPT, one warp or block per sample scores it, and one team per CPT computes its gradients and
+// updates it. Drawing whole trees takes two more launches. Sums over several warps are added in the order of the warps.
 //
 // R runs, d features, F = R d, T CPTs of all runs, S steps of an epoch, B samples of a batch, C classes
 
@@ -19,6 +19,15 @@
 // Samples per chunk. Codes of a chunk are in the order in which groups of lanes read them: four codes per load, and
 // neighboring groups at neighboring addresses.
 #define CHUNK (4 * PACK_GROUPS)
+#define SAMPLE_WARPS (SAMPLE_TEAM / WARP)
+// Gradients of drawn CPTs of up to so many numbers are added in shared memory, the others in d_tables. 20 kB per block
+// hold letter's longest CPT, and leave the first-level cache what it needs.
+#define SHARED_CELLS (20480 / (int)sizeof(REAL) / TEAMS)
+// Blocks that share a multiprocessor: more registers for float64.
+#define BLOCKS_AT_ONCE (16 / (int)sizeof(REAL))
+// Rows that deferred updates load together, so that a CPT waits for memory once: letter's CPTs have up to 14 rows,
+// those of usps, which teams of one warp process, up to 6. More rows would spill registers.
+#define MOVE_ROWS ((TEAM == WARP ? 24 : 56) / (int)sizeof(REAL))
 
 struct alignas(PACK * sizeof(REAL)) Pack {
     REAL value[PACK];
@@ -34,7 +43,7 @@ struct alignas(16) Table {
 };
 
 struct Problem {
-    int n_features, n_tables, n_steps, batch_size, batch_stride, n_samples;
+    int n_features, n_tables, most_tables, n_steps, block_steps, batch_size, batch_stride, n_samples, team;
     const CODE* codes;  // (d, n_samples)
     const int* y;  // (n_samples,)
     const float* weight;  // (n_samples,)
@@ -75,11 +84,14 @@ struct Steps {
 };
 
 struct Scratch {
-    CODE* codes;  // (R, S, d, batch_stride): codes of an epoch's batches, zero beyond the batch
+    int* position;  // (1,): first step of the block of steps
+    CODE* codes;  // (R, block_steps, d, batch_stride): codes of a block's batches, zero beyond the batch
     float* noise;  // (T,)
     double *perturbed, *d_choice;  // (T,)
     double* top;  // (F,): largest perturbed logit of each feature
     int* selected;  // (F,)
+    int* listed;  // (T,): CPTs with a gradient or an Adam step, in any order, from each run's first CPT on
+    int *n_found, *n_listed;  // (R,): their number, while they are found and for the third launch
     long long* begin;  // (F,): start of the drawn CPT in theta
     int* start;  // (F, B): start of each sample's row in the drawn CPT
     REAL* d_scores;  // (R, batch_stride, C), zero beyond the batch
@@ -120,15 +132,26 @@ __device__ __forceinline__ int row_of(const Problem& problem, const CODE* codes,
 }
 
 __device__ __forceinline__ const CODE* codes_of(const Problem& problem, const Scratch& scratch, int run, int s) {
-    return scratch.codes + ((long long)run * problem.n_steps + s) * problem.n_features * problem.batch_stride;
+    const long long batch = (long long)run * problem.block_steps + s % problem.block_steps;
+    return scratch.codes + batch * problem.n_features * problem.batch_stride;
 }
 
-// Apply the deferred Adam updates of a CPT; the caller resets `pending`.
+// Return the number of steps of an undrawn CPT, one more, and defer the update.
+__device__ __forceinline__ void defer_update(
+    const Problem& problem, const Parameters& parameters, const Steps& steps, int run, int t, int s, REAL pending) {
+    const int n_undrawn = parameters.n_undrawn[t] + 1;
+    const REAL decay = n_undrawn < steps.n_decay ? steps.decay[n_undrawn] : REAL(0);
+    parameters.n_undrawn[t] = n_undrawn;
+    parameters.pending[t] = pending + steps.step_sizes[(long long)run * problem.n_steps + s] * decay;
+}
+
+// Apply the deferred Adam updates of a CPT, with a team; the caller resets `pending`.
 __device__ __forceinline__ void apply_pending(
     const Problem& problem, const Parameters& parameters, int t, int width, int n_values, REAL pending) {
     if (pending > NEGLIGIBLE_DISTANCE) {
         const long long begin = problem.offset[t];
-        move_along(parameters.direction + begin, parameters.theta + begin, width, n_values, pending);
+        move_along<MOVE_ROWS>(
+            parameters.direction + begin, parameters.theta + begin, width, n_values, pending, team_thread(), TEAM);
     }
 }
 
@@ -152,7 +175,7 @@ __device__ __forceinline__ void step_logits(
     }
 }
 
-// Once per epoch: copy the codes of each batch, so steps read adjacent memory. One thread per code.
+// Once per block of steps: copy the codes of each batch, so steps read adjacent memory. One thread per code.
 extern "C" __global__ void gather_batches(long long n, Problem problem, Steps steps, Scratch scratch) {
     const long long number = thread_number();
     if (number >= n) return;
@@ -161,14 +184,19 @@ extern "C" __global__ void gather_batches(long long n, Problem problem, Steps st
     if (k >= problem.batch_size) return;
     const long long row = number / problem.batch_stride;
     const int i = row % problem.n_features;
-    const int sample = steps.order[row / problem.n_features * problem.batch_size + k];
+    const int batch = row / problem.n_features, run = batch / problem.block_steps;
+    const int s = *scratch.position + batch % problem.block_steps;
+    if (s >= problem.n_steps) return;
+    const int sample = steps.order[((long long)run * problem.n_steps + s) * problem.batch_size + k];
     scratch.codes[number] = problem.codes[(long long)i * problem.n_samples + sample];
 }
 
-// Once per epoch: draw the uniform numbers of runs that have their own stream. One thread per number.
-extern "C" __global__ void draw_uniform(long long n, Problem problem, Steps steps) {
+// Once per epoch: return to the first step, and draw the uniform numbers of runs that have their own stream. One thread
+// per number.
+extern "C" __global__ void draw_uniform(long long n, Problem problem, Steps steps, Scratch scratch) {
     const long long number = thread_number();
     if (number >= n) return;
+    if (number == 0) *scratch.position = 0;
     const int t = number % problem.n_tables, run = problem.tables[t].run;
     if (!steps.is_active[run] || !steps.is_streamed[run]) return;
     const int first = problem.group[run * problem.n_features], last = problem.group[(run + 1) * problem.n_features];
@@ -176,35 +204,58 @@ extern "C" __global__ void draw_uniform(long long n, Problem problem, Steps step
     steps.uniform[number] = uniform_of(steps.streams + 6 * run, position);
 }
 
-// Apply the deferred updates of a feature's drawn CPT, and write the start of each sample's row in it.
+// List the CPTs of a feature that the third launch processes, the drawn one and those within reach of the softmax, and
+// defer the updates of all others. One warp.
+__device__ __forceinline__ void list_tables(
+    const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run, int f,
+    int drawn, int s) {
+    const int first = problem.group[f], last = problem.group[f + 1];
+    int* listed = scratch.listed + problem.group[run * problem.n_features];
+    const double lowest = scratch.top[f] + NEGLIGIBLE_LOG_PROBABILITY * steps.temperature[run];
+    for (int t = first + lane_number(); t < last; t += WARP)
+        if (t == drawn || scratch.perturbed[t] > lowest) {
+            listed[atomicAdd(scratch.n_found + run, 1)] = t;
+        } else {
+            scratch.d_choice[t] = 0;
+            defer_update(problem, parameters, steps, run, t, s, parameters.pending[t]);
+        }
+}
+
+// Apply the deferred updates of a feature's drawn CPT, and write the start of each sample's row in it. One team.
 __device__ __forceinline__ void prepare_table(
     const Problem& problem, const Parameters& parameters, const Scratch& scratch, int run, int i, int t, int s) {
     const int f = run * problem.n_features + i;
     const REAL pending = parameters.pending[t];
+    const CODE* __restrict__ codes = codes_of(problem, scratch, run, s);
+    int* __restrict__ start = scratch.start + (long long)f * problem.batch_size;
+    const int parents[2] = {problem.parents[2 * t], problem.parents[2 * t + 1]};
+#pragma unroll 4
+    for (int k = team_thread(); k < problem.batch_size; k += TEAM) start[k] = row_of(problem, codes, i, parents, k);
     apply_pending(problem, parameters, t, problem.tables[t].width, problem.n_states[i], pending);
-    const CODE* codes = codes_of(problem, scratch, run, s);
-    for (int k = lane_number(); k < problem.batch_size; k += WARP)
-        scratch.start[(long long)f * problem.batch_size + k] = row_of(problem, codes, i, problem.parents + 2 * t, k);
-    __syncwarp();  // all lanes have read `pending`
-    if (lane_number() == 0) {
+    team_sync();  // all threads have read `pending`
+    if (team_thread() == 0) {
         scratch.begin[f] = problem.offset[t];
         if (pending > NEGLIGIBLE_DISTANCE) parameters.pending[t] = 0;
     }
 }
 
-// First launch of a step: finish the previous step (if s > 0), and draw CPTs (if s < S). One warp per feature.
-extern "C" __global__ void draw_structures(
-    long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
-    const long long f = warp_number();
-    if (f >= n) return;
-    const int run = f / problem.n_features, i = f % problem.n_features;
-    if (!steps.is_active[run]) return;
-    const int first = problem.group[f], last = problem.group[f + 1];
+// After a block of steps, so that one graph of a block serves the whole epoch.
+extern "C" __global__ void next_block(long long n, Problem problem, Scratch scratch) {
+    if (thread_number() < n) *scratch.position += problem.block_steps;
+}
+
+// Draw the CPT of a feature, and return it in the first lane.
+__device__ __forceinline__ int draw_table(
+    const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run, int f,
+    int s) {
+    const int first = problem.group[f], last = problem.group[f + 1], own = first + lane_number();
+    const float* uniform = steps.uniform + (long long)s * problem.n_tables;
+    // Loaded before the previous step is finished, which takes as long as the memory.
+    const float own_noise = own < last ? gumbel_of(uniform[own]) : 0;
     if (s > 0) step_logits(problem, parameters, steps, scratch, run, first, last, s - 1);
-    if (s >= problem.n_steps) return;
     const double total = log_total(parameters.phi, first, last);  // each lane reads only what it has written
-    for (int t = first + lane_number(); t < last; t += WARP) {
-        const float noise = gumbel_of(steps.uniform[(long long)s * problem.n_tables + t]);
+    for (int t = own; t < last; t += WARP) {
+        const float noise = t == own ? own_noise : gumbel_of(uniform[t]);
         scratch.noise[t] = noise;
         scratch.perturbed[t] = parameters.phi[t] - total + noise;
     }
@@ -214,13 +265,31 @@ extern "C" __global__ void draw_structures(
         scratch.top[f] = scratch.perturbed[best];
         scratch.selected[f] = best;
     }
-    if (!problem.arborescence[run]) prepare_table(problem, parameters, scratch, run, i, best, s);
+    __syncwarp();
+    if (!problem.arborescence[run]) list_tables(problem, parameters, steps, scratch, run, f, best, s);
+    return best;
+}
+
+// First launch of a step: finish the previous step of the epoch, and draw CPTs. In all launches, `s` counts from the
+// first step of the block, and steps beyond the epoch do nothing. One team per feature.
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_ONCE) draw_structures(
+    long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
+    const long long f = team_number();
+    if (f >= n) return;
+    const int run = f / problem.n_features, i = f % problem.n_features;
+    s += *scratch.position;
+    if (!steps.is_active[run] || s >= problem.n_steps) return;
+    int best = -1;
+    if (team_warp() == 0) best = draw_table(problem, parameters, steps, scratch, run, f, s);
+    if (problem.arborescence[run]) return;
+    best = team_broadcast(best);
+    prepare_table(problem, parameters, scratch, run, i, best, s);
 }
 
 // If whole trees are drawn: select the heaviest tree instead of the best CPT of each feature. One block per run.
-extern "C" __global__ void draw_trees(long long n, Problem problem, Steps steps, Scratch scratch) {
+extern "C" __global__ void draw_trees(long long n, int s, Problem problem, Steps steps, Scratch scratch) {
     const int run = blockIdx.x, d = problem.n_features;
-    if (run >= n || !steps.is_active[run] || !problem.arborescence[run]) return;
+    if (run >= n || s + *scratch.position >= problem.n_steps || !steps.is_active[run] || !problem.arborescence[run]) return;
     const long long nodes = 2 * d + 1;
     int *ends = scratch.ends + run * 2 * nodes * nodes, *work = scratch.work + run * 6 * nodes;
     const Graph graph = make_graph(d, scratch.edges + run * nodes * nodes, ends, ends + nodes * nodes, work);
@@ -243,36 +312,45 @@ extern "C" __global__ void draw_trees(long long n, Problem problem, Steps steps,
     }
 }
 
-// Prepare the CPTs of drawn trees. One warp per feature.
+// Prepare the CPTs of drawn trees. One team per feature.
 extern "C" __global__ void prepare_trees(
     long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
-    const long long f = warp_number();
+    const long long f = team_number();
     if (f >= n) return;
-    const int run = f / problem.n_features;
-    if (!steps.is_active[run] || !problem.arborescence[run]) return;
-    prepare_table(problem, parameters, scratch, run, f % problem.n_features, scratch.selected[f], s);
+    const int run = f / problem.n_features, t = scratch.selected[f];
+    s += *scratch.position;
+    if (s >= problem.n_steps || !steps.is_active[run] || !problem.arborescence[run]) return;
+    if (team_warp() == 0) list_tables(problem, parameters, steps, scratch, run, f, t, s);
+    prepare_table(problem, parameters, scratch, run, f % problem.n_features, t, s);
 }
 
-// Second launch: scores, losses and their gradients. One warp per sample, whose groups of lanes share the features.
+// Second launch: scores, losses and their gradients. SAMPLE_TEAM threads per sample, whose groups of lanes share the
+// features.
 extern "C" __global__ void score_batches(
     long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
-    const long long number = warp_number();
+    const long long number = thread_number() / SAMPLE_TEAM;
     if (number >= n) return;
     const int run = number / problem.batch_size, k = number % problem.batch_size, lane = lane_number();
-    if (!steps.is_active[run]) return;
+    s += *scratch.position;
+    if (!steps.is_active[run] || s >= problem.n_steps) return;
+    const int warp = threadIdx.x % SAMPLE_TEAM / WARP;
+    if (k == 0 && threadIdx.x % SAMPLE_TEAM == 0) {  // all CPTs of the step have been found
+        scratch.n_listed[run] = scratch.n_found[run];
+        scratch.n_found[run] = 0;
+    }
     const REAL step = problem.rounding[2 * run], most = problem.rounding[2 * run + 1];
     const int group = lane / SPAN, first = lane % SPAN;
     REAL score[PER_LANE], d_score[PER_LANE];
-#pragma unroll
+#pragma unroll UNROLLED
     for (int p = 0; p < PER_LANE; p++) score[p] = 0;
     if (group < GROUPS) {
         const REAL* __restrict__ theta = parameters.theta;
         const long long* __restrict__ begin = scratch.begin + (long long)run * problem.n_features;
         const int* __restrict__ start = scratch.start + (long long)run * problem.n_features * problem.batch_size + k;
-#pragma unroll 4
-        for (int i = group; i < problem.n_features; i += GROUPS) {
+#pragma unroll 8
+        for (int i = warp * GROUPS + group; i < problem.n_features; i += SAMPLE_WARPS * GROUPS) {
             const REAL* row = theta + begin[i] + start[(long long)i * problem.batch_size];
-#pragma unroll
+#pragma unroll UNROLLED
             for (int p = 0; p < PER_LANE; p++)
                 if (first + p * WARP < N_CLASSES) score[p] += rounded(row[first + p * WARP], step, most);
         }
@@ -284,8 +362,20 @@ extern "C" __global__ void score_batches(
             score[0] += theirs;
         }
     }
+    if (SAMPLE_WARPS > 1) {
+        __shared__ REAL parts[SAMPLE_WARPS][N_CLASSES];
+#pragma unroll UNROLLED
+        for (int p = 0; p < PER_LANE; p++)
+            if (class_of(p) < N_CLASSES) parts[warp][class_of(p)] = score[p];
+        __syncthreads();
+        if (warp > 0) return;
+        for (int other = 1; other < SAMPLE_WARPS; other++)
+#pragma unroll UNROLLED
+            for (int p = 0; p < PER_LANE; p++)
+                if (class_of(p) < N_CLASSES) score[p] += parts[other][class_of(p)];
+    }
     const REAL* prior = prior_of(problem, parameters, run);
-#pragma unroll
+#pragma unroll UNROLLED
     for (int p = 0; p < PER_LANE; p++)
         score[p] = class_of(p) < N_CLASSES ? score[p] + rounded(prior[class_of(p)], step, most) : REAL(0);
     const int sample = steps.order[((long long)run * problem.n_steps + s) * problem.batch_size + k];
@@ -294,187 +384,8 @@ extern "C" __global__ void score_batches(
         problem.loss[run], score, problem.y[sample], parameter[0], parameter[1], parameter[2], d_score);
     const REAL row_weight = problem.weight[sample] / problem.batch_size;
     if (lane == 0) scratch.losses[number] = (double)row_weight * (double)value;
-#pragma unroll
+#pragma unroll UNROLLED
     for (int p = 0; p < PER_LANE; p++)
         if (class_of(p) < N_CLASSES)
             d_scores_of(problem, scratch, run)[(long long)k * N_CLASSES + class_of(p)] = row_weight * d_score[p];
-}
-
-// Return the derivative of the loss with respect to the choice of a CPT, in all lanes. Groups of lanes process four
-// samples at a time, and each lane several classes: 50 loads per warp for 100 samples of 10 classes, instead of 136
-// with one number per lane.
-template <bool is_rounded, bool two_parents>
-__device__ __forceinline__ double choice_gradient_of(
-    const Problem& problem, const REAL* theta, const REAL* d_scores, const CODE* codes, int child, const int* parents,
-    REAL step, REAL most) {
-    const int group = lane_number() / PACK_SPAN, first = lane_number() % PACK_SPAN;
-    const bool one = parents[0] >= 0;
-    const int width = one ? problem.n_states[parents[0]] : 1, width2 = two_parents ? problem.n_states[parents[1]] : 1;
-    const FourCodes* x = (const FourCodes*)codes_at(problem, codes, child);
-    const FourCodes* z = (const FourCodes*)codes_at(problem, codes, one ? parents[0] : child);
-    const FourCodes* z2 = (const FourCodes*)codes_at(problem, codes, two_parents ? parents[1] : child);
-    const Pack *rows = (const Pack*)theta, *d_rows = (const Pack*)d_scores;
-    REAL total = 0;
-    if (group < PACK_GROUPS)
-#pragma unroll 2
-        for (int chunk = 0; chunk < problem.batch_size; chunk += CHUNK) {
-            const int four = chunk / 4 + group;
-            const FourCodes own = x[four], above = z[four];
-            FourCodes above2;
-            if (two_parents) above2 = z2[four];
-#pragma unroll
-            for (int q = 0; q < 4; q++) {
-                const int k = chunk + q * PACK_GROUPS + group;  // beyond the batch, codes and gradients are zero
-                int row = own.value[q];
-                if (one) row = row * width + above.value[q];
-                if (two_parents) row = row * width2 + above2.value[q];
-#pragma unroll
-                for (int p = first; p < PACKS; p += WARP) {
-                    const Pack d = d_rows[(long long)k * PACKS + p], values = rows[(long long)row * PACKS + p];
-#pragma unroll
-                    for (int e = 0; e < PACK; e++)
-                        total += d.value[e] * (is_rounded ? rounded(values.value[e], step, most) : values.value[e]);
-                }
-            }
-        }
-    return warp_sum((double)total);
-}
-
-// Add the rows of the samples to their rows of a table, in order; each lane has its own classes. Eight rows are loaded
-// before the first is added, because a compiler does not move loads across stores that may overlap.
-__device__ __forceinline__ void add_rows(const REAL* rows, const int* start, int n, REAL* table) {
-    for (int c = lane_number(); c < N_CLASSES; c += WARP)
-        for (int first = 0; first < n; first += 8) {
-            int cell[8];
-            REAL value[8];
-#pragma unroll
-            for (int q = 0; q < 8; q++)
-                if (first + q < n) {
-                    cell[q] = start[first + q] + c;
-                    value[q] = rows[(long long)(first + q) * N_CLASSES + c];
-                }
-#pragma unroll
-            for (int q = 0; q < 8; q++)
-                if (first + q < n) table[cell[q]] += value[q];
-        }
-}
-
-// Update the prior of a run, and add the mean loss of the step.
-__device__ __forceinline__ void step_prior(
-    const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run, int s) {
-    const REAL* d_scores = d_scores_of(problem, scratch, run);
-    const Adam adam = adam_of(problem, steps, run, s);
-    const long long begin = problem.prior[run];
-    REAL d_theta[PER_LANE], d_total = 0, total = 0;
-#pragma unroll
-    for (int p = 0; p < PER_LANE; p++) {
-        d_theta[p] = 0;
-        if (class_of(p) < N_CLASSES)
-            for (int k = 0; k < problem.batch_size; k++) d_theta[p] += d_scores[(long long)k * N_CLASSES + class_of(p)];
-        d_total += d_theta[p];
-    }
-    d_total = warp_sum(d_total);
-    REAL moved[PER_LANE];
-#pragma unroll
-    for (int p = 0; p < PER_LANE; p++)
-        if (class_of(p) < N_CLASSES) {
-            const long long at = begin + class_of(p);
-            const REAL before = parameters.theta[at], d_rho = d_theta[p] - probability_of(before) * d_total;
-            REAL &direction = parameters.direction[at], &v = parameters.v[at];
-            moved[p] = adam_moved(before, d_rho, adam, adam.beta1, adam.beta2, direction, v);
-            total += probability_of(moved[p]);
-        }
-    const REAL shift = log(warp_sum(total));
-#pragma unroll
-    for (int p = 0; p < PER_LANE; p++)
-        if (class_of(p) < N_CLASSES) parameters.theta[begin + class_of(p)] = moved[p] - shift;
-    double loss = 0;
-    const double* losses = scratch.losses + (long long)run * problem.batch_size;
-    for (int k = lane_number(); k < problem.batch_size; k += WARP) loss += losses[k];
-    loss = warp_sum(loss);
-    if (lane_number() == 0) scratch.total[run] += loss;
-}
-
-// Third launch: choice gradients of all CPTs, and Adam steps of the drawn ones. One warp per prior or CPT. The priors
-// come first, because their warps take longest.
-extern "C" __global__ void __launch_bounds__(256, 4) step_tables(
-    long long n, int s, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
-    const long long number = warp_number(), n_runs = n - problem.n_tables;
-    if (number >= n) return;
-    if (number < n_runs) {
-        if (steps.is_active[number]) step_prior(problem, parameters, steps, scratch, number, s);
-        return;
-    }
-    const int t = number - n_runs, lane = lane_number();
-    const Table table = problem.tables[t];
-    const int f = table.group, run = table.run, i = table.child, width = table.width;
-    if (!steps.is_active[run]) return;
-    const bool is_drawn = scratch.selected[f] == t, has_choice = problem.group[f + 1] - problem.group[f] > 1;
-    const double negligible = NEGLIGIBLE_LOG_PROBABILITY * steps.temperature[run];
-    const bool has_gradient = has_choice && scratch.perturbed[t] - scratch.top[f] > negligible;
-    const int n_values = problem.n_states[i], n_undrawn = parameters.n_undrawn[t];
-    const long long begin = problem.offset[t];
-    const REAL* d_scores = d_scores_of(problem, scratch, run);
-    REAL pending = parameters.pending[t];
-    __syncwarp();  // all lanes have read `pending` and `n_undrawn`
-    double d_choice = 0;
-    if (has_gradient) {
-        apply_pending(problem, parameters, t, width, n_values, pending);
-        if (pending > NEGLIGIBLE_DISTANCE) pending = 0;
-        __syncwarp();
-        const REAL step = problem.rounding[2 * run], most = problem.rounding[2 * run + 1];
-        const REAL* theta = parameters.theta + begin;
-        const CODE* codes = codes_of(problem, scratch, run, s);
-        const int* parents = problem.parents + 2 * t;
-        if (parents[1] >= 0)
-            d_choice = choice_gradient_of<true, true>(problem, theta, d_scores, codes, i, parents, step, most);
-        else if (step == 0)
-            d_choice = choice_gradient_of<false, false>(problem, theta, d_scores, codes, i, parents, step, most);
-        else
-            d_choice = choice_gradient_of<true, false>(problem, theta, d_scores, codes, i, parents, step, most);
-    }
-    if (lane == 0) scratch.d_choice[t] = d_choice;
-    if (!is_drawn) {
-        if (lane == 0) {
-            parameters.n_undrawn[t] = n_undrawn + 1;
-            const REAL decay = n_undrawn + 1 < steps.n_decay ? steps.decay[n_undrawn + 1] : REAL(0);
-            parameters.pending[t] = pending + steps.step_sizes[(long long)run * problem.n_steps + s] * decay;
-        }
-        return;
-    }
-    REAL* d_table = scratch.d_tables + problem.drawn_offset[f];
-    for (int j = lane; j < width * n_values; j += WARP) d_table[j] = 0;
-    __syncwarp();
-    add_rows(d_scores, scratch.start + (long long)f * problem.batch_size, problem.batch_size, d_table);
-    __syncwarp();
-    step_table(
-        d_table, parameters.direction + begin, parameters.v + begin, parameters.theta + begin, width, n_values,
-        n_undrawn, adam_of(problem, steps, run, s));
-    if (lane == 0) parameters.n_undrawn[t] = 0;
-}
-
-// After an epoch: apply all deferred updates, and mark runs with parameters that are not finite. One warp per CPT or
-// prior.
-extern "C" __global__ void apply_all_pending(
-    long long n, Problem problem, Parameters parameters, Steps steps, Scratch scratch) {
-    const long long number = warp_number();
-    if (number >= n) return;
-    const bool prior = number >= problem.n_tables;
-    const int t = prior ? 0 : (int)number;
-    const int run = prior ? number - problem.n_tables : problem.tables[t].run;
-    if (!steps.is_active[run]) return;
-    const REAL* theta = prior_of(problem, parameters, run);
-    int size = N_CLASSES;
-    if (!prior) {
-        const REAL pending = parameters.pending[t];
-        const int n_values = problem.n_states[problem.tables[t].child];
-        apply_pending(problem, parameters, t, problem.tables[t].width, n_values, pending);
-        __syncwarp();
-        if (lane_number() == 0 && pending > NEGLIGIBLE_DISTANCE) parameters.pending[t] = 0;
-        theta = parameters.theta + problem.offset[t];
-        size = problem.offset[t + 1] - problem.offset[t];
-    }
-    __syncwarp();
-    for (int j = lane_number(); j < size; j += WARP)
-        if (!(theta[j] - theta[j] == 0)) scratch.is_finite[run] = 0;
 }

@@ -16,8 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tanlearn.kernels._cuda import BLOCK, WARP, launch, row_packing, struct, type_macros
+from tanlearn.kernels.train import Parameters
 
-_FILES = ("noise", "losses", "trees", "sweep", "train")
+_FILES = ("noise", "losses", "trees", "teams", "sweep", "train", "train_tables")
+#: The most steps of a block. The launches of a block are captured once as a graph, whose size then does not grow with
+#: the rows; the launch of a graph takes as long as few of its steps.
+STEPS_PER_BLOCK = 64
+#: Features from which a block processes a sample in place of a warp, and the most classes whose scores it can hold.
+_MANY_FEATURES, _FEW_CLASSES = 64, 64
 
 
 class Problem(NamedTuple):
@@ -25,10 +31,13 @@ class Problem(NamedTuple):
 
     n_features: int
     n_tables: int
+    most_tables: int  # the most CPTs of a run
     n_steps: int
+    block_steps: int  # steps of a block, at most STEPS_PER_BLOCK
     batch_size: int
     batch_stride: int  # batch_size rounded up to whole chunks of row_packing
     n_samples: int
+    team: int  # threads that process a CPT: a warp, or a block if rows are long
     codes: Any  # uint8 or uint16 (d, n)
     y: Any  # int32 (n,) classes
     weight: Any  # float32 (n,) weights of the rows in the mean loss
@@ -68,12 +77,16 @@ class Steps(NamedTuple):
 class Scratch(NamedTuple):
     """Work arrays of a step, and results of an epoch."""
 
-    codes: Any  # uint8 or uint16 (R, S, d, batch_stride) codes of an epoch's batches, zero beyond the batch
+    position: Any  # int32 (1,) first step of the block of steps
+    codes: Any  # uint8 or uint16 (R, block_steps, d, batch_stride) codes of a block's batches, zero beyond the batch
     noise: Any  # float32 (T,)
     perturbed: Any  # float64 (T,)
     d_choice: Any  # float64 (T,)
     top: Any  # float64 (F,) largest perturbed logit of each feature
     selected: Any  # int32 (F,) drawn CPT of each feature
+    listed: Any  # int32 (T,) CPTs with a gradient or an Adam step, from each run's first CPT on
+    n_found: Any  # int32 (R,) number of listed CPTs while they are found; zero between steps
+    n_listed: Any  # int32 (R,) number of listed CPTs
     begin: Any  # int64 (F,) start of the drawn CPT in theta
     start: Any  # int32 (F, B) start of each sample's row in the drawn CPT
     d_scores: Any  # real (R, batch_stride, C) zero beyond the batch
@@ -86,24 +99,58 @@ class Scratch(NamedTuple):
     is_finite: Any  # int32 (R,)
 
 
+class Epoch:
+    """Launches of one epoch in three parts: its begin, blocks of steps, which are all the same, and its end."""
+
+    def __init__(self, problem: Problem, parameters: Parameters, steps: Steps, scratch: Scratch) -> None:
+        self._problem, self._has_trees = problem, scratch.edges.size > 0
+        self._n_runs, _, self._batch_size = steps.order.shape
+        self._n_features = self._n_runs * problem.n_features
+        n_classes, real = scratch.d_scores.shape[2], parameters.theta.dtype
+        self._sample_team = BLOCK if problem.n_features >= _MANY_FEATURES and n_classes <= _FEW_CLASSES else WARP
+        sizes = {"N_CLASSES": n_classes, "PACK": row_packing(n_classes, real)[0]}
+        sizes |= {"TEAM": problem.team, "SAMPLE_TEAM": self._sample_team}
+        types = type_macros(REAL=real, CODE=problem.codes.dtype)
+        self._macros = *types, *(f"-D{name}={value}" for name, value in sizes.items())
+        self._packed = struct(problem), struct(parameters), struct(steps), struct(scratch)
+        self.n_blocks = -(-problem.n_steps // problem.block_steps)
+
+    def _launch(self, name: str, n_workers: int, *arguments: Any, width: int = 1) -> None:
+        launch(_FILES, name, n_workers, *arguments, width=width, macros=self._macros)
+
+    def begin(self) -> None:
+        """Draw the noise, and return to the first step."""
+        problem, _, steps, scratch = self._packed
+        self._launch("draw_uniform", self._problem.n_steps * self._problem.n_tables, problem, steps, scratch)
+
+    def run_block(self) -> None:
+        """Run the next steps; those beyond the last step of the epoch do nothing."""
+        problem, _, steps, scratch = self._packed
+        n_codes = self._n_features * self._problem.block_steps * self._problem.batch_stride
+        self._launch("gather_batches", n_codes, problem, steps, scratch)
+        team, n_teams = self._problem.team, self._n_runs * (1 + self._problem.most_tables)
+        for number in range(self._problem.block_steps):
+            step = np.int32(number)
+            self._launch("draw_structures", self._n_features, step, *self._packed, width=team)
+            if self._has_trees:
+                self._launch("draw_trees", self._n_runs, step, problem, steps, scratch, width=BLOCK)
+                self._launch("prepare_trees", self._n_features, step, *self._packed, width=team)
+            n_samples = self._n_runs * self._batch_size
+            self._launch("score_batches", n_samples, step, *self._packed, width=self._sample_team)
+            self._launch("step_tables", n_teams, step, *self._packed, width=team)
+        self._launch("next_block", 1, problem, scratch)
+
+    def end(self) -> None:
+        """Finish the last step, and apply all deferred updates."""
+        self._launch("finish_structures", self._n_features, *self._packed, width=WARP)
+        n_teams = self._problem.n_tables + self._n_runs
+        self._launch("apply_all_pending", n_teams, *self._packed, width=self._problem.team)
+
+
 def train_epoch(problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
     """Train one epoch in place, and add the mean losses of the batches to ``scratch.total``."""
-    n_runs, n_steps, size = steps.order.shape
-    n_classes = scratch.d_scores.shape[2]
-    n_tables, n_features = problem.n_tables, n_runs * problem.n_features
-    macros = (*type_macros(REAL=parameters.theta.dtype, CODE=problem.codes.dtype), f"-DN_CLASSES={n_classes}")
-    macros = *macros, f"-DPACK={row_packing(n_classes, parameters.theta.dtype)[0]}"
-    packed = struct(problem), struct(parameters), struct(steps), struct(scratch)
-    n_codes = n_features * n_steps * problem.batch_stride
-    launch(_FILES, "gather_batches", n_codes, packed[0], packed[2], packed[3], macros=macros)
-    launch(_FILES, "draw_uniform", n_steps * n_tables, packed[0], packed[2], macros=macros)
-    for s in range(n_steps):
-        step = np.int32(s)
-        launch(_FILES, "draw_structures", n_features, step, *packed, width=WARP, macros=macros)
-        if scratch.edges.size:
-            launch(_FILES, "draw_trees", n_runs, packed[0], packed[2], packed[3], width=BLOCK, macros=macros)
-            launch(_FILES, "prepare_trees", n_features, step, *packed, width=WARP, macros=macros)
-        launch(_FILES, "score_batches", n_runs * size, step, *packed, width=WARP, macros=macros)
-        launch(_FILES, "step_tables", n_tables + n_runs, step, *packed, width=WARP, macros=macros)
-    launch(_FILES, "draw_structures", n_features, np.int32(n_steps), *packed, width=WARP, macros=macros)
-    launch(_FILES, "apply_all_pending", n_tables + n_runs, *packed, width=WARP, macros=macros)
+    epoch = Epoch(problem, parameters, steps, scratch)
+    epoch.begin()
+    for _ in range(epoch.n_blocks):
+        epoch.run_block()
+    epoch.end()
