@@ -136,6 +136,15 @@ template <class T> static T shuffle(unsigned mask, T value, int lane) {
 
 static int lane() { return current % WARP; }
 
+static unsigned ballot(unsigned mask, bool value) {
+    exchange(mask, value, lane());
+    const unsigned side = (threads[current].n_exchanges - 1) % 2;
+    unsigned bits = 0;
+    for (int other = 0; other < WARP; other++)
+        bits |= (unsigned)threads[current / WARP * WARP + other].slot[side] << other;
+    return bits;
+}
+
 template <class T> static std::string type_name() {
     using Plain = std::remove_cv_t<T>;
     const char* kind = std::is_floating_point_v<Plain> ? "f" : std::is_unsigned_v<Plain> ? "u" : "i";
@@ -194,6 +203,8 @@ template <class T> static T __shfl_sync(unsigned mask, T value, int lane) { retu
 template <class T> static T __shfl_xor_sync(unsigned mask, T value, int bits) {
     return host::shuffle(mask, value, host::lane() ^ bits);
 }
+static inline unsigned __ballot_sync(unsigned mask, bool value) { return host::ballot(mask, value); }
+static inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 template <class T> static T atomicAdd(T* place, T value) { T before = *place; *place += value; return before; }
 static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
     return (unsigned __int128)a * b >> 64;

@@ -212,13 +212,20 @@ __device__ __forceinline__ void list_tables(
     const int first = problem.group[f], last = problem.group[f + 1];
     int* listed = scratch.listed + problem.group[run * problem.n_features];
     const double lowest = scratch.top[f] + NEGLIGIBLE_LOG_PROBABILITY * steps.temperature[run];
-    for (int t = first + lane_number(); t < last; t += WARP)
-        if (t == drawn || scratch.perturbed[t] > lowest) {
-            listed[atomicAdd(scratch.n_found + run, 1)] = t;
-        } else {
+    for (int start = first; start < last; start += WARP) {
+        const int t = start + lane_number();
+        const bool is_listed = t < last && (t == drawn || scratch.perturbed[t] > lowest);
+        const unsigned lanes = __ballot_sync(ALL_LANES, is_listed);
+        int begin = 0;
+        if (lane_number() == 0) begin = atomicAdd(scratch.n_found + run, __popc(lanes));
+        begin = __shfl_sync(ALL_LANES, begin, 0);
+        if (is_listed) {
+            listed[begin + __popc(lanes & ((1u << lane_number()) - 1))] = t;
+        } else if (t < last) {
             scratch.d_choice[t] = 0;
             defer_update(problem, parameters, steps, run, t, s, parameters.pending[t]);
         }
+    }
 }
 
 // Apply the deferred updates of a feature's drawn CPT, and write the start of each sample's row in it. One team.
@@ -265,8 +272,6 @@ __device__ __forceinline__ int draw_table(
         scratch.top[f] = scratch.perturbed[best];
         scratch.selected[f] = best;
     }
-    __syncwarp();
-    if (!problem.arborescence[run]) list_tables(problem, parameters, steps, scratch, run, f, best, s);
     return best;
 }
 
@@ -284,6 +289,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_ONCE) draw_structu
     if (problem.arborescence[run]) return;
     best = team_broadcast(best);
     prepare_table(problem, parameters, scratch, run, i, best, s);
+    if (team_warp() == 0) list_tables(problem, parameters, steps, scratch, run, f, best, s);
 }
 
 // If whole trees are drawn: select the heaviest tree instead of the best CPT of each feature. One block per run.
@@ -320,8 +326,8 @@ extern "C" __global__ void prepare_trees(
     const int run = f / problem.n_features, t = scratch.selected[f];
     s += *scratch.position;
     if (s >= problem.n_steps || !steps.is_active[run] || !problem.arborescence[run]) return;
-    if (team_warp() == 0) list_tables(problem, parameters, steps, scratch, run, f, t, s);
     prepare_table(problem, parameters, scratch, run, f % problem.n_features, t, s);
+    if (team_warp() == 0) list_tables(problem, parameters, steps, scratch, run, f, t, s);
 }
 
 // Second launch: scores, losses and their gradients. SAMPLE_TEAM threads per sample, whose groups of lanes share the
