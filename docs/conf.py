@@ -94,6 +94,8 @@ PAGES = {
     "benchmarks/scale/counts.md": "benchmarks/counts",
     "benchmarks/README.md": "benchmarks/speed",
     "examples/README.md": "guide/devices",
+    "benchmarks/climbing/time_to_accuracy.md": "benchmarks/time_to_accuracy",
+    "benchmarks/paper/calls.md": "benchmarks/paper_calls",
     "benchmarks/paper/differentiable_tan/report.md": "benchmarks/differentiable_tan",
     "benchmarks/paper/resource_efficient/report.md": "benchmarks/few_bits",
     "benchmarks/paper/resource_efficient/fronts.md": "benchmarks/fronts",

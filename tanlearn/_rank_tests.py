@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,9 @@ def ranks_of(values: FloatArray) -> FloatArray:
 def friedman_test(values: FloatArray) -> tuple[float, float]:
     """Return Friedman's chi-squared, and the p-value of its correction by Iman and Davenport ([D], section 3.2.2).
 
-    Both are NaN for two learners, and where all learners are equal on each data set.
+    Both are NaN for two learners, and where all learners are equal on each data set. The p-value is at least the chance
+    that random orders of the k learners agree on all n data sets, k! to the power of 1 - n. The F distribution of the
+    correction has probability 0 for agreement, also on two data sets.
     """
     from scipy.stats import f, friedmanchisquare
 
@@ -41,7 +44,7 @@ def friedman_test(values: FloatArray) -> tuple[float, float]:
     chi2 = float(friedmanchisquare(*values.T).statistic)
     rest = n * (k - 1) - chi2
     statistic = (n - 1) * chi2 / rest if rest > 0 else float("inf")
-    return chi2, float(f.sf(statistic, k - 1, (k - 1) * (n - 1)))
+    return chi2, max(float(f.sf(statistic, k - 1, (k - 1) * (n - 1))), math.exp((1 - n) * math.lgamma(k + 1)))
 
 
 def critical_difference(n_datasets: int, n_learners: int, alpha: float) -> float:

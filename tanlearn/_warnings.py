@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-__all__ = ["warn"]
+__all__ = ["subject_of_warnings", "warn"]
 
 # Packages whose frames may be between the line of the user and a warning: the library, and packages that call it.
 _INNER = frozenset(("tanlearn", "sklearn", "joblib", "dask", "distributed", "contextlib", "threading", "concurrent"))
+
+#: Beginning of all warnings, such as the name of a data set.
+_SUBJECT: ContextVar[str] = ContextVar("subject", default="")
+
+
+@contextmanager
+def subject_of_warnings(subject: str) -> Iterator[None]:
+    """Begin all warnings of this thread with some words."""
+    token = _SUBJECT.set(subject)
+    try:
+        yield
+    finally:
+        _SUBJECT.reset(token)
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
@@ -16,6 +32,8 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
 
     In a thread that the library started, no frame is the user's, and the outermost frame is used.
     """
+    if isinstance(message, str):
+        message = f"{_SUBJECT.get()}{message}"
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_inner(frame.f_globals):
         frame, level = frame.f_back, level + 1

@@ -10,7 +10,7 @@ from tanlearn._threads import number_of_threads
 from tanlearn.cli.learners import find_learners
 from tanlearn.cli.messages import INTERRUPTED, note, plain_errors
 from tanlearn.cli.reading import Reading, with_reading_options
-from tanlearn.cli.tables import DropOption, check_jobs, check_source, read_datasets
+from tanlearn.cli.tables import check_jobs, check_source, read_datasets
 from tanlearn.sources.file_formats import ARRAYS, OUTPUTS, joined_by_or
 
 __all__ = ["compare"]
@@ -61,7 +61,13 @@ def compare(
             show_default=False,
         ),
     ] = [],  # noqa: B006
-    drop: DropOption = [],  # noqa: B006
+    drop: Annotated[
+        list[str],
+        typer.Option(
+            help="Columns to leave out, comma-separated or repeated: COLUMN of all tables that have it, TABLE:COLUMN "
+            "of one table."
+        ),
+    ] = [],  # noqa: B006
     folds: Annotated[
         int | None,
         typer.Option(
@@ -87,14 +93,14 @@ def compare(
             "--output",
             "-o",
             metavar="FILE.csv",
-            help="Results file. Finished folds are appended, and the same command continues after an interruption. "
-            "tanlearn report prints its tables.",
+            help="Results file. Finished cells (a learner on a fold) are appended, and the same command continues "
+            "after an interruption. tanlearn report prints its tables.",
             callback=_check_output,
         ),
     ] = None,
     retry_failed: Annotated[
         bool,
-        typer.Option("--retry-failed", help="Run folds again that have failed according to the results file."),
+        typer.Option("--retry-failed", help="Run cells again that have failed according to the results file."),
     ] = False,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Start no learner and no fold after this time.")
@@ -169,7 +175,7 @@ def compare(
         note_not_done(rows, "interrupted" if is_interrupted else f"{time_limit or 0:g} s are over")
         if output is not None:
             note(
-                f"{len(rows.cells)} of {rows.n_planned} folds of this comparison are finished in {output}. "
+                f"{len(rows.cells)} of {rows.n_planned} cells of this comparison are finished in {output}. "
                 f"{_advice(output, rows.is_complete)}"
             )
         if is_interrupted:

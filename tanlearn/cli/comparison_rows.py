@@ -21,7 +21,7 @@ from tanlearn.cli.messages import for_shells, note
 from tanlearn.cli.progress import progress_bar
 from tanlearn.comparison import CellResult, Comparison, MeanResult, Progress
 from tanlearn.comparison.protocol import DEFAULT_FOLDS
-from tanlearn.comparison.report import markdown_table
+from tanlearn.comparison.report_formats import markdown_table
 from tanlearn.sources.datasets import Dataset
 
 __all__ = ["HEADERS", "ResultRows", "note_left_out", "note_not_done", "print_end", "print_learners"]
@@ -62,7 +62,7 @@ class ResultRows:
 
     @property
     def n_planned(self) -> int:
-        """Number of folds of all learners, on all data sets and in all repeats."""
+        """Number of cells: folds of all learners, on all data sets and in all repeats."""
         return sum(self.n_cells.values()) * len(self.entries)
 
     @property

@@ -1,5 +1,6 @@
 """Progress bars on the standard error, shown only on a terminal."""
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -13,9 +14,18 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 from rich.text import Text
 
 __all__ = ["progress_bar"]
+
+
+@functools.cache
+def _note_compilation() -> None:
+    """Write one line about the compilation of kernels, once per process."""
+    from tanlearn._compilation import write_compilation_note
+
+    write_compilation_note()
 
 
 class _RemainingColumn(TimeRemainingColumn):
@@ -23,26 +33,26 @@ class _RemainingColumn(TimeRemainingColumn):
 
     def render(self, task: Task) -> Text:
         """Return the time in words."""
-        return Text("" if task.time_remaining is None else f", {super().render(task).plain} to go")
+        return Text("" if task.time_remaining is None else f"{super().render(task).plain} left")
 
 
 @contextmanager
 def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterator[Callable[[float | None], None]]:
     """Yield a function that shows the completed fraction of the work, with elapsed and remaining time."""
+    from tanlearn._compilation import on_first_compilation  # imports Numba, and errors are to come before
+
     console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
-        TextColumn("so far"),
-        _RemainingColumn(),
+        _RemainingColumn(table_column=Column(no_wrap=True)),
     )
     if line and not console.is_terminal:
         console.print(f"{title} ...", markup=False, highlight=False, soft_wrap=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=False
-    ) as bars:
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=False)
+    with bar as bars, on_first_compilation(_note_compilation):
         # A bar without a total pulses, while Numba compiles for some seconds on the first run.
         task = bars.add_task(title.replace("[", "\\["), total=None)
 

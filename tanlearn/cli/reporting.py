@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tanlearn.cli.messages import listed, nearest, note, plain_errors
+from tanlearn.cli.messages import for_shells, listed, nearest, note, plain_errors
 from tanlearn.cli.outputs import check_output
 from tanlearn.cli.reading import check_exists
 
@@ -15,24 +15,37 @@ if TYPE_CHECKING:
 
 __all__ = ["report"]
 
+#: Values of ``--measure``, written here so that --help answers without the learners.
+MEASURE_NAMES = ("error", "log-loss", "brier", "auc", "fit-seconds", "predict-seconds", "n-parameters")
 
-class MeasureName(StrEnum):
-    """Values of ``--measure``."""
 
-    ERROR = "error"
-    LOG_LOSS = "log-loss"
-    BRIER = "brier"
-    AUC = "auc"
-    FIT_SECONDS = "fit-seconds"
-    PREDICT_SECONDS = "predict-seconds"
-    N_PARAMETERS = "n-parameters"
+class Printed(StrEnum):
+    """Values of ``--print``."""
+
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+    CSV = "csv"
+
+
+def _find_measure(name: str) -> str:
+    """Return a measure with hyphens as that of Python; names with underscores are accepted."""
+    found = name.replace("_", "-")
+    if found not in MEASURE_NAMES:
+        raise typer.BadParameter(
+            f"there is no measure {name!r}.{nearest(found, MEASURE_NAMES)} The measures are: "
+            f"{', '.join(MEASURE_NAMES)}."
+        )
+    return found.replace("-", "_")
 
 
 def report(
     results: Annotated[
         list[str], typer.Argument(metavar="FILE.csv...", help="Results files of tanlearn compare --output.")
     ],
-    measure: Annotated[MeasureName, typer.Option(help="Measure that is compared.")] = MeasureName.ERROR,
+    measure: Annotated[
+        str,
+        typer.Option(metavar=f"[{'|'.join(MEASURE_NAMES)}]", help="Measure that is compared.", callback=_find_measure),
+    ] = MEASURE_NAMES[0],
     reference: Annotated[
         str | None,
         typer.Option(help="Learner that the others are compared with; by default, the one with the best mean rank."),
@@ -51,6 +64,14 @@ def report(
             show_default=False,
         ),
     ] = None,
+    printed: Annotated[
+        Printed,
+        typer.Option(
+            "--print",
+            help="Format of the report: Markdown, LaTeX for the package booktabs, or comma-separated means and tests, "
+            "one row for each data set and learner.",
+        ),
+    ] = Printed.MARKDOWN,
     picture: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +81,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Print tables of a comparison in Markdown: means, significance tests, ranks and costs."""
+    """Print tables of a comparison: means, significance tests, ranks and costs."""
     with plain_errors():
         for path in results:
             check_exists(path)
@@ -73,20 +94,20 @@ def report(
         for path in results[1:]:
             found = found.merge(Comparison.load(path))
         found = _without(found, without)
-        name = str(measure).replace("-", "_")
         ranks = problem = None
         if picture is not None:
             try:
-                ranks = found.ranks(name, alpha)
+                ranks = found.ranks(measure, alpha)
             except ValueError as error:
                 problem = str(error)
-            if ranks is not None and len(ranks.learners) == 2 and name != "error":
+            if ranks is not None and len(ranks.learners) == 2 and measure != "error":
                 raise ValueError("the picture of two learners shows their errors. Leave out --measure or --picture.")
-        typer.echo(found.report(name, reference=reference, alpha=alpha, rope=rope), nl=False)
+        text = found.report(measure, reference=reference, alpha=alpha, rope=rope, format=printed)
+        typer.echo(for_shells(text), nl=False)
         if problem is not None:
             note(f"there is no picture, because {problem}")
         if picture is not None and ranks is not None:
-            _draw(ranks, name, picture)
+            _draw(ranks, measure, picture)
 
 
 def _check_picture(path: str, results: list[str]) -> None:

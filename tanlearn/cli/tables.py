@@ -43,6 +43,8 @@ JobsOption: TypeAlias = Annotated[int, typer.Option(help="Threads; -1 uses all p
 DropOption: TypeAlias = Annotated[
     list[str], typer.Option("--drop", help="Columns to leave out, comma-separated or repeated.")
 ]
+#: Separates a table from its column in ``--drop``.
+_OF_TABLE = ":"
 
 
 def is_table(source: str) -> bool:
@@ -77,7 +79,7 @@ def read_datasets(
     """Read several tables with their classes into memory; by default, the last column contains the classes.
 
     ``targets`` is one name for all tables, or one for each, which may be comma-separated. A dropped column must be
-    in at least one table.
+    in at least one table. It may begin with the table and a colon, and is then left out of this table only.
     """
     if len(targets) not in (0, 1, len(sources)):
         raise ValueError(
@@ -101,10 +103,11 @@ def read_datasets(
         with reading.open(source) as table:
             if len(parts) == len(sources) > 1 and target not in table.columns:
                 target = parts[number]
-            names = drop if len(sources) == 1 else [name for name in _split(drop, table) if name in table.columns]
-            dropped.update(names)
+            columns = {name: _column(name, table) for name in _split(drop, table)}
+            dropped.update(name for name, column in columns.items() if column in table.columns)
+            names = [column for column in columns.values() if len(sources) == 1 or column in table.columns]
             if target is None:
-                target = [name for name in table.columns if name not in _split(drop, table)][-1]
+                target = [name for name in table.columns if name not in names][-1]
                 note(f"{table.name}: the classes are in the last column, {target!r}. --target names another column.")
             dataset = dataset_of(table, target, names)
             is_shared = stems.count(stems[number]) > 1  # such as a/train.csv and b/train.csv
@@ -113,8 +116,18 @@ def read_datasets(
         for option in drop:
             for name in {option} & dropped or map(str.strip, option.split(",")):
                 if name not in dropped:
-                    raise ValueError(f"--drop: no table has a column {name!r}. Leave it out.")
+                    raise ValueError(
+                        f"--drop: no table has a column {name!r}. Leave it out, or correct it: COLUMN is left out of "
+                        f"all tables, TABLE:COLUMN of one."
+                    )
     return found
+
+
+def _column(name: str, table: TableFile) -> str:
+    """Return the column of a name in ``--drop``, without the table before a colon if it is this table."""
+    of_table, colon, column = name.partition(_OF_TABLE)
+    is_own = colon and of_table in (table.name, Path(table.name).stem)
+    return column if is_own and name not in table.columns else name
 
 
 def _split(options: Sequence[str], table: TableFile) -> list[str]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.baselines import Learner
+from tanlearn.comparison.cell_warnings import about_cell
 from tanlearn.comparison.protocol import SplitData
 from tanlearn.comparison.results import CellResult
 from tanlearn.encoding.table_encoder import TableEncoder
@@ -77,11 +78,12 @@ def run_cell(
     if settings.is_over:
         return None
     try:
-        estimator = settings.make(learner, table.dataset, cell.seed)
-        if report is not None and estimator.get_params().get("training__callback", report) is None:
-            estimator.set_params(training__callback=_EpochProgress(cell, report))
-        train, test = table.splits[cell.repeat - 1][cell.fold - 1]
-        return replace(cell, **_measures(estimator, table, train, test))
+        with about_cell(cell):
+            estimator = settings.make(learner, table.dataset, cell.seed)
+            if report is not None and estimator.get_params().get("training__callback", report) is None:
+                estimator.set_params(training__callback=_EpochProgress(cell, report))
+            train, test = table.splits[cell.repeat - 1][cell.fold - 1]
+            return replace(cell, **_measures(estimator, table, train, test))
     except Exception as error:  # a failure of one cell must not discard the others
         return replace(cell, failure=re.sub(r"\bin row (\d+)", r"in row \1 of the fold", reason(error)))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tanlearn._rank_tests import critical_difference, friedman_test, ranks_of, with_ties
 from tanlearn._typing import FloatArray
-from tanlearn.comparison.report import write_report
+from tanlearn.comparison.report import REPORT_FORMATS, write_report
 from tanlearn.comparison.results import find_measure
 from tanlearn.comparison.statistics import (
     EquivalenceTest,
@@ -315,7 +315,13 @@ class Comparison(StoredCells):
         return WinTieLoss(list(self.learners), wins, ties, losses)
 
     def report(
-        self, measure: str = "error", *, reference: str | None = None, alpha: float = 0.05, rope: float | None = None
+        self,
+        measure: str = "error",
+        *,
+        reference: str | None = None,
+        alpha: float = 0.05,
+        rope: float | None = None,
+        format: str = "markdown",
     ) -> str:
         """Write the tables of a report: means, tests on single data sets and over all, and costs.
 
@@ -330,16 +336,20 @@ class Comparison(StoredCells):
         rope : float, optional
             Largest difference that counts as equal in the Bayesian test, in units of the measure (see
             :meth:`equivalence`).
+        format : {"markdown", "latex", "csv"}, default="markdown"
+            Markdown, LaTeX tables for the package booktabs, or comma-separated values. The latter have one row per data
+            set and learner: mean, standard deviation, whether it is among the best, and its difference to the
+            reference with the fields of :class:`~tanlearn.comparison.PairedTest`.
 
         Returns
         -------
         str
-            Markdown. Bold means are not significantly worse than the best one (see :meth:`best`).
+            Bold means are not significantly worse than the best one (see :meth:`best`).
 
         Raises
         ------
         ValueError
-            If there is no cell, or no such learner or measure.
+            If there is no cell, or no such learner, measure or format.
 
         Examples
         --------
@@ -352,7 +362,9 @@ class Comparison(StoredCells):
             raise ValueError("there is no finished cell, and so no report. Run the comparison first.")
         if reference is not None:
             self._number(reference)
-        return write_report(self, find_measure(measure), reference, alpha, rope)
+        if format not in REPORT_FORMATS:
+            raise ValueError(f"format must be one of {', '.join(map(repr, REPORT_FORMATS))}; got {format!r}.")
+        return write_report(self, find_measure(measure), reference, alpha, rope, format)
 
     def _test(self, dataset: str, differences: FloatArray) -> tuple[float, float]:
         """Return p-value and half width of the interval of differences in the splits of a data set, NaN if missing."""

@@ -1,16 +1,22 @@
-"""Report of a comparison: tables of means with tests, in Markdown that is aligned for reading as plain text."""
+"""Report of a comparison: tables of means with tests, as Markdown, LaTeX or comma-separated values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import csv
+import io
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tanlearn._typing import FloatArray
+from tanlearn.comparison.report_formats import Section, Table, as_latex, as_markdown
 from tanlearn.comparison.results import CellResult, Measure
 
-__all__ = ["markdown_table", "write_report"]
+__all__ = ["REPORT_FORMATS", "write_report"]
+
+#: Formats of reports, the default first.
+REPORT_FORMATS = ("markdown", "latex", "csv")
 
 #: A :class:`~tanlearn.comparison.Comparison`, whose module imports this one.
 Comparison: TypeAlias = Any
@@ -24,37 +30,42 @@ ENOUGH_DATASETS = 6
 
 
 def write_report(
-    comparison: Comparison, measure: Measure, reference: str | None, alpha: float, rope: float | None
+    comparison: Comparison, measure: Measure, reference: str | None, alpha: float, rope: float | None, form: str
 ) -> str:
     """Return the report of a comparison; the reference is the learner with the best mean rank by default."""
-    n, k = len(comparison.datasets), len(comparison.learners)
-    sections = [f"# Comparison of {_count(k, 'learner')} on {_count(n, 'data set')}", _protocol(comparison)]
-    sections += _means(comparison, measure, alpha)
     base = reference or _default_reference(comparison, measure)
+    if form == "csv":
+        return _as_csv(comparison, measure, base, alpha)
+    n, k = len(comparison.datasets), len(comparison.learners)
+    title = f"Comparison of {_count(k, 'learner')} on {_count(n, 'data set')}"
+    sections = [Section(title, text=_protocol(comparison), level=1), _means(comparison, measure, alpha)]
     if k > 1 and base is not None:
-        sections += _single_tests(comparison, measure, base, alpha)
+        sections.append(_single_tests(comparison, measure, base, alpha))
         if n > 1:
-            sections += _tests_over_datasets(comparison, measure, base, alpha, measure.rope if rope is None else rope)
-    sections += _costs(comparison)
+            over_all = _tests_over_datasets(comparison, measure, base, alpha, measure.rope if rope is None else rope)
+            sections.append(over_all)
+    sections.append(_costs(comparison))
     sections += _failures(comparison.failures)
-    return "\n\n".join(sections) + "\n"
+    return (as_latex if form == "latex" else as_markdown)(sections)
 
 
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], n_left: int = 1) -> str:
-    """Return a Markdown table with padded columns, of which the first ``n_left`` are left-aligned."""
-    lines = [[str(field).replace("|", "\\|") for field in row] for row in (header, *rows)]
-    widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
-    rule = ["-" * width if j < n_left else "-" * (width - 1) + ":" for j, width in enumerate(widths)]
-    lines.insert(1, rule)
-    return "\n".join(
-        "| "
-        + " | ".join(
-            field.ljust(width) if j < n_left else field.rjust(width)
-            for j, (field, width) in enumerate(zip(line, widths, strict=True))
-        )
-        + " |"
-        for line in lines
-    )
+def _as_csv(comparison: Comparison, measure: Measure, reference: str | None, alpha: float) -> str:
+    """Return a row per data set and learner: mean, standard deviation, and the difference to the reference."""
+    tests = {} if reference is None else {(t.dataset, t.first): t for t in comparison.paired(reference, measure.name)}
+    best = _best(comparison, measure, alpha)
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    fields = ("difference", "low", "high", "p_value", "p_holm")
+    writer.writerow(["dataset", "learner", "measure", "n_folds", "mean", "std", "is_best", "reference", *fields])
+    for dataset in comparison.datasets:
+        for learner, values in zip(comparison.learners, comparison.values(dataset, measure.name), strict=True):
+            own = values[~np.isnan(values)]
+            mean, std = (own.mean() if len(own) else "", np.std(own, ddof=1) if len(own) > 1 else "")
+            test = tests.get((dataset, learner))
+            found = [""] * len(fields) if test is None else [getattr(test, name) for name in fields]
+            is_best = int(learner in best[dataset])
+            writer.writerow([dataset, learner, measure.name, len(own), mean, std, is_best, reference or "", *found])
+    return lines.getvalue()
 
 
 def _count(n: int, noun: str) -> str:
@@ -68,16 +79,15 @@ def _protocol(comparison: Comparison) -> str:
     for dataset in comparison.datasets:
         cells = [cell for cell in comparison.cells if cell.dataset == dataset]
         n_repeats, n_folds = len({cell.repeat for cell in cells}), cells[0].n_folds
-        found.setdefault(f"{_count(n_repeats, 'repeat')} of {_count(n_folds, 'split')}", []).append(dataset)
+        folds = "1 split" if n_folds == 1 else f"{n_folds} folds"
+        found.setdefault(f"{_count(n_repeats, 'repeat')} of {folds}", []).append(dataset)
     parts = [how if len(found) == 1 else f"{', '.join(names)}: {how}" for how, names in found.items()]
     return f"{'; '.join(parts)}. {'; '.join(sorted({cell.versions for cell in comparison.cells}))}."
 
 
-def _means(comparison: Comparison, measure: Measure, alpha: float) -> list[str]:
+def _means(comparison: Comparison, measure: Measure, alpha: float) -> Section:
     """Return the table of means, with the learners in bold that are not significantly worse than the best."""
-    best, means = comparison.best(measure.name, alpha), comparison.mean(measure.name)
-    n_results = (~np.isnan(means)).sum(axis=1).tolist()
-    best = {name: best[name] if n > 1 else [] for name, n in zip(comparison.datasets, n_results, strict=True)}
+    best, means = _best(comparison, measure, alpha), comparison.mean(measure.name)
     rows = []
     for dataset, own in zip(comparison.datasets, means, strict=True):
         values = comparison.values(dataset, measure.name)
@@ -105,16 +115,23 @@ def _means(comparison: Comparison, measure: Measure, alpha: float) -> list[str]:
             f"set (resampled t-test of Nadeau and Bengio, after Holm's correction over the learners, level {alpha:g})."
         )
     if any(len(comparison.values(dataset).T) > 1 for dataset in comparison.datasets):
-        notes.append("± is the standard deviation over splits.")
+        notes.append("± is the standard deviation over folds.")
     if any(comparison.values(dataset).shape[1] < 2 for dataset in comparison.datasets):
         notes.append("A data set with a single split has no test and no bold.")
     fields = [field for row in rows for field in row[2:]]
     if any(field.startswith("(") for field in fields):
-        notes.append("In parentheses: number of splits with a result, where a learner has failed or is not finished.")
+        notes.append("In parentheses: number of folds with a result, where a learner has failed or is not finished.")
     if WITHOUT_MEASURE in fields:
         notes.append(f"{WITHOUT_MEASURE}: the learner has run, but has no {measure.label}.")
     title = measure.title[0].upper() + measure.title[1:]
-    return [f"## {title}", markdown_table(["data set", "rows", *comparison.learners], rows), " ".join(notes)]
+    return Section(title, Table(["data set", "rows", *comparison.learners], rows), " ".join(notes))
+
+
+def _best(comparison: Comparison, measure: Measure, alpha: float) -> dict[str, list[str]]:
+    """Return the learners in bold: not significantly worse than the best of at least two."""
+    n_results = (~np.isnan(comparison.mean(measure.name))).sum(axis=1).tolist()
+    best = comparison.best(measure.name, alpha)
+    return {name: best[name] if n > 1 else [] for name, n in zip(comparison.datasets, n_results, strict=True)}
 
 
 def _incomplete(comparison: Comparison, dataset: str, learner: str, of_splits: FloatArray) -> str:
@@ -140,19 +157,23 @@ def _default_reference(comparison: Comparison, measure: Measure) -> str | None:
     return comparison.learners[complete[int(ranks_of(values[:, complete]).mean(axis=0).argmin())]]
 
 
-def _single_tests(comparison: Comparison, measure: Measure, reference: str, alpha: float) -> list[str]:
+def _single_tests(comparison: Comparison, measure: Measure, reference: str, alpha: float) -> Section:
     """Return the tests of single data sets against the reference."""
     tests = comparison.paired(reference, measure.name)
-    title = f"## Differences to {reference} on single data sets"
+    title = f"Differences to {reference} on single data sets"
     if not tests:
-        return [title, f"There is no test: {_why_no_test(comparison, measure, reference)}"]
+        return Section(title, text=f"There is no test: {_why_no_test(comparison, measure, reference)}")
     if len(tests) > MOST_TESTS:
-        return [title, f"There are {len(tests)} tests; `Comparison.paired({reference!r})` returns them."]
+        text = (
+            f"There are {len(tests)} tests. `tanlearn report --print csv` prints them, and "
+            f"`Comparison.paired({reference!r})` returns them."
+        )
+        return Section(title, text=text)
     digits = measure.digits
     rows = []
     for test in tests:
         n_splits = comparison.values(test.dataset, measure.name).shape[1]
-        name = test.first if test.n_splits == n_splits else f"{test.first} ({test.n_splits} of {n_splits} splits)"
+        name = test.first if test.n_splits == n_splits else f"{test.first} ({test.n_splits} of {n_splits} folds)"
         verdict = "not significant"
         if test.p_holm < alpha:
             verdict = "better" if (test.difference < 0) != measure.is_score else "worse"
@@ -165,23 +186,26 @@ def _single_tests(comparison: Comparison, measure: Measure, reference: str, alph
         f"Bengio. p (Holm): corrected for the learners of the data set. Verdict: at the level {alpha:g} after "
         f"Holm's correction."
     )
-    return [title, markdown_table(header, rows, 2), note]
+    return Section(title, Table(header, rows, 2), note)
 
 
 def _why_no_test(comparison: Comparison, measure: Measure, reference: str) -> str:
-    """Return the reason for which no data set has two splits in which the reference and another learner are done."""
+    """Return the reason for which no data set has two folds in which the reference and another learner are done."""
     values = {dataset: comparison.values(dataset, measure.name) for dataset in comparison.datasets}
     if all(of_splits.shape[1] < 2 for of_splits in values.values()):
-        return "each data set has a single split. Use folds or repeats."
+        return (
+            "each data set has a single split. Use folds or repeats. McNemar's test of a single split needs the "
+            "prediction of each row, which results do not contain."
+        )
     base = comparison.learners.index(reference)
     if all(np.isnan(of_splits[base]).all() for of_splits in values.values()):
         return f"{reference} has no {measure.label} on any data set."
-    return f"no other learner has the {measure.label} in two splits in which {reference} has it."
+    return f"no other learner has the {measure.label} in two folds in which {reference} has it."
 
 
 def _tests_over_datasets(
     comparison: Comparison, measure: Measure, reference: str, alpha: float, rope: float
-) -> list[str]:
+) -> Section:
     """Return ranks, wins, signed ranks and probabilities over all data sets."""
     notes, bayes = [], {}
     is_enough = len(comparison.datasets) >= ENOUGH_DATASETS
@@ -240,10 +264,10 @@ def _tests_over_datasets(
             f"With {len(comparison.datasets)} data sets, the signed ranks cannot be significant at 5 %, and the "
             f"Bayesian test is left out. Both take {ENOUGH_DATASETS}."
         )
-    return ["## All data sets", markdown_table(header, rows), " ".join(notes)]
+    return Section("All data sets", Table(header, rows), " ".join(notes))
 
 
-def _costs(comparison: Comparison) -> list[str]:
+def _costs(comparison: Comparison) -> Section:
     """Return times, sizes and effort of the learners."""
     fields = {
         "fit [s]": ("fit_seconds", 2),
@@ -266,9 +290,9 @@ def _costs(comparison: Comparison) -> list[str]:
         where = "the data sets"
     elif not common:
         where = "the data sets on which the learner has results, which differ between learners"
-    note = f"Means over {where}, of the means over their splits. Evaluations and arcs are those of structures."
+    note = f"Means over {where}, of the means over their folds. Evaluations and arcs are those of structures."
     header = ["learner", *fields] if are_all else ["learner", "data sets", *fields]
-    return ["## Costs", markdown_table(header, rows), note]
+    return Section("Costs", Table(header, rows), note)
 
 
 def _common_datasets(comparison: Comparison, measure: str) -> list[str]:
@@ -289,15 +313,15 @@ def _average(cells: Sequence[CellResult], name: str, digits: int) -> str:
     return _number(float(np.mean([np.mean(own) for own in by_dataset.values()])), digits) if by_dataset else ""
 
 
-def _failures(failed: Sequence[CellResult]) -> list[str]:
+def _failures(failed: Sequence[CellResult]) -> list[Section]:
     """Return the failures: the number and the first reason of each learner and data set."""
     if not failed:
         return []
     groups: dict[tuple[str, str], list[CellResult]] = {}
     for cell in failed:
         groups.setdefault((cell.dataset, cell.learner), []).append(cell)
-    lines = [f"- {', '.join(key)} ({len(own)}): {own[0].failure}" for key, own in groups.items()]
-    return ["## Failures", "\n".join(lines)]
+    items = [f"{', '.join(key)} ({_count(len(own), 'fold')}): {own[0].failure}" for key, own in groups.items()]
+    return [Section("Failures", items=items)]
 
 
 def _number(value: float, digits: int) -> str:

@@ -8,18 +8,19 @@ import os
 import sys
 import threading
 import time
-import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from sklearn.exceptions import FitFailedWarning
 
+from tanlearn._compilation import on_first_compilation, write_compilation_note
 from tanlearn._tasks import are_at_home, as_completed
 from tanlearn._threads import number_of_threads
 from tanlearn._warnings import warn
 from tanlearn.baselines import Learner
+from tanlearn.comparison.cell_warnings import each_warning_once
 from tanlearn.comparison.cells import RunSettings, run_cell, warm_up
 from tanlearn.comparison.comparison import Comparison
 from tanlearn.comparison.inputs import named_datasets, named_learners
@@ -146,6 +147,8 @@ def compare(
     cells = plan(tables, entries, random_state, n_epochs, is_stored=path is not None)
     settings = RunSettings(n_epochs, math.inf if time_limit is None else time.time() + time_limit)
     with contextlib.ExitStack() as closed:
+        if progress is True:
+            closed.enter_context(on_first_compilation(write_compilation_note))
         file = None if path is None else closed.enter_context(ResultFile.opened(path))
         done = {} if file is None else _finished_cells(file, cells, retry_failed)
         report = _Reporter(cells, done, progress)
@@ -153,10 +156,9 @@ def compare(
             if finished is not None:
                 finished(cell)
         todo = [cell for cell in cells if cell.key not in done]
-        closed.enter_context(_each_warning_once())
-        results = closed.enter_context(
-            contextlib.closing(_run(tables, entries, todo, settings, n_jobs, cell_time_limit, report))
-        )
+        closed.enter_context(each_warning_once([table.dataset.name for table in tables]))
+        run = _run(tables, entries, todo, settings, n_jobs, cell_time_limit, report)
+        results = closed.enter_context(contextlib.closing(run))
         for cell in results:
             if file is not None:
                 file.append(cell)
@@ -230,7 +232,7 @@ def _run(
         n_workers = min(n_threads, len(todo))
         shared = replace(settings, n_jobs=max(1, n_threads // n_workers))
         tasks = [(number[cell.dataset], entry[cell.learner], cell) for cell in todo]
-        yield from run_in_workers(tables, tasks, shared, n_workers, limit)
+        yield from run_in_workers(tables, tasks, shared, n_workers, limit, notes=report.is_shown)
     elif not are_at_home():
         shared = replace(settings, n_jobs=1)
         sent = [(tables[number[cell.dataset]], (entry[cell.learner], cell, shared)) for cell in todo]
@@ -261,22 +263,6 @@ def _warm_up_and_run(table: SplitData, learner: Learner, cell: CellResult, setti
     return run_cell(table, learner, cell, settings)
 
 
-@contextlib.contextmanager
-def _each_warning_once() -> Iterator[None]:
-    """Collect warnings, and issue the first one of each line of code at the end, also after an error.
-
-    All learners read the same data and would otherwise repeat the same warnings.
-    """
-    caught: list[warnings.WarningMessage] = []
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            yield
-    finally:
-        for first in {(one.filename, one.lineno): one for one in reversed(caught)}.values():
-            warnings.warn_explicit(first.message, first.category, first.filename, first.lineno)
-
-
 class _Reporter:
     """Progress of all cells; parts of cells may be reported from several threads."""
 
@@ -284,7 +270,7 @@ class _Reporter:
         self, cells: Sequence[CellResult], done: dict[Any, CellResult], progress: bool | Callable[[Progress], Any]
     ) -> None:
         self.call = progress if callable(progress) else None
-        self.is_printed = progress is True
+        self.is_printed, self.is_shown = progress is True, bool(progress)
         self.n_done, self.n_cells, self.n_before = len(done), len(cells), len(done)
         self.started = time.monotonic()
         self.lock = threading.Lock()

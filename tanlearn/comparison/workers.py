@@ -24,6 +24,7 @@ from typing import Any
 
 from joblib import parallel_config
 
+from tanlearn._compilation import on_first_compilation, write_compilation_note
 from tanlearn._tasks import dump
 from tanlearn._threads import one_blas_thread
 from tanlearn.baselines import Learner
@@ -41,12 +42,19 @@ Task = tuple[int, Learner, CellResult]
 
 
 def run_in_workers(
-    tables: Sequence[SplitData], tasks: Sequence[Task], settings: RunSettings, n_workers: int, limit: float
+    tables: Sequence[SplitData],
+    tasks: Sequence[Task],
+    settings: RunSettings,
+    n_workers: int,
+    limit: float,
+    *,
+    notes: bool = False,
 ) -> Generator[CellResult]:
     """Run tasks (number of the data set, learner, cell) in worker processes, and yield the cells as they finish.
 
     ``limit`` is the maximum number of seconds of a cell, without the start and the warm-up of its worker. No cell
-    begins after the deadline. Closing the generator ends the workers.
+    begins after the deadline. Closing the generator ends the workers. With ``notes``, the first worker writes a line to
+    the standard error if it compiles kernels.
     """
     results: queue.SimpleQueue[Any] = queue.SimpleQueue()
     waiting = iter(tasks)
@@ -57,7 +65,7 @@ def run_in_workers(
             sent = [dump((k, learner, cell, settings)) for k, learner, cell in tasks]
         except TypeError as error:
             raise TypeError(f"{error} cell_time_limit needs other processes.") from error
-        pool = _Pool(folder, limit, settings, zip(waiting, sent, strict=True), results)
+        pool = _Pool(folder, limit, settings, zip(waiting, sent, strict=True), results, notes)
         threads = [threading.Thread(target=pool.work, daemon=True) for _ in range(n_workers)]
         for thread in threads:
             thread.start()
@@ -83,8 +91,9 @@ def run_in_workers(
 class _Pool:
     """Queue of tasks for several threads, each with its own worker process."""
 
-    def __init__(self, folder: str, limit: float, settings: RunSettings, tasks: Any, results: Any) -> None:
+    def __init__(self, folder: str, limit: float, settings: RunSettings, tasks: Any, results: Any, notes: bool) -> None:
         self.folder, self.limit, self.settings, self.tasks, self.results = folder, limit, settings, tasks, results
+        self.notes = notes
         self.lock = threading.Lock()
         self.is_stopped = False
         self.warmed: set[str] = set()  # learners with a first warm-up
@@ -139,15 +148,15 @@ class _Pool:
         with self.lock:
             if self.is_stopped:
                 return None
-            self.workers.append(_Worker(self.folder))
+            self.workers.append(_Worker(self.folder, notes=self.notes and not self.workers))
             return self.workers[-1]
 
 
 class _Worker:
     """One worker process, seen from this process."""
 
-    def __init__(self, folder: str) -> None:
-        code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({folder!r})"
+    def __init__(self, folder: str, *, notes: bool) -> None:
+        code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({folder!r}, {notes})"
         # In its own group: Ctrl-C in a terminal interrupts this process only, and no child of the worker survives it.
         self.process = subprocess.Popen(
             [sys.executable, "-c", code],
@@ -222,8 +231,14 @@ class _Worker:
                 stream.close()
 
 
-def serve(folder: str) -> None:
+def serve(folder: str, notes: bool = False) -> None:
     """Run the tasks that come from the standard input, until it is closed; called in a worker process."""
+    with on_first_compilation(write_compilation_note) if notes else contextlib.nullcontext():
+        _serve(folder)
+
+
+def _serve(folder: str) -> None:
+    """Run the tasks that come from the standard input."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what learners print must not get between the answers
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()

@@ -223,7 +223,10 @@ class ConvergenceDisplay:
         rows = {"X": X, "y": y, "X_test": X_test, "y_test": y_test}
         missing = [name for name, value in rows.items() if value is None]
         if 0 < len(missing) < len(rows):
-            raise ValueError(f"errors need X, y, X_test and y_test; {' and '.join(missing)} must be given as well.")
+            raise ValueError(
+                f"errors along the way need X, y, X_test and y_test; {' and '.join(missing)} "
+                f"{'is' if len(missing) == 1 else 'are'} missing. Pass all four, or none of them."
+            )
         histories: dict[str, Sequence[Any]] = {}
         errors: dict[str, Sequence[tuple[Any, float]]] = {}
         final_errors = {}

@@ -217,7 +217,7 @@ def test_two_tables_and_a_report_in_two_commands(run, tables, tmp_path):
     assert done.exit_code == 0
     assert "one.csv: the classes are in the last column, 'go'. --target names another column." in done.stderr
     assert (
-        f"24 of 24 folds of this comparison are finished in {path}. For tables and tests: tanlearn report {path}"
+        f"24 of 24 cells of this comparison are finished in {path}. For tables and tests: tanlearn report {path}"
         in done.stderr
     )
     lines = done.stdout.splitlines()
@@ -233,7 +233,7 @@ def test_two_tables_and_a_report_in_two_commands(run, tables, tmp_path):
     report = run("report", path)
     assert report.exit_code == 0
     assert report.stderr == ""
-    assert report.stdout.startswith("# Comparison of 2 learners on 2 data sets\n\n2 repeats of 3 splits.")
+    assert report.stdout.startswith("# Comparison of 2 learners on 2 data sets\n\n2 repeats of 3 folds.")
     assert "| **" in report.stdout
     assert "p (Holm)" in report.stdout
 
@@ -263,9 +263,9 @@ def test_the_time_limit_leaves_a_file_to_continue(run, tables, tmp_path):
     arguments = ["compare", *tables, "--learners", "nb ml", "--folds", "2", "--output", path]
     done = run(*arguments, "--time-limit", "1e-9")
     assert "not done: one, NB ML; two, NB ML." in done.stderr
-    assert f"0 of 4 folds of this comparison are finished in {path}. The same command continues." in done.stderr
+    assert f"0 of 4 cells of this comparison are finished in {path}. The same command continues." in done.stderr
     done = run(*arguments, "--cell-time-limit", "3600")
-    assert "4 of 4 folds of this comparison are finished" in done.stderr
+    assert "4 of 4 cells of this comparison are finished" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,9 @@ def test_the_time_limit_leaves_a_file_to_continue(run, tables, tmp_path):
         (["--target", "kind"], "there is no column 'kind'. Did you mean 'wind'? The columns are: id, sky, wind, go."),
         (["--target", "go", "-t", "go", "-t", "go"], "--target is given 3 times for 2 tables."),
         (["--target", "go,king"], "two.csv: there is no column 'king'. Did you mean 'kind'?"),
-        (["--drop", "id,sun"], "--drop: no table has a column 'sun'. Leave it out."),
+        (["--drop", "id,sun"], "--drop: no table has a column 'sun'. Leave it out, or correct it: COLUMN is left out"),
+        (["--drop", "one:kind"], "--drop: no table has a column 'one:kind'."),
+        (["--drop", "three:sky"], "--drop: no table has a column 'three:sky'."),
     ],
 )
 def test_columns_of_several_tables_are_checked(run, tables, options, message):
@@ -335,6 +337,26 @@ def test_a_column_is_dropped_and_a_target_chosen_where_they_exist(run, tables):
     assert done.exit_code == 0
     assert [line.split(",")[1] for line in done.stdout.splitlines()[:2]] == [" 2 features", " 3 features"]
     assert "last column" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("drop", "n_features"),
+    [("sky", (2, 2)), ("one:sky", (2, 3)), ("two.csv:sky,id", (2, 2)), ("one:sky,two:sky", (2, 2))],
+)
+def test_a_column_is_dropped_from_all_tables_or_from_one(run, tables, drop, n_features):
+    drop = drop.replace("two.csv", tables[1])
+    done = run("compare", *tables, "--learners", "nb ml", "--folds", "2", "--drop", drop)
+    assert done.exit_code == 0
+    assert [int(line.split(",")[1].split()[0]) for line in done.stdout.splitlines()[:2]] == list(n_features)
+
+
+def test_a_column_with_a_colon_is_that_column(run, tables, tmp_path):
+    text = (tmp_path / "one.csv").read_text().replace("id,sky", "one:sky,sky", 1)
+    (tmp_path / "one.csv").write_text(text)
+    done = run("compare", tables[0], "--learners", "nb ml", "--folds", "2", "--drop", "one:sky", "--target", "go")
+    assert done.exit_code == 0
+    assert "2 features" in done.stdout
+    assert "sky" in (tmp_path / "one.csv").read_text()
 
 
 @pytest.mark.parametrize("kind", ["json", "csv", "markdown"])

@@ -4,7 +4,9 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra `cli`")
 
+from tanlearn.cli.reporting import MEASURE_NAMES
 from tanlearn.comparison import Comparison, compare
+from tanlearn.comparison.results import MEASURES
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +26,23 @@ def test_the_report_is_that_of_the_comparison(run, comparison, file):
     done = run("report", file, "--measure", "log-loss", "--reference", "AODE", "--alpha", "0.1", "--rope", "0.02")
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout == comparison.report("log_loss", reference="AODE", alpha=0.1, rope=0.02)
+
+
+@pytest.mark.parametrize("form", ["latex", "csv"])
+def test_the_report_is_printed_in_other_formats(run, comparison, file, form):
+    done = run("report", file, "--print", form, "--measure", "log_loss")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == comparison.report("log_loss", format=form)
+
+
+def test_an_unknown_measure_is_suggested(run, file):
+    done = run("report", file, "--measure", "log_los")
+    assert done.exit_code == 2
+    assert "there is no measure 'log_los'. Did you mean 'log-loss'?" in " ".join(done.stderr.replace("│", "").split())
+
+
+def test_measures_of_the_command_line_are_those_of_python():
+    assert [name.replace("-", "_") for name in MEASURE_NAMES] == list(MEASURES)
 
 
 def test_several_files_are_merged(run, comparison, file, tmp_path):

@@ -1,5 +1,6 @@
-"""Reports: tables of means and tests, in aligned Markdown."""
+"""Reports: tables of means and tests, in aligned Markdown, in LaTeX and as comma-separated values."""
 
+import csv
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from tanlearn.comparison import CellResult, Comparison
 from tanlearn.comparison import statistics as statistics_module
-from tanlearn.comparison.report import markdown_table
+from tanlearn.comparison.report_formats import Section, Table, as_latex, as_markdown, markdown_table
 
 
 def cell(dataset, learner, fold, **outcome):
@@ -53,8 +54,8 @@ def test_bold_means_are_those_of_the_test(comparison):
             text = f"{values.mean():.2f} ± {values.std(ddof=1):.2f}"
             assert field == (f"**{text}**" if learner in best[name] else text)
     assert "mean" not in found  # all learners are complete on a single data set only
-    assert "In parentheses: number of splits with a result" in report
-    assert "- two, D (1): no | luck" in report
+    assert "In parentheses: number of folds with a result" in report
+    assert "- two, D (1 fold): no | luck" in report
 
 
 def test_tests_are_those_of_the_comparison(comparison):
@@ -62,7 +63,7 @@ def test_tests_are_those_of_the_comparison(comparison):
     found = rows(report, "Differences to A on single data sets")
     tests = comparison.paired("A")
     labels = [(test.dataset, test.first) for test in tests]
-    labels[labels.index(("two", "D"))] = ("two", "D (4 of 5 splits)")
+    labels[labels.index(("two", "D"))] = ("two", "D (4 of 5 folds)")
     assert [(row[0], row[1]) for row in found] == labels
     assert [row[2] for row in found] == [f"{test.difference:+.2f}" for test in tests]
     verdicts = {(row[0], row[1]): row[-1] for row in found}
@@ -108,7 +109,7 @@ def test_incomplete_learners_are_marked_and_not_averaged(comparison):
     failing = [cell("two", "E", fold, failure="no luck") for fold in range(1, 6)]
     whole = Comparison([*slow, *third, *failing])
     report = whole.report(reference="A")
-    assert [row[1] for row in rows(report, "Differences") if row[0] == "two"] == ["B", "C", "D (4 of 5 splits)"]
+    assert [row[1] for row in rows(report, "Differences") if row[0] == "two"] == ["B", "C", "D (4 of 5 folds)"]
     means = {row[0]: row[2:] for row in rows(report, "Test error [%]")}
     expected = [(whole.mean()[0, j] + whole.mean()[2, j]) / 2 for j in range(4)]
     assert means["mean of 2"] == [*(f"{mean:.2f}" for mean in expected), ""]
@@ -162,7 +163,7 @@ def test_the_reason_is_given_if_there_is_no_test():
     a = [cell("one", "A", fold, error=10.0 + fold) for fold in (1, 2, 3)]
     failed = [cell("one", "B", fold, failure="no luck") for fold in (1, 2, 3)]
     report = Comparison([*failed, *a]).report()
-    assert "There is no test: no other learner has the test error in two splits in which A has it." in report
+    assert "There is no test: no other learner has the test error in two folds in which A has it." in report
     assert "single split" not in report
     assert "(0 of 3)" in report
     report = Comparison([*failed, *a]).report(reference="B")
@@ -179,7 +180,8 @@ def test_a_learner_without_probabilities_has_not_failed():
 
 def test_many_tests_are_only_counted(comparison):
     cells = [replace(one, dataset=f"{one.dataset} {i}") for i in range(20) for one in comparison.cells]
-    assert "There are 120 tests; `Comparison.paired('A')` returns them." in Comparison(cells).report(reference="A")
+    report = Comparison(cells).report(reference="A")
+    assert "There are 120 tests. `tanlearn report --print csv` prints them, and `Comparison.paired('A')`" in report
 
 
 def test_costs_are_means_over_data_sets():
@@ -205,3 +207,64 @@ def test_tables_are_aligned_and_escaped():
         "| x\\|y |      1 |",
         "| z    |     23 |",
     ]
+
+
+def test_comma_separated_values_are_means_and_tests(comparison):
+    header, *found = csv.reader(comparison.report(reference="A", format="csv").splitlines())
+    lines = {(line[0], line[1]): dict(zip(header, line, strict=True)) for line in found}
+    assert len(found) == len(lines) == 8
+    tests = {(test.dataset, test.first): test for test in comparison.paired("A")}
+    for (dataset, learner), line in lines.items():
+        values = comparison.values(dataset)["ABCD".index(learner)]
+        own = values[~np.isnan(values)]
+        assert (line["measure"], line["reference"], int(line["n_folds"])) == ("error", "A", len(own))
+        assert float(line["mean"]) == pytest.approx(own.mean())
+        assert float(line["std"]) == pytest.approx(own.std(ddof=1))
+        assert line["is_best"] == str(int(learner in comparison.best()[dataset]))
+        if learner == "A":
+            assert (line["difference"], line["p_value"]) == ("", "")
+            continue
+        test = tests[dataset, learner]
+        assert float(line["difference"]) == test.difference
+        assert [float(line[name]) for name in ("low", "high", "p_value", "p_holm")] == [
+            test.low, test.high, test.p_value, test.p_holm
+        ]  # fmt: skip
+
+
+def test_latex_has_the_tables_of_the_report(comparison):
+    text = comparison.report(reference="A", format="latex")
+    plain = rows(comparison.report(reference="A"), "Test error [%]")
+    lines = [line.removesuffix(r" \\").split(" & ") for line in text.splitlines() if line.endswith(r" \\")]
+    assert lines[0] == ["data set", "rows", "A", "B", "C", "D"]
+    bold = [field.replace("±", r"$\pm$") for field in plain[0]]
+    assert lines[1] == [f"\\textbf{{{field.strip('*')}}}" if field.startswith("**") else field for field in bold]
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == comparison.report().count("\n| ---")
+    assert r"\caption{Test error [\%]. Bold: not significantly worse" in text
+    assert r"\item two, D (1 fold): no \textbar{} luck" in text
+
+
+def test_sections_are_escaped_and_ordered():
+    table = Table(["a_b", "p"], [["**1**", "< 0.5"], ["x-1", "-2 to -1"]])
+    sections = [Section("Title", text="50 % & more", level=1), Section("Part", table, "See `f(x)`.", ["an {item}"])]
+    assert as_markdown(sections) == (
+        "# Title\n\n50 % & more\n\n## Part\n\n"
+        "| a_b   |        p |\n| ----- | -------: |\n| **1** |    < 0.5 |\n| x-1   | -2 to -1 |\n\n"
+        "See `f(x)`.\n\n- an {item}\n"
+    )
+    text = as_latex(sections)
+    assert "\\section*{Title}\n50 \\% \\& more\n" in text
+    assert "a\\_b & p \\\\\n\\midrule\n\\textbf{1} & $<$ 0.5 \\\\\nx-1 & $-$2 to $-$1 \\\\\n" in text
+    assert "\\caption{Part. See \\texttt{f(x)}.}" in text
+    assert "\\begin{tabular}{lr}" in text
+
+
+def test_an_unknown_format_is_refused(comparison):
+    with pytest.raises(ValueError, match="format must be one of 'markdown', 'latex', 'csv'; got 'html'"):
+        comparison.report(format="html")
+
+
+def test_a_single_split_has_no_test_for_a_reason():
+    cells = [replace(cell("one", name, 1, error=error), n_folds=1) for name, error in (("A", 10.0), ("B", 12.0))]
+    report = Comparison(cells).report()
+    assert "1 repeat of 1 split." in report
+    assert "McNemar's test of a single split needs the prediction of each row, which results do not contain" in report

@@ -323,4 +323,20 @@ def test_what_all_learners_warn_of_is_reported_once():
         warnings.simplefilter("always")
         compare(table, ["NB ML", "TAN-CMI ML"], n_folds=2)
     (warning,) = caught
-    assert "discretization left a single interval in 2 column(s)" in str(warning.message)
+    assert str(warning.message).startswith(
+        "noise (repeat 1, fold 1): discretization left a single interval in 2 column(s)"
+    )
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_warnings_of_several_data_sets_are_those_of_the_first_fold_that_warns(n_jobs):
+    """Whatever the threads finish first."""
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 2
+    tables = {name: (rng.normal(size=(90, 2)), y) for name in ("one", "two")}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compare({"clear": (np.stack([y, y], axis=1) + 0.5, y), **tables}, ["NB ML"], n_folds=3, n_jobs=n_jobs)
+    (warning,) = caught
+    assert str(warning.message).startswith("one (repeat 1, fold 1): discretization left")
+    assert str(warning.message).endswith(" Also in two.")

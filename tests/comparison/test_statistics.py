@@ -116,6 +116,15 @@ def test_friedman_without_ties_agrees_with_the_oracle():
     assert np.isnan(friedman_test(np.ones((5, 3)))).all()
 
 
+@pytest.mark.parametrize(("n", "k"), [(2, 3), (3, 3), (2, 4)])
+def test_agreement_on_few_data_sets_is_as_likely_as_equal_orders(n, k):
+    """The F distribution alone would give 0; of all orders on the other data sets, one agrees with the first."""
+    orders = list(itertools.permutations(range(k)))
+    others = itertools.product(orders, repeat=n - 1)
+    p = np.mean([all(order == orders[0] for order in own) for own in others])
+    assert friedman_test(np.tile(np.arange(k, dtype=float), (n, 1)))[1] == pytest.approx(p)
+
+
 @pytest.mark.parametrize(
     ("k", "alpha", "q"), [(2, 0.05, 1.960), (4, 0.05, 2.569), (10, 0.05, 3.164), (4, 0.1, 2.291), (10, 0.1, 2.920)]
 )

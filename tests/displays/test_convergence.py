@@ -203,7 +203,7 @@ def test_what_cannot_be_drawn_is_refused(rows, axes):
     with pytest.raises(ValueError, match="axes must be 2"):
         display.plot(axes[:1])
     model = NaiveBayesClassifier().fit(rows[0].round(), rows[1])
-    with pytest.raises(ValueError, match="X_test and y_test must be given as well"):
+    with pytest.raises(ValueError, match="X_test and y_test are missing"):
         ConvergenceDisplay.from_estimator(model, *rows[:2])
     with pytest.raises(ValueError, match="'NaiveBayesClassifier' has neither"):
         ConvergenceDisplay.from_estimator(model)

@@ -6,7 +6,7 @@ several orderings and several draws of parents or subsets, the numbers of these.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 
 from benchmarks.shared.data import stream
 from tanlearn import (
@@ -19,14 +19,14 @@ from tanlearn import (
     KTreeClassifier,
     Margin,
     StochasticGradient,
-    Structure,
     TANClassifier,
 )
-from tanlearn.baselines import ChowLiu, GreedySearch, OrderSearch, RandomTree
-from tanlearn.structures.candidate_kinds import make_candidates
+from tanlearn.baselines import ChowLiu, RandomTree
+
+from .choices import FEW_FEATURES, Drawn, Learned, NoEdges, Trained, greedy_search, in_one_line, order_search
 
 SETS = ("letter", "satimage", "usps", "mnist")
-FEW_FEATURES, IMAGES = SETS[:2], SETS[2:]
+IMAGES = SETS[2:]
 
 # A tuple is a range, a list contains choices; "log10 x" draws the exponent of x.
 _PROTOCOL = {
@@ -150,7 +150,7 @@ TEST_PART_ONLY = (CLOSED_FORM, "published")
 class Cell:
     """One learner.
 
-    ``choose(problem, data, ordering, draw)`` returns its structure or candidates; a k-tree has none. ``setting`` is the
+    ``choose`` returns its structure or candidates (see choices.py); a k-tree has none. ``setting`` is the
     paper's (None: maximum likelihood), ``family`` is the column of table 1 and the color of figure 2, ``published`` is
     the error in % by data set. With ``has_dropout``, the CPTs of the structure are trained with parent dropout.
     """
@@ -231,39 +231,80 @@ class Cell:
     def parameters(self, problem, data, drawn, n_epochs):
         """Return the parameters of the estimator for a run on some data."""
         if self.family == "K-tree":
-            same = {name: drawn[name] for name in ("learning_rate", "structure_learning_rate", "temperature")}
-            margin = Margin(scale=1 / drawn["width"], kappa=1.0)
-            return {
-                "loss": margin if drawn["loss"] == "margin" else ConditionalNLL(),
-                "n_epochs": n_epochs,
-                "training": GradientTraining(batch_size=problem.batch_size, **same),
-                "candidates": Candidates("information", n_candidates=drawn["n_candidates"]),
-                "random_state": drawn["random_state"],
-            }
+            return _k_tree_parameters(problem, drawn, n_epochs)
         choice = _choose(self, problem, data, drawn.get("ordering"), drawn.get("draw"))
         if self.is_closed_form:
             return {"structure": choice}
-        loss = Hybrid(**{name: drawn[name] for name in ("trade_off", "gamma", "eta")})
         if self.has_dropout:
-            names = ("learning_rate", "init", "parent_dropout")
-            learner = StochasticGradient(
-                loss=loss,
-                n_epochs=n_epochs,
-                batch_size=problem.batch_size,
-                calibrate=False,
-                **{name: drawn[name] for name in names},
-            )
+            learner = self._parameter_learner(problem, drawn, n_epochs)
             return {"structure": choice, "parameters": learner, "random_state": drawn["random_state"]}
-        names = ("learning_rate", "structure_learning_rate", "temperature", "init")
-        others = {name: drawn[name] for name in names if name in drawn}
         sets = choice if isinstance(choice, CandidateSets) else CandidateSets.of_structure(choice)
-        return {
-            "candidates": sets,
-            "loss": loss,
-            "n_epochs": n_epochs,
-            "training": GradientTraining(batch_size=problem.batch_size, **others),
-            "random_state": drawn["random_state"],
-        }
+        return {"candidates": sets, **_training_parameters(problem, drawn, n_epochs)}
+
+    def call(self, problem, drawn, n_epochs, **others):
+        """Return the estimator of a run in one line, for data of the user: it draws orderings and subsets itself.
+
+        Training with the candidates of one structure, which the runs use, is that of StochasticGradient. ``others`` are
+        further parameters of StochasticGradient or TANClassifier.
+        """
+        if self.family == "K-tree":
+            return in_one_line(self.estimator.set_params(**_k_tree_parameters(problem, drawn, n_epochs)))
+        recipe = self.choose.recipe(problem, drawn.get("draw"))
+        if self.is_closed_form:
+            return in_one_line(BayesNetClassifier(structure=recipe))
+        if self.choose.is_structure:
+            learner = self._parameter_learner(problem, drawn, n_epochs).set_params(**others)
+            model = BayesNetClassifier(structure=recipe, parameters=learner, random_state=drawn["random_state"])
+            return in_one_line(model)
+        settings = _training_parameters(problem, drawn, n_epochs)
+        return in_one_line(TANClassifier(calibrate=False, candidates=recipe, **settings, **others))
+
+    def _parameter_learner(self, problem, drawn, n_epochs):
+        """Return the learner of the parameters of a given structure."""
+        names = ("learning_rate", "init", "parent_dropout")
+        return StochasticGradient(
+            loss=_loss(drawn),
+            n_epochs=n_epochs,
+            batch_size=problem.batch_size,
+            calibrate=False,
+            **{name: drawn[name] for name in names if name in drawn},
+        )
+
+
+def _loss(drawn):
+    """Return the hybrid loss of a run."""
+    return Hybrid(**{name: drawn[name] for name in ("trade_off", "gamma", "eta")})
+
+
+def _training_parameters(problem, drawn, n_epochs):
+    """Return the parameters of a gradient TAN for a run, besides its candidates."""
+    names = ("learning_rate", "structure_learning_rate", "temperature", "init")
+    others = {name: _setting(drawn[name]) for name in names if name in drawn}
+    return {
+        "loss": _loss(drawn),
+        "n_epochs": n_epochs,
+        "training": GradientTraining(batch_size=problem.batch_size, **others),
+        "random_state": drawn["random_state"],
+    }
+
+
+def _k_tree_parameters(problem, drawn, n_epochs):
+    """Return the parameters of a gradient k-tree for a run."""
+    names = ("learning_rate", "structure_learning_rate", "temperature")
+    margin = Margin(scale=1 / drawn["width"], kappa=1.0)
+    same = {name: _setting(drawn[name]) for name in names}
+    return {
+        "loss": margin if drawn["loss"] == "margin" else ConditionalNLL(),
+        "n_epochs": n_epochs,
+        "training": GradientTraining(batch_size=problem.batch_size, **same),
+        "candidates": Candidates("information", n_candidates=drawn["n_candidates"]),
+        "random_state": drawn["random_state"],
+    }
+
+
+def _setting(value):
+    """Return a setting; results contain tuples as lists."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 @cache
@@ -272,75 +313,12 @@ def _choose(cell, problem, data, ordering, draw):
     return cell.choose(problem, data, ordering, draw)
 
 
-def _ordering(problem, number):
-    """Return one of the random orderings that TAN Random, TAN Subset and TAN All share."""
-    return stream(problem.name, "ordering", number).permutation(problem.n_features)
+def _chow_liu(problem, draw):
+    return ChowLiu(root=0)
 
 
-def _naive_bayes(problem, data, ordering, draw):
-    return Structure.naive_bayes(data.n_features)
-
-
-def _chow_liu(problem, data, ordering, draw):
-    return ChowLiu(root=0).learn(data, stream("chow-liu"))
-
-
-def _random(problem, data, ordering, draw):
-    rng = stream(problem.name, "draw", ordering, draw)
-    return RandomTree(ordering=_ordering(problem, ordering)).learn(data, rng)
-
-
-def _structure_margin(problem, draw):
-    """Return the margin in nats up to which a structure is rewarded; like gamma, it grows with the features."""
-    return ((2, 5, 10) if problem.name in FEW_FEATURES else (30, 100, 300))[draw]
-
-
-def _order_search(problem, data, ordering, draw):
-    search = OrderSearch(ordering=_ordering(problem, ordering), score="margin", gamma=_structure_margin(problem, draw))
-    return search.learn(data, stream("order search"))
-
-
-def _greedy_search(problem, data, ordering, draw):
-    search = GreedySearch(score="margin", gamma=_structure_margin(problem, draw))
-    return search.learn(data, stream("greedy search"))
-
-
-#: Settings of trees that are trained with other parameters: the middle of the good ones of order-free cells.
-_TREES = {
-    "letter": (Hybrid(trade_off=200, gamma=4, eta=5), 0.015, 0.001, (3.0, 0.1), 400),
-    "satimage": (Hybrid(trade_off=20, gamma=30, eta=2), 0.016, 0.002, (1.0, 0.1), 150),
-    "usps": (Hybrid(trade_off=300, gamma=60, eta=2.5), 0.03, 0.005, (3.0, 0.1), 100),
-}
-
-
-def _trained_tree(problem, data, ordering, draw):
-    """Return the tree of a training with order-free candidates: all other features, or 8 for images."""
-    loss, learning_rate, structure_learning_rate, temperature, n_epochs = _TREES[problem.name]
-    model = TANClassifier(
-        candidates=_sets("order-free", 8 if problem.image_shape else None, problem, data, None, draw),
-        loss=loss,
-        training=GradientTraining(
-            learning_rate=learning_rate,
-            structure_learning_rate=structure_learning_rate,
-            temperature=temperature,
-            batch_size=problem.batch_size,
-        ),
-        n_epochs=n_epochs,
-        calibrate=False,
-        random_state=draw,
-    )
-    return model.fit_encoded(data).structure_
-
-
-def _sets(kind, n_candidates, problem, data, ordering, draw, *, pixels=None):
-    """Return candidate sets; smaller sets of one draw are contained in larger ones."""
-    wanted = Candidates(
-        kind,
-        n_candidates=n_candidates,
-        ordering=pixels if ordering is None else _ordering(problem, ordering),
-        image_shape=problem.image_shape if kind == "heuristic" else None,
-    )
-    return make_candidates(wanted, data.n_features, rng=stream(problem.name, "draw", ordering, draw))
+def _random(problem, draw):
+    return RandomTree()
 
 
 def _published(*errors):
@@ -351,23 +329,25 @@ def _published(*errors):
 BEST_HEURISTIC = {"usps": 2.27, "mnist": 3.29}
 _SUBSET_8 = _published(8.73, 9.31, 2.10, 3.53)  # 8 candidates gave the best of TAN Subset on every set ([DT] 4.3)
 CELLS = (
-    Cell("NB ML", "NB ML", _naive_bayes, setting=None, published=_published(25.89, 17.95, 13.11, 17.34)),
-    Cell("Chow-Liu ML", "Chow-Liu ML", _chow_liu, setting=None, published=_published(15.23, 11.90, 8.74, 7.03)),
-    Cell("NB HYB", "NB", _naive_bayes, setting="I", published=_published(12.93, 10.83, 4.29, 4.44)),
+    Cell("NB ML", "NB ML", NoEdges(), setting=None, published=_published(25.89, 17.95, 13.11, 17.34)),
+    Cell(
+        "Chow-Liu ML", "Chow-Liu ML", Learned(_chow_liu), setting=None, published=_published(15.23, 11.90, 8.74, 7.03)
+    ),
+    Cell("NB HYB", "NB", NoEdges(), setting="I", published=_published(12.93, 10.83, 4.29, 4.44)),
     Cell(
         "TAN Random HYB",
         "TAN Random",
-        _random,
+        Learned(_random),
         n_orderings=5,
         n_draws=10,
         published=_published(10.66, 9.83, 2.65, 4.38),
     ),
-    Cell("Chow-Liu HYB", "Chow-Liu", _chow_liu, setting="I", published=_published(9.37, 9.91, 3.42, 3.65)),
+    Cell("Chow-Liu HYB", "Chow-Liu", Learned(_chow_liu), setting="I", published=_published(9.37, 9.91, 3.42, 3.65)),
     *(
         Cell(
             f"TAN Subset K={k}",
             "TAN Subset",
-            partial(_sets, "subset", k),
+            Drawn("subset", k),
             n_orderings=5,
             n_draws=5,
             published=_SUBSET_8 if k == 8 else {},
@@ -377,36 +357,36 @@ CELLS = (
     Cell(
         "TAN All",
         "TAN All",
-        partial(_sets, "all", None),
+        Drawn("all"),
         FEW_FEATURES,
         setting="I",
         n_orderings=5,
         published=_published(8.76, 9.39),
     ),
     *(
-        Cell(f"TAN Heuristic {pixels} K={k}", "TAN Heuristic", partial(_sets, "heuristic", k, pixels=pixels), IMAGES)
+        Cell(f"TAN Heuristic {pixels} K={k}", "TAN Heuristic", Drawn("heuristic", k, pixels), IMAGES)
         for pixels in "ABC"
         for k in (1, 2, 5, 8)
     ),
     Cell(
         "Pseudo-TAN K=8",
         "Pseudo-TAN",
-        partial(_sets, "unconstrained", 8),
+        Drawn("unconstrained", 8),
         setting="I",
         n_draws=5,
         published=_published(7.98),
     ),
-    Cell("Pseudo-TAN", "Pseudo-TAN", partial(_sets, "unconstrained", None), ("letter",), setting="I"),
+    Cell("Pseudo-TAN", "Pseudo-TAN", Drawn("unconstrained"), ("letter",), setting="I"),
     # Ours: structures that maximize the margin of their maximum-likelihood CPTs, before these are trained.
     # (Not on mnist, where a search takes minutes.)
-    Cell("TAN-OM HYB", "TAN Margin", _order_search, SETS[:3], n_orderings=5, n_draws=3),
-    Cell("TAN-MM HYB", "TAN Margin", _greedy_search, FEW_FEATURES, n_draws=3),
+    Cell("TAN-OM HYB", "TAN Margin", Learned(order_search), SETS[:3], n_orderings=5, n_draws=3),
+    Cell("TAN-MM HYB", "TAN Margin", Learned(greedy_search), FEW_FEATURES, n_draws=3),
     # Ours: the same trees, with parent dropout while their CPTs are trained.
-    Cell("Chow-Liu HYB, dropout", "Dropout", _chow_liu, SETS[:3], has_dropout=True),
-    Cell("TAN-OM HYB, dropout", "Dropout", _order_search, SETS[:3], n_orderings=5, n_draws=3, has_dropout=True),
-    Cell("TAN Order-free HYB, dropout", "Dropout", _trained_tree, SETS[:3], n_draws=5, has_dropout=True),
-    Cell("TAN Order-free K=8", "TAN Order-free", partial(_sets, "order-free", 8), n_draws=5),
-    Cell("TAN Order-free", "TAN Order-free", partial(_sets, "order-free", None), FEW_FEATURES),
+    Cell("Chow-Liu HYB, dropout", "Dropout", Learned(_chow_liu), SETS[:3], has_dropout=True),
+    Cell("TAN-OM HYB, dropout", "Dropout", Learned(order_search), SETS[:3], n_orderings=5, n_draws=3, has_dropout=True),
+    Cell("TAN Order-free HYB, dropout", "Dropout", Trained(), SETS[:3], n_draws=5, has_dropout=True),
+    Cell("TAN Order-free K=8", "TAN Order-free", Drawn("order-free", 8), n_draws=5),
+    Cell("TAN Order-free", "TAN Order-free", Drawn("order-free"), FEW_FEATURES),
     # Two augmenting parents per feature instead of a tree.
     Cell("K-tree", "K-tree", None, SETS[:3]),
 )

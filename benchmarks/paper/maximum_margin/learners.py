@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 
 from benchmarks.paper.order_based.learners import SMOOTHING
 from tanlearn import (
+    BayesNetClassifier,
     ConditionalNLL,
     ConjugateGradient,
     ConvexRelaxation,
@@ -60,6 +61,10 @@ class Fixed:
     #: Whether settings may be chosen on a sample of the training rows.
     is_sampled = False
 
+    def parameters(self, n_features, max_iter):
+        """Return the learner of the parameters."""
+        return self.learner
+
     def run(self, part, structure, rng, options):
         """Learn and test."""
         return measure(self.learner, part, structure, rng)
@@ -81,17 +86,19 @@ class CrossTunedGradient:
     def is_sampled(self):
         return isinstance(self.loss, Margin) and not self.has_margin
 
+    def parameters(self, n_features, max_iter):
+        """Return the learner of the parameters."""
+        grid = {"loss__scale": scales(n_features), "loss__kappa": KAPPAS} if self.is_sampled else {}
+        learner = ConjugateGradient(loss=self.loss, max_iter=max_iter)
+        return CrossTuned(learner=learner, param_grid=grid, calibrate=False)
+
     def run(self, part, structure, rng, options):
         """Tune, learn and test."""
         started = time.process_time()
         data = part.data
-        grid = {}
-        if self.is_sampled:
-            grid = {"loss__scale": scales(data.n_features), "loss__kappa": KAPPAS}
-        learner = ConjugateGradient(loss=self.loss, max_iter=options.max_iter)
-        tuning = CrossTuned(
-            learner=learner, param_grid=grid, calibrate=False, n_jobs=options.n_jobs, verbose=options.verbose
-        )
+        tuning = self.parameters(data.n_features, options.max_iter)
+        tuning.set_params(n_jobs=options.n_jobs, verbose=options.verbose)
+        grid, learner = tuning.param_grid, tuning.learner
         if grid and data.n_samples > options.tune_rows:
             tuning.fit(structure, sample(data, options.tune_rows, rng), rng)
             tuning.set_params(param_grid={name: [value] for name, value in tuning.best_params_.items()})
@@ -114,6 +121,10 @@ class ValidatedHybrid:
 
     learner: StochasticGradient
     is_sampled = True
+
+    def parameters(self, n_features, max_iter):
+        """Return the learner of the parameters; margin and learning rate are chosen by ``run``."""
+        return self.learner
 
     def run(self, part, structure, rng, options):
         """Tune, learn and test."""
@@ -142,6 +153,12 @@ LEARNERS = {
     **{name: Fixed(learner) for name, learner in CONVEX_VARIANTS.items()},
     "CVX-MM, eq. 9": Fixed(ConvexRelaxation(slack=1.0, epsilon=None)),
 }
+
+
+def call(structure, parameters, n_features, max_iter=100):
+    """Return the estimator with a structure and parameters of this module, on data with so many features."""
+    learner = LEARNERS[parameters].parameters(n_features, max_iter)
+    return BayesNetClassifier(structure=STRUCTURES[structure], parameters=learner)
 
 
 def measure(learner, part, structure, rng):
@@ -180,6 +197,11 @@ def run_aode(problem, n_jobs):
     return {"rate": float(np.mean(right)), "n_parameters": model.n_parameters_, "seconds": seconds}
 
 
+def published_svm(sigma):
+    """Return the published settings of a support vector machine."""
+    return {"C": 1.0, "gamma": sigma}
+
+
 def run_svm(problem, sigma, rng, n_jobs):
     """Train and test a support vector machine on standardized features; without a sigma it is tuned.
 
@@ -189,7 +211,7 @@ def run_svm(problem, sigma, rng, n_jobs):
     (X, X_test), (_, labels, train, test) = problem.standardized, problem.table
     y, y_test = labels[train], labels[test]
     started = time.process_time()
-    choice = {"C": 1.0, "gamma": sigma}
+    choice = published_svm(sigma)
     if sigma is None:
         n_rows = min(SVM_ROWS, len(y) - problem.part.data.n_classes)
         few, _ = train_test_split(

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.svm import SVC
 
-from tanlearn import ConditionalNLL, ConjugateGradient, MaximumLikelihood, Structure
+from tanlearn import BayesNetClassifier, ConditionalNLL, ConjugateGradient, MaximumLikelihood, Structure
 from tanlearn.baselines import AODEClassifier, ChowLiu, GreedySearch, OrderSearch
 from tanlearn.baselines.chow_liu import maximum_spanning_forest
 from tanlearn.counts.rounded_information import Information
@@ -77,6 +77,11 @@ class BayesNet:
         """Return whether every run draws an ordering."""
         return "-RO-" in self.name
 
+    @property
+    def estimator(self):
+        """Return the classifier with ML parameters."""
+        return BayesNetClassifier(structure=self.structure, parameters=self.smoothing)
+
     def run(self, part, rng, *, n_jobs=None, verbose=0):
         """Learn and test once."""
         data = part.data
@@ -102,10 +107,15 @@ class AveragedOneDependence:
     parameters: ClassVar = ("ML",)
     is_random: ClassVar = False
 
+    @property
+    def estimator(self):
+        """Return the classifier."""
+        return AODEClassifier()
+
     def run(self, part, rng, *, n_jobs=None, verbose=0):
         """Learn and test once."""
         started = time.process_time()
-        model = AODEClassifier(n_jobs=n_jobs).fit_encoded(part.data)
+        model = self.estimator.set_params(n_jobs=n_jobs).fit_encoded(part.data)
         seconds = time.process_time() - started
         training, test = (
             _rate(model.ensemble_.log_joint(rows.codes, n_jobs=n_jobs), rows.y) for rows in (part.data, part)
@@ -124,6 +134,11 @@ class SupportVectors:
     model: SVC = field(default_factory=lambda: SVC(C=3.0, kernel="rbf", gamma=0.5))
     parameters: ClassVar = ("SVM",)
     is_random: ClassVar = False
+
+    @property
+    def estimator(self):
+        """Return the classifier, of codes as numbers."""
+        return self.model
 
     def run(self, part, rng, *, n_jobs=None, verbose=0):
         """Learn and test once."""

@@ -1,0 +1,104 @@
+"""Sections of a report, and their formats: Markdown that is aligned for reading as plain text, and LaTeX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Section", "Table", "as_latex", "as_markdown", "markdown_table"]
+
+_ESCAPED = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of strings, of which the first ``n_left`` columns are left-aligned. ``**`` encloses bold fields."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    n_left: int = 1
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section: a title, a table, sentences about it, and items of a list."""
+
+    title: str
+    table: Table | None = None
+    text: str = ""
+    items: Sequence[str] = ()
+    level: int = 2  # 1 for the title of the report
+
+
+def as_markdown(sections: Iterable[Section]) -> str:
+    """Return sections in Markdown."""
+    parts = []
+    for section in sections:
+        parts.append(f"{'#' * section.level} {section.title}")
+        if section.table is not None:
+            parts.append(markdown_table(section.table.header, section.table.rows, section.table.n_left))
+        parts += [section.text] if section.text else []
+        parts += ["\n".join(f"- {item}" for item in section.items)] if section.items else []
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], n_left: int = 1) -> str:
+    """Return a Markdown table with padded columns, of which the first ``n_left`` are left-aligned."""
+    lines = [[str(field).replace("|", "\\|") for field in row] for row in (header, *rows)]
+    widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
+    rule = ["-" * width if j < n_left else "-" * (width - 1) + ":" for j, width in enumerate(widths)]
+    lines.insert(1, rule)
+    return "\n".join(
+        "| "
+        + " | ".join(
+            field.ljust(width) if j < n_left else field.rjust(width)
+            for j, (field, width) in enumerate(zip(line, widths, strict=True))
+        )
+        + " |"
+        for line in lines
+    )
+
+
+def as_latex(sections: Iterable[Section]) -> str:
+    """Return sections in LaTeX for the package booktabs; the sentences about a table are its caption."""
+    parts = ["% needs \\usepackage{booktabs}"]
+    for section in sections:
+        title, text = _latex(section.title), _latex(section.text)
+        if section.table is not None:
+            parts.append(_latex_table(section.table, f"{title}. {text}".strip()))
+            continue
+        command = "section*" if section.level == 1 else "subsection*"
+        parts.append(f"\\{command}{{{title}}}" + (f"\n{text}" if text else ""))
+        if section.items:
+            items = "\n".join(f"\\item {_latex(item)}" for item in section.items)
+            parts.append(f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _latex_table(table: Table, caption: str) -> str:
+    """Return a floating table with its caption."""
+    header, *rows = [" & ".join(map(_latex, row)) + r" \\" for row in (table.header, *table.rows)]
+    columns = "l" * table.n_left + "r" * (len(table.header) - table.n_left)
+    body = "\n".join([r"\toprule", header, r"\midrule", *rows, r"\bottomrule"])
+    return (
+        f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}\n\\begin{{tabular}}{{{columns}}}\n{body}\n"
+        f"\\end{{tabular}}\n\\end{{table}}"
+    )
+
+
+def _latex(text: str) -> str:
+    """Return text in LaTeX, with bold text and code, and minus signs before numbers."""
+    text = "".join(_ESCAPED.get(character, character) for character in str(text))
+    text = re.sub(r"\*\*(.*?)\*\*", r"\\textbf{\1}", text)
+    text = re.sub(r"`(.*?)`", r"\\texttt{\1}", text)
+    return re.sub(r"(?<![\w)])-(?=\d)", "$-$", text)
