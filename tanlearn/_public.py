@@ -15,12 +15,14 @@ from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
 from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
 from tanlearn.estimators.table_counts import TableCounts
+from tanlearn.estimators.term_net import TermNetClassifier
 from tanlearn.files.models import load, save
 from tanlearn.files.values import register
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.marginalization_limits import InexactMarginalizationWarning
 from tanlearn.models.quantization import FixedPoint, IntegerTables, round_tables
 from tanlearn.models.tables import Tables
+from tanlearn.models.term_tables import TermTables
 from tanlearn.parameters.back_off_ridge import BackOffRidge
 from tanlearn.parameters.batch_gradient import LBFGS, ConjugateGradient
 from tanlearn.parameters.branch_and_bound import IntegerBranchAndBound
@@ -91,6 +93,8 @@ __all__ = [
     "TableCounts",
     "TableEncoder",
     "Tables",
+    "TermNetClassifier",
+    "TermTables",
     "load",
     "open_table",
     "pareto_search",
