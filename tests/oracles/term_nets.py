@@ -112,9 +112,7 @@ def edge_terms(child, parent):
     terms = []
     if child.divisions and parent.divisions:
         depth = max(len(child.divisions), len(parent.divisions))
-        first, second = (
-            [one.divisions[0]] * (depth - len(one.divisions)) + one.divisions for one in (child, parent)
-        )
+        first, second = ([one.divisions[0]] * (depth - len(one.divisions)) + one.divisions for one in (child, parent))
         for a, b in zip(first, second, strict=True):
             for k, m in itertools.product(range(max(a) + 1), range(max(b) + 1)):
                 terms.append(("edge groups", {(x, z): float(a[x] == k and b[z] == m) for x, z in pairs}))
