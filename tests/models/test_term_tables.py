@@ -370,7 +370,7 @@ def test_sizes_are_those_of_the_columns():
     n_cells = 2 + sum(np.size(cells) for _, _, cells in plain)
     assert (tables.n_cells, tables.n_parameters, tables.is_dense) == (n_cells, n_cells - 1, False)
     assert repr(tables) == f"TermTables(n_features=4, n_classes=2, n_parameters={n_cells - 1})"
-    with pytest.raises(ValueError, match="device='cuda' has no kernels .* Use device='cpu'"):
+    with pytest.raises(ValueError, match=r"device='cuda' has no kernels .* Use device='cpu'"):
         tables.check_device("cuda")
 
 

@@ -93,7 +93,7 @@ class Feature:
 
 
 def own_terms(feature):
-    """Functions of a value, as lists over the values: indicators of groups, and smooth functions; each with its kind."""
+    """Kinds and functions of a value, as lists over the values: indicators of groups, and smooth functions."""
     sizes = (4, 8, 16, 32, feature.n_states) if feature.is_ordered else (feature.n_states,)
     terms = [
         ("own groups", [float(g == k) for g in division])
