@@ -77,7 +77,7 @@ def own(name, title=None, **settings):
 
 
 def network_of_terms(name, max_parents):
-    """Return a network of terms with at most so many parents per feature; it gets numbers as numbers, like the peers."""
+    """Return a network of terms with at most so many parents per feature, which gets numbers, as the peers do."""
 
     def make(table, seed, jobs):
         return TermNetClassifier(max_parents=max_parents, n_jobs=jobs)
