@@ -37,6 +37,7 @@ from tanlearn import (
     TableEncoder,
     TANClassifier,
     TANSearchCV,
+    TermNetClassifier,
     dask,
 )
 from tanlearn.baselines import (
@@ -78,6 +79,7 @@ EXPECTED = {
     SemiNaiveBayesClassifier: COMPLETE_ROWS,
     dask.BayesForestClassifier: FOLDS,
     BayesForestClassifier: FOLDS,
+    TermNetClassifier: FOLDS,
     **dict.fromkeys((KTreeClassifier, TANClassifier, TANSearchCV), GRADIENT),
 }
 
@@ -111,6 +113,7 @@ ESTIMATORS = [
         n_iter=2,
         random_state=0,
     ),
+    TermNetClassifier(),
 ]
 
 
