@@ -111,11 +111,7 @@ class TermNetClassifier(NetworkClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{
-            name: rule
-            for name, rule in NetworkClassifier._parameter_constraints.items()
-            if name != "device"
-        },
+        **{name: rule for name, rule in NetworkClassifier._parameter_constraints.items() if name != "device"},
         "max_parents": [Interval(Integral, 0, 5, closed="both")],
     }
 

@@ -305,26 +305,31 @@ class TermTables(Tables):
         check_array("cells", log_prior, np.float64, (layout.n_classes,))
         terms = dict(terms) if type(terms) is dict else {}
         prior_shift = terms.pop("prior_shift", None)
-        if prior_shift is not None:
-            check_array("prior_shift", prior_shift, np.float64, (layout.n_classes,))
+        if (
+            prior_shift is not None
+            and np.isneginf(check_array("prior_shift", prior_shift, np.float64, (layout.n_classes,))).any()
+        ):
+            raise ValueError("prior_shift must be finite.")
         features, groups, cells = fields(terms, "features", "groups", "cells")
-        shape = np.shape(features) if np.ndim(features) == 2 else (layout.n_tables, 1)
-        scopes = [[i for i in row if i >= 0] for row in check_array("features", features, np.int64, shape).tolist()]
+        shape = features.shape if isinstance(features, np.ndarray) and features.ndim == 2 else (len(layout.parents), 1)
+        check_array("features", features, np.int64, (shape[0], max(1, shape[1])))
+        scopes = [[i for i in row if i >= 0] for row in features.tolist()]
         families = [{i, *row} - {-1} for i, row in enumerate(layout.parents.tolist())]
         known = all(scope and scope[0] < len(families) and set(scope) <= families[scope[0]] for scope in scopes)
-        if (
-            not known
-            or any(len(scope) > len(set(scope)) for scope in scopes)
-            or {scope[0] for scope in scopes} != set(range(len(families)))
-        ):
-            raise ValueError("the features of each column must be a feature and some of its parents, each once.")
+        known = known and all(len(scope) == len(set(scope)) for scope in scopes)
+        own_columns = sorted(scope[0] for scope in scopes if len(scope) == 1)
+        if not known or own_columns != list(range(len(families))):
+            raise ValueError(
+                "the features of every column must be a feature and some of its parents, and each feature must have "
+                "one column of its own."
+            )
         sizes = [int(layout.n_states[i]) for scope in scopes for i in scope]
         check_array("groups", groups, np.int64, (sum(sizes),))
         parts = iter(np.split(groups.astype(np.intp), np.cumsum(sizes)[:-1]))
         columns = []
         for scope in scopes:
             own = tuple(next(parts) for _ in scope)
-            if any(part.min() < 0 or len(np.unique(part)) <= part.max() for part in own):
+            if any(part.min() != 0 or len(np.unique(part)) != int(part.max()) + 1 for part in own):
                 raise ValueError("the groups of each feature must be numbered from 0.")
             columns.append(Column(tuple(scope), own, tuple(int(part.max()) + 1 for part in own)))
         lengths = [column.n_cells * layout.n_classes for column in columns]
@@ -399,10 +404,9 @@ def normalize_trees(tables: TermTables, structure: Structure) -> TermTables:
 
 def log_sum_of_groups(log_values: FloatArray, groups: IntArray, n_groups: int) -> FloatArray:
     """Return the log of the sum of the exponentials of each group, (n_groups, n_classes); groups are not empty."""
-    top = log_values.max(axis=0)
-    # The exponential of a value 700 nats below the top would be 0, and its group may have no other value.
-    sums = sum_of_groups(np.exp(np.maximum(log_values - top, -700.0)), groups, n_groups)
-    result: FloatArray = np.log(sums) + top
+    top = np.full((n_groups, log_values.shape[1]), -np.inf)
+    np.maximum.at(top, groups, log_values)
+    result: FloatArray = np.log(sum_of_groups(np.exp(log_values - top[groups]), groups, n_groups)) + top
     return result
 
 

@@ -29,9 +29,13 @@ NUMBERS = (0, 1, 2, 3, 5)
 #: Ridges at the start of the search; those of edges start at most at this value.
 START: Ridges = (16.0, 4.0, 16.0, 4.0)
 MOST_AT_START = 256.0
-#: Number of folds, and maximum number of rows, for the selection. The ridges of a larger data set are those of a
-#: sample, because a ridge is a prior that does not depend on the number of rows.
-N_FOLDS, MOST_ROWS = 3, 20_000
+#: Number of folds of the selection, and of small data sets of at most so many rows. With five folds instead of three,
+#: the log loss of trees on glass (171 training rows) is 0.704 instead of 0.735, and on vehicle (677) 0.428 instead of
+#: 0.421 (five folds each).
+N_FOLDS, N_FOLDS_OF_FEW, FEW_ROWS = 3, 5, 500
+#: Maximum number of rows of the selection. The ridges of a larger data set are those of a sample, because a ridge is a
+#: prior that does not depend on the number of rows.
+MOST_ROWS = 20_000
 #: Iterations and tolerance of the final fit.
 MAX_ITER, TOL = 300, 1e-5
 #: More parents are kept if the held-out loss falls by more than this number of standard errors of the difference.
@@ -93,7 +97,7 @@ class _Selection:
             rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
         self._sample = sample = data.take(rows)
         self._n_jobs = n_jobs
-        n_folds = min(N_FOLDS, sample.n_samples)
+        n_folds = min(N_FOLDS if sample.n_samples > FEW_ROWS else N_FOLDS_OF_FEW, sample.n_samples)
         self._masks = []
         if n_folds > 1:
             self._masks = validation_masks(sample.y, sample.n_classes, n_folds, np.random.default_rng(0))

@@ -4,10 +4,13 @@ A discriminative training determines the differences between the scores of the c
 can be added to the scores of all classes: P(y | x) does not change, but the joint distribution does, and with it what
 is predicted if values are missing. In a tree, ``p(x, y) = exp(f(x) + S(x, y)) / Z`` with terms f for each feature and
 each edge is an exponential family. Its likelihood is concave in f, and at the maximum the model has the frequencies of
-the rows: of every value, and of every pair of groups of an edge.
+the rows: of the values of each root, of the groups of each child given those of its parent, and of the values within
+each group.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -51,7 +54,7 @@ def add_log_frequencies(tables: TermTables, data: EncodedData) -> TermTables:
 def fit_row_terms(tables: TermTables, structure: Structure, data: EncodedData) -> TermTables:
     """Add the class-independent terms of maximum likelihood to the columns of a tree."""
     tree = _Tree(tables, structure)
-    frequencies = [column_frequencies(column, data) for column in tables.columns]
+    frequencies = tree.in_agreement([column_frequencies(column, data) for column in tables.columns])
     target = np.concatenate(frequencies)
 
     def objective(terms: FloatArray) -> tuple[float, FloatArray]:
@@ -82,6 +85,24 @@ class _Tree:
     def split(self, terms: FloatArray) -> list[FloatArray]:
         """Return the terms of each column."""
         return np.split(terms, self._ends)
+
+    def in_agreement(self, frequencies: Sequence[FloatArray]) -> list[FloatArray]:
+        """Return probabilities of the cells of each column that are marginals of one distribution, (n_cells,) each.
+
+        Frequencies of different columns are not, because they come from different rows where values are missing, and
+        are smoothed separately. No terms would then have a maximum likelihood: they would grow without bound.
+        """
+        found = list(frequencies)
+        for i in self._order:
+            if i in self._edge:
+                own, edge = self._own[i], self._edge[i]
+                column = self._tables.columns[edge]
+                pair = found[edge].reshape(column.n_groups)
+                pair = pair / pair.sum(axis=0) * np.bincount(column.groups[1], found[self._own[column.features[1]]])
+                groups = column.groups[0]
+                found[own] = found[own] * (pair.sum(axis=1) / np.bincount(groups, found[own]))[groups]
+                found[edge] = pair.ravel()
+        return found
 
     def log_normalizer(self, terms: FloatArray) -> tuple[float, FloatArray]:
         """Return the log of the sum of exp(score) over all rows and classes, and its gradient: the marginals.
