@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn._threads import in_threads
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.kernels.counts import add_pair
 from tanlearn.terms.basis import Resolutions
 
 __all__ = ["edge_gains", "parents_of_gains"]
 
 #: Ridge of a cell in its gain.
 SMOOTHING = 4.0
-#: Numbers of the one-hot matrix of a block of rows, at most: 256 MB.
-_MOST_NUMBERS = 2**26
 
 
-def edge_gains(data: EncodedData, resolutions: Resolutions, probabilities: FloatArray) -> FloatArray:
+def edge_gains(
+    data: EncodedData, resolutions: Resolutions, probabilities: FloatArray, *, n_jobs: int | None = None
+) -> FloatArray:
     """Return the gain of every pair of features, symmetric and 0 on the diagonal.
 
     Let g be the sum of the residuals ``[y = c] - p_c`` of the rows in a cell, and h the sum of their variances ``p_c (1
@@ -25,48 +29,59 @@ def edge_gains(data: EncodedData, resolutions: Resolutions, probabilities: Float
     4)``: it is 0 on average, whatever the number of cells. It is computed for the groups of both features, and for the
     product of their scores, and the larger one counts.
 
-    ``probabilities`` are those of held-out rows: those of training rows have residuals that are too small.
+    ``probabilities`` are those of held-out rows: those of training rows have residuals that are too small. Gains of
+    equal features are equal bit by bit, on every processor, so that ties are broken by name.
 
     Shapes: probabilities: (n_samples, n_classes); result: (n_features, n_features).
     """
     d, n_classes = data.n_features, data.n_classes
-    groups, scores = [resolutions.finest(i) for i in range(d)], [resolutions.scores(i) for i in range(d)]
-    first = np.append(0, np.cumsum([int(g.max()) + 1 for g in groups]))
-    weights = data.in_whole_rows().weights.astype(np.float64)
-    shape = n_classes, int(first[-1]), int(first[-1])
-    table, smooth = np.zeros((d, d)), np.zeros((d, d))
-    n_rows = max(1, min(data.n_samples, _MOST_NUMBERS // max(1, shape[1])))
-    for c in range(n_classes):
-        sums, products = np.zeros((2, *shape[1:])), np.zeros((2, d, d))
-        for start in range(0, data.n_samples, n_rows):
-            rows = slice(start, start + n_rows)
-            onehot, z = _design(data.codes[:, rows], resolutions, groups, scores, first)
-            p, w = probabilities[rows, c], weights[rows]
-            for k, factor in enumerate((w * ((data.y[rows] == c) - p), w * p * (1 - p))):
-                sums[k] += (onehot * factor[:, np.newaxis].astype(np.float32)).T @ onehot
-            products[0] += (z * (w * ((data.y[rows] == c) - p))[:, np.newaxis]).T @ z
-            products[1] += (z**2 * (w * p * (1 - p))[:, np.newaxis]).T @ z**2
-        gain = (sums[0] ** 2 - sums[1]) / (sums[1] + SMOOTHING)
-        table += np.add.reduceat(np.add.reduceat(gain, first[:-1], axis=0), first[:-1], axis=1)
-        smooth += (products[0] ** 2 - products[1]) / (products[1] + SMOOTHING)
-    gains: FloatArray = np.maximum(table, smooth)
-    gains = (gains + gains.T) / 2
-    np.fill_diagonal(gains, 0)
+    groups, n_groups = _encode(data.codes, resolutions)
+    missing = missing_code(groups.dtype)
+    scores = [resolutions.scores(i) for i in range(d)]
+    weights, p = data.in_whole_rows().weights.astype(np.float64), probabilities.T
+    residuals = weights * ((data.y == np.arange(n_classes)[:, np.newaxis]) - p)
+    factors = np.concatenate([residuals, weights * p * (1 - p)])
+    no_class = np.zeros(data.n_samples, np.intp)
+    gains = np.zeros((d, d))
+
+    def fill(i: int) -> None:
+        for j in range(i):
+            if n_groups[i] == 1 or n_groups[j] == 1:  # the edge would have no terms
+                continue
+            sums = np.zeros((2 * n_classes, n_groups[i] * n_groups[j]))
+            for factor, cells in zip(factors, sums, strict=True):
+                add_pair(groups[i], groups[j], no_class, factor, n_groups[j], 1, missing, cells)
+            product = np.outer(scores[i], scores[j]).ravel()
+            g, h = sums[:n_classes], sums[n_classes:]
+            smooth = _gain(_row_sums(g * product), _row_sums(h * product**2))
+            gains[i, j] = gains[j, i] = max(math.fsum(one.ravel().tolist()) for one in (_gain(g, h), smooth))
+
+    in_threads(fill, range(d), n_jobs)
     return gains
 
 
-def _design(
-    codes: AnyArray, resolutions: Resolutions, groups: list[IntArray], scores: list[FloatArray], first: IntArray
-) -> tuple[AnyArray, FloatArray]:
-    """Return the groups of rows as a one-hot matrix, and their scores; both are 0 for missing values."""
-    n_samples = codes.shape[1]
-    onehot, z = np.zeros((n_samples, int(first[-1])), np.float32), np.zeros((n_samples, len(groups)))
-    for i, n_states in enumerate(resolutions.n_states):
-        rows = np.flatnonzero(codes[i] < n_states)
-        own = groups[i][codes[i, rows]]
-        onehot[rows, first[i] + own] = 1
-        z[rows, i] = scores[i][own]
-    return onehot, z
+def _gain(g: FloatArray, h: FloatArray) -> FloatArray:
+    """Return the gain of a parameter from the sums of its residuals and variances."""
+    gain: FloatArray = (g**2 - h) / (h + SMOOTHING)
+    return gain
+
+
+def _row_sums(table: FloatArray) -> FloatArray:
+    """Return the exactly rounded sum of each row, which does not depend on the order of its entries."""
+    return np.array([math.fsum(row) for row in table.tolist()])
+
+
+def _encode(codes: Codes, resolutions: Resolutions) -> tuple[Codes, list[int]]:
+    """Return the group of each value in its finest division, (n_features, n_samples), and the numbers of groups."""
+    finest = [resolutions.finest(i) for i in range(len(codes))]
+    n_groups = [int(groups.max()) + 1 for groups in finest]
+    dtype = codes_dtype(max(n_groups))
+    missing = missing_code(dtype)
+    found: AnyArray = np.full(codes.shape, missing, dtype)
+    for target, own, groups in zip(found, codes, finest, strict=True):
+        seen = own < len(groups)
+        target[seen] = groups[own[seen]]
+    return found, n_groups
 
 
 def parents_of_gains(gains: FloatArray, n_parents: int, by_name: IntArray) -> IntArray:

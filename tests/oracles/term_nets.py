@@ -123,7 +123,12 @@ def edge_terms(child, parent):
 
 
 def edge_gain(X, y, weight, features, probabilities, i, j, smoothing=4.0):
-    """Gain of an edge from its groups, and from the product of scores: sums over rows, one after the other."""
+    """Gain of an edge from its groups, and from the product of scores: sums over rows, one after the other.
+
+    An edge of a feature with a single group has no terms, and no gain.
+    """
+    if not (features[i].divisions and features[j].divisions):
+        return 0.0, 0.0
     n_classes = len(probabilities[0])
     table = smooth = 0.0
     for c in range(n_classes):
