@@ -106,7 +106,7 @@ class TermNetClassifier(NetworkClassifier):
     >>> X = np.random.default_rng(0).normal(size=(600, 4))
     >>> y = X[:, 0] * X[:, 1] > 0  # neither column helps alone
     >>> model = TermNetClassifier().fit(X[:400], y[:400])
-    >>> bool(model.score(X[400:], y[400:]) > 0.9), model.structure_.parent[1].tolist()
+    >>> bool(model.score(X[400:], y[400:]) > 0.9), int(model.structure_.parent[1])
     (True, 0)
     """
 

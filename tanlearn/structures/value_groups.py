@@ -16,7 +16,7 @@ _NOTHING = 1e-300
 
 
 def group_values(weights: FloatArray, n_groups: int, *, is_ordered: bool) -> IntArray:
-    """Return the group of each value, (n_values,), numbered consecutively from 0.
+    """Return the group of each value, (n_values,), numbered from 0, each with at least one value.
 
     Ordered values are divided into at most ``n_groups`` groups of adjacent values of about equal weight. The groups for
     ``n_groups`` are unions of the groups for ``2 * n_groups``. Of other values, the ``n_groups - 1`` most frequent are

@@ -23,7 +23,7 @@ def test_groups_equal_those_of_fractions(counts, size, is_ordered):
 
 
 @given(COUNTS, SIZES, st.booleans())
-def test_groups_are_numbered_without_gaps(counts, size, is_ordered):
+def test_every_group_has_a_value(counts, size, is_ordered):
     found = group_values(as_floats(counts), size, is_ordered=is_ordered)
     assert sorted(set(found.tolist())) == list(range(found.max() + 1))
     assert found.max() < size
