@@ -22,7 +22,6 @@ from tanlearn.models.calibration import Calibration
 from tanlearn.models.marginalization_limits import InexactMarginalizationWarning
 from tanlearn.models.quantization import FixedPoint, IntegerTables, round_tables
 from tanlearn.models.tables import Tables
-from tanlearn.models.term_tables import TermTables
 from tanlearn.parameters.back_off_ridge import BackOffRidge
 from tanlearn.parameters.batch_gradient import LBFGS, ConjugateGradient
 from tanlearn.parameters.branch_and_bound import IntegerBranchAndBound
@@ -94,7 +93,6 @@ __all__ = [
     "TableEncoder",
     "Tables",
     "TermNetClassifier",
-    "TermTables",
     "load",
     "open_table",
     "pareto_search",

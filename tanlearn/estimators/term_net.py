@@ -15,6 +15,7 @@ from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.models.calibration import Calibration
 from tanlearn.terms.learning import learn_terms
 from tanlearn.training.history import Iteration
+from tanlearn.training.losses import ConditionalNLL, Loss
 
 __all__ = ["TermNetClassifier"]
 
@@ -59,13 +60,16 @@ class TermNetClassifier(NetworkClassifier):
     n_jobs : int, optional
         Number of threads for encoding, prediction and the folds of the selection, as in joblib. Results do not depend
         on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of ``sample``. Fitting does not depend on it: rows are divided into the same folds every time.
 
     Attributes
     ----------
     structure_ : Structure
         The network; ``structure_.parents`` and ``structure_.to_networkx()``.
-    tables_ : TermTables
-        Columns of terms of each feature and each edge, summed to log parameters.
+    tables_ : Tables
+        CPTs, stored as columns of terms: one for each feature and one for each edge. ``tables_[i]`` adds up the columns
+        of a feature to a CPT.
     ridges_ : dict
         Selected ridges of the kinds of terms: ``groups`` and ``smooth`` of features, ``edge_groups`` and
         ``edge_smooth``.
@@ -74,6 +78,8 @@ class TermNetClassifier(NetworkClassifier):
         Without held-out rows (one row, or a class with a single row in a fold) it is empty.
     n_iter_ : int
         Number of iterations of the final training.
+    loss_ : Loss
+        Loss of the training: ``ConditionalNLL()``.
     history_ : list of Iteration
         Mean loss per row, including its contribution to the ridge penalty, at the start and after each iteration.
     calibration_ : Calibration
@@ -105,19 +111,15 @@ class TermNetClassifier(NetworkClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{
-            name: rule
-            for name, rule in NetworkClassifier._parameter_constraints.items()
-            if name not in ("device", "random_state")
-        },
+        **{name: rule for name, rule in NetworkClassifier._parameter_constraints.items() if name != "device"},
         "max_parents": [Interval(Integral, 0, 5, closed="both")],
     }
 
     device = "cpu"
-    random_state = None
     ridges_: dict[str, float]
     cv_results_: dict[str, Any]
     n_iter_: int
+    loss_: Loss
     history_: list[Iteration]
 
     def __init__(
@@ -128,12 +130,14 @@ class TermNetClassifier(NetworkClassifier):
         class_prior: Any = None,
         encoder: TableEncoder | None = None,
         n_jobs: int | None = None,
+        random_state: Any = None,
     ) -> None:
         self.max_parents = max_parents
         self.class_weight = class_weight
         self.class_prior = class_prior
         self.encoder = encoder
         self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def _default_discretizer(self) -> QuantileDiscretizer:
         """Return a quantile discretizer; terms of fewer intervals are unions of its intervals."""
@@ -142,6 +146,7 @@ class TermNetClassifier(NetworkClassifier):
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Select ridges and the number of parents on held-out rows, and train on all rows."""
         outcome = learn_terms(data, int(self.max_parents), n_jobs=self.n_jobs)
+        self.loss_ = ConditionalNLL()
         self.model_ = outcome.network
         names = ("groups", "smooth", "edge_groups", "edge_smooth")
         self.ridges_ = dict(zip(names, outcome.chosen.ridges, strict=True))
@@ -155,11 +160,14 @@ class TermNetClassifier(NetworkClassifier):
         self.calibration_ = Calibration()
 
     def _check_generative(self) -> bool:
-        """Return True; raise an AttributeError if the CPTs are not normalized."""
-        if self.max_parents > 1:
+        """Return True; raise an AttributeError if features can have, or in the fitted network have, several parents."""
+        most = int(self.max_parents)
+        if hasattr(self, "model_"):
+            most = int((self.structure_.parents >= 0).sum(axis=1).max())
+        if most > 1:
             raise AttributeError(
-                f"max_parents={self.max_parents} allows several parents per feature, whose CPTs are not normalized: "
-                f"the classifier then cannot sample or complete rows. Use max_parents=1."
+                f"the network has up to {most} parents per feature. CPTs of several parents are sums of terms that are "
+                f"not normalized, so the classifier cannot sample or complete rows. Fit it with max_parents=1."
             )
         return True
 

@@ -80,11 +80,15 @@ class TermTables(Tables):
 
     ``log P(x_i | parents, y)`` is the sum, over the columns of feature i, of the cell of the values' groups. Dense CPTs
     (:attr:`cells`) are computed on demand, if they fit in memory.
+
+    The class prior of CPTs that are not normalized is an intercept, not the class probabilities. ``prior_shift`` is the
+    difference to the log frequencies of the classes in training, which remains if other class probabilities are set.
     """
 
     columns: list[Column]
     values: list[FloatArray]  # (n_cells, n_classes) of each column
     _log_prior: FloatArray
+    prior_shift: FloatArray | None  # (n_classes,), None for 0
 
     def __init__(
         self,
@@ -94,6 +98,7 @@ class TermTables(Tables):
         log_prior: FloatArray,
         *,
         is_normalized: bool,
+        prior_shift: FloatArray | None = None,
     ) -> None:
         # The parents of a feature are those of its columns, in the order of the columns.
         object.__setattr__(self, "layout", layout)
@@ -101,16 +106,20 @@ class TermTables(Tables):
         object.__setattr__(self, "values", list(values))
         object.__setattr__(self, "_log_prior", np.asarray(log_prior, np.float64))
         object.__setattr__(self, "is_normalized", is_normalized)
+        object.__setattr__(self, "prior_shift", prior_shift)
 
     @property
     def log_prior(self) -> FloatArray:
-        """Log probability of each class, shape (n_classes,)."""
+        """Log probability of each class, or the intercept of CPTs that are not normalized, shape (n_classes,)."""
         return self._log_prior
 
     def with_log_prior(self, log_prior: FloatArray) -> TermTables:
         """Return a copy with other class probabilities (n_classes,)."""
         prior = np.array(log_prior, np.float64)
-        return TermTables(self.layout, self.columns, self.values, prior, is_normalized=self.is_normalized)
+        if self.prior_shift is not None:
+            prior += self.prior_shift
+        rule: dict[str, Any] = {"is_normalized": self.is_normalized, "prior_shift": self.prior_shift}
+        return TermTables(self.layout, self.columns, self.values, prior, **rule)
 
     @cached_property
     def cells(self) -> FloatArray:
@@ -273,7 +282,8 @@ class TermTables(Tables):
         """Return the fields that a file stores, apart from the structure.
 
         ``cells`` is the class prior. ``terms`` contains ``features`` (n_columns, 1 + most parents), -1 for none, the
-        ``groups`` of all values of all features of the columns, and the ``cells`` of all columns, concatenated.
+        ``groups`` of all values of all features of the columns, and the ``cells`` of all columns, concatenated. CPTs
+        that are not normalized also have ``prior_shift`` (n_classes,).
         """
         width = max(len(column.features) for column in self.columns)
         features = np.full((len(self.columns), width), -1, np.int64)
@@ -285,18 +295,28 @@ class TermTables(Tables):
             "groups": np.concatenate(groups).astype(np.int64),
             "cells": np.concatenate([values.ravel() for values in self.values]),
         }
+        if self.prior_shift is not None:
+            terms["prior_shift"] = self.prior_shift
         return {"cells": self.log_prior, "terms": terms, **({} if self.is_normalized else {"normalized": False})}
 
     @classmethod
     def of_state(cls, layout: TableLayout, log_prior: Any, terms: Any, *, is_normalized: bool) -> TermTables:
         """Restore CPTs from the output of :meth:`to_state`; raise ValueError for inconsistent values of a file."""
         check_array("cells", log_prior, np.float64, (layout.n_classes,))
-        features, groups, cells = fields(dict(terms) if type(terms) is dict else {}, "features", "groups", "cells")
+        terms = dict(terms) if type(terms) is dict else {}
+        prior_shift = terms.pop("prior_shift", None)
+        if (
+            prior_shift is not None
+            and np.isneginf(check_array("prior_shift", prior_shift, np.float64, (layout.n_classes,))).any()
+        ):
+            raise ValueError("prior_shift must be finite.")
+        features, groups, cells = fields(terms, "features", "groups", "cells")
         shape = features.shape if isinstance(features, np.ndarray) and features.ndim == 2 else (len(layout.parents), 1)
         check_array("features", features, np.int64, (shape[0], max(1, shape[1])))
         scopes = [[i for i in row if i >= 0] for row in features.tolist()]
         families = [{i, *row} - {-1} for i, row in enumerate(layout.parents.tolist())]
         known = all(scope and scope[0] < len(families) and set(scope) <= families[scope[0]] for scope in scopes)
+        known = known and all(len(scope) == len(set(scope)) for scope in scopes)
         own_columns = sorted(scope[0] for scope in scopes if len(scope) == 1)
         if not known or own_columns != list(range(len(families))):
             raise ValueError(
@@ -317,7 +337,7 @@ class TermTables(Tables):
         if not np.isfinite(cells).all():
             raise ValueError("the cells of terms must be finite.")
         values = [part.reshape(-1, layout.n_classes) for part in np.split(cells, np.cumsum(lengths)[:-1])]
-        return cls(layout, columns, values, log_prior, is_normalized=is_normalized)
+        return cls(layout, columns, values, log_prior, is_normalized=is_normalized, prior_shift=prior_shift)
 
     @cached_property
     def _columns_of(self) -> list[list[int]]:

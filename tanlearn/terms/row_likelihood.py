@@ -16,6 +16,7 @@ import numpy as np
 
 from tanlearn._typing import FloatArray, missing_code
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.weights import log_frequencies
 from tanlearn.models.term_tables import Column, TermTables, log_sum_of_groups, sum_of_groups
 from tanlearn.structures.structures import Structure
 from tanlearn.training.optimizers import minimize_lbfgs
@@ -39,12 +40,15 @@ def column_frequencies(column: Column, data: EncodedData) -> FloatArray:
 
 
 def add_log_frequencies(tables: TermTables, data: EncodedData) -> TermTables:
-    """Add the log frequency of each value to the own column of its feature."""
+    """Add the log frequency of each value to the own column of its feature, and set the shift of the class prior."""
     values = [
         one + np.log(column_frequencies(column, data))[:, np.newaxis] if len(column.features) == 1 else one
         for column, one in zip(tables.columns, tables.values, strict=True)
     ]
-    return TermTables(tables.layout, tables.columns, values, tables.log_prior, is_normalized=False)
+    # With its intercept, the model predicts the class frequencies of the training rows on average.
+    frequencies = log_frequencies(np.bincount(data.y, data.in_whole_rows().weights, data.n_classes))
+    shift, prior = tables.log_prior - frequencies, tables.log_prior
+    return TermTables(tables.layout, tables.columns, values, prior, is_normalized=False, prior_shift=shift)
 
 
 def fit_row_terms(tables: TermTables, structure: Structure, data: EncodedData) -> TermTables:

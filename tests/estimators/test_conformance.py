@@ -107,6 +107,7 @@ ESTIMATORS = [
     KTreeClassifier(
         loss=ConditionalNLL(), n_epochs=20, training=GradientTraining(batch_size=10), calibrate=False, random_state=0
     ),
+    TermNetClassifier(),
     TANSearchCV(
         TANClassifier(n_epochs=20, training=GradientTraining(batch_size=10)),
         {"training__learning_rate": [0.03, 0.1]},
@@ -115,6 +116,8 @@ ESTIMATORS = [
     ),
     TermNetClassifier(),
 ]
+#: Estimators above with other parameters, for scikit-learn's checks only.
+OTHER_PARAMETERS = [TermNetClassifier(max_parents=0), TermNetClassifier(max_parents=3)]
 
 
 def expected_failures(estimator):
@@ -126,7 +129,7 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore:discretization left")  # some checks fit noise
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([*ESTIMATORS, *DASK], expected_failed_checks=expected_failures)
+@parametrize_with_checks([*ESTIMATORS, *OTHER_PARAMETERS, *DASK], expected_failed_checks=expected_failures)
 def test_estimator_checks(estimator, check):
     check(estimator)
 

@@ -98,12 +98,11 @@ def test_models_of_one_parent_are_distributions_of_rows():
 
 
 def test_several_parents_cannot_sample():
-    X, y = mixed(60)
-    model = TermNetClassifier(max_parents=2).fit(X, y)
+    model = TermNetClassifier(max_parents=2)  # a fitted tree can; see test_term_net_usage.py
     assert not hasattr(model, "sample")
     with pytest.raises(AttributeError) as error:
         model.sample(3)
-    assert "Use max_parents=1" in str(error.value.__cause__)
+    assert "Fit it with max_parents=1" in str(error.value.__cause__)
 
 
 @pytest.mark.parametrize("max_parents", [1, 3])

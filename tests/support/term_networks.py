@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tanlearn import EncodedData, Structure, TermTables
-from tanlearn.models.term_tables import Column
+from tanlearn import EncodedData, Structure
+from tanlearn.models.term_tables import Column, TermTables
 from tanlearn.structures.table_layout import TableLayout
 
 #: Features with many and few ordered values, a single value, two values, and some and many categories.
