@@ -114,7 +114,6 @@ ESTIMATORS = [
         n_iter=2,
         random_state=0,
     ),
-    TermNetClassifier(),
 ]
 #: Estimators above with other parameters, for scikit-learn's checks only.
 OTHER_PARAMETERS = [TermNetClassifier(max_parents=0), TermNetClassifier(max_parents=3)]
