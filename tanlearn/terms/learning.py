@@ -29,6 +29,8 @@ NUMBERS = (0, 1, 2, 3, 5)
 #: Ridges at the start of the search; those of edges start at most at this value.
 START: Ridges = (16.0, 4.0, 16.0, 4.0)
 MOST_AT_START = 256.0
+#: Ridges that change together in the search of those of a network with edges.
+MOVES = (2,), (3,), (0,), (1,), (0, 1, 2, 3)
 #: Number of folds of the selection, and of small data sets of at most so many rows. With five folds instead of three,
 #: the log loss of trees on glass (171 training rows) is 0.704 instead of 0.735, and on vehicle (677) 0.428 instead of
 #: 0.421 (five folds each).
@@ -132,14 +134,14 @@ class _Selection:
             n_jobs=self._n_jobs,
         )
         if n_parents == 0:
-            ridges = search.climb(START, (0, 1))
+            ridges = search.climb(START, ((0,), (1,)))
             self._parameters = search.results[ridges].parameters
         else:
             groups, smooth, *of_edges = self.trials[-1].ridges
             if n_parents == 1:
                 of_edges = [4 * groups, 4 * groups]
             of_edges = [min(one, MOST_AT_START) for one in of_edges]
-            ridges = search.climb((groups, smooth, of_edges[0], of_edges[1]), (2, 3, 0, 1))
+            ridges = search.climb((groups, smooth, of_edges[0], of_edges[1]), MOVES)
         log_p = np.empty((self._sample.n_samples, self._sample.n_classes))
         for mask, scores in zip(self._masks, search.results[ridges].scores, strict=True):
             log_p[mask] = log_softmax(scores)

@@ -78,22 +78,31 @@ class HeldOutSearch:
             self.results[ridges] = _Result(total / weight, [one for one, _ in found], [one for _, one in found])
         return self.results[ridges].loss
 
-    def climb(self, ridges: Ridges, kinds: Sequence[int]) -> Ridges:
-        """Multiply or divide the ridge of one kind of term at a time by 4, as long as the held-out loss falls."""
-        best, waiting = self.loss(ridges), list(kinds)
+    def climb(self, ridges: Ridges, moves: Sequence[tuple[int, ...]]) -> Ridges:
+        """Multiply or divide the ridges of some kinds of terms by 4, as long as the held-out loss falls.
+
+        Each of ``moves`` contains the kinds whose ridges change together.
+        """
+        best, waiting = self.loss(ridges), list(moves)
         while waiting:
-            kind, improved = waiting.pop(0), False
+            kinds, improved = waiting.pop(0), False
             for factor in (1 / STEP, STEP):
-                while LEAST <= ridges[kind] * factor <= MOST:
-                    trial: Ridges = (*ridges[:kind], ridges[kind] * factor, *ridges[kind + 1 :])  # type: ignore[assignment]
-                    if self.loss(trial) >= best * (1 - LEAST_GAIN):
+                while True:
+                    trial = _scaled(ridges, kinds, factor)
+                    if trial == ridges or self.loss(trial) >= best * (1 - LEAST_GAIN):
                         break
                     ridges, best, improved = trial, self.loss(trial), True
                 if improved:
                     break
             if improved:
-                waiting += [other for other in kinds if other != kind and other not in waiting]
+                waiting += [other for other in moves if other != kinds and other not in waiting]
         return ridges
+
+
+def _scaled(ridges: Ridges, kinds: tuple[int, ...], factor: float) -> Ridges:
+    """Return ridges of which those of some kinds are multiplied by a factor, within the range of ridges."""
+    scaled = [min(max(one * factor, LEAST), MOST) if kind in kinds else one for kind, one in enumerate(ridges)]
+    return scaled[0], scaled[1], scaled[2], scaled[3]
 
 
 def _distance(a: Ridges, b: Ridges) -> float:
