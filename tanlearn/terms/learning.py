@@ -82,7 +82,7 @@ def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = Non
         network, history = _fit(data, np.full((data.n_features, 1), -1), START)
         return TermOutcome(network, [], nothing, history)
     for n_parents in NUMBERS:
-        if n_parents > max_parents or not selection.is_improved:
+        if n_parents > min(max_parents, data.n_features - 1) or not selection.is_improved:
             break
         selection.add(n_parents)
     chosen = selection.trials[-1 if selection.is_improved else -2]
@@ -114,7 +114,7 @@ class _Selection:
 
     @property
     def is_improved(self) -> bool:
-        """Whether the last number of parents has a clearly lower held-out loss than the one before."""
+        """True if the last number of parents has a clearly lower held-out loss than the one before."""
         if len(self.trials) < 2:
             return True
         before, now = (log_p[np.arange(len(log_p)), self._sample.y] for log_p in self._log_p[-2:])
