@@ -22,6 +22,7 @@ from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
+from tanlearn.estimators.term_net import TermNetClassifier
 from tanlearn.parameters.batch_gradient import ConjugateGradient
 from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
@@ -51,6 +52,7 @@ Classifier: TypeAlias = (
     | BayesNetClassifier
     | TANClassifier
     | KTreeClassifier
+    | TermNetClassifier
     | AODEClassifier
     | AnDEClassifier
     | SelectiveKDependenceClassifier
@@ -400,6 +402,20 @@ LEARNERS: dict[str, Learner] = {
             OURS + GRADIENT,
             partial(_trained, KTreeClassifier(), ConditionalNLL()),
             _GRADIENT_COST,
+        ),
+        *(
+            Learner(
+                name,
+                f"{parents}, sums of coarse, fine and smooth terms, conditional likelihood with ridges",
+                "this library",
+                partial(_copy, TermNetClassifier(max_parents=max_parents)),
+                3,
+            )
+            for name, max_parents, parents in (
+                ("Term-NB", 0, "naive Bayes"),
+                ("Term-TAN", 1, "forest by gain"),
+                ("Term-BN", 5, "up to five parents by gain"),
+            )
         ),
         Learner(
             "BayesForest",

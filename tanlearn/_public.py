@@ -15,6 +15,7 @@ from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
 from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
 from tanlearn.estimators.table_counts import TableCounts
+from tanlearn.estimators.term_net import TermNetClassifier
 from tanlearn.files.models import load, save
 from tanlearn.files.values import register
 from tanlearn.models.calibration import Calibration
@@ -91,6 +92,7 @@ __all__ = [
     "TableCounts",
     "TableEncoder",
     "Tables",
+    "TermNetClassifier",
     "load",
     "open_table",
     "pareto_search",

@@ -8,13 +8,14 @@ from tanlearn.baselines import LEARNERS, HillClimbing, Learner
 
 #: Structure and parameters trained together by gradient.
 GRADIENT = ("TAN Subset HYB", "TAN Order-free HYB", "K-tree")
-#: Score-based climbing, with maximum-likelihood parameters.
+#: Climbing by a score of arcs, a classification score, or a score of trees, with maximum-likelihood parameters.
 CLIMBERS = (
     *("HC-BDeu ML", "HC-BIC ML", "HC-AIC ML", "HC-K2 ML", "Tabu-BDeu ML", "K2 ML"),
+    *("BNC-2P ML", "HC-MM ML", "HC-CR ML", "MMHC", "Markov blanket"),
     *("TAN-CR ML", "TAN-CV-CR ML", "TAN-CL ML", "TAN-MM ML", "TAN-SP-CR ML", "TAN-OMI-CR ML", "TAN-SA-MM ML"),
 )
 #: The same searches, with parameters of a hybrid loss selected on held-out rows, as in gradient TAN.
-DISCRIMINATIVE = ("NB HYB", "TAN-CMI HYB", "HC-BDeu HYB", "TAN-OMI-MM HYB", "TAN Random HYB")
+DISCRIMINATIVE = ("NB HYB", "TAN-CMI HYB", "HC-BDeu HYB", "HC-MM HYB", "TAN-OMI-MM HYB", "TAN Random HYB")
 #: Learners without a search, weighted naive Bayes, and ensembles, for orientation.
 OTHERS = (
     *("NB ML", "WANBIA CL", "AWNB", "MANB", "NB-FSSJ ML", "NB-BSEJ ML"),

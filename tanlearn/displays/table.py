@@ -106,14 +106,15 @@ class TableDisplay:
         ValueError
             If the feature does not exist.
         TypeError
-            If the classifier has no ``tables_``, or they are back-off tables.
+            If the classifier has no ``tables_``, or they are back-off CPTs or sums of terms.
         ImportError
             If Matplotlib is not installed.
         """
         if not hasattr(estimator, "tables_") or not estimator.tables_.is_dense:
             raise TypeError(
-                f"{type(estimator).__name__} has no tables_ to plot. Fit a classifier with a single structure, without "
-                f"back-off smoothing, which keeps counts instead of tables."
+                f"{type(estimator).__name__} has no tables_ to plot. Fit a classifier with a single structure that "
+                f"stores CPTs entry by entry. Back-off smoothing stores counts, and TermNetClassifier stores sums of "
+                f"terms, whose CPTs are tables_[i]."
             )
         i, names = feature_number(estimator, feature), feature_names(estimator)
         tables, encoder = estimator.tables_, estimator.encoder_

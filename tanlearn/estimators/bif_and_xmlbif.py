@@ -64,8 +64,8 @@ def write_bif(model: Any, path: str | os.PathLike[str], *, class_name: str | Non
     Parameters
     ----------
     model : classifier
-        A fitted :class:`~tanlearn.NaiveBayesClassifier`, :class:`~tanlearn.BayesNetClassifier` or
-        :class:`~tanlearn.TANClassifier`.
+        A fitted :class:`~tanlearn.NaiveBayesClassifier`, :class:`~tanlearn.BayesNetClassifier`,
+        :class:`~tanlearn.TANClassifier` or :class:`~tanlearn.TermNetClassifier`.
     path : str or path
         Path of the file. An existing file is replaced, atomically.
     class_name : str, optional
@@ -76,7 +76,8 @@ def write_bif(model: Any, path: str | os.PathLike[str], *, class_name: str | Non
     NotFittedError
         If the classifier is not fitted.
     TypeError
-        If the classifier does not have a single structure, such as AODE.
+        If the classifier does not have a single structure, such as AODE, or is a
+        :class:`~tanlearn.TermNetClassifier` with several parents per feature.
     ValueError
         If the structure has a cycle, the CPTs are not normalized, a category is neither a string nor a number, or
         ``class_name`` is the name of a feature. No file is written then.
@@ -238,8 +239,9 @@ def _to_network(model: Any, class_name: str | None) -> Network:
     """Convert a fitted classifier to a network whose variables have notes."""
     if not isinstance(model, NetworkClassifier) or not hasattr(model, "sample"):
         raise TypeError(
-            f"{type(model).__name__} is not a Bayesian network with a single structure, so it cannot be written as "
-            f"one. Use a NaiveBayesClassifier, BayesNetClassifier or TANClassifier."
+            f"{type(model).__name__} is not a Bayesian network with a single structure and normalized CPTs, so it "
+            f"cannot be written as one. Use a NaiveBayesClassifier, BayesNetClassifier, TANClassifier, or a "
+            f"TermNetClassifier with max_parents=1."
         )
     check_is_fitted(model)
     class_name = getattr(model, "class_name_", "class") if class_name is None else class_name

@@ -28,11 +28,15 @@
   - ``parents``: the names of the augmenting parents, without the class;
   - ``probabilities``: the probabilities of the states given the parents and the class, as nested lists ``[state][state
     of 1st parent][state of 2nd parent][class]``; levels of absent parents are omitted. Null for back-off CPTs, whose
-    features have ``back_off`` instead;
+    features have ``back_off`` instead, and for sums of terms, whose features have ``columns``;
   - ``back_off``: a list of objects for no parent, the first parent, the first two parents, and so on, with ``m`` and
     ``counts``, lists ``[state of 1st parent, ..., state, class, n]`` of the combinations that occur in the rows;
     classes are counted from 0. With n, the sum N of n over the states, and the probability q with one parent less (1 /
-    number of states for no parent), the probability is (n + m q) / (N + m), and q if N is 0.
+    number of states for no parent), the probability is (n + m q) / (N + m), and q if N is 0;
+  - ``columns``: a list of objects. ``features`` contains the positions of one or two features in the list of features,
+    counted from 0: this feature, and a parent. ``groups`` is a list per feature, the group of each state. ``cells`` is
+    a list of rows, one per group, or per pair of groups with the group of the parent as the fastest index; a row
+    contains one number per class. The logarithm of the probability is the sum of the rows of all columns.
 
 The joint probability of a class and a row is the product of the probability of the class and of those of all features,
 each looked up by its own state and the states of its parents. For a pseudo-TAN, whose parents form a cycle, or if

@@ -16,6 +16,7 @@ from tanlearn.models.model import Model
 from tanlearn.models.new_values import log_joint_of_new_values
 from tanlearn.models.quantization import FixedPoint, IntegerTables
 from tanlearn.models.tables import Tables
+from tanlearn.models.term_tables import TermTables
 from tanlearn.structures.structures import Structure, read_structure
 from tanlearn.structures.table_layout import TableLayout, n_table_cells
 
@@ -80,10 +81,15 @@ class BayesNet(Model):
     def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> BayesNet:
         """Restore a network from the output of :meth:`to_state`; raise ValueError for inconsistent values."""
         state = dict(state)
-        bits, back_off, normalized = (state.pop(name, None) for name in ("bits", "back_off", "normalized"))
+        bits, back_off, terms, normalized = (
+            state.pop(name, None) for name in ("bits", "back_off", "terms", "normalized")
+        )
         structure, cells = fields(state, "structure", "cells")
         if back_off is not None:
             return cls(structure, _restore_back_off(structure, n_states, n_classes, cells, back_off))
+        if terms is not None:
+            layout = _layout_of(structure, n_states, n_classes)
+            return cls(structure, TermTables.of_state(layout, cells, terms, is_normalized=normalized is not False))
         fixed_point = None if bits is None else FixedPoint(*bits)
         rule = normalized is not False
         return cls(structure, restore_tables(structure, n_states, n_classes, cells, fixed_point, is_normalized=rule))
@@ -111,6 +117,11 @@ def restore_tables(
         return IntegerTables(layout, fixed_point.unpack(cells, n_cells), fixed_point)
     check_array("cells", cells, np.float64, (n_cells,))
     return Tables(TableLayout.of_parents(structure.parents, n_states, n_classes), cells, is_normalized)
+
+
+def _layout_of(structure: Any, n_states: IntArray, n_classes: int) -> TableLayout:
+    """Return the layout of the CPTs of a structure from a file."""
+    return TableLayout.of_parents(read_structure(structure, len(n_states)).parents, n_states, n_classes)
 
 
 def _restore_back_off(structure: Any, n_states: IntArray, n_classes: int, log_prior: Any, state: Any) -> BackOffTables:

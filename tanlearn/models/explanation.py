@@ -57,8 +57,9 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
     if not tables.is_normalized and is_hidden.any():
         raise ValueError(
             f"row {np.flatnonzero(is_hidden.any(axis=0))[0]} misses a feature, and CPTs that are not normalized "
-            f"(rounded ones, and those of k-trees) explain complete rows only, because contributions of observed "
-            f"features would include those of missing ones. Impute the row, or explain a network that is neither."
+            f"(rounded ones, those of k-trees, and sums of terms with several parents) explain complete rows only, "
+            f"because contributions of observed features would include those of missing ones. Impute the row, or "
+            f"explain a network that is none of these."
         )
     if not lacks_parent.any():
         return contributions

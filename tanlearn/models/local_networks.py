@@ -70,9 +70,9 @@ class LocalNetworks:
     back off.
     """
 
-    def __init__(self, tables: _BackOffTables, structure: Structure) -> None:
-        # The structure must be acyclic.
-        self._tables, self._structure = tables, structure
+    def __init__(self, tables: _BackOffTables, structure: Structure, *, is_normalized: bool = True) -> None:
+        # The structure must be acyclic. Missing features without observed descendants drop out if CPTs are normalized.
+        self._tables, self._structure, self._is_normalized = tables, structure, is_normalized
 
     def log_joint(
         self, codes: Codes, samples: IntArray, *, is_exact: bool = True, n_jobs: int | None = None
@@ -91,7 +91,7 @@ class LocalNetworks:
 
         def score(group: tuple[IntArray, IntArray]) -> None:
             hidden, places = group
-            pattern = self._reduce(hidden, limit, is_marginal=True)
+            pattern = self._reduce(hidden, limit, is_marginal=self._is_normalized)
             if pattern is None:
                 refused.extend(samples[places].tolist())
                 found = np.empty((len(places), scores.shape[1]))
@@ -119,7 +119,7 @@ class LocalNetworks:
         """Return a mask of the selected rows, False where :meth:`log_joint` backs off."""
         is_exact, limit = np.empty(len(samples), np.bool_), most_operations()
         for hidden, places in _patterns(codes[:, samples] == missing_code(codes.dtype)):
-            is_exact[places] = self._reduce(hidden, limit, is_marginal=True) is not None
+            is_exact[places] = self._reduce(hidden, limit, is_marginal=self._is_normalized) is not None
         return is_exact
 
     def complete(self, codes: Codes, samples: IntArray, y: IntArray, *, n_jobs: int | None = None) -> Codes:

@@ -271,7 +271,7 @@ class Tables:
 
     @property
     def is_dense(self) -> bool:
-        """True if the CPTs are stored entry by entry; sparse back-off CPTs compute ``cells`` on demand."""
+        """True if CPTs are stored entry by entry; back-off CPTs and sums of terms compute ``cells`` on demand."""
         return True
 
     @property
@@ -336,7 +336,8 @@ class Tables:
         -------
         dict
             ``probabilities`` as nested lists [value][value of the 1st parent]...[class]; null for back-off CPTs, which
-            have ``back_off`` instead, one object per number of parents with ``m`` and ``counts``.
+            have ``back_off`` instead, one object per number of parents with ``m`` and ``counts``, and for sums of
+            terms, which have ``columns``, objects with ``features``, ``groups`` and ``cells``.
         """
         return {"probabilities": self.probabilities(feature).tolist()}
 

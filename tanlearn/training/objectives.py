@@ -31,13 +31,15 @@ class Objective:
         d_rho <--pull-back-- d_theta <--transpose-- d_scores <-----'
     """
 
-    def __init__(self, layout: TableLayout, data: EncodedData, loss: Loss) -> None:
+    def __init__(
+        self, layout: TableLayout, data: EncodedData, loss: Loss, parametrization: type[Any] = Normalized
+    ) -> None:
         if data.device == "cuda":
             _refuse_what_only_the_cpu_does(data, loss)
             layout.check_device(data.device)
         self._layout, self._loss = layout, loss  # one CPT per feature
         self._backend = backend = backend_of(data.device)
-        self._parametrization = Normalized(layout, backend=backend)
+        self._parametrization = parametrization(layout, backend=backend)
         is_incomplete = data.is_incomplete
         self._incomplete, complete = None, data.codes
         if is_incomplete.any():

@@ -1,4 +1,4 @@
-"""Parametrization of CPTs by unconstrained parameters, with its gradient."""
+"""Parametrizations of CPTs by unconstrained parameters, with their gradients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tanlearn._typing import IntArray
 from tanlearn.kernels._backends import CPU, Backend
 from tanlearn.structures.table_layout import TableLayout
 
-__all__ = ["Normalized"]
+__all__ = ["Normalized", "Unnormalized"]
 
 
 class Normalized:
@@ -50,3 +50,18 @@ class Normalized:
         groups = self._groups if tables is None else put(np.append(0, tables + 1))[0]
         kernels.normalize_adjoint(theta, d_theta, groups, self._n_values, self._offset, self._scratch, d_rho)
         return d_rho
+
+
+class Unnormalized:
+    """Scores that are the parameters themselves: theta = rho. Only differences between classes are meaningful."""
+
+    def __init__(self, layout: TableLayout, dtype: Any = np.float64, backend: Backend = CPU) -> None:
+        pass
+
+    def forward(self, rho: Any, out: Any = None) -> Any:
+        """Return rho (n_cells,)."""
+        return rho
+
+    def pull_back(self, theta: Any, d_theta: Any, out: Any = None, tables: IntArray | None = None) -> Any:
+        """Return ``d_theta`` (n_cells,)."""
+        return d_theta

@@ -37,6 +37,7 @@ from tanlearn import (
     TableEncoder,
     TANClassifier,
     TANSearchCV,
+    TermNetClassifier,
     dask,
 )
 from tanlearn.baselines import (
@@ -78,6 +79,7 @@ EXPECTED = {
     SemiNaiveBayesClassifier: COMPLETE_ROWS,
     dask.BayesForestClassifier: FOLDS,
     BayesForestClassifier: FOLDS,
+    TermNetClassifier: FOLDS,
     **dict.fromkeys((KTreeClassifier, TANClassifier, TANSearchCV), GRADIENT),
 }
 
@@ -105,6 +107,7 @@ ESTIMATORS = [
     KTreeClassifier(
         loss=ConditionalNLL(), n_epochs=20, training=GradientTraining(batch_size=10), calibrate=False, random_state=0
     ),
+    TermNetClassifier(),
     TANSearchCV(
         TANClassifier(n_epochs=20, training=GradientTraining(batch_size=10)),
         {"training__learning_rate": [0.03, 0.1]},
@@ -112,6 +115,8 @@ ESTIMATORS = [
         random_state=0,
     ),
 ]
+#: Estimators above with other parameters, for scikit-learn's checks only.
+OTHER_PARAMETERS = [TermNetClassifier(max_parents=0), TermNetClassifier(max_parents=3)]
 
 
 def expected_failures(estimator):
@@ -123,7 +128,7 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore:discretization left")  # some checks fit noise
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([*ESTIMATORS, *DASK], expected_failed_checks=expected_failures)
+@parametrize_with_checks([*ESTIMATORS, *OTHER_PARAMETERS, *DASK], expected_failed_checks=expected_failures)
 def test_estimator_checks(estimator, check):
     check(estimator)
 

@@ -18,6 +18,7 @@ from tanlearn import (
     TableCounts,
     TableEncoder,
     TANClassifier,
+    TermNetClassifier,
     load,
     read_bif,
 )
@@ -31,6 +32,7 @@ MODELS = [
     BayesNetClassifier(structure=KDependence(k=3), parameters=HierarchicalSmoothing()),
     TANClassifier(n_epochs=3, random_state=0),
     KTreeClassifier(n_epochs=3, random_state=0),
+    TermNetClassifier(),
     AODEClassifier(),
     AnDEClassifier(n=2),
 ]
@@ -221,7 +223,7 @@ def test_networks_of_other_programs_have_no_ranges_but_unseen_states(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:no value in")
-@pytest.mark.parametrize("model", MODELS[:3] + MODELS[4:5] + MODELS[7:], ids=lambda model: repr(model)[:90])
+@pytest.mark.parametrize("model", MODELS[:3] + MODELS[4:5] + MODELS[8:], ids=lambda model: repr(model)[:90])
 def test_odd_rows_score_less_than_held_out_ordinary_rows(model):
     """Shifted, unseen and permuted rows of breast cancer, with its last column as three categories."""
     values, y = load_breast_cancer(return_X_y=True)

@@ -157,7 +157,7 @@ NASTY = (
 
 
 @pytest.mark.filterwarnings("ignore:X has feature names, but")  # and the file none, which is as good
-@pytest.mark.parametrize("name", ["tan", "aode", "a2de", "chow-liu", "cyclic"])
+@pytest.mark.parametrize("name", ["tan", "aode", "a2de", "chow-liu", "cyclic", "term-tan"])
 def test_manifest_with_anything_anywhere_is_refused_or_predicts_the_same(name, tmp_path):
     suspect, rng = Suspect(tmp_path, name), np.random.default_rng(3)
     places = [path for path in nodes(json.loads(members_of(suspect.content)["tanlearn.json"])) if path]

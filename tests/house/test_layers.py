@@ -23,7 +23,7 @@ RANKS = (
     {"models"},
     {"files"},
     {"c_export", "forest", "training"},
-    {"displays", "parameters"},
+    {"displays", "parameters", "terms"},
     {"estimators"},
     {"baselines", "search"},
     {"_public"},

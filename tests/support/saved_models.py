@@ -19,6 +19,7 @@ from tanlearn import (
     Structure,
     TableEncoder,
     TANClassifier,
+    TermNetClassifier,
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, KDependence
 
@@ -77,6 +78,8 @@ ESTIMATORS = {
     ),
     "pseudo-tan": TANClassifier(candidates="unconstrained", loss=Hybrid(), **QUICK),
     "k-tree": KTreeClassifier(loss=ConditionalNLL(), calibrate=False, **QUICK),
+    "term-nb": TermNetClassifier(max_parents=0, class_prior=[0.5, 0.25, 0.25]),
+    "term-tan": TermNetClassifier(random_state=0),
     "a2de": AnDEClassifier(subsumption=True, class_prior=[0.5, 0.25, 0.25]),
     "aode": AODEClassifier(encoder=TableEncoder(discrete_features=["town", "rooms", "owner", "grade", "key"])),
 }

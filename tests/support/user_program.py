@@ -20,6 +20,7 @@ from tanlearn import (
     TableEncoder,
     Tables,
     TANClassifier,
+    TermNetClassifier,
     pareto_search,
 )
 from tanlearn.baselines import ChowLiu
@@ -39,6 +40,7 @@ assert_type(model.with_class_prior([0.5, 0.5]), TANClassifier)
 assert_type(pareto_search(model, X, y).best_within(size_bits=100.0), TANClassifier)
 assert_type(NaiveBayesClassifier(parameters=ConjugateGradient(loss=Margin())).fit(X, y), NaiveBayesClassifier)
 assert_type(KTreeClassifier(loss=ConditionalNLL()).fit(X, y), KTreeClassifier)
+assert_type(TermNetClassifier(max_parents=2).fit(X, y), TermNetClassifier)
 assert_type(BayesForestClassifier(n_estimators=3).fit(X, y), BayesForestClassifier)
 network = BayesNetClassifier(structure=ChowLiu(), parameters=MaximumLikelihood(alpha=1.0)).fit(X, y)
 assert_type(network, BayesNetClassifier)

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
+from tanlearn import TermNetClassifier
 from tanlearn.baselines import LEARNERS as REGISTRY
 
 from . import peers
@@ -21,6 +22,8 @@ OURS = (
     *("TAN-CMI ML", "TAN-CMI CG-CL", "TAN-CMI CG-MM", "TAN Subset HYB", "TAN Order-free HYB"),
     FOREST,
 )
+#: Networks of terms, and their maximum numbers of parents per feature.
+TERMS = {"Terms, no edges": 0, "Terms, tree": 1, "Terms, 5 parents": 5}
 #: Stages of the runs: counting and defaults of peers, trainings, and settings chosen on folds.
 STAGES = COUNTED, TRAINED, CHOSEN = range(3)
 #: The peer whose errors ours are compared with, and its variant with numbered categories.
@@ -73,6 +76,15 @@ def own(name, title=None, **settings):
     return Learner(title or name, make, TRAINED if entry.cost else COUNTED, is_ours=True)
 
 
+def network_of_terms(name, max_parents):
+    """Return a network of terms with at most so many parents per feature, which gets numbers, as the peers do."""
+
+    def make(table, seed, jobs):
+        return TermNetClassifier(max_parents=max_parents, n_jobs=jobs)
+
+    return Learner(name, make, TRAINED, is_ours=True)
+
+
 def forests(name, kind):
     """Return a forest with defaults, and tuned."""
     return [
@@ -102,6 +114,7 @@ LEARNERS = {
     for learner in (
         *(own(name) for name in OURS),
         own(FOREST, UNWEIGHTED, weights=None),
+        *(network_of_terms(*one) for one in TERMS.items()),
         *forests(RANDOM_FOREST, RandomForestClassifier),
         numbered_forest(),
         *forests("ExtraTrees", ExtraTreesClassifier),

@@ -1,0 +1,86 @@
+"""Groups of values, from coarse to fine, and scores of ordered values: the resolutions of sums of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tanlearn._typing import FloatArray, IntArray
+
+__all__ = ["group_scores", "group_values", "nested_groups", "normal_scores"]
+
+#: Ranks are kept away from 0 and 1 by this much, so that the score of a rare extreme value is at most 3.1.
+_MARGIN = 1e-3
+_NOTHING = 1e-300
+
+
+def group_values(weights: FloatArray, n_groups: int, *, is_ordered: bool) -> IntArray:
+    """Return the group of each value, (n_values,), numbered from 0, each with at least one value.
+
+    Ordered values are divided into at most ``n_groups`` groups of adjacent values of about equal weight. The groups for
+    ``n_groups`` are unions of the groups for ``2 * n_groups``. Of other values, the ``n_groups - 1`` most frequent are
+    groups of their own, and the last group contains the rest; ties are broken by the lower code.
+
+    Shapes: weights: (n_values,), the weight of the rows with each value.
+    """
+    n_values = len(weights)
+    if n_values <= n_groups:
+        return np.arange(n_values)
+    if is_ordered:
+        group = np.minimum((_middle_ranks(weights) * n_groups).astype(np.intp), n_groups - 1)
+        found: IntArray = np.unique(group, return_inverse=True)[1]
+        return found
+    group = np.full(n_values, n_groups - 1)
+    group[np.sort(np.argsort(-weights, kind="stable")[: n_groups - 1])] = np.arange(n_groups - 1)
+    return group
+
+
+def nested_groups(weights: FloatArray, sizes: Sequence[int], *, is_ordered: bool) -> list[IntArray]:
+    """Return the different divisions into at most so many groups, from coarse to fine; a single group is left out.
+
+    Shapes: weights: (n_values,); each division: (n_values,).
+    """
+    found: list[IntArray] = []
+    for size in sizes:
+        group = group_values(weights, size, is_ordered=is_ordered)
+        if group.max() > (found[-1].max() if found else 0):
+            found.append(group)
+    return found
+
+
+def normal_scores(weights: FloatArray) -> FloatArray:
+    """Return the normal scores of ordered values: normal quantiles of their middle ranks, with mean 0 and variance 1.
+
+    They depend on the order of the values only, so they do not change if a column is transformed monotonically.
+
+    Shapes: weights, result: (n_values,).
+    """
+    from scipy.special import ndtri
+
+    return _standardized(ndtri(np.clip(_middle_ranks(weights), _MARGIN, 1 - _MARGIN)), weights)
+
+
+def group_scores(weights: FloatArray, groups: IntArray) -> FloatArray:
+    """Return the mean normal score of each group of ordered values, standardized over the groups, (n_groups,)."""
+    of_group = np.bincount(groups, weights).astype(np.float64)
+    means = np.bincount(groups, weights * normal_scores(weights)) / np.maximum(of_group, _NOTHING)
+    return _standardized(means, of_group)
+
+
+def _middle_ranks(weights: FloatArray) -> FloatArray:
+    """Return the fraction of the weight before each value, plus half of its own."""
+    total = weights.sum()
+    if total <= 0:
+        return (np.arange(len(weights)) + 0.5) / len(weights)
+    ranks: FloatArray = (np.cumsum(weights) - weights / 2) / total
+    return ranks
+
+
+def _standardized(scores: FloatArray, weights: FloatArray) -> FloatArray:
+    """Shift and scale scores to mean 0 and variance 1 under the weights; constant scores become 0."""
+    total = max(float(weights.sum()), _NOTHING)
+    centered = scores - (weights * scores).sum() / total
+    deviation = float(np.sqrt((weights * centered**2).sum() / total))
+    result: FloatArray = centered / deviation if deviation > 1e-9 else np.zeros_like(centered)
+    return result

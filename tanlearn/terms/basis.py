@@ -1,0 +1,163 @@
+"""Terms of features and edges: groups of values from coarse to fine, and smooth functions of ordered values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.models.term_tables import Column, encode_columns
+from tanlearn.structures.value_groups import group_scores, nested_groups, normal_scores
+
+__all__ = ["EDGE_GROUPS", "EDGE_SMOOTH", "OWN_GROUPS", "OWN_SMOOTH", "Resolutions", "TermBasis"]
+
+#: Kinds of terms, each with a ridge of its own.
+OWN_GROUPS, OWN_SMOOTH, EDGE_GROUPS, EDGE_SMOOTH = range(4)
+#: Maximum numbers of groups of an ordered feature in its own terms (besides its values), and in those of its edges.
+OWN_SIZES, EDGE_SIZES = (4, 8, 16, 32), (2, 4, 8)
+#: Maximum number of groups of an unordered feature in the terms of its edges: the rarest values share the last one.
+MOST_CATEGORIES = 32
+
+
+class Resolutions:
+    """Groups and scores of the values of each feature, which depend on its own values only."""
+
+    def __init__(self, data: EncodedData) -> None:
+        weights = data.in_whole_rows().weights
+        self.n_states: list[int] = data.n_states.tolist()
+        self.is_ordered = [data.is_ordered is not None and bool(data.is_ordered[i]) for i in range(data.n_features)]
+        #: Weight of the rows with each value, (n_states,) per feature. Missing values do not count.
+        self.weights = [
+            np.bincount(codes[seen], weights[seen], n).astype(np.float64)
+            for codes, n in zip(data.codes, self.n_states, strict=True)
+            for seen in [codes < n]
+        ]
+        #: Divisions of the values into groups for the edges of each feature, from coarse to fine.
+        self.edge_groups = [
+            nested_groups(w, EDGE_SIZES, is_ordered=True)
+            if ordered
+            else nested_groups(w, (MOST_CATEGORIES,), is_ordered=False)
+            for w, ordered in zip(self.weights, self.is_ordered, strict=True)
+        ]
+
+    def finest(self, feature: int) -> IntArray:
+        """Return the finest division of a feature for its edges, (n_states,); all zero if it has one value."""
+        groups = self.edge_groups[feature]
+        return groups[-1] if groups else np.zeros(self.n_states[feature], np.intp)
+
+    def scores(self, feature: int) -> FloatArray:
+        """Return the score of each group of the finest division, (n_groups,); zeros if values are not ordered."""
+        groups = self.finest(feature)
+        if not self.is_ordered[feature]:
+            return np.zeros(int(groups.max()) + 1)
+        return group_scores(self.weights[feature], groups)
+
+
+class TermBasis:
+    """Columns of a network, and the linear map from its terms to the cells of all columns.
+
+    The cells (n_cells, n_classes) are ``expansion @ terms``. The last cell of each column stands for missing values; it
+    has no term and is 0.
+    """
+
+    def __init__(self, resolutions: Resolutions, parents: IntArray) -> None:
+        # parents: (n_features, width), -1 for none
+        features = range(len(resolutions.n_states))
+        edges = [(i, j) for i, row in enumerate(parents.tolist()) for j in row if j >= 0]
+        built = [_own_terms(resolutions, i) for i in features] + [_edge_terms(resolutions, *edge) for edge in edges]
+        self.columns = [column for column, _, _ in built]
+        self.expansion, self.kinds = _block_diagonal(built)
+
+    @property
+    def n_states(self) -> IntArray:
+        """Number of cells of each column with that of missing values, (n_columns,)."""
+        return np.array([column.n_cells + 1 for column in self.columns], np.intp)
+
+    def encode(self, codes: Codes) -> Codes:
+        """Return the cell of each row in every column, (n_columns, n_samples)."""
+        return encode_columns(self.columns, codes)
+
+    def cells(self, terms: FloatArray) -> FloatArray:
+        """Return the cells of all columns (n_cells, n_classes) of terms (n_terms, n_classes)."""
+        cells: FloatArray = self.expansion @ terms
+        return cells
+
+    def pull_back(self, d_cells: FloatArray) -> FloatArray:
+        """Return the gradient with respect to the terms from that of the cells: the transpose of :meth:`cells`."""
+        d_terms: FloatArray = self.expansion.T @ d_cells
+        return d_terms
+
+    def split(self, cells: FloatArray) -> list[FloatArray]:
+        """Return the cells of each column, without that of missing values."""
+        ends = np.cumsum(self.n_states)
+        return [cells[end - column.n_cells - 1 : end - 1] for end, column in zip(ends, self.columns, strict=True)]
+
+
+def _own_terms(resolutions: Resolutions, feature: int) -> tuple[Column, list[IntArray], list[FloatArray]]:
+    """Return the column of a feature, the group of each cell in its terms, and its smooth functions."""
+    weights, n_states = resolutions.weights[feature], resolutions.n_states[feature]
+    column = Column((feature,), (np.arange(n_states),), (n_states,))
+    if not resolutions.is_ordered[feature]:
+        return column, nested_groups(weights, (n_states,), is_ordered=False), []
+    z = normal_scores(weights)
+    smooth = [z, (z**2 - 1) / np.sqrt(2)] if n_states > 2 else []
+    return column, nested_groups(weights, (*OWN_SIZES, n_states), is_ordered=True), smooth
+
+
+def _edge_terms(resolutions: Resolutions, child: int, parent: int) -> tuple[Column, list[IntArray], list[FloatArray]]:
+    """Return the column of an edge, the group of each cell in its terms, and the product of the scores."""
+    features = child, parent
+    finest = tuple(resolutions.finest(i) for i in features)
+    n_groups = tuple(int(groups.max()) + 1 for groups in finest)
+    column, divisions = Column(features, finest, n_groups), [resolutions.edge_groups[i] for i in features]
+    depth = max(map(len, divisions)) if all(divisions) else 0
+    terms = []
+    for k in range(depth):
+        # Both features are refined together; the one with fewer divisions keeps its coarsest one at first.
+        coarse = []
+        for groups, fine in zip(divisions, finest, strict=True):
+            of_group = np.zeros(int(fine.max()) + 1, np.intp)
+            of_group[fine] = groups[max(0, len(groups) - depth + k)]
+            coarse.append(of_group)
+        terms.append((coarse[0][:, np.newaxis] * (int(coarse[1].max()) + 1) + coarse[1]).ravel())
+    smooth = []
+    if all(resolutions.is_ordered[i] for i in features) and min(n_groups) > 1:
+        smooth = [np.outer(*(resolutions.scores(i) for i in features)).ravel()]
+    return column, terms, smooth
+
+
+def _block_diagonal(
+    built: Sequence[tuple[Column, list[IntArray], list[FloatArray]]],
+) -> tuple[Any, AnyArray]:
+    """Return the expansion (n_cells, n_terms) of all columns, and the kind of each term."""
+    from scipy.sparse import csr_array
+
+    rows: list[IntArray] = []
+    places: list[IntArray] = []
+    entries: list[FloatArray] = []
+    kinds: list[IntArray] = []
+    n_cells = n_terms = 0
+    for column, groups_of_terms, smooth in built:
+        is_edge = len(column.features) > 1
+        cells = n_cells + np.arange(column.n_cells)
+        for groups in groups_of_terms:
+            n_groups = int(groups.max()) + 1
+            rows.append(cells)
+            places.append(n_terms + groups)
+            entries.append(np.ones(len(cells)))
+            kinds.append(np.full(n_groups, EDGE_GROUPS if is_edge else OWN_GROUPS))
+            n_terms += n_groups
+        for function in smooth:
+            rows.append(cells)
+            places.append(np.full(len(cells), n_terms))
+            entries.append(function)
+            kinds.append(np.full(1, EDGE_SMOOTH if is_edge else OWN_SMOOTH))
+            n_terms += 1
+        n_cells += column.n_cells + 1
+    if not kinds:  # every feature has a single value
+        return csr_array((n_cells, 0)), np.empty(0, np.intp)
+    at = np.concatenate(rows), np.concatenate(places)
+    return csr_array((np.concatenate(entries), at), shape=(n_cells, n_terms)), np.concatenate(kinds)

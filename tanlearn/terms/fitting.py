@@ -1,0 +1,76 @@
+"""Training of the terms of a network by L-BFGS, with a ridge for each kind of term."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tanlearn._typing import FloatArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.weights import log_frequencies
+from tanlearn.structures.table_layout import TableLayout
+from tanlearn.terms.basis import TermBasis
+from tanlearn.training.losses import Loss
+from tanlearn.training.objectives import Objective
+from tanlearn.training.optimizers import OptimizeOutcome, minimize_lbfgs
+from tanlearn.training.parametrizations import Unnormalized
+
+__all__ = ["Ridges", "TermFit"]
+
+#: Weights of the squared terms: own groups, own smooth functions, groups of edges, smooth functions of edges.
+Ridges = tuple[float, float, float, float]
+
+
+class TermFit:
+    """Objective of the terms of a network on some rows: the sum of the losses plus half the weighted squared terms.
+
+    Parameters are the class prior, which has no penalty, and the terms, flat. With conditional likelihood the objective
+    is convex. A missing value contributes nothing to the score of a row.
+    """
+
+    def __init__(self, basis: TermBasis, data: EncodedData, loss: Loss) -> None:
+        self.basis, self.n_classes = basis, data.n_classes
+        self._layout = TableLayout.of_features(basis.n_states, data.n_classes)
+        rows = EncodedData(basis.encode(data.codes), basis.n_states, data.y, data.n_classes, data.sample_weight)
+        whole = data.in_whole_rows().weights
+        self._total = float(whole.sum())
+        self._objective = Objective(self._layout, rows, loss, parametrization=Unnormalized)
+        prior = log_frequencies(np.bincount(data.y, whole, data.n_classes))
+        #: Parameters of a model that predicts the class frequencies.
+        self.start: FloatArray = np.append(prior - prior.mean(), np.zeros(len(basis.kinds) * data.n_classes))
+
+    def minimize(self, start: FloatArray, ridges: Ridges, *, max_iter: int, tol: float) -> OptimizeOutcome:
+        """Minimize from ``start``, until no entry of the mean loss's gradient exceeds ``tol``."""
+        n, total = self.n_classes, self._total
+        weight = np.append(np.zeros(n), np.repeat(np.array(ridges)[self.basis.kinds], n))
+
+        def objective(parameters: FloatArray) -> tuple[float, FloatArray]:
+            value, d_cells = self._objective(self._cells(parameters))
+            pull = weight * parameters
+            d_terms = self.basis.pull_back(d_cells[n:].reshape(-1, n))
+            gradient = total * np.append(d_cells[:n], d_terms.ravel()) + pull
+            return total * value + float((pull * parameters).sum()) / 2, gradient
+
+        outcome = minimize_lbfgs(objective, start, max_iter=max_iter, tol=total * tol)
+        return outcome._replace(history=[replace(one, loss=one.loss / total) for one in outcome.history])
+
+    def scores(self, parameters: FloatArray, data: EncodedData) -> FloatArray:
+        """Return the score of each class for some rows, (n_samples, n_classes)."""
+        return self._layout.log_joint(self.basis.encode(data.codes), self._cells(parameters))
+
+    def warm_start(self, parameters: FloatArray) -> FloatArray:
+        """Return parameters to start from: those of the same network with fewer columns, and zeros."""
+        start = np.zeros(len(self.start))
+        start[: len(parameters)] = parameters
+        return start
+
+    def prior_and_cells(self, parameters: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
+        """Return the class prior (n_classes,) and the cells (n_cells, n_classes) of each column."""
+        n = self.n_classes
+        return parameters[:n], self.basis.split(self.basis.cells(parameters[n:].reshape(-1, n)))
+
+    def _cells(self, parameters: FloatArray) -> FloatArray:
+        """Return the prior and the cells of all columns, flat."""
+        n = self.n_classes
+        return np.append(parameters[:n], self.basis.cells(parameters[n:].reshape(-1, n)).ravel())

@@ -1,0 +1,117 @@
+"""Selection of ridges on held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tanlearn._threads import in_threads
+from tanlearn._typing import FloatArray, IntArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.terms.basis import Resolutions, TermBasis
+from tanlearn.terms.fitting import Ridges, TermFit
+from tanlearn.training.losses import Loss
+
+__all__ = ["HeldOutSearch", "log_softmax"]
+
+#: Factor between neighboring ridges, and the range of ridges.
+STEP, LEAST, MOST = 4.0, 4.0**-3, 4.0**5
+#: Iterations and tolerance of a fit on the training rows of a fold.
+MAX_ITER, TOL = 60, 1e-4
+#: A ridge is changed if the held-out loss falls by this fraction.
+LEAST_GAIN = 1e-3
+
+
+class _Result(NamedTuple):
+    """Held-out loss of some ridges, and the parameters and held-out scores of each fold."""
+
+    loss: float
+    parameters: list[FloatArray]
+    scores: list[FloatArray]
+
+
+class HeldOutSearch:
+    """Coordinate search over the ridges of a network, by the log loss of held-out rows.
+
+    Each fit starts at the parameters of the closest ridges so far.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[EncodedData, EncodedData]],
+        resolutions: Sequence[Resolutions],
+        parents: Sequence[IntArray],
+        loss: Loss,
+        *,
+        starts: Sequence[FloatArray] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        # parts: training and held-out rows of each fold; resolutions, parents, starts: one for each fold.
+        self._parts, self._n_jobs = parts, n_jobs
+        bases = [TermBasis(*one) for one in zip(resolutions, parents, strict=True)]
+        self._fits = [TermFit(basis, rest, loss) for basis, (rest, _) in zip(bases, parts, strict=True)]
+        self._starts = [fit.start for fit in self._fits]
+        if starts is not None:
+            self._starts = [fit.warm_start(start) for fit, start in zip(self._fits, starts, strict=True)]
+        self.results: dict[Ridges, _Result] = {}
+
+    def loss(self, ridges: Ridges) -> float:
+        """Return the mean log loss of the held-out rows of all folds."""
+        if ridges not in self.results:
+            starts = self._starts
+            if self.results:
+                starts = self.results[min(self.results, key=lambda one: _distance(one, ridges))].parameters
+
+            def run(fold: int) -> tuple[FloatArray, FloatArray]:
+                fit, held_out = self._fits[fold], self._parts[fold][1]
+                found = fit.minimize(starts[fold], ridges, max_iter=MAX_ITER, tol=TOL).x
+                return found, fit.scores(found, held_out)
+
+            found = in_threads(run, range(len(self._parts)), self._n_jobs)
+            total = weight = 0.0
+            for (_, scores), (_, held_out) in zip(found, self._parts, strict=True):
+                losses = -log_softmax(scores)[np.arange(held_out.n_samples), held_out.y]
+                total += float((held_out.weights * losses).sum())
+                weight += float(held_out.weights.sum())
+            self.results[ridges] = _Result(total / weight, [one for one, _ in found], [one for _, one in found])
+        return self.results[ridges].loss
+
+    def climb(self, ridges: Ridges, moves: Sequence[tuple[int, ...]]) -> Ridges:
+        """Multiply or divide the ridges of some kinds of terms by 4, as long as the held-out loss falls.
+
+        Each of ``moves`` contains the kinds whose ridges change together.
+        """
+        best, waiting = self.loss(ridges), list(moves)
+        while waiting:
+            kinds, improved = waiting.pop(0), False
+            for factor in (1 / STEP, STEP):
+                while True:
+                    trial = _scaled(ridges, kinds, factor)
+                    if trial == ridges or self.loss(trial) >= best * (1 - LEAST_GAIN):
+                        break
+                    ridges, best, improved = trial, self.loss(trial), True
+                if improved:
+                    break
+            if improved:
+                waiting += [other for other in moves if other != kinds and other not in waiting]
+        return ridges
+
+
+def _scaled(ridges: Ridges, kinds: tuple[int, ...], factor: float) -> Ridges:
+    """Return ridges of which those of some kinds are multiplied by a factor, within the range of ridges."""
+    scaled = [min(max(one * factor, LEAST), MOST) if kind in kinds else one for kind, one in enumerate(ridges)]
+    return scaled[0], scaled[1], scaled[2], scaled[3]
+
+
+def _distance(a: Ridges, b: Ridges) -> float:
+    """Return the distance of two choices of ridges, on a logarithmic scale."""
+    return float(np.abs(np.log(np.array(a) / np.array(b))).sum())
+
+
+def log_softmax(scores: FloatArray) -> FloatArray:
+    """Return the log posterior (n_samples, n_classes) of finite scores."""
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    result: FloatArray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return result

@@ -1,0 +1,226 @@
+"""Slow, obvious oracles of networks that are sums of terms. Loops, fractions and enumeration; nothing here knows
+tanlearn."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+
+
+def middle_ranks(weights):
+    """Fraction of the weight before each value plus half of its own, exactly; of values without weight, of one each."""
+    weights = [Fraction(w) for w in weights]
+    if not sum(weights):
+        weights = [Fraction(1) for _ in weights]
+    return [(sum(weights[:k]) + w / 2) / sum(weights) for k, w in enumerate(weights)]
+
+
+def ordered_groups(weights, n_groups):
+    """Number of the group of each value: equal divisions of the ranks, without the empty ones."""
+    if len(weights) <= n_groups:
+        return list(range(len(weights)))
+    part = [min(math.floor(rank * n_groups), n_groups - 1) for rank in middle_ranks(weights)]
+    return [sorted(set(part)).index(k) for k in part]
+
+
+def unordered_groups(weights, n_groups):
+    """Most frequent values alone, in the order of their codes, and all others together."""
+    if len(weights) <= n_groups:
+        return list(range(len(weights)))
+    frequent = sorted(range(len(weights)), key=lambda v: (-weights[v], v))[: n_groups - 1]
+    alone = sorted(frequent)
+    return [alone.index(v) if v in alone else n_groups - 1 for v in range(len(weights))]
+
+
+def groups(weights, n_groups, is_ordered):
+    """Groups of the values of a feature."""
+    return ordered_groups(weights, n_groups) if is_ordered else unordered_groups(weights, n_groups)
+
+
+def divisions(weights, sizes, is_ordered):
+    """Different divisions of the values, from coarse to fine, without that into a single group."""
+    found = []
+    for size in sizes:
+        division = groups(weights, size, is_ordered)
+        if max(division) > 0 and division not in found:
+            found.append(division)
+    return found
+
+
+def standardized(scores, weights):
+    """Scores with mean 0 and variance 1."""
+    total = sum(weights)
+    if total == 0:
+        return [0.0] * len(scores)
+    mean = sum(w * z for w, z in zip(weights, scores, strict=True)) / total
+    variance = sum(w * (z - mean) ** 2 for w, z in zip(weights, scores, strict=True)) / total
+    return [(z - mean) / math.sqrt(variance) if variance > 1e-18 else 0.0 for z in scores]
+
+
+def normal_scores(weights):
+    """Normal quantiles of the middle ranks, standardized; ranks keep 0.001 away from 0 and 1."""
+    from statistics import NormalDist
+
+    ranks = [min(max(float(rank), 1e-3), 1 - 1e-3) for rank in middle_ranks(weights)]
+    return standardized([NormalDist().inv_cdf(rank) for rank in ranks], weights)
+
+
+def group_scores(weights, division):
+    """Mean score of each group, standardized over the groups."""
+    z = normal_scores(weights)
+    members = [[v for v, g in enumerate(division) if g == k] for k in range(max(division) + 1)]
+    of_group = [sum(weights[v] for v in group) for group in members]
+    means = [
+        sum(weights[v] * z[v] for v in group) / w if w else 0.0 for group, w in zip(members, of_group, strict=True)
+    ]
+    return standardized(means, of_group)
+
+
+def value_weights(X, weight, n_states, i):
+    """Weight of the rows with each value of a feature; -1 is missing."""
+    return [sum(w for row, w in zip(X, weight, strict=True) if row[i] == v) for v in range(n_states[i])]
+
+
+class Feature:
+    """Divisions and scores of a feature for its edges."""
+
+    def __init__(self, weights, is_ordered):
+        self.weights, self.is_ordered, self.n_states = weights, is_ordered, len(weights)
+        self.divisions = divisions(weights, (2, 4, 8) if is_ordered else (32,), is_ordered)
+        self.finest = self.divisions[-1] if self.divisions else [0] * len(weights)
+        self.scores = group_scores(weights, self.finest) if is_ordered else [0.0] * (max(self.finest) + 1)
+
+
+def own_terms(feature):
+    """Kinds and functions of a value, as lists over the values: indicators of groups, and smooth functions."""
+    sizes = (4, 8, 16, 32, feature.n_states) if feature.is_ordered else (feature.n_states,)
+    terms = [
+        ("own groups", [float(g == k) for g in division])
+        for division in divisions(feature.weights, sizes, feature.is_ordered)
+        for k in range(max(division) + 1)
+    ]
+    if feature.is_ordered and feature.n_states > 2:
+        z = normal_scores(feature.weights)
+        terms += [("own smooth", z), ("own smooth", [(one**2 - 1) / math.sqrt(2) for one in z])]
+    return terms
+
+
+def edge_terms(child, parent):
+    """Functions of a pair of values, as dictionaries; the feature with fewer divisions keeps its coarsest one first."""
+    pairs = list(itertools.product(range(child.n_states), range(parent.n_states)))
+    terms = []
+    if child.divisions and parent.divisions:
+        depth = max(len(child.divisions), len(parent.divisions))
+        first, second = ([one.divisions[0]] * (depth - len(one.divisions)) + one.divisions for one in (child, parent))
+        for a, b in zip(first, second, strict=True):
+            for k, m in itertools.product(range(max(a) + 1), range(max(b) + 1)):
+                terms.append(("edge groups", {(x, z): float(a[x] == k and b[z] == m) for x, z in pairs}))
+    if child.is_ordered and parent.is_ordered and child.divisions and parent.divisions:
+        product = {(x, z): child.scores[child.finest[x]] * parent.scores[parent.finest[z]] for x, z in pairs}
+        terms.append(("edge smooth", product))
+    return terms
+
+
+def edge_gain(X, y, weight, features, probabilities, i, j, smoothing=4.0):
+    """Gain of an edge from its groups, and from the product of scores: sums over rows, one after the other.
+
+    An edge of a feature with a single group has no terms, and no gain.
+    """
+    if not (features[i].divisions and features[j].divisions):
+        return 0.0, 0.0
+    n_classes = len(probabilities[0])
+    table = smooth = 0.0
+    for c in range(n_classes):
+        g, h = {}, {}
+        g_smooth = h_smooth = 0.0
+        for row, label, w, p in zip(X, y, weight, probabilities, strict=True):
+            if row[i] < 0 or row[j] < 0:
+                continue
+            cell = features[i].finest[row[i]], features[j].finest[row[j]]
+            residual, variance = w * (float(label == c) - p[c]), w * p[c] * (1 - p[c])
+            g[cell] = g.get(cell, 0.0) + residual
+            h[cell] = h.get(cell, 0.0) + variance
+            z = features[i].scores[cell[0]] * features[j].scores[cell[1]]
+            g_smooth += z * residual
+            h_smooth += z**2 * variance
+        table += sum((g[cell] ** 2 - h[cell]) / (h[cell] + smoothing) for cell in g)
+        smooth += (g_smooth**2 - h_smooth) / (h_smooth + smoothing)
+    return table, smooth
+
+
+def penalized_loss(parameters, prior_size, X, y, weight, families, features, ridges):
+    """Sum of weighted conditional losses plus half the weighted squared terms.
+
+    ``parameters`` are the class prior, and the numbers of each term for the classes, in the order of the terms: own
+    terms of all features, then those of each edge.
+    """
+    n = prior_size
+    terms = [((i,), kind, f) for i, one in enumerate(features) for kind, f in own_terms(one)]
+    terms += [((i, j), kind, f) for i, j in families for kind, f in edge_terms(features[i], features[j])]
+    total = 0.0
+    for row, label, w in zip(X, y, weight, strict=True):
+        scores = list(parameters[:n])
+        for t, (scope, _, f) in enumerate(terms):
+            if any(row[k] < 0 for k in scope):
+                continue
+            factor = f[row[scope[0]]] if len(scope) == 1 else f[row[scope[0]], row[scope[1]]]
+            if factor:
+                for c in range(n):
+                    scores[c] += factor * parameters[n + t * n + c]
+        top = max(scores)
+        total += w * (top + math.log(sum(math.exp(s - top) for s in scores)) - scores[label])
+    for t, (_, kind, _) in enumerate(terms):
+        total += ridges[kind] / 2 * sum(parameters[n + t * n + c] ** 2 for c in range(n))
+    return total
+
+
+def log_joint(row, prior, columns):
+    """Sum of the cells of a complete or incomplete row; ``columns`` are (features, groups, cells[group]...[class])."""
+    scores = [float(p) for p in prior]
+    for features, group, cells in columns:
+        if any(row[i] < 0 for i in features):
+            continue
+        cell = cells
+        for i, own in zip(features, group, strict=True):
+            cell = cell[own[row[i]]]
+        scores = [s + float(v) for s, v in zip(scores, cell, strict=True)]
+    return scores
+
+
+def log_sum(values):
+    """Logarithm of the sum of exponentials."""
+    top = max(values)
+    return top + math.log(math.fsum(math.exp(v - top) for v in values)) if top > -math.inf else top
+
+
+def marginal_log_joint(row, prior, columns, n_states):
+    """Log joint of each class, summed over all completions of a row."""
+    choices = [range(n) if v < 0 else [v] for v, n in zip(row, n_states, strict=True)]
+    scores = [log_joint(x, prior, columns) for x in itertools.product(*choices)]
+    return [log_sum([one[c] for one in scores]) for c in range(len(prior))]
+
+
+def distribution(prior, columns, n_states):
+    """Log normalizer, and the probability of every row and class, as an array (values of each feature, classes)."""
+    scores = np.empty((*n_states, len(prior)))
+    for x in itertools.product(*map(range, n_states)):
+        scores[x] = log_joint(x, prior, columns)
+    log_z = log_sum(scores.ravel().tolist())
+    return log_z, np.exp(scores - log_z)
+
+
+def is_forest_of_most_gain(gains, edges):
+    """Whether no other spanning forest of positive gains is heavier, by a well-known implementation."""
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(gains)))
+    graph.add_weighted_edges_from(
+        (i, j, gains[i][j]) for i, j in itertools.combinations(range(len(gains)), 2) if gains[i][j] > 0
+    )
+    best = nx.maximum_spanning_tree(graph)
+    weight = math.fsum(sorted(gains[i][j] for i, j in edges))
+    return len(edges) == best.number_of_edges() and math.isclose(
+        weight, math.fsum(sorted(w for _, _, w in best.edges(data="weight"))), rel_tol=1e-12, abs_tol=1e-12
+    )

@@ -1,0 +1,168 @@
+"""Gains of edges against loops over rows, and the parents that they give against Kruskal's algorithm."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import term_nets as naive
+from support.term_networks import IS_ORDERED, N_STATES, random_rows
+
+from tanlearn import EncodedData
+from tanlearn.terms.basis import Resolutions
+from tanlearn.terms.gains import edge_gains, parents_of_gains
+
+
+def naive_features(X, weight, n_states=N_STATES, is_ordered=IS_ORDERED):
+    return [naive.Feature(naive.value_weights(X, weight, n_states, i), one) for i, one in enumerate(is_ordered)]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_gains_equal_loops_over_rows(n_classes, missing, is_weighted):
+    weights = (lambda rng, n: rng.integers(1, 4, n)) if is_weighted else None
+    X, y, weight, data = random_rows(120, n_classes, missing=missing, weights=weights)
+    p = np.random.default_rng(1).dirichlet(np.ones(n_classes), len(X))
+    found = edge_gains(data, Resolutions(data), p)
+    features = naive_features(X, weight)
+    for i, j in itertools.product(range(len(N_STATES)), repeat=2):
+        expected = 0.0 if i == j else max(naive.edge_gain(X, y, weight, features, p, i, j))
+        assert found[i, j] == pytest.approx(expected, abs=1e-9, rel=1e-9), (i, j)
+    np.testing.assert_array_equal(found, found.T)
+
+
+def test_threads_change_nothing():
+    _, _, _, data = random_rows(120, 3, missing=0.2)
+    p = np.random.default_rng(1).dirichlet(np.ones(3), 120)
+    one, two = (edge_gains(data, Resolutions(data), p, n_jobs=n_jobs) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_expected_gain_of_independent_classes_is_zero():
+    """All classes of seven rows, each with its probability: the gains of cells and of scores are 0 on average."""
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 3, (7, 2))
+    p = rng.dirichlet(np.ones(2), 7)
+    features = naive_features(X.tolist(), [1] * 7, [3, 3], [True, True])
+    mean = np.zeros(2)
+    for y in itertools.product(range(2), repeat=7):
+        chance = float(np.prod(p[np.arange(7), y]))
+        expected = naive.edge_gain(X.tolist(), y, [1] * 7, features, p, 0, 1)
+        data = EncodedData.from_codes(X, list(y), n_states=[3, 3], n_classes=2, is_ordered=True)
+        found = edge_gains(data, Resolutions(data), p)[0, 1]
+        assert found == pytest.approx(max(expected), abs=1e-12)
+        mean += chance * np.array(expected)
+    np.testing.assert_allclose(mean, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("is_ordered", [False, True])
+def test_the_gain_of_exclusive_or_is_the_largest(seed, is_ordered):
+    X = np.random.default_rng(seed).integers(0, 4, (400, 6))
+    y = (X[:, 1] >= 2) ^ (X[:, 4] >= 2)
+    data = EncodedData.from_codes(X, y.astype(int), is_ordered=is_ordered)
+    gains = edge_gains(data, Resolutions(data), np.full((400, 2), 0.5))
+    assert gains[1, 4] > 5 * np.delete(gains[np.triu_indices(6, 1)], 7).max()
+    assert parents_of_gains(gains, 1, data.by_name)[4, 0] in (-1, 1)
+
+
+def test_constant_features_have_no_edges():
+    """Their pairs have the residuals of the other feature, which a spanning forest would prefer to real edges."""
+    X = np.random.default_rng(0).integers(0, 2, (100, 2))
+    data = EncodedData.from_codes(np.column_stack([X[:, 0], np.zeros(100, int), X[:, 1]]), X[:, 0])
+    gains = edge_gains(data, Resolutions(data), np.full((100, 2), 0.5))
+    assert gains[0, 2] > 0
+    assert not gains[1].any()
+    assert parents_of_gains(gains, 1, data.by_name)[1, 0] == -1
+
+
+def test_equal_columns_have_equal_gains():
+    """Copies of a column tie exactly, wherever they stand, so that their names decide."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 32, (500, 4))
+    y = rng.integers(0, 2, 500)
+    p = rng.dirichlet(np.ones(2), 500)
+    copies = X[:, [0, 1, 2, 0, 3, 0, 1, 2, 3, 0, 0, 1]]
+    data = EncodedData.from_codes(copies, y, is_ordered=True)
+    gains = edge_gains(data, Resolutions(data), p)
+    others = gains[[1, 2, 4]]
+    for copy in (3, 5, 9, 10):
+        np.testing.assert_array_equal(others[:, copy], others[:, 0])
+    order = rng.permutation(12)
+    permuted = data.take_features(order)
+    np.testing.assert_array_equal(edge_gains(permuted, Resolutions(permuted), p), gains[np.ix_(order, order)])
+
+
+# --------------------------------------------------------------------------------------------------------- parents
+
+
+@st.composite
+def symmetric_gains(draw):
+    """Draw gains of up to 8 features, of few different values, so that many of them are equal."""
+    d = draw(st.integers(1, 8))
+    pairs = draw(st.lists(st.integers(-1, 4), min_size=d * (d - 1) // 2, max_size=d * (d - 1) // 2))
+    gains = np.zeros((d, d))
+    gains[np.triu_indices(d, 1)] = pairs
+    return gains + gains.T
+
+
+def kruskal(gains):
+    """Return the edges of the maximum spanning forest of positive gains; of equal ones, the first by name."""
+    tree_of, edges = list(range(len(gains))), []
+    pairs = [pair for pair in itertools.combinations(range(len(gains)), 2) if gains[pair] > 0]
+    for i, j in sorted(pairs, key=lambda pair: (-gains[pair], pair)):
+        if tree_of[i] != tree_of[j]:
+            edges.append((i, j))
+            tree_of = [tree_of[i] if tree == tree_of[j] else tree for tree in tree_of]
+    return edges
+
+
+@given(symmetric_gains())
+def test_one_parent_is_the_maximum_spanning_forest(gains):
+    parents = parents_of_gains(gains, 1, np.arange(len(gains)))
+    edges = sorted((min(i, j), max(i, j)) for i, (j,) in enumerate(parents.tolist()) if j >= 0)
+    assert naive.is_forest_of_most_gain(gains, edges)
+    assert edges == sorted(kruskal(gains))
+    graph = nx.Graph(edges)
+    graph.add_nodes_from(range(len(gains)))
+    total = np.maximum(gains, 0).sum(axis=1)
+    for tree in nx.connected_components(graph):
+        (root,) = [i for i in tree if parents[i, 0] < 0]
+        assert root == max(tree, key=lambda i: (total[i], -i))
+
+
+def test_many_equal_gains_are_broken_by_name():
+    """Sorting them without keeping their order would depend on the processor."""
+    gains = np.ones((40, 40)) - np.eye(40)
+    assert parents_of_gains(gains, 1, np.arange(40))[:, 0].tolist() == [-1] + [0] * 39
+    names = np.random.default_rng(0).permutation(40)
+    expected = np.where(np.arange(40) == names[0], -1, names[0])
+    assert parents_of_gains(gains, 1, names)[:, 0].tolist() == expected.tolist()
+
+
+@given(symmetric_gains(), st.integers(2, 5))
+def test_several_parents_are_those_of_largest_gain(gains, n_parents):
+    parents = parents_of_gains(gains, n_parents, np.arange(len(gains)))
+    assert parents.shape == (len(gains), n_parents)
+    total = np.maximum(gains, 0).sum(axis=1)
+    order = sorted(range(len(gains)), key=lambda i: (-total[i], i))
+    for place, i in enumerate(order):
+        ahead = sorted(order[:place], key=lambda j: (-gains[i, j], order.index(j)))
+        expected = [j for j in ahead if gains[i, j] > 0][:n_parents]
+        assert parents[i].tolist() == expected + [-1] * (n_parents - len(expected))
+    graph = nx.DiGraph([(j, i) for i, row in enumerate(parents.tolist()) for j in row if j >= 0])
+    assert nx.is_directed_acyclic_graph(graph)
+
+
+@given(symmetric_gains(), st.integers(1, 4), st.randoms(use_true_random=False))
+def test_the_order_of_columns_does_not_matter(gains, n_parents, random):
+    d = len(gains)
+    expected = parents_of_gains(gains, n_parents, np.arange(d))
+    order = list(range(d))
+    random.shuffle(order)  # column k of the permuted data is feature order[k]
+    found = parents_of_gains(gains[np.ix_(order, order)], n_parents, np.argsort(order))
+    for k, row in enumerate(found.tolist()):
+        assert [order[j] if j >= 0 else -1 for j in row] == expected[order[k]].tolist()

@@ -1,0 +1,184 @@
+"""Learning of networks of terms from encoded rows: structure, ridges and the number of parents."""
+
+import numpy as np
+import pytest
+from oracles import term_nets as naive
+from support.term_networks import as_plain, random_rows
+
+from tanlearn import EncodedData
+from tanlearn.models.log_joint import log_joint, log_posterior
+from tanlearn.terms import learning
+from tanlearn.terms.learning import START, learn_terms
+
+LARGEST_NUMBER = {0: 0, 1: 1, 2: 2, 3: 3, 4: 3, 5: 5}
+
+
+def interactions(n_samples, seed=0, weights=None):
+    """Return rows of five features whose class depends on three pairs with one feature in common."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, (n_samples, 5))
+    high = np.where(X >= 2, 1, -1)
+    score = high[:, 0] * (high[:, 1] + high[:, 2] + high[:, 3])
+    y = (score + rng.normal(0, 0.5, n_samples) > 0).astype(int)
+    weight = None if weights is None else weights(rng, n_samples)
+    return EncodedData.from_codes(X, y, n_states=[4] * 5, sample_weight=weight, is_ordered=True)
+
+
+def assert_equal(one, two, *, exact=True, data=None):
+    """Compare two outcomes: everything, or the choices and the posteriors up to rounding."""
+    assert one.chosen.n_parents == two.chosen.n_parents
+    assert one.chosen.ridges == two.chosen.ridges
+    np.testing.assert_array_equal(one.network.structure.parents, two.network.structure.parents)
+    if exact:
+        assert one.trials == two.trials
+        for a, b in zip(one.network.tables.values, two.network.tables.values, strict=True):
+            np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(one.network.tables.log_prior, two.network.tables.log_prior)
+    else:
+        scores = [log_joint(each.network.tables, each.network.structure, data.codes) for each in (one, two)]
+        np.testing.assert_allclose(*map(log_posterior, scores), atol=0.02)
+
+
+def test_threads_change_nothing():
+    data = interactions(150)
+    assert_equal(learn_terms(data, 2, n_jobs=1), learn_terms(data, 2, n_jobs=2))
+
+
+def test_edges_of_interactions_are_found():
+    found = learn_terms(interactions(600), 1)
+    parents = found.network.structure.parents
+    edges = {frozenset((i, j)) for i, row in enumerate(parents.tolist()) for j in row if j >= 0}
+    assert {frozenset((0, i)) for i in (1, 2, 3)} <= edges
+    assert found.chosen.n_parents == 1
+    assert [trial.n_parents for trial in found.trials] == [0, 1]
+    assert found.trials[1].log_loss < 0.6 * found.trials[0].log_loss
+    assert found.trials[1].error < 0.1
+    assert found.trials[0].error > 0.3
+
+
+@pytest.mark.parametrize("max_parents", range(6))
+def test_no_more_parents_than_allowed(max_parents):
+    found = learn_terms(interactions(120, seed=1), max_parents)
+    structure, tables = found.network.structure, found.network.tables
+    assert structure.is_acyclic
+    assert (structure.parents >= 0).sum(axis=1).max() <= found.chosen.n_parents <= max_parents
+    tried = [trial.n_parents for trial in found.trials]
+    assert tried == [0, 1, 2, 3, 5][: len(tried)]
+    assert tried[-1] <= LARGEST_NUMBER[max_parents]
+    assert found.chosen in found.trials[-2:]
+    is_tree = (structure.parents[:, 1:] < 0).all()
+    assert tables.is_normalized == is_tree
+    if is_tree:
+        for i in range(5):
+            np.testing.assert_allclose(np.exp(tables[i]).sum(axis=0), 1, rtol=1e-9)
+    losses = [one.loss for one in found.history]
+    assert losses[-1] < losses[0]
+
+
+def test_more_parents_are_tried_while_the_loss_falls(monkeypatch):
+    """The chosen number is that before the last one if the last one is not better by more standard errors."""
+    data = interactions(120, seed=1)
+    monkeypatch.setattr(learning, "LEAST_ERRORS", -1e9)
+    always = learn_terms(data, 5)
+    assert [trial.n_parents for trial in always.trials] == [0, 1, 2, 3, 5]
+    assert always.chosen is always.trials[-1]
+    monkeypatch.setattr(learning, "LEAST_ERRORS", 1e9)
+    never = learn_terms(data, 5)
+    assert [trial.n_parents for trial in never.trials] == [0, 1]
+    assert never.chosen is never.trials[0]
+    assert never.network.structure.n_edges == 0
+    assert never.trials == always.trials[:2]
+
+
+def test_weights_equal_repeated_rows_in_the_same_folds(monkeypatch):
+    """Copies of a row fall into different folds if these are drawn, so that only equal folds give equal models."""
+    data = interactions(150, weights=lambda rng, n: rng.integers(1, 4, n))
+    repeated = data.take(np.repeat(np.arange(150), data.weights))
+    repeated = EncodedData(repeated.codes, repeated.n_states, repeated.y, 2, is_ordered=repeated.is_ordered)
+    fold = np.arange(150) % 3
+    found = []
+    for each, folds in ((data, fold), (repeated, np.repeat(fold, data.weights))):
+        masks = [folds == k for k in range(3)]
+        monkeypatch.setattr(learning, "validation_masks", lambda *_, masks=masks: masks)
+        found.append(learn_terms(each, 1))
+    assert_equal(*found, exact=False, data=data)
+    for one, two in zip(found[0].trials, found[1].trials, strict=True):
+        assert one.log_loss == pytest.approx(two.log_loss, rel=1e-3)
+        assert one.error == pytest.approx(two.error, abs=1e-9)
+
+
+def test_rows_of_weight_zero_do_not_count():
+    data = interactions(120)
+    X, y = data.codes.T.astype(int), data.y
+    noise = np.random.default_rng(1).integers(0, 4, (60, 5))
+    more = EncodedData.from_codes(
+        np.vstack([X, noise]), np.append(y, 1 - y[:60]), sample_weight=np.repeat([1, 0], [120, 60]), is_ordered=True
+    )
+    assert_equal(learn_terms(data, 1), learn_terms(more, 1), exact=False, data=data)
+
+
+def test_a_sample_of_the_rows_selects_the_ridges_of_large_data(monkeypatch):
+    monkeypatch.setattr(learning, "MOST_ROWS", 60)
+    data = interactions(300)
+    selection = learning._Selection(data, None)
+    assert selection._sample.n_samples == 60
+    assert sum(held_out.n_samples for _, held_out in selection.parts) == 60
+    found = learn_terms(data, 1)
+    assert found.network.tables.log_prior.shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([[0, 1]], [0]),
+        ([[0, 1]], [1]),
+        ([[0, 1], [1, 0]], [0, 1]),
+        ([[0, 1], [1, 0], [1, 1]], [0, 1, 0]),
+        ([[0, 0]] * 6, [0] * 5 + [1]),
+        ([[0, 0]] * 6, [0] * 3 + [1] * 3),
+        ([[-1, -1]] * 6, [0, 1] * 3),
+        ([[0, -1], [1, -1]] * 4, [0, 1, 1, 1] * 2),
+        ([[0, 1]] * 9, list(range(9))),
+        ([[0], [1], [2], [1]] * 3, [0, 1, 0, 2] * 3),
+    ],
+    ids=[
+        "one row",
+        "one row of the second class",
+        "two rows",
+        "three rows",
+        "one row of a class",
+        "constant features",
+        "nothing but missing values",
+        "a feature without values",
+        "a class per row",
+        "one feature",
+    ],
+)
+@pytest.mark.parametrize("is_ordered", [False, True])
+@pytest.mark.parametrize("max_parents", [1, 2])
+def test_difficult_rows_give_finite_models(X, y, is_ordered, max_parents):
+    n_classes = max(2, max(y) + 1)
+    data = EncodedData.from_codes(X, y, n_classes=n_classes, is_ordered=is_ordered)
+    found = learn_terms(data, max_parents)
+    tables, structure = found.network.tables, found.network.structure
+    assert all(np.isfinite(values).all() for values in (*tables.values, tables.log_prior))
+    p = np.exp(log_posterior(log_joint(tables, structure, data.codes)))
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-9)
+    if not found.trials:
+        assert (found.chosen.n_parents, found.chosen.ridges) == (0, START)
+        assert structure.n_edges == 0
+
+
+def test_models_of_incomplete_rows_are_normalized_and_moderate():
+    _, _, _, data = random_rows(150, 3, missing=0.4, seed=3, features=[1, 3, 4, 0])
+    found = learn_terms(data, 1)
+    tables = found.network.tables
+    assert max(np.abs(values).max() for values in tables.values) < 100
+    n_states = data.n_states.tolist()
+    log_z, joint = naive.distribution(tables.log_prior, as_plain(tables), n_states)
+    assert log_z == pytest.approx(0, abs=1e-9)
+    for i, n in enumerate(n_states):
+        seen = data.codes[i] < n
+        counts = np.bincount(data.codes[i][seen], minlength=n) / seen.sum()
+        own = joint.sum(axis=tuple(a for a in range(5) if a != i))
+        np.testing.assert_allclose(own, counts, atol=0.1)
