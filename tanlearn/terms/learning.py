@@ -162,7 +162,7 @@ class _Selection:
         """Return the parents of largest gain over the network without edges; ``place`` selects its predictions."""
         if n_parents == 0:
             return np.full((rows.n_features, 1), -1)
-        gains = edge_gains(rows, resolutions, np.exp(self._log_p[0][place]))
+        gains = edge_gains(rows, resolutions, np.exp(self._log_p[0][place]), n_jobs=self._n_jobs)
         return parents_of_gains(gains, n_parents, rows.by_name)
 
 
