@@ -413,7 +413,7 @@ LEARNERS: dict[str, Learner] = {
             )
             for name, max_parents, parents in (
                 ("Term-NB", 0, "naive Bayes"),
-                ("Term-TAN", 1, "forest by gain"),
+                ("Term-TAN", 1, "tree by gain"),
                 ("Term-BN", 5, "up to five parents by gain"),
             )
         ),
