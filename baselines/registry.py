@@ -406,7 +406,7 @@ LEARNERS: dict[str, Learner] = {
         *(
             Learner(
                 name,
-                f"{parents}, sums of coarse, fine and smooth terms, conditional likelihood with ridges",
+                f"{parents}, log parameters as sums of terms with ridges",
                 "this library",
                 partial(_copy, TermNetClassifier(max_parents=max_parents)),
                 3,
@@ -414,7 +414,7 @@ LEARNERS: dict[str, Learner] = {
             for name, max_parents, parents in (
                 ("Term-NB", 0, "naive Bayes"),
                 ("Term-TAN", 1, "tree by gain"),
-                ("Term-BN", 5, "up to five parents by gain"),
+                ("Term-BN", 5, "5 parents by gain"),
             )
         ),
         Learner(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -247,7 +248,8 @@ def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: i
         alone = {"training__checkpoint": None, "warm_start": False}  # a fold must not continue from another fit
         return copied.set_params(**{name: alone[name] for name in alone if name in copied.get_params()})
 
-    with progress_bar(f"{name}, estimate", folds) as draw:
+    with progress_bar(f"{name}, estimate", folds) as draw, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the fit to all rows has given them
         splits = folds if dataset.folds is None else None
         entry = Learner(name, "", "", factory)
         comparison = compare(

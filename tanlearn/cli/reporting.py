@@ -19,7 +19,7 @@ __all__ = ["report"]
 MEASURE_NAMES = ("error", "log-loss", "brier", "auc", "fit-seconds", "predict-seconds", "n-parameters")
 
 
-class Printed(StrEnum):
+class ReportFormat(StrEnum):
     """Values of ``--print``."""
 
     MARKDOWN = "markdown"
@@ -65,13 +65,13 @@ def report(
         ),
     ] = None,
     printed: Annotated[
-        Printed,
+        ReportFormat,
         typer.Option(
             "--print",
             help="Format of the report: Markdown, LaTeX for the package booktabs, or comma-separated means and tests, "
             "one row for each data set and learner.",
         ),
-    ] = Printed.MARKDOWN,
+    ] = ReportFormat.MARKDOWN,
     picture: Annotated[
         str | None,
         typer.Option(

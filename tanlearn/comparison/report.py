@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tanlearn._typing import FloatArray
-from tanlearn.comparison.report_formats import Section, Table, as_latex, as_markdown
+from tanlearn.comparison.report_formats import ReportTable, Section, as_latex, as_markdown
 from tanlearn.comparison.results import CellResult, Measure
 
 __all__ = ["REPORT_FORMATS", "write_report"]
@@ -124,7 +124,7 @@ def _means(comparison: Comparison, measure: Measure, alpha: float) -> Section:
     if WITHOUT_MEASURE in fields:
         notes.append(f"{WITHOUT_MEASURE}: the learner has run, but has no {measure.label}.")
     title = measure.title[0].upper() + measure.title[1:]
-    return Section(title, Table(["data set", "rows", *comparison.learners], rows), " ".join(notes))
+    return Section(title, ReportTable(["data set", "rows", *comparison.learners], rows), " ".join(notes))
 
 
 def _best(comparison: Comparison, measure: Measure, alpha: float) -> dict[str, list[str]]:
@@ -186,7 +186,7 @@ def _single_tests(comparison: Comparison, measure: Measure, reference: str, alph
         f"Bengio. p (Holm): corrected for the learners of the data set. Verdict: at the level {alpha:g} after "
         f"Holm's correction."
     )
-    return Section(title, Table(header, rows, 2), note)
+    return Section(title, ReportTable(header, rows, 2), note)
 
 
 def _why_no_test(comparison: Comparison, measure: Measure, reference: str) -> str:
@@ -264,7 +264,7 @@ def _tests_over_datasets(
             f"With {len(comparison.datasets)} data sets, the signed ranks cannot be significant at 5 %, and the "
             f"Bayesian test is left out. Both take {ENOUGH_DATASETS}."
         )
-    return Section("All data sets", Table(header, rows), " ".join(notes))
+    return Section("All data sets", ReportTable(header, rows), " ".join(notes))
 
 
 def _costs(comparison: Comparison) -> Section:
@@ -292,7 +292,7 @@ def _costs(comparison: Comparison) -> Section:
         where = "the data sets on which the learner has results, which differ between learners"
     note = f"Means over {where}, of the means over their folds. Evaluations and arcs are those of structures."
     header = ["learner", *fields] if are_all else ["learner", "data sets", *fields]
-    return Section("Costs", Table(header, rows), note)
+    return Section("Costs", ReportTable(header, rows), note)
 
 
 def _common_datasets(comparison: Comparison, measure: str) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Section", "Table", "as_latex", "as_markdown", "markdown_table"]
+__all__ = ["ReportTable", "Section", "as_latex", "as_markdown", "markdown_table"]
 
 _ESCAPED = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -21,7 +21,7 @@ _ESCAPED = {
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table of strings, of which the first ``n_left`` columns are left-aligned. ``**`` encloses bold fields."""
 
     header: Sequence[str]
@@ -34,7 +34,7 @@ class Section:
     """A section: a title, a table, sentences about it, and items of a list."""
 
     title: str
-    table: Table | None = None
+    table: ReportTable | None = None
     text: str = ""
     items: Sequence[str] = ()
     level: int = 2  # 1 for the title of the report
@@ -85,7 +85,7 @@ def as_latex(sections: Iterable[Section]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _latex_table(table: Table, caption: str) -> str:
+def _latex_table(table: ReportTable, caption: str) -> str:
     """Return a floating table with its caption."""
     header, *rows = [" & ".join(map(_latex, row)) + r" \\" for row in (table.header, *table.rows)]
     columns = "l" * table.n_left + "r" * (len(table.header) - table.n_left)

@@ -26,7 +26,7 @@ from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 
 __all__ = [
-    "Column",
+    "TermColumn",
     "TermTables",
     "encode_columns",
     "log_sum_of_groups",
@@ -38,7 +38,7 @@ __all__ = [
 _MOST_DENSE = 2**22
 
 
-class Column(NamedTuple):
+class TermColumn(NamedTuple):
     """Features of a column, and the group of each of their values.
 
     The first feature is the child, the others are parents. The cell of a row has its groups as digits, the child first.
@@ -65,7 +65,7 @@ class Column(NamedTuple):
         return cell
 
 
-def encode_columns(columns: Sequence[Column], codes: Codes) -> Codes:
+def encode_columns(columns: Sequence[TermColumn], codes: Codes) -> Codes:
     """Return the cell of each row in every column, (n_columns, n_samples); the last one stands for missing values."""
     dtype = codes_dtype(max(column.n_cells for column in columns) + 1)
     found: AnyArray = np.empty((len(columns), codes.shape[1]), dtype)
@@ -85,7 +85,7 @@ class TermTables(Tables):
     difference to the log frequencies of the classes in training, which remains if other class probabilities are set.
     """
 
-    columns: list[Column]
+    columns: list[TermColumn]
     values: list[FloatArray]  # (n_cells, n_classes) of each column
     _log_prior: FloatArray
     prior_shift: FloatArray | None  # (n_classes,), None for 0
@@ -93,7 +93,7 @@ class TermTables(Tables):
     def __init__(
         self,
         layout: TableLayout,
-        columns: Sequence[Column],
+        columns: Sequence[TermColumn],
         values: Sequence[FloatArray],
         log_prior: FloatArray,
         *,
@@ -331,7 +331,7 @@ class TermTables(Tables):
             own = tuple(next(parts) for _ in scope)
             if any(part.min() != 0 or len(np.unique(part)) != int(part.max()) + 1 for part in own):
                 raise ValueError("the groups of each feature must be numbered from 0.")
-            columns.append(Column(tuple(scope), own, tuple(int(part.max()) + 1 for part in own)))
+            columns.append(TermColumn(tuple(scope), own, tuple(int(part.max()) + 1 for part in own)))
         lengths = [column.n_cells * layout.n_classes for column in columns]
         check_array("cells", cells, np.float64, (sum(lengths),))
         if not np.isfinite(cells).all():

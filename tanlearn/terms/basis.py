@@ -9,7 +9,7 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.models.term_tables import Column, encode_columns
+from tanlearn.models.term_tables import TermColumn, encode_columns
 from tanlearn.structures.value_groups import group_scores, nested_groups, normal_scores
 
 __all__ = ["EDGE_GROUPS", "EDGE_SMOOTH", "OWN_GROUPS", "OWN_SMOOTH", "Resolutions", "TermBasis"]
@@ -96,10 +96,10 @@ class TermBasis:
         return [cells[end - column.n_cells - 1 : end - 1] for end, column in zip(ends, self.columns, strict=True)]
 
 
-def _own_terms(resolutions: Resolutions, feature: int) -> tuple[Column, list[IntArray], list[FloatArray]]:
+def _own_terms(resolutions: Resolutions, feature: int) -> tuple[TermColumn, list[IntArray], list[FloatArray]]:
     """Return the column of a feature, the group of each cell in its terms, and its smooth functions."""
     weights, n_states = resolutions.weights[feature], resolutions.n_states[feature]
-    column = Column((feature,), (np.arange(n_states),), (n_states,))
+    column = TermColumn((feature,), (np.arange(n_states),), (n_states,))
     if not resolutions.is_ordered[feature]:
         return column, nested_groups(weights, (n_states,), is_ordered=False), []
     z = normal_scores(weights)
@@ -107,12 +107,14 @@ def _own_terms(resolutions: Resolutions, feature: int) -> tuple[Column, list[Int
     return column, nested_groups(weights, (*OWN_SIZES, n_states), is_ordered=True), smooth
 
 
-def _edge_terms(resolutions: Resolutions, child: int, parent: int) -> tuple[Column, list[IntArray], list[FloatArray]]:
+def _edge_terms(
+    resolutions: Resolutions, child: int, parent: int
+) -> tuple[TermColumn, list[IntArray], list[FloatArray]]:
     """Return the column of an edge, the group of each cell in its terms, and the product of the scores."""
     features = child, parent
     finest = tuple(resolutions.finest(i) for i in features)
     n_groups = tuple(int(groups.max()) + 1 for groups in finest)
-    column, divisions = Column(features, finest, n_groups), [resolutions.edge_groups[i] for i in features]
+    column, divisions = TermColumn(features, finest, n_groups), [resolutions.edge_groups[i] for i in features]
     depth = max(map(len, divisions)) if all(divisions) else 0
     terms = []
     for k in range(depth):
@@ -130,7 +132,7 @@ def _edge_terms(resolutions: Resolutions, child: int, parent: int) -> tuple[Colu
 
 
 def _block_diagonal(
-    built: Sequence[tuple[Column, list[IntArray], list[FloatArray]]],
+    built: Sequence[tuple[TermColumn, list[IntArray], list[FloatArray]]],
 ) -> tuple[Any, AnyArray]:
     """Return the expansion (n_cells, n_terms) of all columns, and the kind of each term."""
     from scipy.sparse import csr_array

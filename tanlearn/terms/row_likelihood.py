@@ -17,7 +17,7 @@ import numpy as np
 from tanlearn._typing import FloatArray, missing_code
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.weights import log_frequencies
-from tanlearn.models.term_tables import Column, TermTables, log_sum_of_groups, sum_of_groups
+from tanlearn.models.term_tables import TermColumn, TermTables, log_sum_of_groups, sum_of_groups
 from tanlearn.structures.structures import Structure
 from tanlearn.training.optimizers import minimize_lbfgs
 
@@ -26,7 +26,7 @@ __all__ = ["add_log_frequencies", "column_frequencies", "fit_row_terms"]
 MAX_ITER, TOL = 100, 1e-5
 
 
-def column_frequencies(column: Column, data: EncodedData) -> FloatArray:
+def column_frequencies(column: TermColumn, data: EncodedData) -> FloatArray:
     """Return the smoothed frequency of each cell among the rows without a missing value in the column, (n_cells,)."""
     cell = column.cells_of([data.codes[i] for i in column.features], missing_code(data.codes.dtype))
     counts = np.bincount(cell, data.in_whole_rows().weights, column.n_cells + 1)[:-1].reshape(column.n_groups)

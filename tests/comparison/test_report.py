@@ -8,7 +8,7 @@ import pytest
 
 from tanlearn.comparison import CellResult, Comparison
 from tanlearn.comparison import statistics as statistics_module
-from tanlearn.comparison.report_formats import Section, Table, as_latex, as_markdown, markdown_table
+from tanlearn.comparison.report_formats import ReportTable, Section, as_latex, as_markdown, markdown_table
 
 
 def cell(dataset, learner, fold, **outcome):
@@ -244,7 +244,7 @@ def test_latex_has_the_tables_of_the_report(comparison):
 
 
 def test_sections_are_escaped_and_ordered():
-    table = Table(["a_b", "p"], [["**1**", "< 0.5"], ["x-1", "-2 to -1"]])
+    table = ReportTable(["a_b", "p"], [["**1**", "< 0.5"], ["x-1", "-2 to -1"]])
     sections = [Section("Title", text="50 % & more", level=1), Section("Part", table, "See `f(x)`.", ["an {item}"])]
     assert as_markdown(sections) == (
         "# Title\n\n50 % & more\n\n## Part\n\n"

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tanlearn import EncodedData, Structure
-from tanlearn.models.term_tables import Column, TermTables
+from tanlearn.models.term_tables import TermColumn, TermTables
 from tanlearn.structures.table_layout import TableLayout
 
 #: Features with many and few ordered values, a single value, two values, and some and many categories.
@@ -44,7 +44,7 @@ def random_network(parents, n_states, n_classes, *, seed=0, spread=1.0, is_norma
             for i, size in zip(features, sizes, strict=True)
         ]
         cells = rng.normal(0, spread, (*sizes, n_classes))
-        columns.append(Column(features, tuple(groups), tuple(sizes)))
+        columns.append(TermColumn(features, tuple(groups), tuple(sizes)))
         values.append(cells.reshape(-1, n_classes))
         plain.append((features, [one.tolist() for one in groups], cells.tolist()))
     prior = rng.normal(size=n_classes)

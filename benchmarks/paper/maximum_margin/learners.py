@@ -89,7 +89,7 @@ class CrossTunedGradient:
     def parameters(self, n_features, max_iter):
         """Return the learner of the parameters."""
         grid = {"loss__scale": scales(n_features), "loss__kappa": KAPPAS} if self.is_sampled else {}
-        learner = ConjugateGradient(loss=self.loss, max_iter=max_iter)
+        learner = ConjugateGradient(loss=clone(self.loss), max_iter=max_iter)  # ``run`` sets what was chosen
         return CrossTuned(learner=learner, param_grid=grid, calibrate=False)
 
     def run(self, part, structure, rng, options):
