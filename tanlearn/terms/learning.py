@@ -76,6 +76,8 @@ def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = Non
 
     Rows whose classes cannot be divided into folds are trained with the ridges of :data:`START`, without edges.
     """
+    if not data.weights.all():
+        data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row, to the last bit
     selection = _Selection(data, n_jobs)
     if not selection.parts:
         nothing = Trial(0, START)
@@ -94,7 +96,7 @@ class _Selection:
     """Comparison of numbers of parents on held-out rows."""
 
     def __init__(self, data: EncodedData, n_jobs: int | None) -> None:
-        rows = np.flatnonzero(data.weights)
+        rows = np.arange(data.n_samples)
         if len(rows) > MOST_ROWS:
             rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
         self._sample = sample = data.take(rows)

@@ -25,7 +25,7 @@ def interactions(n_samples, seed=0, weights=None):
 
 
 def assert_equal(one, two, *, exact=True, data=None):
-    """Compare two outcomes: everything, or the choices and the posteriors up to rounding."""
+    """Compare two outcomes: everything, or the choices and the posteriors as far as iterations magnify rounding."""
     assert one.chosen.n_parents == two.chosen.n_parents
     assert one.chosen.ridges == two.chosen.ridges
     np.testing.assert_array_equal(one.network.structure.parents, two.network.structure.parents)
@@ -36,7 +36,7 @@ def assert_equal(one, two, *, exact=True, data=None):
         np.testing.assert_array_equal(one.network.tables.log_prior, two.network.tables.log_prior)
     else:
         scores = [log_joint(each.network.tables, each.network.structure, data.codes) for each in (one, two)]
-        np.testing.assert_allclose(*map(log_posterior, scores), atol=0.02)
+        np.testing.assert_allclose(*(np.exp(log_posterior(one)) for one in scores), rtol=0, atol=0.02)
 
 
 def test_threads_change_nothing():
@@ -117,7 +117,7 @@ def test_rows_of_weight_zero_do_not_count():
     more = EncodedData.from_codes(
         np.vstack([X, noise]), np.append(y, 1 - y[:60]), sample_weight=np.repeat([1, 0], [120, 60]), is_ordered=True
     )
-    assert_equal(learn_terms(data, 1), learn_terms(more, 1), exact=False, data=data)
+    assert_equal(learn_terms(data, 1), learn_terms(more, 1))
 
 
 def test_a_sample_of_the_rows_selects_the_ridges_of_large_data(monkeypatch):
