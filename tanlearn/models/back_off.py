@@ -260,12 +260,7 @@ class BackOffTables(Tables):
         Shapes: codes: (n_features, n_samples); y: (n_samples,); result table: (n_values, n_samples); result column:
         (n_samples,).
         """
-        seen, rows = codes.copy(), np.arange(codes.shape[1])
-        table = np.empty((int(self.layout.n_states[feature]), len(rows)))
-        for value, chances in enumerate(table):
-            seen[feature] = value
-            chances[:] = self.of_rows(feature, seen)[rows, y]
-        return table, rows
+        return self._conditional_of_rows(feature, codes, y)
 
     def check_device(self, device: str) -> None:
         """Raise ValueError on devices other than the CPU, which have no kernels for these CPTs."""

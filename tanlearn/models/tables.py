@@ -254,6 +254,15 @@ class Tables:
         table = self[feature].reshape(self.layout.n_states[feature], -1)
         return table, column * self.layout.n_classes + y
 
+    def _conditional_of_rows(self, feature: int, codes: Codes, y: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return one distribution per row, as :meth:`conditional` does, for CPTs whose entries are not stored."""
+        seen, rows = codes.copy(), np.arange(codes.shape[1])
+        table = np.empty((int(self.layout.n_states[feature]), len(rows)))
+        for value, chances in enumerate(table):
+            seen[feature] = value
+            chances[:] = self.of_rows(feature, seen)[rows, y]
+        return table, rows
+
     def check_device(self, device: str) -> None:
         """Raise an error if the device has no kernels for these CPTs.
 

@@ -136,7 +136,7 @@ class TermTables(Tables):
         alone = TableLayout(layout.child[[feature]], parents[np.newaxis], layout.n_states, layout.n_classes)
         alone.check_memory(None)
         shape = layout.shape(feature)
-        axes = [feature, *parents[parents >= 0].tolist()]
+        axes = self._family(feature)
         table = np.zeros(shape)
         for k in self._columns_of[feature]:
             column = self.columns[k]
@@ -154,9 +154,7 @@ class TermTables(Tables):
 
         Columns with a missing value contribute 0.
         """
-        missing = missing_code(codes.dtype)
-        parents = self.layout.parents[feature]
-        return self._sum(feature, codes[[feature, *parents[parents >= 0].tolist()]], missing)
+        return self._sum(feature, codes[self._family(feature)], missing_code(codes.dtype))
 
     def of_values(self, feature: int, values: Codes) -> FloatArray:
         """Return the contribution of a feature to the log joint, from the codes of its family only.
@@ -167,8 +165,7 @@ class TermTables(Tables):
 
     def _sum(self, feature: int, values: Codes, missing: int) -> FloatArray:
         """Return the sum of the columns of a feature, from the codes of its family."""
-        parents = self.layout.parents[feature]
-        axes = [feature, *parents[parents >= 0].tolist()]
+        axes = self._family(feature)
         total = np.zeros((values.shape[1], self.layout.n_classes))
         for k in self._columns_of[feature]:
             column = self.columns[k]
@@ -176,6 +173,11 @@ class TermTables(Tables):
             known = cell < column.n_cells
             total[known] += self.values[k][cell[known]]
         return total
+
+    def _family(self, feature: int) -> list[int]:
+        """Return a feature and its parents."""
+        parents = self.layout.parents[feature]
+        return [feature, *parents[parents >= 0].tolist()]
 
     def scorer(self, missing: int) -> Callable[[Codes, int, AnyArray], None]:
         """Return a function that writes the log joint of a block of rows; columns with a missing value contribute 0.
@@ -266,12 +268,7 @@ class TermTables(Tables):
 
         Shapes: codes: (n_features, n_samples); y: (n_samples,); result table: (n_values, n_samples).
         """
-        seen, rows = codes.copy(), np.arange(codes.shape[1])
-        table = np.empty((int(self.layout.n_states[feature]), len(rows)))
-        for value, chances in enumerate(table):
-            seen[feature] = value
-            chances[:] = self.of_rows(feature, seen)[rows, y]
-        return table, rows
+        return self._conditional_of_rows(feature, codes, y)
 
     def check_device(self, device: str) -> None:
         """Raise ValueError on devices other than the CPU, which have no kernels for these CPTs."""

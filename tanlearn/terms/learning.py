@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -113,6 +112,7 @@ class _Selection:
         self.trials: list[Trial] = []
         self._log_p: list[FloatArray] = []  # (n_samples, n_classes) log posterior of held-out rows, per trial
         self._parameters: list[FloatArray] = []  # of each fold, without edges
+        self._gains: list[FloatArray] = []  # of the edges, for each fold, over the network without edges
 
     @property
     def is_improved(self) -> bool:
@@ -130,7 +130,7 @@ class _Selection:
         search = HeldOutSearch(
             self.parts,
             self._resolutions,
-            [self._parents_of_fold(fold, n_parents) for fold in range(len(self.parts))],
+            self._parents_of_folds(n_parents),
             ConditionalNLL(),
             starts=self._parameters if n_parents else None,
             n_jobs=self._n_jobs,
@@ -154,18 +154,27 @@ class _Selection:
 
     def parents(self, n_parents: int) -> IntArray:
         """Return the parents of the final network, from all rows of the selection."""
-        return self._by_gain(self._sample, Resolutions(self._sample), slice(None), n_parents)
-
-    def _parents_of_fold(self, fold: int, n_parents: int) -> IntArray:
-        """Return the parents of a network that is trained without the held-out rows of a fold."""
-        return self._by_gain(self.parts[fold][0], self._resolutions[fold], ~self._masks[fold], n_parents)
-
-    def _by_gain(self, rows: EncodedData, resolutions: Resolutions, place: Any, n_parents: int) -> IntArray:
-        """Return the parents of largest gain over the network without edges; ``place`` selects its predictions."""
         if n_parents == 0:
-            return np.full((rows.n_features, 1), -1)
-        gains = edge_gains(rows, resolutions, np.exp(self._log_p[0][place]), n_jobs=self._n_jobs)
-        return parents_of_gains(gains, n_parents, rows.by_name)
+            return self._no_edges
+        gains = edge_gains(self._sample, Resolutions(self._sample), np.exp(self._log_p[0]), n_jobs=self._n_jobs)
+        return parents_of_gains(gains, n_parents, self._sample.by_name)
+
+    def _parents_of_folds(self, n_parents: int) -> list[IntArray]:
+        """Return the parents of the network of each fold, which is trained without its held-out rows."""
+        if n_parents == 0:
+            return [self._no_edges] * len(self.parts)
+        if not self._gains:  # they are the same for all numbers of parents
+            p = np.exp(self._log_p[0])
+            self._gains = [
+                edge_gains(rest, resolutions, p[~mask], n_jobs=self._n_jobs)
+                for (rest, _), resolutions, mask in zip(self.parts, self._resolutions, self._masks, strict=True)
+            ]
+        return [parents_of_gains(gains, n_parents, self._sample.by_name) for gains in self._gains]
+
+    @property
+    def _no_edges(self) -> IntArray:
+        """Parents of a network without edges, (n_features, 1)."""
+        return np.full((self._sample.n_features, 1), -1)
 
 
 def _fit(data: EncodedData, parents: IntArray, ridges: Ridges) -> tuple[BayesNet, list[Iteration]]:
