@@ -121,8 +121,14 @@ def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> l
     """Return the encoding of each column of a fitted encoder.
 
     ``names`` are the columns in messages, and ``number_type`` is a key of ``NUMBER_TYPES``. Raises ValueError if a
-    column had no value in training, or if C cannot represent a cut point or category.
+    column had no value in training or has a category for missing values, or if C cannot represent a cut point or
+    category.
     """
+    if encoder.has_missing_category_.any():
+        raise ValueError(
+            f"{names[int(encoder.has_missing_category_.argmax())]} has a category for missing values, which a value in "
+            f"C cannot have. Fit with encoder=TableEncoder(handle_missing='marginalize'), or impute missing values."
+        )
     known = type(encoder) is TableEncoder and type(encoder.discretizer_) in (*CUT_POINT_DISCRETIZERS, type(None))
     cuts = iter(encoder.discretizer_.cut_points_ if known and encoder.discretizer_ is not None else [])
     kinds = []

@@ -265,6 +265,8 @@ def _print_model(file: ModelFile) -> None:
             shown = f"cut points {listed(values, 5)}" if values else "one interval: ignored"
         else:
             kind, shown = "categorical", listed([str(one) for one in known.tolist()], 5)
+        if classifier.encoder_.has_missing_category_[i]:
+            shown += "; missing"
         parents = [] if structure is None else [quoted(file.names[j]) for j in structure.parents[i].tolist() if j >= 0]
         # The class is a parent of all columns. In combined networks, any other column may be one.
         depends = ", ".join(["class", *parents]) if structure is not None else "class, and each other"

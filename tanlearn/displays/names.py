@@ -12,8 +12,13 @@ __all__ = ["feature_number", "value_names"]
 
 
 def value_names(encoder: Any, i: int) -> list[str]:
-    """Return labels for the values of a column: its categories or intervals."""
+    """Return labels for the values of a column: its categories or intervals, and "missing" if that is a category."""
     column = encoder_columns(encoder)[i]
+    return [*_names(column), *(["missing"] if "has_missing_category" in column else [])]
+
+
+def _names(column: dict[str, Any]) -> list[str]:
+    """Return labels for the categories or intervals of a column."""
     if "categories" in column:
         return [str(value) for value in column["categories"].tolist()] or ["any"]
     cuts = [f"{cut:.4g}" for cut in column["cut_points"].tolist()]

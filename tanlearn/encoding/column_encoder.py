@@ -26,15 +26,19 @@ Ranges: TypeAlias = list[tuple[float, float] | None]
 class ColumnEncoder:
     """Encoder of columns with categories, and of continuous columns with a fitted discretizer."""
 
-    def __init__(self, categories: Sequence[AnyArray | None], discretizer: Any) -> None:
+    def __init__(
+        self, categories: Sequence[AnyArray | None], discretizer: Any, has_missing_category: NDArray[np.bool_]
+    ) -> None:
         self._discretizer = discretizer  # fitted to the columns without categories; None if there are none
+        self._has_missing_category = has_missing_category  # (n_features,) the last code is that of missing values
         continuous = [i for i, known in enumerate(categories) if known is None]
-        # (n_features,) numbers of categories or intervals, at least 1
+        # (n_features,) numbers of categories or intervals, at least 1, with the category of missing values
         self.n_states: IntArray = np.array(
             [1 if known is None else max(len(known), 1) for known in categories], np.intp
         )
         if discretizer is not None:
             self.n_states[continuous] = discretizer.n_states_
+        self.n_states += has_missing_category
         self._dtype = codes_dtype(int(self.n_states.max()))
         # Lookup tables of the categorical columns, None for continuous columns
         self.indexes = [None if known is None else CategoryIndex(known, self._dtype) for known in categories]
@@ -47,10 +51,11 @@ class ColumnEncoder:
     @property
     def n_intervals(self) -> IntArray:
         """Numbers of intervals of continuous columns, 0 for categorical columns, shape (n_features,)."""
-        return np.where([index is None for index in self.indexes], self.n_states, 0)
+        n_intervals = self.n_states - self._has_missing_category
+        return np.where([index is None for index in self.indexes], n_intervals, 0)
 
     def encode(self, columns: Table, handle_unknown: str, n_jobs: int | None = None) -> Codes:
-        """Return the codes of the columns, shape (n_features, n_samples).
+        """Return the codes of the columns, shape (n_features, n_samples), with the missing code for all missing values.
 
         ``handle_unknown`` is "missing" or "error", for unseen categories.
         """
@@ -74,12 +79,23 @@ class ColumnEncoder:
             codes[i] = missing_code(codes.dtype)
         return codes
 
+    def mark_missing(self, columns: Table, codes: Codes) -> None:
+        """Replace the missing code by the category of missing values, in place, where a column has one.
+
+        Unseen categories keep the missing code. Shapes: codes: (n_features, n_samples).
+        """
+        for i in np.flatnonzero(self._has_missing_category).tolist():
+            absent = codes[i] == missing_code(codes.dtype)
+            if absent.any():
+                codes[i, absent & ~columns[i].present] = self.n_states[i] - 1
+
     def decode(
         self, codes: AnyArray, missing: NDArray[np.bool_], typical_values: Sequence[FloatArray | None]
     ) -> AnyArray:
         """Return the categories, or the typical values of intervals, of feature-major codes, None where missing.
 
-        ``missing`` masks missing codes, shape (n_features, n_samples); the result has shape (n_samples, n_features).
+        Codes of the category of missing values give None, too. ``missing`` masks missing codes, shape (n_features,
+        n_samples); the result has shape (n_samples, n_features).
         """
         values: list[Any] = []
         for index, typical in zip(self.indexes, typical_values, strict=True):

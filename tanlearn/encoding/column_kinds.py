@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -16,6 +17,7 @@ from tanlearn.sources.table import LARGEST_EXACT, TABLE_SPAN, Column, Table
 
 __all__ = [
     "LARGEST_N_STATES",
+    "check_missing_categories",
     "check_n_categories",
     "distinct_numbers",
     "find_all_categories",
@@ -91,6 +93,12 @@ def check_n_categories(n_categories: int, label: str) -> None:
             f"{label} has {n_categories} categories, more than {LARGEST_N_STATES}. It looks like "
             f"an identifier or a continuous column: drop it, or discretize it."
         )
+
+
+def check_missing_categories(encoder: Any, labels: Sequence[str]) -> None:
+    """Raise ValueError if a category for missing values makes the categories or intervals of a column too many."""
+    for i in np.flatnonzero(encoder.has_missing_category_).tolist():
+        check_n_categories(int(encoder.n_states_[i]), labels[i])
 
 
 def have_order(encoder: Any, table: Table) -> NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 """Warnings about columns, at most one of each kind per fit.
 
 String columns may look like numbers, dates, identifiers or free text. Discretization may leave a column constant, or
-round its integers. Categories may be new in later rows.
+round its integers. Categories and missing values may be new in later rows.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ __all__ = [
     "warn_of_constant_columns",
     "warn_of_fitted_columns",
     "warn_of_new_categories",
+    "warn_of_new_missing_values",
     "warn_of_rounded_columns",
     "warn_of_string_summaries",
     "warn_of_unseen",
@@ -321,6 +322,29 @@ def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyAr
             f"{len(found):,} column(s) contain categories that were not seen when the encoder was fitted, which count "
             f"as missing: {_named(found)}. Start with more rows (a larger first batch), or declare "
             f"the categories (pandas category, polars Enum). check_rows(X) counts such rows.",
+            UserWarning,
+        )
+
+
+def warn_of_new_missing_values(encoder: Any, columns: Sequence[Column]) -> None:
+    """Warn once about columns of training rows that have missing values, and no category for them in the encoder.
+
+    The encoder was fitted to earlier rows. Columns that had no value in these rows are skipped.
+    """
+    if encoder.handle_missing != "category":
+        return
+    found = []
+    for column, known, bounds, has_category in zip(
+        columns, encoder.categories_, encoder.value_ranges_, encoder.has_missing_category_, strict=True
+    ):
+        had_values = len(known) > 0 if known is not None else bounds is None or bounds[0] == bounds[0]
+        if not has_category and had_values and column.missing is not None:
+            found.append(column.label)
+    if found:
+        warn(
+            f"{len(found):,} column(s) contain missing values, and had none when the encoder was fitted, so that they "
+            f"have no category for missing values, which are marginalized: {_named(found)}. Start with more rows (a "
+            f"larger first batch), or set handle_missing='marginalize' in TableEncoder.",
             UserWarning,
         )
 

@@ -55,6 +55,9 @@ class EncodedData:
     raw : RawNumbers, optional
         Values of the discretized features, to which :meth:`split` fits cut points for each fold. ``None`` if cut points
         do not depend on classes.
+    has_missing_category : ndarray of shape (n_features,), bool, optional
+        Features whose last code is a category for missing values, which has no place in the order of the others.
+        ``None`` means that no feature has one.
 
     Raises
     ------
@@ -81,6 +84,7 @@ class EncodedData:
     names: Sequence[str] | None = None
     base_weight: AnyArray | None = None
     raw: RawNumbers | None = None
+    has_missing_category: AnyArray | None = None
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
@@ -96,6 +100,7 @@ class EncodedData:
         n_classes: int | None = None,
         sample_weight: Any = None,
         is_ordered: Any = None,
+        has_missing_category: Any = None,
     ) -> EncodedData:
         """Build encoded data from integer codes after validating them.
 
@@ -113,6 +118,8 @@ class EncodedData:
             Finite and non-negative, not all zero. A scalar is the weight of every row.
         is_ordered : array-like of shape (n_features,), bool, or bool, optional
             Features whose codes are ordered; ``True`` for all of them.
+        has_missing_category : array-like of shape (n_features,), bool, or bool, optional
+            Features whose last code is a category for missing values; ``True`` for all of them.
 
         Returns
         -------
@@ -122,8 +129,8 @@ class EncodedData:
         ------
         ValueError
             If shapes do not match, codes, classes or ``n_states`` are not integers, a code is negative (other than -1)
-            or too large, ``is_ordered`` is not boolean, or the weights are negative, not finite, all zero, or overflow
-            when summed.
+            or too large, ``is_ordered`` or ``has_missing_category`` is not boolean, or the weights are negative, not
+            finite, all zero, or overflow when summed.
         """
         table = np.asarray(codes)
         if table.ndim != 2 or 0 in table.shape:
@@ -141,8 +148,10 @@ class EncodedData:
         dtype = codes_dtype(int(states.max()))
         encoded = np.where(table == -1, missing_code(dtype), table).astype(dtype)
         weights = read_weights(sample_weight, n_samples)
-        ordered = _read_order(is_ordered, table.shape[1])
-        return cls(np.ascontiguousarray(encoded.T), states, labels, classes, weights, is_ordered=ordered)
+        ordered = _read_mask("is_ordered", is_ordered, table.shape[1])
+        with_missing = _read_mask("has_missing_category", has_missing_category, table.shape[1])
+        rows = np.ascontiguousarray(encoded.T), states, labels, classes, weights
+        return cls(*rows, is_ordered=ordered, has_missing_category=with_missing)
 
     @property
     def n_features(self) -> int:
@@ -226,8 +235,8 @@ class EncodedData:
             label = self.label(features[first])
             raise ValueError(
                 f"{learner} learns from complete rows only, but {features.size} values are missing, the first of "
-                f"{label} in row {row}. Impute them, drop the rows, or make 'missing' a category of its own; "
-                f"prediction does accept missing values."
+                f"{label} in row {row}. Impute them, drop the rows, or give missing values a category of "
+                f"their own, encoder=TableEncoder(handle_missing='category'); prediction does accept missing values."
             )
 
     def take(self, rows: Any) -> EncodedData:
@@ -280,11 +289,18 @@ class EncodedData:
         features, discretizer = rest.raw.features, rest.raw.fit(rest.y, rest.base_weights)
         n_states = self.n_states.copy()
         n_states[features] = discretizer.n_states_
+        with_missing = np.zeros(0, np.intp)
+        if self.has_missing_category is not None:
+            with_missing = np.flatnonzero(self.has_missing_category[features])
+            n_states[features[with_missing]] += 1
         dtype = codes_dtype(int(n_states.max()))
 
         def encoded(data: EncodedData, raw: RawNumbers) -> EncodedData:
             codes: AnyArray = recoded(data.codes, dtype)
-            codes[features] = recoded(raw.encode(discretizer), dtype)
+            own, values = recoded(raw.encode(discretizer), dtype), raw.values
+            for k in with_missing.tolist():
+                own[k, np.isnan(values[k])] = n_states[features[k]] - 1
+            codes[features] = own
             return replace(data, codes=codes, n_states=n_states)
 
         return encoded(rest, rest.raw), encoded(held, held.raw)
@@ -317,11 +333,14 @@ class EncodedData:
         EncodedData
         """
         places = None if self.places is None else tuple(self.places[i] for i in features)
-        ordered = None if self.is_ordered is None else self.is_ordered[features]
+        ordered, with_missing = (
+            None if mask is None else mask[features] for mask in (self.is_ordered, self.has_missing_category)
+        )
         names = None if self.names is None else tuple(self.names[i] for i in features)
         raw = None if self.raw is None else self.raw.take_features(features)
         codes, states = np.ascontiguousarray(self.codes[features]), self.n_states[features]
-        return replace(self, codes=codes, n_states=states, places=places, is_ordered=ordered, names=names, raw=raw)
+        chosen = replace(self, codes=codes, n_states=states, places=places, is_ordered=ordered, names=names, raw=raw)
+        return replace(chosen, has_missing_category=with_missing)
 
     def __repr__(self) -> str:
         return (
@@ -386,17 +405,17 @@ def recoded(codes: Codes, dtype: Any) -> Codes:
     return out
 
 
-def _read_order(is_ordered: Any, n_features: int) -> AnyArray | None:
-    """Validate ``is_ordered`` and return it as a mask of the features, or None."""
-    if is_ordered is None:
+def _read_mask(name: str, mask: Any, n_features: int) -> AnyArray | None:
+    """Validate a mask of the features, or one boolean for all of them; None stays None."""
+    if mask is None:
         return None
-    ordered = np.asarray(is_ordered)
-    if ordered.dtype.kind != "b" or ordered.shape not in ((), (n_features,)):
+    chosen = np.asarray(mask)
+    if chosen.dtype.kind != "b" or chosen.shape not in ((), (n_features,)):
         raise ValueError(
-            f"is_ordered must be True, False, or a mask with one boolean per feature ({n_features}), got shape "
-            f"{ordered.shape} of dtype {ordered.dtype}. Convert a list of feature numbers to a mask first."
+            f"{name} must be True, False, or a mask with one boolean per feature ({n_features}), got shape "
+            f"{chosen.shape} of dtype {chosen.dtype}. Convert a list of feature numbers to a mask first."
         )
-    return np.full(n_features, ordered)
+    return np.full(n_features, chosen)
 
 
 def _check_codes(table: AnyArray, wrong: AnyArray, rule: str) -> None:

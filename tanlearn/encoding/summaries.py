@@ -11,10 +11,11 @@ from sklearn.base import clone
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.encoding.column_kinds import find_all_categories, have_order, named_columns
+from tanlearn.encoding.column_kinds import check_missing_categories, find_all_categories, have_order, named_columns
 from tanlearn.encoding.column_summaries import ColumnSummary, Limits, from_state, summarize, to_state
 from tanlearn.encoding.column_warnings import LARGEST_SHARE, warn_of_constant_columns, warn_of_string_summaries
 from tanlearn.encoding.discretize import CutPointDiscretizer, MDLPDiscretizer, fit_discretizer
+from tanlearn.encoding.missing_values import depend_on_class
 from tanlearn.encoding.stored_values import DAMAGE, read_arrays, read_format
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.value_counts import sum_by_key
@@ -24,6 +25,8 @@ from tanlearn.sources.validation import LARGEST_TOTAL, check_total, check_two_cl
 __all__ = ["TableSummary"]
 
 _FORMAT = 1
+#: Relative error of sums of real weights, below which a difference of sums is no missing value.
+_ROUNDING = 1e-9
 _LARGEST_INTEGER = int(np.iinfo(np.int64).max)
 # Below this number of values (about 5 ms of work), threads do not pay off.
 _FEWEST_FOR_THREADS = 2**17
@@ -154,7 +157,7 @@ class TableSummary:
         """
         columns = self._columns_to_fit()
         warn_of_string_summaries(columns, encoder.discrete_features)
-        fitted, constant = _fit_encoder(encoder, columns, len(self.classes_), names)
+        fitted, constant = _fit_encoder(encoder, columns, self, names)
         warn_of_constant_columns(constant, fitted.discretizer_, self.n_samples, float(self.class_counts.sum()))
         return fitted
 
@@ -277,22 +280,28 @@ def _check_total(own: AnyArray, other: AnyArray) -> None:
 
 
 def _fit_encoder(
-    encoder: TableEncoder, columns: list[ColumnSummary], n_classes: int, names: AnyArray | None
+    encoder: TableEncoder, columns: list[ColumnSummary], summary: TableSummary, names: AnyArray | None
 ) -> tuple[TableEncoder, list[str]]:
     """Fit a clone of an encoder to column summaries; also return the columns reduced to a single interval.
 
     Cut points depend only on the weights of values and classes, so each column is discretized separately, as weighted
-    rows of its distinct values. ``columns`` must not be empty, ``n_classes`` is at least 2, and ``names`` are the
+    rows of its distinct values. ``columns`` are those of the summary, with at least two classes, and ``names`` are the
     column names.
     """
+    n_classes, labels = len(summary.class_counts), summary.labels
     fitted: TableEncoder = clone(encoder)
     fitted._validate_params()
     if names is not None:
         fitted.feature_names_in_ = names
     categories = _find_categories(columns, fitted.discrete_features, names)
     continuous = [column for column, known in zip(columns, categories, strict=True) if known is None]
+    with_missing = np.zeros(len(columns), np.bool_)
+    if fitted.handle_missing in ("category", "auto"):
+        with_missing = np.array([_gets_category(fitted.handle_missing, column, summary) for column in columns])
     if not continuous:
-        return fitted.restore(categories, [None] * len(columns), None), []
+        fitted.restore(categories, [None] * len(columns), None, has_missing_category=with_missing)
+        check_missing_categories(fitted, labels)
+        return fitted, []
     discretizer = clone(MDLPDiscretizer(n_jobs=fitted.n_jobs) if fitted.discretizer is None else fitted.discretizer)
     if not isinstance(discretizer, CutPointDiscretizer):
         raise TypeError(
@@ -305,7 +314,26 @@ def _fit_encoder(
     means = iter(found)
     typical = [next(means)[1] if known is None else None for known in categories]
     ranges = [column.value_range if known is None else None for column, known in zip(columns, categories, strict=True)]
-    return fitted.restore(categories, typical, discretizer, ranges), constant
+    fitted.restore(categories, typical, discretizer, ranges, with_missing)
+    check_missing_categories(fitted, labels)
+    return fitted, constant
+
+
+def _gets_category(handle_missing: str, column: ColumnSummary, summary: TableSummary) -> bool:
+    """Return whether a column gets a category for missing values, as in ``with_missing_category``.
+
+    Sums of real weights are compared up to their rounding.
+    """
+    totals = summary.class_counts
+    counts = column.pooled(len(totals))
+    missing = totals.copy()
+    np.subtract.at(missing, counts.classes, counts.weights)
+    if totals.dtype.kind != "i":
+        missing[missing < _ROUNDING * totals] = 0
+    if not missing.any() or not len(counts.weights):
+        return False
+    scale = max(1.0, summary.n_samples / totals.sum())
+    return handle_missing == "category" or depend_on_class(scale * missing, scale * totals)
 
 
 def _find_categories(columns: list[ColumnSummary], option: Any, names: AnyArray | None) -> list[AnyArray | None]:

@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.encoding.column_encoder import ColumnEncoder, mean_values, value_ranges, wider_ranges
-from tanlearn.encoding.column_kinds import find_all_categories
+from tanlearn.encoding.column_kinds import check_missing_categories, find_all_categories
 from tanlearn.encoding.column_warnings import warn_of_fitted_columns, warn_of_unseen
 from tanlearn.encoding.discretize import MDLPDiscretizer, fit_discretizer
+from tanlearn.encoding.missing_values import with_missing_category
 from tanlearn.encoding.row_checks import RowCheck, check_columns
 from tanlearn.sources.columns import read_columns
 from tanlearn.sources.frames import check_names, native_frame
@@ -48,6 +49,13 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         :class:`~tanlearn.encoding.discretize.MDLPDiscretizer`.
     handle_unknown : {"missing", "error"}, default="missing"
         How to treat a category that was not seen in ``fit``: as missing, or as an error.
+    handle_missing : {"marginalize", "category", "auto"}, optional
+        How to treat missing values. With "marginalize", a missing value is no evidence: models marginalize it. With
+        "category", each column with both values and missing values in ``fit`` gets a category for missing values, after
+        all others, which models treat like any other. With "auto", only the columns get it whose missing values depend
+        on the class: a rate of missing values per class must be more probable than one rate for all classes (Bayes
+        factor above 1, with Beta(1/2, 1/2) priors). Missing values of other columns, and unseen categories, are always
+        marginalized. By default, "auto" in :class:`~tanlearn.TermNetClassifier`, and "marginalize" otherwise.
     n_jobs : int, optional
         Number of threads for reading and encoding, and for the default discretizer (``None`` is 1, -1 all cores). The
         result does not depend on it.
@@ -57,10 +65,12 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     is_discrete_ : ndarray of shape (n_features_in_,), bool
         Mask of the categorical columns.
     n_states_ : ndarray of shape (n_features_in_,), intp
-        Number of categories or intervals of every feature.
+        Number of categories or intervals of every feature, including the category of missing values.
+    has_missing_category_ : ndarray of shape (n_features_in_,), bool
+        Mask of the columns with a category for missing values. Its code is ``n_states_[j] - 1``.
     categories_ : list of (ndarray or None)
-        Categories of every categorical feature, ``None`` for continuous features.
-    typical_values_ : list of (ndarray of shape (n_states,) or None)
+        Categories of every categorical feature, without that of missing values; ``None`` for continuous features.
+    typical_values_ : list of (ndarray of shape (n_intervals,) or None)
         Mean of the training values in each interval of a continuous feature, NaN for an interval without values;
         ``None`` for categorical features.
     value_ranges_ : list of (tuple of (float, float) or None)
@@ -93,6 +103,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "discrete_features": [StrOptions({"auto"}), "boolean", "array-like"],
         "discretizer": [HasMethods(["fit", "transform"]), None],
         "handle_unknown": [StrOptions({"missing", "error"})],
+        "handle_missing": [StrOptions({"marginalize", "category", "auto"}), None],
         "n_jobs": [Integral, None],
     }
 
@@ -102,11 +113,13 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         discrete_features: Any = "auto",
         discretizer: Any = None,
         handle_unknown: str = "missing",
+        handle_missing: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.discrete_features = discrete_features
         self.discretizer = discretizer
         self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TableEncoder:
@@ -366,11 +379,14 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if continuous:
             discretizer = clone(MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer)
             fit_discretizer(discretizer, columns, continuous, y, sample_weight)
-        self.restore(categories, [None] * len(columns), discretizer)
+        with_missing = with_missing_category(self.handle_missing, columns, y, sample_weight)
+        self.restore(categories, [None] * len(columns), discretizer, has_missing_category=with_missing)
+        check_missing_categories(self, columns.labels)
         codes = self._encoder.encode(columns, "missing", self.n_jobs)
         self.value_ranges_ = value_ranges(columns, continuous)
         self.typical_values_ = mean_values(columns, codes, self._encoder.n_intervals, sample_weight, self.n_jobs)
         warn_of_fitted_columns(self, columns, sample_weight)
+        self._encoder.mark_missing(columns, codes)
         return codes
 
     def with_ranges_of(self, columns: Table) -> TableEncoder:
@@ -449,6 +465,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"handle_unknown must be 'missing' or 'error', got {unknown!r}.")
         codes = self._encoder.encode(columns, unknown, self.n_jobs)
         warn_of_unseen(columns, self.categories_, codes)
+        self._encoder.mark_missing(columns, codes)
         return codes
 
     def restore(
@@ -457,6 +474,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         typical_values: list[AnyArray | None],
         discretizer: Any,
         value_ranges: list[tuple[float, float] | None] | None = None,
+        has_missing_category: NDArray[np.bool_] | None = None,
     ) -> TableEncoder:
         """Set all fitted attributes from known values, for example from a file.
 
@@ -468,6 +486,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Discretizer fitted to the columns without categories; ``None`` if there are none.
         value_ranges : list of (tuple of (float, float) or None), optional
             Value of ``value_ranges_``; by default, all ranges are unknown.
+        has_missing_category : ndarray of shape (n_features,), bool, optional
+            Value of ``has_missing_category_``; by default, no column has such a category.
 
         Returns
         -------
@@ -485,7 +505,10 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.value_ranges_ = [None] * len(categories) if value_ranges is None else value_ranges
         self.n_features_in_ = len(categories)
         self.is_discrete_: NDArray[np.bool_] = np.array([known is not None for known in categories])
-        self._encoder: ColumnEncoder = ColumnEncoder(categories, discretizer)
+        if has_missing_category is None:
+            has_missing_category = np.zeros(len(categories), np.bool_)
+        self.has_missing_category_ = has_missing_category
+        self._encoder: ColumnEncoder = ColumnEncoder(categories, discretizer, has_missing_category)
         self.n_states_: IntArray = self._encoder.n_states
         return self
 

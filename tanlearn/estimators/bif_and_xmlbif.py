@@ -5,14 +5,15 @@ The class is the first variable, and the features follow in their order. Names c
 used, and names of variables are distinct regardless of case. A minus sign before a number becomes ``minus_``, each run
 of other characters becomes one ``_``, and a duplicate name gets a number as suffix. Columns without names are called
 x0, x1 and so on. The states of a continuous column are its intervals: ``up_to_2_5``, ``above_2_5_up_to_4_75``,
-``above_4_75``, or ``any`` for a single interval.
+``above_4_75``, or ``any`` for a single interval. The category for missing values is the last state, ``missing``.
 
 All other information is in a property of each variable, which other programs ignore: ``property tanlearn = {...}``. It
 is a JSON object with ``name``, the original name or null; ``column``, the column number, or -1 for the class; and
-either ``categories``, the original values of the states, or ``cut_points`` and ``typical_values``. Values are encoded
-as in :mod:`tanlearn.files.models`. The class may have ``calibration``. Other programs ignore it and return the
-uncalibrated probabilities of the network, whose most probable classes are the same. Without a property, states are
-strings, and columns have the names and the order of the variables.
+either ``categories``, the original values of the states, or ``cut_points`` and ``typical_values``. It may have
+``has_missing_category``, true if the last state is the category for missing values. Values are encoded as in
+:mod:`tanlearn.files.models`. The class may have ``calibration``. Other programs ignore it and return the uncalibrated
+probabilities of the network, whose most probable classes are the same. Without a property, states are strings, and
+columns have the names and the order of the variables.
 
 Probabilities are written with enough digits to reproduce the predictions bit for bit (see
 :mod:`tanlearn.files.discrete_network`). pyAgrum 3.3 reads BIF in single precision and XMLBIF in double precision; use
@@ -379,12 +380,14 @@ def _cells(network: Network, target: str, name: str, parents: list[str], order: 
 def _state_names(column: dict[str, Any]) -> tuple[str, ...]:
     """Return the names of the states of a column."""
     if "categories" in column:
-        values = column["categories"].tolist() or ["unseen"]
-        return tuple(_distinct(map(_state_name, values), ignore_case=False))
-    cuts = [_plain(repr(cut)) for cut in column["cut_points"].tolist()]
-    lower = ["", *(f"above_{cut}" for cut in cuts)]
-    upper = [*(f"up_to_{cut}" for cut in cuts), ""]
-    names = ("_".join(filter(None, pair)) or "any" for pair in zip(lower, upper, strict=True))
+        names = [_state_name(value) for value in column["categories"].tolist() or ["unseen"]]
+    else:
+        cuts = [_plain(repr(cut)) for cut in column["cut_points"].tolist()]
+        lower = ["", *(f"above_{cut}" for cut in cuts)]
+        upper = [*(f"up_to_{cut}" for cut in cuts), ""]
+        names = ["_".join(filter(None, pair)) or "any" for pair in zip(lower, upper, strict=True)]
+    if "has_missing_category" in column:
+        names.append("missing")
     return tuple(_distinct(names, ignore_case=False))
 
 
@@ -442,12 +445,14 @@ def _read_note(variable: Variable) -> dict[str, Any]:
         note = {k: Reader({}).decode(value) for k, value in json.loads(variable.note).items()}
         column = _read_values(note)
         told = {"name": note["name"], "column": note["column"], **column}
+        if note.get("has_missing_category") is True:
+            told["has_missing_category"] = True
         if "calibration" in note:
             told["calibration"] = asdict(Calibration.of_state(note["calibration"]))
         fields(note, *told)
         if type(told["name"]) not in (str, type(None)) or type(told["column"]) is not int:
             raise ValueError("name must be a string or null, and column an integer.")
-        if variable.states != _state_names(column):
+        if variable.states != _state_names(told):
             raise ValueError("its values do not match the names of the states.")
     except Exception as error:  # an edited property can cause any error
         raise ValueError(

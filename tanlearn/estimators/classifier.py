@@ -48,6 +48,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     A subclass sets ``_model_type``, the type of ``model_`` in files, and overrides
 
     - ``_default_discretizer``: the discretizer of an encoder without one;
+    - ``_default_handle_missing``: the treatment of missing values by an encoder without ``handle_missing``;
     - ``_learn(data, validation, rng)``, which sets ``model_`` from encoded rows. ``fit`` calls, in this order,
       ``_begin`` (validation of parameters, deletion of fitted attributes), the encoder, ``_learn``, and ``_end`` (class
       prior);
@@ -72,6 +73,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     random_state: Any
     #: Type of ``model_``, for files.
     _model_type: ClassVar[type[Model]]
+    #: Treatment of missing values by an encoder without ``handle_missing``, or None for the encoder's own default.
+    _default_handle_missing: ClassVar[str | None] = None
 
     model_: Any  # of _model_type
     classes_: AnyArray

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.encoding.column_kinds import find_all_categories, have_order
-from tanlearn.encoding.column_warnings import warn_of_new_categories
+from tanlearn.encoding.column_warnings import warn_of_new_categories, warn_of_new_missing_values
 from tanlearn.encoding.discretize import MDLPDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.novelty import Novelty, find_novelty
@@ -95,6 +95,7 @@ def encode_batch(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     else:
         table = estimator.encoder_.encode_columns(columns)
         warn_of_new_categories(columns, estimator.encoder_.categories_, table)
+        warn_of_new_missing_values(estimator.encoder_, columns)
         estimator.encoder_ = estimator.encoder_.with_ranges_of(columns)
     data = _encoded(estimator, table, columns, codes, weights, multiplied, numbers)
     return replace(data, device=estimator.device)
@@ -126,6 +127,8 @@ def new_encoder(estimator: Any) -> TableEncoder:
     )
     if encoder.discretizer is None:
         encoder.discretizer = estimator._default_discretizer()
+    if encoder.handle_missing is None:
+        encoder.handle_missing = estimator._default_handle_missing
     return encoder
 
 
@@ -147,6 +150,7 @@ def _encoded(
         is_ordered=have_order(encoder, columns),
         base_weight=own_weights(base_weights, weights),
         raw=raw_numbers(encoder, columns),
+        has_missing_category=encoder.has_missing_category_,
     )
 
 

@@ -394,6 +394,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         known = [getattr(self, name, None) for name in ("feature_names_in_", "classes_")]
         learnt = [getattr(encoder, "categories_", None)]
         learnt.append(getattr(getattr(encoder, "discretizer_", None), "cut_points_", None))
+        learnt.append(None if data.has_missing_category is None else data.has_missing_category.tolist())
         return digest(
             "warm start", [self.candidates_.parents, data.n_states, data.n_classes, repr(known), repr(learnt)]
         )

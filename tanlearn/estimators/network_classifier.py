@@ -216,8 +216,8 @@ class NetworkClassifier(Classifier):
         Returns
         -------
         X : ndarray of shape (n_samples, n_features), object
-            Categories. The model contains only intervals of continuous columns: their values are the mean of the
-            training values in the interval.
+            Categories; None for a category of missing values. The model contains only intervals of continuous columns:
+            their values are the mean of the training values in the interval.
         y : ndarray of shape (n_samples,)
             Classes.
 
@@ -250,8 +250,9 @@ class NetworkClassifier(Classifier):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Raw values. NaN, None and the like are imputed, except in columns without any value in training. Unseen
-            categories are kept, although the model treats them as missing.
+            Raw values. NaN, None and the like are imputed, except in columns without any value in training and in
+            columns with a category for missing values (``encoder_.has_missing_category_``). Unseen categories are kept,
+            although the model treats them as missing.
         y : array-like of shape (n_samples,), optional
             Classes of the rows; by default they are imputed together with the values.
 

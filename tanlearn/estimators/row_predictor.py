@@ -71,14 +71,15 @@ class RowPredictor:
         self._encoders: list[Callable[[Any], int]] = []
         self._others: dict[int, _Codes] = {}
         cuts = iter(getattr(encoder.discretizer_, "cut_points_", ()))
+        codes_of_missing = np.where(encoder.has_missing_category_, encoder.n_states_ - 1, self._missing).tolist()
         for i, categories in enumerate(encoder.categories_):
             if categories is not None:
-                known = _Codes(categories.tolist(), self._missing)
+                known = _Codes(categories.tolist(), codes_of_missing[i])
                 self._encoders.append(known.__getitem__)
                 if not _PLAIN.issuperset(map(type, known)):
                     self._others[i] = known
             elif type(encoder.discretizer_) in CUT_POINT_DISCRETIZERS:
-                self._encoders.append(_counter(next(cuts).tolist(), self._missing))
+                self._encoders.append(_counter(next(cuts).tolist(), codes_of_missing[i]))
             else:
                 self._encoders.append(_unknown)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -78,7 +78,9 @@ class RowEncoder:
             raw = raw_numbers(self.encoder, columns)
         rows = codes, self.encoder.n_states_, y, len(self.classes), multiplied, columns.labels, numbers
         base = own_weights(weights, multiplied)
-        return EncodedData(*rows, self.device, is_ordered=self.is_ordered, base_weight=base, raw=raw)
+        with_missing = self.encoder.has_missing_category_
+        data = EncodedData(*rows, self.device, is_ordered=self.is_ordered, base_weight=base, raw=raw)
+        return replace(data, has_missing_category=with_missing)
 
 
 class EncodedSource(ABC):

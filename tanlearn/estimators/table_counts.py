@@ -14,7 +14,7 @@ from tanlearn._typing import AnyArray
 from tanlearn.counts.counts_base import Counts
 from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.counts.pair_counts import PairCounts
-from tanlearn.encoding.column_warnings import warn_of_new_categories
+from tanlearn.encoding.column_warnings import warn_of_new_categories, warn_of_new_missing_values
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import fields
 from tanlearn.encoding.summaries import TableSummary
@@ -412,6 +412,7 @@ class TableCounts:
         columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, self.classes)
         table = self.encoder.encode_columns(columns)
         warn_of_new_categories(columns, self.encoder.categories_, table)
+        warn_of_new_missing_values(self.encoder, columns)
         rows = table, self.encoder.n_states_, codes, len(self.classes)
         self.counts.update(EncodedData(*rows, weights, columns.labels, numbers), n_jobs=n_jobs)
         self.encoder = self.encoder.with_ranges_of(columns)

@@ -41,8 +41,9 @@ class TermNetClassifier(NetworkClassifier):
     without an effect of their own are found. Held-out rows are used to select the number of parents per feature.
 
     With at most one parent per feature, the model is a Bayesian network with normalized CPTs. Terms without classes,
-    which change no prediction for complete rows, give it the likelihood of the rows. Missing values are marginalized
-    exactly, and the classifier can sample and complete rows.
+    which change no prediction for complete rows, give it the likelihood of the rows. The classifier can sample and
+    complete rows. Missing values are a category of their own in columns where they depend on the class in the training
+    rows. In other columns, they are marginalized exactly.
 
     Parameters
     ----------
@@ -56,7 +57,9 @@ class TermNetClassifier(NetworkClassifier):
     class_prior : array-like of shape (n_classes,), optional
         Class probabilities in sorted order of the classes, instead of the fitted ones.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default ``TableEncoder(discretizer=QuantileDiscretizer(max_bins=32))``.
+        Encoder of raw columns; by default ``TableEncoder(discretizer=QuantileDiscretizer(max_bins=32),
+        handle_missing="auto")``. These are also the defaults of an encoder without ``discretizer`` or
+        ``handle_missing``.
     n_jobs : int, optional
         Number of threads for encoding, prediction and the folds of the selection, as in joblib. Results do not depend
         on it.
@@ -116,6 +119,7 @@ class TermNetClassifier(NetworkClassifier):
     }
 
     device = "cpu"
+    _default_handle_missing = "auto"
     ridges_: dict[str, float]
     cv_results_: dict[str, Any]
     n_iter_: int

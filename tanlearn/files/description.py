@@ -25,6 +25,7 @@
     feature has one state, which is never observed.) Bytes are objects with ``kind``, ``"bytes"``, and ``hex``;
   - ``cut_points`` of a continuous feature: the state of a number is the number of cut points below it; and
     ``typical_values``, the mean of the training values of each state, or null;
+  - ``has_missing_category``, true if the last state, after all these, is that of missing values, and omitted otherwise;
   - ``parents``: the names of the augmenting parents, without the class;
   - ``probabilities``: the probabilities of the states given the parents and the class, as nested lists ``[state][state
     of 1st parent][state of 2nd parent][class]``; levels of absent parents are omitted. Null for back-off CPTs, whose
@@ -68,7 +69,7 @@ def describe(model: Any) -> dict[str, Any]:
     names, structure, tables = feature_names(model), model.structure_, model.tables_
     features = []
     for i, column in enumerate(encoder_columns(model.encoder_)):
-        encoding = {key: as_json(values, key) for key, values in column.items()}
+        encoding = {key: values if values is True else as_json(values, key) for key, values in column.items()}
         features.append(
             {
                 "name": names[i],

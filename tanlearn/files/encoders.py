@@ -70,11 +70,11 @@ def restore_table(reader: Reader, classes: Any, names: Any, encoder: Any) -> tup
     return restored, labels
 
 
-def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
+def encoder_columns(encoder: TableEncoder) -> list[dict[str, Any]]:
     """Return the fitted attributes of each column: ``categories``, or ``cut_points`` and ``typical_values``.
 
-    Raises ExplainedError if the encoder or its discretizer is of a class outside tanlearn, or if a category is neither
-    a string nor a number.
+    Columns with a category for missing values also have ``has_missing_category``, true. Raises ExplainedError if the
+    encoder or its discretizer is of a class outside tanlearn, or if a category is neither a string nor a number.
     """
     discretizer = encoder.discretizer_
     for part, known in ((encoder, [TableEncoder]), (discretizer, CUT_POINT_DISCRETIZERS)):
@@ -89,6 +89,8 @@ def encoder_columns(encoder: TableEncoder) -> list[dict[str, AnyArray]]:
             columns.append({"cut_points": next(cuts), "typical_values": typical})
         else:
             columns.append({"categories": _check_categories(i, categories)})
+        if encoder.has_missing_category_[i]:
+            columns[-1]["has_missing_category"] = True
     return columns
 
 
@@ -106,7 +108,11 @@ def restore_encoder(
     categories: list[AnyArray | None] = []
     typical_values: list[AnyArray | None] = []
     cut_points = []
-    for i, column in enumerate(columns):
+    with_missing = np.array(["has_missing_category" in column for column in columns])
+    for i, stored in enumerate(columns):
+        column = dict(stored)
+        if column.pop("has_missing_category", True) is not True:
+            raise ValueError(f"has_missing_category of column {i} must be true or absent.")
         if column.keys() == {"categories"}:
             categories.append(_check_categories(i, column["categories"]))
             typical_values.append(None)
@@ -117,7 +123,10 @@ def restore_encoder(
             typical_values.append(_check_typical(i, typical, len(cut_points[-1]) + 1))
     if discretizer is not None:
         discretizer.restore(cut_points)
-    return encoder.restore(categories, typical_values, discretizer, value_ranges)
+    restored = encoder.restore(categories, typical_values, discretizer, value_ranges, with_missing)
+    if restored.n_states_.max() > LARGEST_N_STATES:
+        raise ValueError(f"column {int(restored.n_states_.argmax())} has more than {LARGEST_N_STATES} states.")
+    return restored
 
 
 def column_label(encoder: TableEncoder, i: int) -> str:
@@ -148,8 +157,11 @@ def encoder_difference(one: TableEncoder, two: TableEncoder) -> str | None:
     return None
 
 
-def _differing(one: dict[str, AnyArray], two: dict[str, AnyArray]) -> str | None:
+def _differing(one: dict[str, Any], two: dict[str, Any]) -> str | None:
     """Return the difference between two fitted columns as text, or None."""
+    has_category = ["has_missing_category" in column for column in (one, two)]
+    if has_category[0] != has_category[1]:
+        return "has a category for missing values " + ("here, and none there" if has_category[0] else "there only")
     (what, here), (other, there) = (next(iter(column.items())) for column in (one, two))
     if what != other:
         return f"has {_CALLED[what]} here and {_CALLED[other]} there"
@@ -253,7 +265,7 @@ def _restore_encoder(reader: Reader, description: Any) -> TableEncoder:
     if type(columns) is not list or not columns:
         raise ValueError("columns must be a nonempty list.")
     known = [{name: reader.decode(value) for name, value in column.items()} for column in columns]
-    if (unfitted is None) is not all(column.keys() == {"categories"} for column in known):
+    if (unfitted is None) is not all("categories" in column for column in known):
         raise ValueError("discretizer must be set if columns have cut points, and null otherwise.")
     return restore_encoder(
         encoder, unfitted, known, None if ranges is None else _check_ranges(reader.decode(ranges), known)

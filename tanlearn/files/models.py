@@ -36,9 +36,10 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     from 0, has the code k; any other value is missing, or an error if the parameter ``handle_unknown`` is set so. A
     continuous column has ``cut_points``, an array of increasing float64, where the code of a number is the number of
     cut points below it, and ``typical_values``, per code a float64 that represents the interval where rows are sampled
-    or completed, or nan. A column thus has ``max(1, number of categories)`` or ``1 + number of cut points`` states, at
-    most 65,535. ``value_ranges``, omitted if unknown, is a list with one item per column: the smallest and the largest
-    training value of a continuous column, or null;
+    or completed, or nan. A column thus has ``max(1, number of categories)`` or ``1 + number of cut points`` states. If
+    it has ``has_missing_category``, true, there is one more, the last, which is the code of a missing value. At most
+    65,535 states are possible. ``value_ranges``, omitted if unknown, is a list with one item per column: the smallest
+    and the largest training value of a continuous column, or null;
   - ``state``: an object of values, written by ``to_state`` of the model (:mod:`tanlearn.models.bayes_net`,
     :mod:`tanlearn.forest.serialization`). Classes with CPTs have ``structure`` and ``cells``, a float64 array of log
     probabilities: first those of the classes, then for each feature those of its state given the states of its parents

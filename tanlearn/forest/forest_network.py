@@ -47,8 +47,8 @@ class DrawSettings:
 class Discretization:
     """Discretization of the codes by one network.
 
-    Adjacent codes of ordered features are merged into intervals. A missing code becomes a value of its own where
-    training has missing values.
+    Adjacent codes of ordered features are merged into intervals; a category for missing values is not merged. A missing
+    code becomes a value of its own where training has missing codes.
     """
 
     # (n_codes,) the network's code of each code of a feature, then of a missing value, feature after feature
@@ -112,7 +112,9 @@ def draw_discretization(
     rows.
     """
     n, d, n_classes = data.n_samples, data.n_features, data.n_classes
-    room = np.maximum(data.n_states - 1, 1)
+    with_category = np.zeros(d, np.bool_) if data.has_missing_category is None else data.has_missing_category
+    ranked = data.n_states - with_category  # numbers of values without the category for missing values
+    room = np.maximum(ranked - 1, 1)
     fewest, most_cuts = np.minimum(draws.n_cuts[0], room), np.minimum(draws.n_cuts[1], room)
     n_cuts = fewest + (rng.random(d) * (most_cuts - fewest + 1)).astype(np.intp)
     is_supervised = rng.random(d) < draws.supervised
@@ -130,10 +132,13 @@ def draw_discretization(
     )
     start = np.append(0, np.cumsum(data.n_states + 1))
     merged = np.empty(start[-1], np.uint16)
-    rows = data.codes, data.n_states, data.y, data.base_weights, drawn
+    rows = data.codes, ranked, data.y, data.base_weights, drawn
     cut_features(*rows, is_ordered, is_supervised, n_cuts, quantiles, scale, units, scratch, start, merged)
     last = start[1:] - 1
-    n_states = merged[last - 1].astype(np.intp) + 1 + has_missing
+    n_states = merged[start[:-1] + ranked - 1].astype(np.intp) + 1
+    merged[last[with_category] - 1] = n_states[with_category]
+    n_states += with_category
+    n_states += has_missing
     dtype = codes_dtype(int(n_states.max()))
     merged = merged.astype(dtype)
     merged[last] = np.where(has_missing, n_states - 1, missing_code(dtype))

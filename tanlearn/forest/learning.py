@@ -75,7 +75,9 @@ def grow_forest(
     first networks do not depend on the number of networks.
     """
     seeds = rng.integers(2**32, size=settings.n_members).tolist()
-    arrays = data.codes, data.y, data.weights, is_ordered, data.n_states
+    arrays: list[AnyArray] = [data.codes, data.y, data.weights, is_ordered, data.n_states]
+    if data.has_missing_category is not None:
+        arrays.append(data.has_missing_category)
     rows = [zlib.crc32(np.ascontiguousarray(own).data) for own in arrays]
     shape = data.codes.shape, data.codes.dtype.str, data.n_classes
     origin = settings.draws, settings.smoothing, settings.min_samples, *shape, *rows

@@ -8,7 +8,7 @@ import numpy as np
 
 from tanlearn._typing import FloatArray, IntArray
 
-__all__ = ["group_scores", "group_values", "nested_groups", "normal_scores"]
+__all__ = ["group_scores", "group_values", "nested_groups", "normal_scores", "with_own_group"]
 
 #: Ranks are kept away from 0 and 1 by this much, so that the score of a rare extreme value is at most 3.1.
 _MARGIN = 1e-3
@@ -47,6 +47,17 @@ def nested_groups(weights: FloatArray, sizes: Sequence[int], *, is_ordered: bool
         if group.max() > (found[-1].max() if found else 0):
             found.append(group)
     return found
+
+
+def with_own_group(divisions: Sequence[IntArray], n_values: int) -> list[IntArray]:
+    """Append one more value to divisions of the ``n_values`` before it, as a group of its own in each of them.
+
+    Without divisions, the others form one group.
+
+    Shapes: each division: (n_values,); each result: (n_values + 1,).
+    """
+    known = divisions or [np.zeros(n_values, np.intp)]
+    return [np.append(division, division.max() + 1) for division in known]
 
 
 def normal_scores(weights: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.term_tables import TermColumn, encode_columns
-from tanlearn.structures.value_groups import group_scores, nested_groups, normal_scores
+from tanlearn.structures.value_groups import group_scores, nested_groups, normal_scores, with_own_group
 
 __all__ = ["EDGE_GROUPS", "EDGE_SMOOTH", "OWN_GROUPS", "OWN_SMOOTH", "Resolutions", "TermBasis"]
 
@@ -29,6 +29,9 @@ class Resolutions:
         weights = data.in_whole_rows().weights
         self.n_states: list[int] = data.n_states.tolist()
         self.is_ordered = [data.is_ordered is not None and bool(data.is_ordered[i]) for i in range(data.n_features)]
+        masks = data.has_missing_category, data.is_ordered
+        #: Ordered features whose last value is a category for missing values, which has no place in the order.
+        self.has_missing = [all(mask is not None and bool(mask[i]) for mask in masks) for i in range(data.n_features)]
         #: Weight of the rows with each value, (n_states,) per feature. Missing values do not count.
         self.weights = [
             np.bincount(codes[seen], weights[seen], n).astype(np.float64)
@@ -37,11 +40,22 @@ class Resolutions:
         ]
         #: Divisions of the values into groups for the edges of each feature, from coarse to fine.
         self.edge_groups = [
-            nested_groups(w, EDGE_SIZES, is_ordered=True)
-            if ordered
-            else nested_groups(w, (MOST_CATEGORIES,), is_ordered=False)
-            for w, ordered in zip(self.weights, self.is_ordered, strict=True)
+            self.divisions(i, EDGE_SIZES if self.is_ordered[i] else (MOST_CATEGORIES,)) for i in range(data.n_features)
         ]
+
+    def ranked(self, feature: int) -> FloatArray:
+        """Return the weights of the values of a feature, without a category for missing values if it is ordered."""
+        weights = self.weights[feature]
+        return weights[:-1] if self.has_missing[feature] else weights
+
+    def divisions(self, feature: int, sizes: Sequence[int]) -> list[IntArray]:
+        """Return the divisions of the values of a feature into groups, from coarse to fine, each (n_states,).
+
+        In an ordered feature, the category for missing values is a group of its own in each of them.
+        """
+        weights = self.ranked(feature)
+        found = nested_groups(weights, sizes, is_ordered=self.is_ordered[feature])
+        return with_own_group(found, len(weights)) if self.has_missing[feature] else found
 
     def finest(self, feature: int) -> IntArray:
         """Return the finest division of a feature for its edges, (n_states,); all zero if it has one value."""
@@ -51,9 +65,12 @@ class Resolutions:
     def scores(self, feature: int) -> FloatArray:
         """Return the score of each group of the finest division, (n_groups,); zeros if values are not ordered."""
         groups = self.finest(feature)
-        if not self.is_ordered[feature]:
-            return np.zeros(int(groups.max()) + 1)
-        return group_scores(self.weights[feature], groups)
+        scores: FloatArray = np.zeros(int(groups.max()) + 1)
+        if self.is_ordered[feature]:
+            weights = self.ranked(feature)
+            known = group_scores(weights, groups[: len(weights)])
+            scores[: len(known)] = known  # the score of missing values is 0
+        return scores
 
 
 class TermBasis:
@@ -98,13 +115,16 @@ class TermBasis:
 
 def _own_terms(resolutions: Resolutions, feature: int) -> tuple[TermColumn, list[IntArray], list[FloatArray]]:
     """Return the column of a feature, the group of each cell in its terms, and its smooth functions."""
-    weights, n_states = resolutions.weights[feature], resolutions.n_states[feature]
+    weights, n_states = resolutions.ranked(feature), resolutions.n_states[feature]
     column = TermColumn((feature,), (np.arange(n_states),), (n_states,))
     if not resolutions.is_ordered[feature]:
-        return column, nested_groups(weights, (n_states,), is_ordered=False), []
-    z = normal_scores(weights)
-    smooth = [z, (z**2 - 1) / np.sqrt(2)] if n_states > 2 else []
-    return column, nested_groups(weights, (*OWN_SIZES, n_states), is_ordered=True), smooth
+        return column, resolutions.divisions(feature, (n_states,)), []
+    smooth = []
+    if len(weights) > 2:
+        z = normal_scores(weights)
+        nothing = np.zeros(n_states - len(weights))  # for missing values
+        smooth = [np.append(z, nothing), np.append((z**2 - 1) / np.sqrt(2), nothing)]
+    return column, resolutions.divisions(feature, (*OWN_SIZES, n_states)), smooth
 
 
 def _edge_terms(

@@ -116,7 +116,11 @@ ESTIMATORS = [
     ),
 ]
 #: Estimators above with other parameters, for scikit-learn's checks only.
-OTHER_PARAMETERS = [TermNetClassifier(max_parents=0), TermNetClassifier(max_parents=3)]
+OTHER_PARAMETERS = [
+    TermNetClassifier(max_parents=0),
+    TermNetClassifier(max_parents=3),
+    NaiveBayesClassifier(encoder=TableEncoder(handle_missing="category")),
+]
 
 
 def expected_failures(estimator):

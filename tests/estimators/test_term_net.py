@@ -5,8 +5,9 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from tanlearn import TermNetClassifier, load, save
+from tanlearn import TableEncoder, TermNetClassifier, load, save
 
 
 def mixed(n_samples, seed=0):
@@ -158,13 +159,14 @@ def test_the_prior_can_be_given():
 
 
 def test_class_weights_equal_sample_weights():
-    """Of categories only: intervals do not depend on class weights."""
+    """Of categories only: intervals, and columns with a category for missing values, do not depend on class weights."""
     X, y = mixed(100)
     X = X[["town"]].assign(size=np.where(X.height > 0, "large", "small"))
-    one = TermNetClassifier(class_weight={0: 3, 1: 1, 2: 2}).fit(X, y)
-    two = TermNetClassifier().fit(X, y, sample_weight=np.array([3, 1, 2])[y])
+    model = TermNetClassifier(encoder=TableEncoder(handle_missing="category"))
+    one = clone(model).set_params(class_weight={0: 3, 1: 1, 2: 2}).fit(X, y)
+    two = clone(model).fit(X, y, sample_weight=np.array([3, 1, 2])[y])
     np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-9)
-    assert np.abs(one.predict_proba(X) - TermNetClassifier().fit(X, y).predict_proba(X)).max() > 0.02
+    assert np.abs(one.predict_proba(X) - clone(model).fit(X, y).predict_proba(X)).max() > 0.02
 
 
 @pytest.mark.parametrize("max_parents", [-1, 6, 1.5, None])

@@ -83,13 +83,29 @@ def value_weights(X, weight, n_states, i):
 
 
 class Feature:
-    """Divisions and scores of a feature for its edges."""
+    """Divisions and scores of a feature for its edges.
 
-    def __init__(self, weights, is_ordered):
+    If ``has_missing`` is set, the last value of an ordered feature means missing: it has no rank, its score is 0, and
+    it is a group of its own.
+    """
+
+    def __init__(self, weights, is_ordered, has_missing=False):
         self.weights, self.is_ordered, self.n_states = weights, is_ordered, len(weights)
-        self.divisions = divisions(weights, (2, 4, 8) if is_ordered else (32,), is_ordered)
+        self.n_unranked = int(is_ordered and has_missing)
+        self.ranked = weights[: len(weights) - self.n_unranked]
+        self.divisions = self.divide((2, 4, 8) if is_ordered else (32,))
         self.finest = self.divisions[-1] if self.divisions else [0] * len(weights)
-        self.scores = group_scores(weights, self.finest) if is_ordered else [0.0] * (max(self.finest) + 1)
+        self.scores = [0.0] * (max(self.finest) + 1)
+        if is_ordered:
+            known = group_scores(self.ranked, self.finest[: len(self.ranked)])
+            self.scores = known + [0.0] * self.n_unranked
+
+    def divide(self, sizes):
+        """Divisions of the ranked values, and the value without a rank by itself."""
+        found = divisions(self.ranked, sizes, self.is_ordered)
+        if not self.n_unranked:
+            return found
+        return [[*division, max(division) + 1] for division in found or [[0] * len(self.ranked)]]
 
 
 def own_terms(feature):
@@ -97,12 +113,13 @@ def own_terms(feature):
     sizes = (4, 8, 16, 32, feature.n_states) if feature.is_ordered else (feature.n_states,)
     terms = [
         ("own groups", [float(g == k) for g in division])
-        for division in divisions(feature.weights, sizes, feature.is_ordered)
+        for division in feature.divide(sizes)
         for k in range(max(division) + 1)
     ]
-    if feature.is_ordered and feature.n_states > 2:
-        z = normal_scores(feature.weights)
-        terms += [("own smooth", z), ("own smooth", [(one**2 - 1) / math.sqrt(2) for one in z])]
+    if feature.is_ordered and len(feature.ranked) > 2:
+        z, nothing = normal_scores(feature.ranked), [0.0] * feature.n_unranked
+        bend = [(one**2 - 1) / math.sqrt(2) for one in z]
+        terms += [("own smooth", z + nothing), ("own smooth", bend + nothing)]
     return terms
 
 

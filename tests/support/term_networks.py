@@ -9,9 +9,12 @@ from tanlearn.structures.table_layout import TableLayout
 #: Features with many and few ordered values, a single value, two values, and some and many categories.
 N_STATES = [20, 3, 1, 2, 5, 40]
 IS_ORDERED = [True, True, True, True, False, False]
+#: Features whose last value means missing: one of them, and all of them.
+ONE_WITH_MISSING = [True] + [False] * 5
+ALL_WITH_MISSING = [True, True, False, True, True, True]
 
 
-def random_rows(n_samples, n_classes=2, *, missing=0.0, weights=None, seed=0, features=None):
+def random_rows(n_samples, n_classes=2, *, missing=0.0, weights=None, seed=0, features=None, has_missing=None):
     """Return rows as lists with -1 for missing values, classes, weights, and the encoded data."""
     rng = np.random.default_rng(seed)
     chosen = list(range(len(N_STATES))) if features is None else features
@@ -20,9 +23,8 @@ def random_rows(n_samples, n_classes=2, *, missing=0.0, weights=None, seed=0, fe
     X[rng.random(X.shape) < missing] = -1
     y = rng.permutation(np.arange(n_samples) % n_classes)
     weight = np.ones(n_samples) if weights is None else weights(rng, n_samples)
-    data = EncodedData.from_codes(
-        X, y, n_states=n_states, n_classes=n_classes, sample_weight=weight, is_ordered=ordered
-    )
+    masks = {"is_ordered": ordered, "has_missing_category": has_missing}
+    data = EncodedData.from_codes(X, y, n_states=n_states, n_classes=n_classes, sample_weight=weight, **masks)
     return X.tolist(), y.tolist(), weight.tolist(), data
 
 

@@ -8,26 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import term_nets as naive
-from support.term_networks import IS_ORDERED, N_STATES, random_rows
+from support.term_networks import ALL_WITH_MISSING, IS_ORDERED, N_STATES, random_rows
 
 from tanlearn import EncodedData
 from tanlearn.terms.basis import Resolutions
 from tanlearn.terms.gains import edge_gains, parents_of_gains
 
 
-def naive_features(X, weight, n_states=N_STATES, is_ordered=IS_ORDERED):
-    return [naive.Feature(naive.value_weights(X, weight, n_states, i), one) for i, one in enumerate(is_ordered)]
+def naive_features(X, weight, n_states=N_STATES, is_ordered=IS_ORDERED, has_missing=None):
+    masks = zip(is_ordered, has_missing or [False] * len(is_ordered), strict=True)
+    return [naive.Feature(naive.value_weights(X, weight, n_states, i), *own) for i, own in enumerate(masks)]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_gains_equal_loops_over_rows(n_classes, missing, is_weighted):
+@pytest.mark.parametrize("has_missing", [[False] * 6, ALL_WITH_MISSING])
+def test_gains_equal_loops_over_rows(n_classes, missing, is_weighted, has_missing):
     weights = (lambda rng, n: rng.integers(1, 4, n)) if is_weighted else None
-    X, y, weight, data = random_rows(120, n_classes, missing=missing, weights=weights)
+    X, y, weight, data = random_rows(120, n_classes, missing=missing, weights=weights, has_missing=has_missing)
     p = np.random.default_rng(1).dirichlet(np.ones(n_classes), len(X))
     found = edge_gains(data, Resolutions(data), p)
-    features = naive_features(X, weight)
+    features = naive_features(X, weight, has_missing=has_missing)
     for i, j in itertools.product(range(len(N_STATES)), repeat=2):
         expected = 0.0 if i == j else max(naive.edge_gain(X, y, weight, features, p, i, j))
         assert found[i, j] == pytest.approx(expected, abs=1e-9, rel=1e-9), (i, j)

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from oracles import term_nets as naive
-from support.term_networks import IS_ORDERED, N_STATES, random_rows
+from support.term_networks import ALL_WITH_MISSING, IS_ORDERED, N_STATES, ONE_WITH_MISSING, random_rows
 
+from tanlearn import EncodedData
 from tanlearn.terms.basis import EDGE_GROUPS, EDGE_SMOOTH, OWN_GROUPS, OWN_SMOOTH, Resolutions, TermBasis
 
 NUMBERS = {"own groups": OWN_GROUPS, "own smooth": OWN_SMOOTH, "edge groups": EDGE_GROUPS, "edge smooth": EDGE_SMOOTH}
+NONE_WITH_MISSING = [False] * 6
 #: Edges of ordered features of different depth, of categories, of a feature with one value, and two parents.
 PARENTS = np.array([[-1, -1], [0, -1], [0, 1], [0, -1], [1, 0], [4, 2]])
 
@@ -16,12 +18,13 @@ def integer_weights(rng, n_samples):
     return rng.integers(0, 4, n_samples)
 
 
-def build(missing=0.0, seed=0, weights=integer_weights):
+def build(missing=0.0, seed=0, weights=integer_weights, has_missing=NONE_WITH_MISSING):
     """Return rows, the basis of the network, and the functions of the naive implementation with their features."""
-    X, _, weight, data = random_rows(150, missing=missing, seed=seed, weights=weights)
+    X, _, weight, data = random_rows(150, missing=missing, seed=seed, weights=weights, has_missing=has_missing)
     basis = TermBasis(Resolutions(data), PARENTS)
     features = [
-        naive.Feature(naive.value_weights(X, weight, N_STATES, i), ordered) for i, ordered in enumerate(IS_ORDERED)
+        naive.Feature(naive.value_weights(X, weight, N_STATES, i), *masks)
+        for i, masks in enumerate(zip(IS_ORDERED, has_missing, strict=True))
     ]
     terms = [((i,), *term) for i, one in enumerate(features) for term in naive.own_terms(one)]
     for i, row in enumerate(PARENTS.tolist()):
@@ -31,8 +34,9 @@ def build(missing=0.0, seed=0, weights=integer_weights):
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_scores_are_explicit_sums_of_terms(missing, seed):
-    X, data, basis, terms = build(missing, seed)
+@pytest.mark.parametrize("has_missing", [NONE_WITH_MISSING, ONE_WITH_MISSING, ALL_WITH_MISSING])
+def test_scores_are_explicit_sums_of_terms(missing, seed, has_missing):
+    X, data, basis, terms = build(missing, seed, has_missing=has_missing)
     assert basis.kinds.tolist() == [NUMBERS[kind] for _, kind, _ in terms]
     values = np.random.default_rng(2).normal(size=(len(terms), 3))
     cells = np.split(basis.cells(values), np.cumsum(basis.n_states)[:-1])
@@ -44,6 +48,20 @@ def test_scores_are_explicit_sums_of_terms(missing, seed):
                 x = tuple(row[i] for i in scope)
                 expected += value * (function[x] if len(x) > 1 else function[x[0]])
         np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_missing_value_has_no_rank():
+    """The category of missing values is heavy, and changes neither scores nor groups of the others."""
+    x = np.repeat([0, 1, 2, 3], [10, 10, 10, 60])
+    data = EncodedData.from_codes(x[:, None], np.arange(90) % 2, is_ordered=True, has_missing_category=True)
+    alone = EncodedData.from_codes(x[:30, None], np.arange(30) % 2, is_ordered=True)
+    found, known = Resolutions(data), Resolutions(alone)
+    np.testing.assert_array_equal(found.scores(0)[:-1], known.scores(0))
+    assert found.scores(0)[-1] == 0
+    assert [division.tolist() for division in found.edge_groups[0]] == [[0, 1, 1, 2], [0, 1, 2, 3]]
+    assert [division[:-1].tolist() for division in found.edge_groups[0]] == [
+        division.tolist() for division in known.edge_groups[0]
+    ]
 
 
 def test_pull_back_is_the_transpose():
