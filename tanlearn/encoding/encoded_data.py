@@ -56,8 +56,8 @@ class EncodedData:
         Values of the discretized features, to which :meth:`split` fits cut points for each fold. ``None`` if cut points
         do not depend on classes.
     has_missing_category : ndarray of shape (n_features,), bool, optional
-        Features whose last code is a category for missing values, which has no place in the order of the others.
-        ``None`` means that no feature has one.
+        Features whose last code is a category for missing values, which is outside the order of the others. ``None``
+        means that no feature has one.
 
     Raises
     ------

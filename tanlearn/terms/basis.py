@@ -30,7 +30,7 @@ class Resolutions:
         self.n_states: list[int] = data.n_states.tolist()
         self.is_ordered = [data.is_ordered is not None and bool(data.is_ordered[i]) for i in range(data.n_features)]
         masks = data.has_missing_category, data.is_ordered
-        #: Ordered features whose last value is a category for missing values, which has no place in the order.
+        #: Ordered features whose last value is a category for missing values, which is outside the order.
         self.has_missing = [all(mask is not None and bool(mask[i]) for mask in masks) for i in range(data.n_features)]
         #: Weight of the rows with each value, (n_states,) per feature. Missing values do not count.
         self.weights = [

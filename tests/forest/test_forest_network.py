@@ -45,6 +45,25 @@ def test_cuts_keep_the_order_and_leave_categories_alone():
         assert cuts.n_states[i] == merged[-1] + 1 + has_missing[i]
 
 
+def test_a_category_for_missing_values_is_not_merged():
+    """Codes of the other values are merged as if its rows had a missing code, which is another value."""
+    data = make(300, gaps=0.2)
+    names = {"n_states": data.n_states + 1, "has_missing_category": np.ones(5, bool)}
+    codes = np.where(data.codes == 255, data.n_states[:, np.newaxis], data.codes).astype(np.uint8)
+    codes[:, 0] = 255
+    ordered, nothing = np.array([True, True, False, True, True]), np.zeros(5, bool)
+    plain = data.codes.copy()
+    plain[:, 0] = 255
+    known = draw_discretization(replace(data, codes=plain), ordered, ~nothing, DRAWS, np.random.default_rng(0))
+    found = draw_discretization(replace(data, codes=codes, **names), ordered, nothing, DRAWS, np.random.default_rng(0))
+    np.testing.assert_array_equal(found.n_states, known.n_states)
+    np.testing.assert_array_equal(found.encode(codes)[:, 1:], known.encode(plain)[:, 1:])
+    assert (found.encode(codes)[:, 0] == 255).all()
+    both = draw_discretization(replace(data, codes=codes, **names), ordered, ~nothing, DRAWS, np.random.default_rng(0))
+    np.testing.assert_array_equal(both.n_states, known.n_states + 1)
+    np.testing.assert_array_equal(both.encode(codes)[:, 0], known.n_states)
+
+
 def test_many_codes_become_few_and_few_stay_in_small_types():
     data = EncodedData.from_codes(np.arange(600)[:, np.newaxis] % [600, 2], np.arange(600) % 2)
     cuts = cut(data, gaps=[0])
