@@ -28,6 +28,7 @@ class Classifier(BaseEstimator):
     """The attributes of a classifier that encoding needs."""
 
     device = "cpu"
+    _default_handle_missing = None
 
     def __init__(self, encoder=None, n_jobs=None, class_weight=None, random_state=None):
         self.class_weight = class_weight
