@@ -43,17 +43,18 @@ class TermFit:
     def minimize(self, start: FloatArray, ridges: Ridges, *, max_iter: int, tol: float) -> OptimizeOutcome:
         """Minimize from ``start``, until no entry of the mean loss's gradient exceeds ``tol``."""
         n, total = self.n_classes, self._total
-        weight = np.append(np.zeros(n), np.repeat(np.array(ridges)[self.basis.kinds], n))
+        scale = np.append(np.ones(n), np.repeat(1 / np.sqrt(np.array(ridges))[self.basis.kinds], n))
 
-        def objective(parameters: FloatArray) -> tuple[float, FloatArray]:
-            value, d_cells = self._objective(self._cells(parameters))
-            pull = weight * parameters
+        def objective(scaled: FloatArray) -> tuple[float, FloatArray]:
+            value, d_cells = self._objective(self._cells(scaled * scale))
             d_terms = self.basis.pull_back(d_cells[n:].reshape(-1, n))
-            gradient = total * np.append(d_cells[:n], d_terms.ravel()) + pull
-            return total * value + float((pull * parameters).sum()) / 2, gradient
+            gradient = total * np.append(d_cells[:n], d_terms.ravel()) * scale
+            gradient[n:] += scaled[n:]
+            return total * value + float((scaled[n:] ** 2).sum()) / 2, gradient
 
-        outcome = minimize_lbfgs(objective, start, max_iter=max_iter, tol=total * tol)
-        return outcome._replace(history=[replace(one, loss=one.loss / total) for one in outcome.history])
+        outcome = minimize_lbfgs(objective, start / scale, max_iter=max_iter, tol=total * tol)
+        history = [replace(one, loss=one.loss / total) for one in outcome.history]
+        return outcome._replace(x=outcome.x * scale, history=history)
 
     def scores(self, parameters: FloatArray, data: EncodedData) -> FloatArray:
         """Return the score of each class for some rows, (n_samples, n_classes)."""

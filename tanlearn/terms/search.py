@@ -19,7 +19,7 @@ __all__ = ["HeldOutSearch", "log_softmax"]
 #: Factor between neighboring ridges, and the range of ridges.
 STEP, LEAST, MOST = 4.0, 4.0**-3, 4.0**5
 #: Iterations and tolerance of a fit on the training rows of a fold.
-MAX_ITER, TOL = 60, 1e-4
+MAX_ITER, TOL = 30, 1e-4
 #: A ridge is changed if the held-out loss falls by this fraction.
 LEAST_GAIN = 1e-3
 
