@@ -31,8 +31,11 @@ _MOST_BAND = 1.0
 _N_ERRORS = 2
 _ROWS_LABEL = "rows"
 _BAND_LABEL = f"± {_N_ERRORS} standard errors"
-#: Characters per inch of a label, and the fewest in a line.
+#: Maximum number of classes in a plot: colors of more classes would repeat.
+_MOST_CLASSES = len(COLORS)
+#: Characters per inch of a label, and the fewest in a line; those of a legend, and the width of a symbol.
 _PER_INCH, _FEWEST = 12, 18
+_LEGEND_PER_INCH, _SYMBOL = 15, 6
 
 
 class ContributionDisplay:
@@ -146,7 +149,8 @@ class ContributionDisplay:
         feature : int or str
             Column number from 0, or name.
         target : class, optional
-            Class whose log odds are plotted. By default the second one of two classes; of more, each class has a curve.
+            Class whose log odds are plotted. By default the second one of two classes; of more, each class has a curve,
+            or the seven to which the feature contributes most.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         most : int, default=20
@@ -219,7 +223,7 @@ class ContributionDisplay:
         entries = {label: entries[label] for label in sorted(entries, key=[_BAND_LABEL, _ROWS_LABEL].count)}
         if entries:
             above = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "columnspacing": 1.0}
-            n_columns = 1 if max(map(len, entries)) > 24 else 2 if len(entries) > 4 else 3
+            n_columns = _n_legend_columns(list(entries), ax.get_window_extent().width / ax.figure.dpi)
             ax.legend(entries.values(), entries, frameon=False, fontsize="small", ncols=n_columns, **above)
         ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
@@ -243,13 +247,13 @@ class ContributionDisplay:
             heights = _STRIP * counts / counts.max()
             where = {"transform": ax.get_xaxis_transform(), "align": "edge"}
             ax.bar(bars[:-1], heights, np.diff(bars), color=_GREY, alpha=0.4, label=_ROWS_LABEL, **where)
-        ax.set_xlabel(wrapped("\n".join([self.values.feature, *self.values.notes()]), ax, "width"))
+        ax.set_xlabel(wrapped("\n".join([self.values.feature, *self._notes()]), ax, "width"))
         ax.set_ylabel(wrapped(self._odds(), ax, "height"))
 
     def _plot_bars(self, ax: Any, most: int, *, is_new: bool) -> None:
         """Plot a bar per category and class, and the numbers of rows on the left."""
         counts, shown = self.values.row_counts, self.values.most_frequent(most)
-        n_curves, names = len(self.classes), shortened([(self.values.categories or [])[i] for i in shown])
+        n_curves, names = len(self._classes_shown()), shortened([(self.values.categories or [])[i] for i in shown])
         height = 0.8 / n_curves
         if is_new:
             inches = max(0.36 if any("\n" in name for name in names) else 0.26, 0.12 * n_curves)
@@ -274,30 +278,38 @@ class ContributionDisplay:
         ax.set_yticks(positions, names, fontsize="small" if is_long else None)
         ax.set_ylim(len(shown) - 0.5, -0.5)
         ax.tick_params(axis="y", length=0)
-        notes = self.values.notes(len(shown))
+        notes = self._notes(len(shown))
         ax.set_ylabel(wrapped(self.values.feature, ax, "height"))
         # Long names of categories leave room for a label on the left of the axes only.
         ax.set_xlabel(wrapped("\n".join([self._odds(), *notes]), ax, "width"), loc="right")
 
+    def _classes_shown(self) -> IntArray:
+        """Return the positions of the classes to which the feature contributes most, in increasing order."""
+        ranges = np.ptp(self.contributions, axis=0)
+        return np.sort(np.argsort(-ranges, kind="stable")[:_MOST_CLASSES])
+
     def _curves(self) -> list[tuple[str, Any, FloatArray, FloatArray | None]]:
-        """Return color, class, curve and length of the band for each class."""
+        """Return color, class, curve and length of the band for each class that is shown."""
         errors = self.standard_errors
         return [
-            (
-                COLORS[k % len(COLORS)],
-                name,
-                self.contributions[:, k],
-                None if errors is None else _N_ERRORS * errors[:, k],
-            )
-            for k, name in enumerate(self.classes)
+            (color, self.classes[k], self.contributions[:, k], None if errors is None else _N_ERRORS * errors[:, k])
+            for color, k in zip(COLORS, self._classes_shown().tolist(), strict=False)
         ]
+
+    def _notes(self, n_shown: int | None = None) -> list[str]:
+        """Return what the plot leaves out."""
+        notes, n_classes = self.values.notes(n_shown), len(self.classes)
+        if n_classes > _MOST_CLASSES:
+            notes.append(f"{_MOST_CLASSES} of {n_classes} classes, those with the largest range")
+        return notes
 
     def _limits(self, shown: IntArray) -> tuple[float, float]:
         """Return the range of the contributions of some values and of their bands, as far as these are shown."""
-        curves = self.contributions[shown]
+        part = np.ix_(shown, self._classes_shown())
+        curves = self.contributions[part]
         low, high = min(0.0, float(curves.min())), max(0.0, float(curves.max()))
         if self.standard_errors is not None:
-            errors, most = _N_ERRORS * self.standard_errors[shown], _MOST_BAND * (high - low)
+            errors, most = _N_ERRORS * self.standard_errors[part], _MOST_BAND * (high - low)
             low, high = (
                 max(low - most, float((curves - errors).min())),
                 min(high + most, float((curves + errors).max())),
@@ -350,6 +362,16 @@ def _targets(estimator: Any, target: Any) -> list[int]:
     if target is not None:
         return [class_code(target, estimator.classes_, "target")]
     return [1] if n_classes == 2 else list(range(n_classes))
+
+
+def _n_legend_columns(labels: list[str], inches: float) -> int:
+    """Return the largest number of columns of a legend that are not wider than the axes; they are filled in turn."""
+    for n in range(len(labels), 1, -1):
+        n_rows = -(-len(labels) // n)
+        columns = [labels[k : k + n_rows] for k in range(0, len(labels), n_rows)]
+        if sum(_SYMBOL + max(map(len, column)) for column in columns) <= _LEGEND_PER_INCH * inches:
+            return n
+    return 1
 
 
 def wrapped(label: str, ax: Any, side: str) -> str:

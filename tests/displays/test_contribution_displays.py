@@ -200,6 +200,17 @@ def test_bands_of_several_classes_share_an_entry_of_the_legend(ax):
     ax.figure.canvas.draw()
 
 
+def test_of_many_classes_seven_are_shown(ax):
+    contributions = np.outer([-1, 1], [5, 1, 2, 3, 9, 4, 8, 7, 6])
+    for values in (FeatureValues("x", cut_points=[1]), FeatureValues("x", categories=["a", "b"])):
+        ax.clear()
+        ContributionDisplay(contributions, values, classes=[*"abcdefghi"]).plot(ax)
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == [*"adefghi"]
+        assert "7 of 9 classes, those with the largest range" in ax.get_xlabel().replace("\n", " ")
+        shapes = [p.get_facecolor() if values.categories else p.get_edgecolor() for p in ax.patches]
+        assert len({*shapes}) == 7
+
+
 def test_weights_equal_repeated_rows(terms, table, ax):
     X, _ = table
     weight = np.arange(300) % 3
