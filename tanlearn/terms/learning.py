@@ -18,6 +18,7 @@ from tanlearn.terms.fitting import Ridges, TermFit
 from tanlearn.terms.gains import edge_gains, parents_of_gains
 from tanlearn.terms.row_likelihood import add_log_frequencies, fit_row_terms
 from tanlearn.terms.search import HeldOutSearch, log_softmax
+from tanlearn.terms.standard_errors import curve_errors
 from tanlearn.training.history import Iteration
 from tanlearn.training.losses import ConditionalNLL
 
@@ -58,9 +59,10 @@ class TermOutcome:
     """Network of terms, with the choices on held-out rows."""
 
     network: BayesNet
+    history: list[Iteration]  # of the final fit
+    standard_errors: list[FloatArray]  # (n_states, n_classes) per feature, of the contributions of its values
     trials: list[Trial]
     chosen: Trial
-    history: list[Iteration]  # of the final fit
 
 
 def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = None) -> TermOutcome:
@@ -80,15 +82,13 @@ def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = Non
     selection = _Selection(data, n_jobs)
     if not selection.parts:
         nothing = Trial(0, START)
-        network, history = _fit(data, np.full((data.n_features, 1), -1), START)
-        return TermOutcome(network, [], nothing, history)
+        return TermOutcome(*_fit(data, np.full((data.n_features, 1), -1), START), [], nothing)
     for n_parents in NUMBERS:
         if n_parents > min(max_parents, data.n_features - 1) or not selection.is_improved:
             break
         selection.add(n_parents)
     chosen = selection.trials[-1 if selection.is_improved else -2]
-    network, history = _fit(data, selection.parents(chosen.n_parents), chosen.ridges)
-    return TermOutcome(network, selection.trials, chosen, history)
+    return TermOutcome(*_fit(data, selection.parents(chosen.n_parents), chosen.ridges), selection.trials, chosen)
 
 
 class _Selection:
@@ -177,16 +177,17 @@ class _Selection:
         return np.full((self._sample.n_features, 1), -1)
 
 
-def _fit(data: EncodedData, parents: IntArray, ridges: Ridges) -> tuple[BayesNet, list[Iteration]]:
-    """Train the terms of a network on all rows."""
+def _fit(data: EncodedData, parents: IntArray, ridges: Ridges) -> tuple[BayesNet, list[Iteration], list[FloatArray]]:
+    """Train the terms of a network on all rows; return it with the history and the standard errors of its curves."""
     resolutions = Resolutions(data)
     fit = TermFit(TermBasis(resolutions, parents), data, ConditionalNLL())
     outcome = fit.minimize(fit.start, ridges, max_iter=MAX_ITER, tol=TOL)
     prior, values = fit.prior_and_cells(outcome.x)
+    errors = curve_errors(fit.basis, data, np.exp(log_softmax(fit.scores(outcome.x, data))), ridges)
     structure = Structure(parents if parents.shape[1] > 1 else parents[:, 0])
     layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
     tables = TermTables(layout, fit.basis.columns, values, prior, is_normalized=False)
     if (structure.parents[:, 1:] >= 0).any():
-        return BayesNet(structure, add_log_frequencies(tables, data)), outcome.history
+        return BayesNet(structure, add_log_frequencies(tables, data)), outcome.history, errors
     tables = normalize_trees(fit_row_terms(tables, structure, data), structure)
-    return BayesNet(structure, tables), outcome.history
+    return BayesNet(structure, tables), outcome.history, errors
