@@ -5,9 +5,12 @@ A display computes what it shows once. Its ``plot(ax=None)`` plots it any number
 """
 
 from tanlearn.displays.comparison import CriticalDifferenceDisplay, PairedErrorsDisplay
+from tanlearn.displays.contribution import ContributionDisplay
 from tanlearn.displays.convergence import ConvergenceDisplay
 from tanlearn.displays.explanation import ExplanationDisplay
+from tanlearn.displays.feature_values import FeatureValues
 from tanlearn.displays.forest import ForestImportanceDisplay
+from tanlearn.displays.pair_contribution import PairContributionDisplay
 from tanlearn.displays.pareto import ParetoDisplay
 from tanlearn.displays.reliability import ReliabilityDisplay
 from tanlearn.displays.structure import StructureDisplay
@@ -15,10 +18,13 @@ from tanlearn.displays.table import TableDisplay
 from tanlearn.displays.training import TrainingDisplay
 
 __all__ = [
+    "ContributionDisplay",
     "ConvergenceDisplay",
     "CriticalDifferenceDisplay",
     "ExplanationDisplay",
+    "FeatureValues",
     "ForestImportanceDisplay",
+    "PairContributionDisplay",
     "PairedErrorsDisplay",
     "ParetoDisplay",
     "ReliabilityDisplay",

@@ -58,6 +58,10 @@ class NetworkClassifier(Classifier):
         tables: Tables = self.model_.tables
         return tables
 
+    def _contribution_errors(self, feature: int) -> FloatArray | None:
+        """Return standard errors of the contributions of a feature, (n_values, n_classes); None without any."""
+        return None
+
     def _check_generative(self) -> bool:
         """Return True; raise an AttributeError if scores are not log probabilities of rows."""
         return True

@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from tanlearn._typing import FloatArray
 from tanlearn.encoding.discretize import QuantileDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.models.calibration import Calibration
@@ -74,6 +76,12 @@ class TermNetClassifier(NetworkClassifier):
     ridges_ : dict
         Selected ridges of the kinds of terms: ``groups`` and ``smooth`` of features, ``edge_groups`` and
         ``edge_smooth``, and ``triple_groups`` of tables of three features.
+    standard_errors_ : list of ndarray of shape (n_values, n_classes)
+        For each feature, the standard error of the contribution of each value to the log odds of each class against the
+        other classes, relative to the mean over the training rows. It is a Laplace approximation with the ridges as
+        priors, and holds fixed the contributions of all other features and pairs, the ridges, and the odds among the
+        other classes. It is therefore too small where features are correlated.
+        :class:`~tanlearn.displays.ContributionDisplay` plots these contributions.
     cv_results_ : dict
         Results on held-out rows, as in scikit-learn: ``param_n_parents``, ``param_n_triples`` (maximum number of tables
         of three features), ``mean_test_score`` and ``mean_log_loss``. Without held-out rows (one row, or a class with a
@@ -119,6 +127,7 @@ class TermNetClassifier(NetworkClassifier):
 
     device = "cpu"
     ridges_: dict[str, float]
+    standard_errors_: list[FloatArray]
     cv_results_: dict[str, Any]
     n_iter_: int
     loss_: Loss
@@ -152,6 +161,7 @@ class TermNetClassifier(NetworkClassifier):
         self.model_ = outcome.network
         names = ("groups", "smooth", "edge_groups", "edge_smooth", "triple_groups")
         self.ridges_ = dict(zip(names, outcome.chosen.ridges, strict=True))
+        self.standard_errors_ = outcome.standard_errors
         self.cv_results_ = {
             "param_n_parents": np.array([trial.n_parents for trial in outcome.trials]),
             "param_n_triples": np.array([trial.n_triples for trial in outcome.trials]),
@@ -173,6 +183,25 @@ class TermNetClassifier(NetworkClassifier):
                 f"not normalized, so the classifier cannot sample or complete rows. Fit it with max_parents=1."
             )
         return True
+
+    def _contribution_errors(self, feature: int) -> FloatArray:
+        """Return the standard errors of the contributions of a feature, (n_values, n_classes)."""
+        return self.standard_errors_[feature]
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return the fitted attributes for a model file, besides classes and encoder."""
+        return {**super()._get_state(), "standard_errors": np.concatenate(self.standard_errors_)}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Restore the fitted attributes from a file, after classes and encoder."""
+        state = dict(state)
+        errors = state.pop("standard_errors", None)
+        super()._set_state(state)
+        n_states = self.encoder_.n_states_
+        check_array("standard_errors", errors, np.float64, (int(n_states.sum()), len(self.classes_)))
+        if not (np.isfinite(errors) & (errors >= 0)).all():
+            raise ValueError("standard_errors must be finite numbers from 0.")
+        self.standard_errors_ = np.split(errors, np.cumsum(n_states)[:-1])
 
     def _histories(self) -> dict[str, list[Any]]:
         """Return the iterations of the final training."""

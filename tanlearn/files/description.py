@@ -36,7 +36,9 @@
   - ``columns``: a list of objects. ``features`` contains the positions of one or two features in the list of features,
     counted from 0: this feature, and a parent. ``groups`` is a list per feature, the group of each state. ``cells`` is
     a list of rows, one per group, or per pair of groups with the group of the parent as the fastest index; a row
-    contains one number per class. The logarithm of the probability is the sum of the rows of all columns.
+    contains one number per class. The logarithm of the probability is the sum of the rows of all columns;
+  - ``standard_errors`` of :class:`~tanlearn.TermNetClassifier`: for each state and class, the standard error of the
+    contribution of the state to the log odds of the class, see its ``standard_errors_``. Other features have none.
 
 The joint probability of a class and a row is the product of the probability of the class and of those of all features,
 each looked up by its own state and the states of its parents. For a pseudo-TAN, whose parents form a cycle, or if
@@ -68,6 +70,7 @@ def describe(model: Any) -> dict[str, Any]:
     names, structure, tables = feature_names(model), model.structure_, model.tables_
     features = []
     for i, column in enumerate(encoder_columns(model.encoder_)):
+        errors = model._contribution_errors(i)
         encoding = {key: as_json(values, key) for key, values in column.items()}
         features.append(
             {
@@ -76,6 +79,7 @@ def describe(model: Any) -> dict[str, Any]:
                 **encoding,
                 "parents": [names[j] for j in structure.parents[i] if j >= 0],
                 **tables.describe(i),
+                **({} if errors is None else {"standard_errors": errors.tolist()}),
             }
         )
     return {

@@ -117,6 +117,25 @@ class Tables:
         scores.family_rows(codes, 0, *family, missing_code(codes.dtype), rows)
         return self[feature].reshape(-1, self.layout.n_classes)[rows]
 
+    def addends(self, feature: int) -> list[tuple[tuple[int, ...], tuple[IntArray, ...], FloatArray]]:
+        """Return tables whose sum is the log probability of a feature given its parents and the class.
+
+        Parameters
+        ----------
+        feature : int
+            Index of the feature.
+
+        Returns
+        -------
+        list of (features, groups, values)
+            ``features`` are this feature and some of its parents, ``groups`` the group of each of their values, and
+            ``values`` an array [group of each feature]...[class].
+        """
+        parents = self.layout.parents[feature]
+        features = (feature, *parents[parents >= 0].tolist())
+        groups = tuple(np.arange(self.layout.n_states[i]) for i in features)
+        return [(features, groups, np.asarray(self[feature], np.float64))]
+
     def scorer(self, missing: int) -> Callable[[Codes, int, AnyArray], None]:
         """Return a function that sums :attr:`scoring_cells` for a block of complete rows.
 

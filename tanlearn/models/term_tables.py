@@ -174,6 +174,14 @@ class TermTables(Tables):
             total[known] += self.values[k][cell[known]]
         return total
 
+    def addends(self, feature: int) -> list[tuple[tuple[int, ...], tuple[IntArray, ...], FloatArray]]:
+        """Return the features, groups and values of the columns of a feature."""
+        return [
+            (column.features, column.groups, self.values[k].reshape(*column.n_groups, self.layout.n_classes))
+            for k in self._columns_of[feature]
+            for column in [self.columns[k]]
+        ]
+
     def _family(self, feature: int) -> list[int]:
         """Return a feature and its parents."""
         parents = self.layout.parents[feature]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.term_tables import TermTables, normalize_trees
@@ -14,7 +15,9 @@ from tanlearn.structures.table_layout import TableLayout
 from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import Ridges, TermFit
 from tanlearn.terms.row_likelihood import add_log_frequencies, fit_row_terms
+from tanlearn.terms.search import log_softmax
 from tanlearn.terms.selection import START, Selection, Trial, divide
+from tanlearn.terms.standard_errors import curve_errors
 from tanlearn.training.history import Iteration
 from tanlearn.training.losses import ConditionalNLL
 
@@ -34,9 +37,10 @@ class TermOutcome:
     """Network of terms, with the choices on held-out rows."""
 
     network: BayesNet
+    history: list[Iteration]  # of the final fit
+    standard_errors: list[FloatArray]  # (n_states, n_classes) per feature, of the contributions of its values
     trials: list[Trial]
     chosen: Trial
-    history: list[Iteration]  # of the final fit
 
 
 def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = None) -> TermOutcome:
@@ -60,8 +64,7 @@ def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = Non
         sample = data.take(np.sort(np.random.default_rng(0).choice(data.n_samples, MOST_ROWS, replace=False)))
     folds = divide(sample)
     if not folds:
-        network, history = _fit(data, TermStructure.empty(data.n_features), START)
-        return TermOutcome(network, [], Trial(0, 0, START), history)
+        return TermOutcome(*_fit(data, TermStructure.empty(data.n_features), START), [], Trial(0, 0, START))
     selection = Selection(sample, folds, n_jobs)
     most = min(max_parents, data.n_features - 1)
     for n_parents in PARENTS:
@@ -70,20 +73,23 @@ def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = Non
     for per_feature in TRIPLES:
         if most < 2 or not selection.try_triples(per_feature * data.n_features):
             break
-    network, history = _fit(data, selection.structure(), selection.best.ridges)
-    return TermOutcome(network, selection.trials, selection.best, history)
+    fitted = _fit(data, selection.structure(), selection.best.ridges)
+    return TermOutcome(*fitted, selection.trials, selection.best)
 
 
-def _fit(data: EncodedData, structure: TermStructure, ridges: Ridges) -> tuple[BayesNet, list[Iteration]]:
-    """Train the terms of a network on all rows."""
+def _fit(
+    data: EncodedData, structure: TermStructure, ridges: Ridges
+) -> tuple[BayesNet, list[Iteration], list[FloatArray]]:
+    """Train the terms of a network on all rows; return it with the history and the standard errors of its curves."""
     fit = TermFit(TermBasis(Resolutions(data), structure), data, ConditionalNLL())
     outcome = fit.minimize(fit.start, ridges, max_iter=MAX_ITER, tol=TOL)
     prior, values = fit.prior_and_cells(outcome.x)
+    errors = curve_errors(fit.basis, data, np.exp(log_softmax(fit.scores(outcome.x, data))), ridges)
     parents = structure.parents
     network = Structure(parents if parents.shape[1] > 1 else parents[:, 0])
     layout = TableLayout.of_parents(network.parents, data.n_states, data.n_classes)
     tables = TermTables(layout, fit.basis.columns, values, prior, is_normalized=False)
     if (network.parents[:, 1:] >= 0).any():
-        return BayesNet(network, add_log_frequencies(tables, data)), outcome.history
+        return BayesNet(network, add_log_frequencies(tables, data)), outcome.history, errors
     tables = normalize_trees(fit_row_terms(tables, network, data), network)
-    return BayesNet(network, tables), outcome.history
+    return BayesNet(network, tables), outcome.history, errors

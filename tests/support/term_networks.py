@@ -27,7 +27,7 @@ def random_rows(n_samples, n_classes=2, *, missing=0.0, weights=None, seed=0, fe
 
 
 def random_network(parents, n_states, n_classes, *, seed=0, spread=1.0, is_normalized=False):
-    """Return CPTs of random columns, also of triples, their structure, and the columns as lists: features, groups, cells."""
+    """Return CPTs of random columns, also of triples, their structure, and the columns as plain lists."""
     rng = np.random.default_rng(seed)
     structure = Structure(parents)
     layout = TableLayout.of_parents(structure.parents, np.array(n_states, np.intp), n_classes)

@@ -24,7 +24,7 @@ from tanlearn import (
     pareto_search,
 )
 from tanlearn.baselines import ChowLiu
-from tanlearn.displays import ExplanationDisplay, StructureDisplay
+from tanlearn.displays import ContributionDisplay, ExplanationDisplay, StructureDisplay
 
 X, y = np.zeros((4, 2)), np.array([0, 1, 0, 1])
 model = TANClassifier(loss=Hybrid(trade_off=100.0), encoder=TableEncoder(discrete_features=True), n_epochs=5).fit(X, y)
@@ -47,5 +47,6 @@ assert_type(network, BayesNetClassifier)
 assert_type(network.explain(X).ndim, int)
 assert_type(StructureDisplay.from_estimator(network), StructureDisplay)
 assert_type(ExplanationDisplay.from_estimator(network, X[:1]).bars_, list[tuple[str, float]])
+assert_type(ContributionDisplay.from_estimator(network, X, 0), ContributionDisplay)
 TANClassifier(n_epoch=3)  # type: ignore[call-arg]
 TANClassifier(n_epochs="three")  # type: ignore[arg-type]

@@ -1,0 +1,193 @@
+"""Raw values of a feature on an axis of a plot: intervals of numbers, or categories."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import FloatArray, IntArray
+from tanlearn.displays.names import value_names
+from tanlearn.files.description import feature_names
+from tanlearn.files.encoders import encoder_columns
+
+__all__ = ["FeatureValues", "feature_values", "shortened"]
+
+#: Characters in a line of the name of a category; 24 small ones take half of the width of a phone.
+_LINE = 24
+#: Outer intervals that are longer than the distance between the first and the last cut point are shown for this
+#: fraction of it.
+_SHOWN_OUTSIDE = 0.5
+#: Number of bars of a histogram of numbers.
+_N_BARS = 40
+
+
+class FeatureValues:
+    """Values of a feature: intervals of numbers or categories, and the distribution of rows over them.
+
+    Parameters
+    ----------
+    feature : str
+        Name of the feature.
+    categories : sequence of n_values str, optional
+        Names of the categories. Either these or ``cut_points`` must be given.
+    cut_points : array-like of shape (n_values - 1,), optional
+        Increasing cut points between the intervals of a numeric feature.
+    value_range : (float, float), optional
+        Smallest and largest number; by default the outer intervals are as wide as those next to them.
+    row_counts : array-like of shape (n_bars,), optional
+        Number of rows with each category, or in each bar of a histogram.
+    row_edges : array-like of shape (n_bars + 1,), optional
+        Edges of the bars of the histogram of a numeric feature.
+    missing : float, default=0.0
+        Fraction of the rows without a value.
+
+    Raises
+    ------
+    ValueError
+        If both or none of ``categories`` and ``cut_points`` are given, cut points do not increase, or the numbers of
+        counts do not match.
+
+    Examples
+    --------
+    >>> from tanlearn.displays import FeatureValues
+    >>> FeatureValues("age", cut_points=[30, 60], value_range=(18, 95)).edges.tolist()
+    [18.0, 30.0, 60.0, 95.0]
+    """
+
+    def __init__(
+        self,
+        feature: str,
+        *,
+        categories: Sequence[str] | None = None,
+        cut_points: Any = None,
+        value_range: tuple[float, float] | None = None,
+        row_counts: Any = None,
+        row_edges: Any = None,
+        missing: float = 0.0,
+    ) -> None:
+        if (categories is None) == (cut_points is None):
+            raise ValueError(f"either categories or cut_points of {feature!r} must be given, and not both.")
+        self.feature = feature
+        self.categories = None if categories is None else list(categories)
+        self.cut_points = None if cut_points is None else np.asarray(cut_points, np.float64)
+        self.row_counts = None if row_counts is None else np.asarray(row_counts, np.float64)
+        self.row_edges = None if row_edges is None else np.asarray(row_edges, np.float64)
+        self.missing = float(missing)
+        if self.cut_points is not None and not (np.diff(self.cut_points) > 0).all():
+            raise ValueError(f"the cut points of {feature!r} must increase, got {self.cut_points.tolist()}.")
+        n_bars = self.n_values if self.cut_points is None else np.size(row_edges) - 1
+        if self.row_counts is not None and self.row_counts.shape != (n_bars,):
+            raise ValueError(
+                f"row_counts of {feature!r} must have shape ({n_bars},): one per category, or one fewer than "
+                f"row_edges; got {self.row_counts.shape}."
+            )
+        #: Edges of all intervals, (n_values + 1,); positions -0.5, 0.5, ... of categories.
+        self.edges = np.arange(self.n_values + 1) - 0.5
+        if self.cut_points is not None:
+            self.edges = _edges(self.cut_points, value_range)
+
+    @property
+    def n_values(self) -> int:
+        """Number of intervals or categories."""
+        return len(self.categories or ()) if self.cut_points is None else len(self.cut_points) + 1
+
+    @property
+    def shown_range(self) -> tuple[float, float]:
+        """Range of numbers on the axis: outliers would leave no width for the others."""
+        low, high = float(self.edges[0]), float(self.edges[-1])
+        if self.cut_points is None or len(self.cut_points) < 2:
+            return low, high
+        first, last = float(self.cut_points[0]), float(self.cut_points[-1])
+        inside = last - first
+        return (
+            first - _SHOWN_OUTSIDE * inside if first - low > inside else low,
+            last + _SHOWN_OUTSIDE * inside if high - last > inside else high,
+        )
+
+    def most_frequent(self, most: int) -> IntArray:
+        """Return the positions of at most so many values, the most frequent ones, in increasing order.
+
+        Parameters
+        ----------
+        most : int
+            Number of values.
+
+        Returns
+        -------
+        ndarray of shape (n_shown,)
+        """
+        shown = np.arange(self.n_values)
+        if self.row_counts is not None and self.cut_points is None:
+            shown = np.argsort(-self.row_counts, kind="stable")
+        return np.sort(shown[:most])
+
+    def notes(self, n_shown: int | None = None) -> list[str]:
+        """Return what the axis and the distribution of the rows do not show.
+
+        Parameters
+        ----------
+        n_shown : int, optional
+            Number of categories on the axis; by default all.
+
+        Returns
+        -------
+        list of str
+        """
+        notes, (low, high) = [], (float(self.edges[0]), float(self.edges[-1]))
+        if n_shown is not None and n_shown < self.n_values:
+            notes.append(f"{n_shown} most frequent of {self.n_values} values")
+        if self.shown_range != (low, high):
+            notes.append(f"values from {low:.4g} to {high:.4g}")
+        if self.missing:
+            notes.append(f"{self.missing:.1%} of rows missing")
+        return notes
+
+
+def feature_values(estimator: Any, columns: Any, i: int, counts: FloatArray, weights: FloatArray) -> FeatureValues:
+    """Return the values of a column of a fitted classifier, and the distribution of some rows.
+
+    Shapes: counts: (n_values,), the weight of the rows with each value; weights: (n_samples,).
+    """
+    feature, column = feature_names(estimator)[i], encoder_columns(estimator.encoder_)[i]
+    total = float(weights.sum())
+    missing = 1 - float(counts.sum()) / total if total else 0.0
+    missing = missing if missing > 1e-9 else 0.0  # rounding of weights
+    if "categories" in column:
+        names = value_names(estimator.encoder_, i)
+        return FeatureValues(feature, categories=names, row_counts=counts, missing=missing)
+    numbers = np.asarray(columns[i].numbers(were_numbers=True), np.float64)
+    seen = ~np.isnan(numbers)
+    known = np.array([*(estimator.encoder_.value_ranges_[i] or ()), *numbers[seen]])
+    known = known[~np.isnan(known)]
+    value_range = (float(known.min()), float(known.max())) if len(known) else None
+    rule: dict[str, Any] = {"cut_points": column["cut_points"], "value_range": value_range, "missing": missing}
+    shown = FeatureValues(feature, **rule).shown_range
+    row_counts, row_edges = np.histogram(numbers[seen], _N_BARS, shown, weights=weights[seen])
+    return FeatureValues(feature, **rule, row_counts=row_counts, row_edges=row_edges)
+
+
+def shortened(names: Sequence[str]) -> list[str]:
+    """Return names in at most two lines of 24 characters; the middle is left out where the beginnings are equal."""
+    n = 2 * _LINE
+    found = [textwrap.fill(name, _LINE, max_lines=2, placeholder="…") for name in names]
+    if len({*found}) < len({*names}):
+        short = [name if len(name) <= n else f"{name[: _LINE - 1]}… {name[1 - _LINE :]}" for name in names]
+        found = [textwrap.fill(name, _LINE, max_lines=2, placeholder="…") for name in short]
+    return found
+
+
+def _edges(cut_points: FloatArray, value_range: tuple[float, float] | None) -> FloatArray:
+    """Return the edges of all intervals, each of positive width, (n_cut_points + 2,)."""
+    widths = np.diff(cut_points)
+    first, last = (float(widths[0]), float(widths[-1])) if len(widths) else (0.5, 0.5)
+    if not len(cut_points):
+        low, high = value_range or (0.0, 0.0)
+        return np.array([low, high if high > low else low + 1.0])
+    low, high = value_range or (cut_points[0] - first, cut_points[-1] + last)
+    # The smallest number may be above the first cut point if these rows are not the training rows.
+    low = low if low < cut_points[0] else cut_points[0] - first
+    high = high if high > cut_points[-1] else cut_points[-1] + last
+    return np.array([low, *cut_points, high])

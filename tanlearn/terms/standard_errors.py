@@ -1,0 +1,144 @@
+"""Standard errors of the curves of features, by a Laplace approximation.
+
+The curve f of a feature is the sum of its own terms and of the part of its edges that depends on this feature alone
+(:mod:`tanlearn.models.contributions`). The part of tables of three features is held fixed. Ridges are normal priors of
+the terms, so that f has a normal prior, too::
+
+    f = E b + H v,    b ~ N(0, R^-1),    v ~ N(0, I),
+
+with own terms E b, and H H' the prior covariance of the part of the edges. Let f be added to the log odds of class c
+against the other classes, and let everything else be fixed: the curves of other features, what pairs contribute beyond
+their features, and the odds among the other classes. The Hessian of the loss with respect to f is then
+
+    D = diag(d),    d(x) = sum_n w_n p_n (1 - p_n) over the rows with value x,
+
+where p is the probability of class c. The class prior adds a constant to f, without a penalty, in all rows, also in
+those with a missing value. R contains the ridges times 1 - 1 / C, because they penalize the terms of each of C classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import Codes, FloatArray, IntArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.models.contributions import fit_sum, smoothed_counts
+from tanlearn.terms.basis import TermBasis
+from tanlearn.terms.fitting import Ridges
+
+__all__ = ["curve_errors"]
+
+#: Directions of a prior with a smaller variance than this fraction of the largest one are left out.
+_LEAST_VARIANCE = 1e-12
+
+
+def curve_errors(basis: TermBasis, data: EncodedData, probabilities: FloatArray, ridges: Ridges) -> list[FloatArray]:
+    """Return the standard error of the contribution of each value, centered over the rows, for each feature.
+
+    Shapes: probabilities: (n_samples, n_classes), of the training rows; result: (n_states, n_classes) per feature.
+    """
+    n_classes = data.n_classes
+    weights = data.in_whole_rows().weights.astype(np.float64)
+    curvature = (weights[:, np.newaxis] * probabilities * (1 - probabilities)).T
+    penalty = (1 - 1 / n_classes) * np.array(ridges)[basis.kinds]
+    codes = basis.encode(data.codes)
+    expansions, first = [], 0
+    for column in basis.columns:
+        expansion = basis.expansion[first : first + column.n_cells]
+        own = np.unique(expansion.indices)
+        expansions.append((expansion[:, own], penalty[own]))
+        first += column.n_cells + 1
+    shared = _edge_factors(basis, codes, weights, expansions, data.n_features)
+    errors = []
+    # The own columns come first, in the order of the features.
+    for i, (cells, (expansion, own_penalty)) in enumerate(zip(codes, expansions, strict=True)):
+        if i == data.n_features:
+            break
+        n_values = basis.columns[i].n_cells
+        counts = np.bincount(cells, weights, n_values + 1)[:-1]
+        share = counts / counts.sum() if counts.any() else np.full(n_values, 1 / n_values)
+        d = np.array([np.bincount(cells, factor, n_values + 1) for factor in curvature])
+        errors.append(np.sqrt(_variances(expansion, own_penalty, shared[i], d, share)).T)
+    return errors
+
+
+def _edge_factors(
+    basis: TermBasis, codes: Codes, weights: FloatArray, expansions: list[tuple[Any, FloatArray]], n_features: int
+) -> list[FloatArray]:
+    """Return H of each feature, (n_states, rank): a factor of the prior covariance of the part of its edges."""
+    covariances: list[FloatArray | None] = [None] * n_features
+    groups: list[IntArray] = [np.empty(0, np.intp)] * n_features  # the same ones in all edges of a feature
+    for column, cells, (expansion, penalty) in zip(basis.columns, codes, expansions, strict=True):
+        if len(column.features) != 2:
+            continue
+        counts = np.bincount(cells, weights, column.n_cells + 1)[:-1].reshape(column.n_groups).astype(np.float64)
+        every = np.eye(column.n_cells).reshape(*column.n_groups, column.n_cells)
+        smoothed = smoothed_counts(counts)
+        sides = smoothed.sum(axis=1), smoothed.sum(axis=0)
+        for i, own, side, part in zip(column.features, column.groups, sides, fit_sum(every, smoothed), strict=True):
+            terms = expansion.T @ _centered(part, side / side.sum()).T  # (n_terms, n_groups)
+            covariance = np.einsum("tg,th->gh", terms / penalty[:, np.newaxis], terms)
+            before, groups[i] = covariances[i], own
+            covariances[i] = covariance if before is None else before + covariance
+    factors: list[FloatArray] = []
+    for i, (own, covariance) in enumerate(zip(groups, covariances, strict=True)):
+        if covariance is None:
+            factors.append(np.empty((basis.columns[i].n_cells, 0)))
+            continue
+        variances, directions = np.linalg.eigh(covariance)
+        kept = variances > _LEAST_VARIANCE * max(float(variances.max()), np.finfo(float).tiny)
+        factors.append((directions[:, kept] * np.sqrt(variances[kept]))[own])
+    return factors
+
+
+def _variances(expansion: Any, penalty: FloatArray, shared: FloatArray, d: FloatArray, share: FloatArray) -> FloatArray:
+    """Return the variance of each value's contribution, minus the mean contribution, for each class.
+
+    Shapes: expansion: (n_values, n_terms), sparse; penalty: (n_terms,); shared: (n_values, rank); d: (n_classes,
+    n_values + 1), the last one of missing values; share: (n_values,), fraction of the rows; result: (n_classes,
+    n_values).
+    """
+    n_values, n_terms = expansion.shape
+    if not n_terms:  # a single value
+        return np.zeros((len(d), n_values))
+    is_diagonal = expansion.nnz == n_values  # one term per value
+    if is_diagonal:
+        penalty = penalty[expansion.indices]
+        return np.array([_of_categories(penalty, shared, one, share) for one in d])
+    dense = np.hstack([expansion.toarray(), shared])
+    return np.array([_of_numbers(dense, np.append(penalty, np.ones(shared.shape[1])), one, share) for one in d])
+
+
+def _of_numbers(design: FloatArray, penalty: FloatArray, d: FloatArray, share: FloatArray) -> FloatArray:
+    """Return the variances of the values of an ordered feature, (n_values,); design: (n_values, n_terms + rank)."""
+    seen, total = d[:-1], max(float(d.sum()), np.finfo(float).tiny)
+    product = np.einsum("vt,v->t", design, seen)
+    hessian = np.einsum("vt,vs->ts", seen[:, np.newaxis] * design, design) - np.outer(product, product) / total
+    centered = _centered(design, share)
+    solution = np.linalg.solve(hessian + np.diag(penalty), centered.T).T
+    variances: FloatArray = (centered * solution).sum(axis=1)
+    return variances
+
+
+def _of_categories(penalty: FloatArray, shared: FloatArray, d: FloatArray, share: FloatArray) -> FloatArray:
+    """Return the variances of values with one own term each, (n_values,), in time linear in their number.
+
+    The own terms are eliminated: given the class prior and v, each is a multiple of their sum.
+    """
+    seen = d[:-1]
+    inverse = 1 / (seen + penalty)
+    kept = penalty * inverse  # fraction of a shift by the class prior or v that own terms do not cancel
+    design = np.hstack([np.ones((len(seen), 1)), shared])
+    hessian = np.einsum("vt,vs->ts", (seen * kept)[:, np.newaxis] * design, design)
+    hessian += np.diag(np.append(max(float(d[-1]), np.finfo(float).tiny), np.ones(shared.shape[1])))
+    centered = _centered(kept[:, np.newaxis] * design, share)
+    variances: FloatArray = (centered * np.linalg.solve(hessian, centered.T).T).sum(axis=1)
+    return variances + inverse - 2 * share * inverse + (share**2 * inverse).sum()
+
+
+def _centered(columns: FloatArray, share: FloatArray) -> FloatArray:
+    """Subtract the mean over the rows from each column."""
+    centered: FloatArray = columns - (share[:, np.newaxis] * columns).sum(axis=0)
+    return centered
