@@ -51,8 +51,9 @@ class TermNetClassifier(NetworkClassifier):
     ----------
     max_parents : int, default=1
         Maximum number of augmenting parents per feature, from 0 to 5. The numbers 0, 1, 2, 3 and 5 are tried in this
-        order, as long as the held-out log loss falls by more than a standard error. Two or more parents per feature are
-        more accurate on large data with interactions. Their CPTs are not normalized, and predictions with missing
+        order, as long as the held-out log loss falls by more than a standard error. From two on, tables of three
+        features are tried, too; a feature with such tables can have up to five parents. Several parents are more
+        accurate on data with interactions, such as rules. Their CPTs are not normalized, and predictions with missing
         values are less accurate.
     class_weight : None, "balanced" or dict, default=None
         Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
@@ -73,11 +74,11 @@ class TermNetClassifier(NetworkClassifier):
     structure_ : Structure
         The network; ``structure_.parents`` and ``structure_.to_networkx()``.
     tables_ : Tables
-        CPTs, stored as columns of terms: one for each feature and one for each edge. ``tables_[i]`` adds up the columns
-        of a feature to a CPT.
+        CPTs, stored as columns of terms: one for each feature, edge and table of three features. ``tables_[i]`` adds
+        up the columns of a feature to a CPT.
     ridges_ : dict
         Selected ridges of the kinds of terms: ``groups`` and ``smooth`` of features, ``edge_groups`` and
-        ``edge_smooth``.
+        ``edge_smooth``, and ``triple_groups`` of tables of three features.
     standard_errors_ : list of ndarray of shape (n_values, n_classes)
         For each feature, the standard error of the contribution of each value to the log odds of each class against the
         other classes, relative to the mean over the training rows. It is a Laplace approximation with the ridges as
@@ -85,8 +86,9 @@ class TermNetClassifier(NetworkClassifier):
         other classes. It is therefore too small where features are correlated.
         :class:`~tanlearn.displays.ContributionDisplay` plots these contributions.
     cv_results_ : dict
-        Results on held-out rows, as in scikit-learn: ``param_n_parents``, ``mean_test_score`` and ``mean_log_loss``.
-        Without held-out rows (one row, or a class with a single row in a fold) it is empty.
+        Results on held-out rows, as in scikit-learn: ``param_n_parents``, ``param_n_triples`` (maximum number of tables
+        of three features), ``mean_test_score`` and ``mean_log_loss``. Without held-out rows (one row, or a class with a
+        single row in a fold) it is empty.
     n_iter_ : int
         Number of iterations of the final training.
     loss_ : Loss
@@ -161,11 +163,12 @@ class TermNetClassifier(NetworkClassifier):
         outcome = learn_terms(data, int(self.max_parents), n_jobs=self.n_jobs)
         self.loss_ = ConditionalNLL()
         self.model_ = outcome.network
-        names = ("groups", "smooth", "edge_groups", "edge_smooth")
+        names = ("groups", "smooth", "edge_groups", "edge_smooth", "triple_groups")
         self.ridges_ = dict(zip(names, outcome.chosen.ridges, strict=True))
         self.standard_errors_ = outcome.standard_errors
         self.cv_results_ = {
             "param_n_parents": np.array([trial.n_parents for trial in outcome.trials]),
+            "param_n_triples": np.array([trial.n_triples for trial in outcome.trials]),
             "mean_test_score": np.array([1 - trial.error for trial in outcome.trials]),
             "mean_log_loss": np.array([trial.log_loss for trial in outcome.trials]),
         }

@@ -1,8 +1,9 @@
-"""Terms of features and edges: groups of values from coarse to fine, and smooth functions of ordered values."""
+"""Terms of features, edges and triples: groups of values from coarse to fine, and smooth functions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,43 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.term_tables import TermColumn, encode_columns
 from tanlearn.structures.value_groups import group_scores, nested_groups, normal_scores, with_own_group
 
-__all__ = ["EDGE_GROUPS", "EDGE_SMOOTH", "OWN_GROUPS", "OWN_SMOOTH", "Resolutions", "TermBasis"]
+__all__ = [
+    "EDGE_GROUPS",
+    "EDGE_SMOOTH",
+    "OWN_GROUPS",
+    "OWN_SMOOTH",
+    "TRIPLE_GROUPS",
+    "Resolutions",
+    "TermBasis",
+    "TermStructure",
+]
 
 #: Kinds of terms, each with a ridge of its own.
-OWN_GROUPS, OWN_SMOOTH, EDGE_GROUPS, EDGE_SMOOTH = range(4)
-#: Maximum numbers of groups of an ordered feature in its own terms (besides its values), and in those of its edges.
-OWN_SIZES, EDGE_SIZES = (4, 8, 16, 32), (2, 4, 8)
-#: Maximum number of groups of an unordered feature in the terms of its edges: the rarest values share the last one.
-MOST_CATEGORIES = 32
+OWN_GROUPS, OWN_SMOOTH, EDGE_GROUPS, EDGE_SMOOTH, TRIPLE_GROUPS = range(5)
+#: Kind of the groups of a column, by its number of features.
+GROUPS = (OWN_GROUPS, EDGE_GROUPS, TRIPLE_GROUPS)
+#: Maximum numbers of groups of an ordered feature in its own terms (besides its values), in edges and in triples.
+OWN_SIZES, EDGE_SIZES, TRIPLE_SIZES = (4, 8, 16, 32), (2, 4, 8), (2, 4)
+#: Maximum numbers of groups of an unordered feature in edges and in triples: the rarest values share the last one.
+MOST_IN_EDGES, MOST_IN_TRIPLES = 32, 8
+
+
+@dataclass(frozen=True)
+class TermStructure:
+    """Parents of each feature, and the triples with a column of their own."""
+
+    parents: IntArray  # (n_features, width), -1 for none
+    triples: tuple[tuple[int, int, int], ...] = ()  # a child and two of its parents
+
+    @classmethod
+    def empty(cls, n_features: int) -> TermStructure:
+        """Return the structure without edges."""
+        return cls(np.full((n_features, 1), -1))
+
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """Child and parent of each edge."""
+        return [(i, j) for i, row in enumerate(self.parents.tolist()) for j in row if j >= 0]
 
 
 class Resolutions:
@@ -38,9 +68,10 @@ class Resolutions:
             for codes, n in zip(data.codes, self.n_states, strict=True)
             for seen in [codes < n]
         ]
-        #: Divisions of the values into groups for the edges of each feature, from coarse to fine.
-        self.edge_groups = [
-            self.divisions(i, EDGE_SIZES if self.is_ordered[i] else (MOST_CATEGORIES,)) for i in range(data.n_features)
+        rules = (EDGE_SIZES, MOST_IN_EDGES), (TRIPLE_SIZES, MOST_IN_TRIPLES)
+        self._joint = [
+            [self.divide(i, of_ordered if self.is_ordered[i] else (most,)) for i in range(data.n_features)]
+            for of_ordered, most in rules
         ]
 
     def ranked(self, feature: int) -> FloatArray:
@@ -48,7 +79,7 @@ class Resolutions:
         weights = self.weights[feature]
         return weights[:-1] if self.has_missing[feature] else weights
 
-    def divisions(self, feature: int, sizes: Sequence[int]) -> list[IntArray]:
+    def divide(self, feature: int, sizes: Sequence[int]) -> list[IntArray]:
         """Return the divisions of the values of a feature into groups, from coarse to fine, each (n_states,).
 
         In an ordered feature, the category for missing values is a group of its own in each of them.
@@ -57,13 +88,17 @@ class Resolutions:
         found = nested_groups(weights, sizes, is_ordered=self.is_ordered[feature])
         return with_own_group(found, len(weights)) if self.has_missing[feature] else found
 
-    def finest(self, feature: int) -> IntArray:
-        """Return the finest division of a feature for its edges, (n_states,); all zero if it has one value."""
-        groups = self.edge_groups[feature]
-        return groups[-1] if groups else np.zeros(self.n_states[feature], np.intp)
+    def divisions(self, feature: int, n_features: int = 2) -> list[IntArray]:
+        """Return the divisions of the values for columns of two or three features, from coarse to fine, (n_states,)."""
+        return self._joint[n_features - 2][feature]
+
+    def finest(self, feature: int, n_features: int = 2) -> IntArray:
+        """Return the finest division for columns of several features, (n_states,); all zero if it has one value."""
+        divisions = self.divisions(feature, n_features)
+        return divisions[-1] if divisions else np.zeros(self.n_states[feature], np.intp)
 
     def scores(self, feature: int) -> FloatArray:
-        """Return the score of each group of the finest division, (n_groups,); zeros if values are not ordered."""
+        """Return the score of each group of an edge, (n_groups,); zeros if values are not ordered."""
         groups = self.finest(feature)
         scores: FloatArray = np.zeros(int(groups.max()) + 1)
         if self.is_ordered[feature]:
@@ -80,11 +115,9 @@ class TermBasis:
     has no term and is 0.
     """
 
-    def __init__(self, resolutions: Resolutions, parents: IntArray) -> None:
-        # parents: (n_features, width), -1 for none
-        features = range(len(resolutions.n_states))
-        edges = [(i, j) for i, row in enumerate(parents.tolist()) for j in row if j >= 0]
-        built = [_own_terms(resolutions, i) for i in features] + [_edge_terms(resolutions, *edge) for edge in edges]
+    def __init__(self, resolutions: Resolutions, network: TermStructure) -> None:
+        built = [_own_terms(resolutions, i) for i in range(len(resolutions.n_states))]
+        built += [_joint_terms(resolutions, one) for one in (*network.edges, *network.triples)]
         self.columns = [column for column, _, _ in built]
         self.expansion, self.kinds = _block_diagonal(built)
 
@@ -118,35 +151,35 @@ def _own_terms(resolutions: Resolutions, feature: int) -> tuple[TermColumn, list
     weights, n_states = resolutions.ranked(feature), resolutions.n_states[feature]
     column = TermColumn((feature,), (np.arange(n_states),), (n_states,))
     if not resolutions.is_ordered[feature]:
-        return column, resolutions.divisions(feature, (n_states,)), []
+        return column, resolutions.divide(feature, (n_states,)), []
     smooth = []
     if len(weights) > 2:
         z = normal_scores(weights)
         nothing = np.zeros(n_states - len(weights))  # for missing values
         smooth = [np.append(z, nothing), np.append((z**2 - 1) / np.sqrt(2), nothing)]
-    return column, resolutions.divisions(feature, (*OWN_SIZES, n_states)), smooth
+    return column, resolutions.divide(feature, (*OWN_SIZES, n_states)), smooth
 
 
-def _edge_terms(
-    resolutions: Resolutions, child: int, parent: int
+def _joint_terms(
+    resolutions: Resolutions, features: tuple[int, ...]
 ) -> tuple[TermColumn, list[IntArray], list[FloatArray]]:
-    """Return the column of an edge, the group of each cell in its terms, and the product of the scores."""
-    features = child, parent
-    finest = tuple(resolutions.finest(i) for i in features)
+    """Return the column of an edge or a triple, the group of each cell in its terms, and the product of the scores."""
+    width = len(features)
+    finest = tuple(resolutions.finest(i, width) for i in features)
     n_groups = tuple(int(groups.max()) + 1 for groups in finest)
-    column, divisions = TermColumn(features, finest, n_groups), [resolutions.edge_groups[i] for i in features]
+    column, divisions = TermColumn(features, finest, n_groups), [resolutions.divisions(i, width) for i in features]
     depth = max(map(len, divisions)) if all(divisions) else 0
     terms = []
     for k in range(depth):
-        # Both features are refined together; the one with fewer divisions keeps its coarsest one at first.
-        coarse = []
+        # All features are refined together; one with fewer divisions keeps its coarsest one at first.
+        cell = np.zeros((), np.intp)
         for groups, fine in zip(divisions, finest, strict=True):
             of_group = np.zeros(int(fine.max()) + 1, np.intp)
             of_group[fine] = groups[max(0, len(groups) - depth + k)]
-            coarse.append(of_group)
-        terms.append((coarse[0][:, np.newaxis] * (int(coarse[1].max()) + 1) + coarse[1]).ravel())
+            cell = np.add.outer(cell * (int(of_group.max()) + 1), of_group)
+        terms.append(cell.ravel())
     smooth = []
-    if all(resolutions.is_ordered[i] for i in features) and min(n_groups) > 1:
+    if width == 2 and all(resolutions.is_ordered[i] for i in features) and min(n_groups) > 1:
         smooth = [np.outer(*(resolutions.scores(i) for i in features)).ravel()]
     return column, terms, smooth
 
@@ -163,20 +196,20 @@ def _block_diagonal(
     kinds: list[IntArray] = []
     n_cells = n_terms = 0
     for column, groups_of_terms, smooth in built:
-        is_edge = len(column.features) > 1
+        n_features = len(column.features)
         cells = n_cells + np.arange(column.n_cells)
         for groups in groups_of_terms:
             n_groups = int(groups.max()) + 1
             rows.append(cells)
             places.append(n_terms + groups)
             entries.append(np.ones(len(cells)))
-            kinds.append(np.full(n_groups, EDGE_GROUPS if is_edge else OWN_GROUPS))
+            kinds.append(np.full(n_groups, GROUPS[n_features - 1]))
             n_terms += n_groups
         for function in smooth:
             rows.append(cells)
             places.append(np.full(len(cells), n_terms))
             entries.append(function)
-            kinds.append(np.full(1, EDGE_SMOOTH if is_edge else OWN_SMOOTH))
+            kinds.append(np.full(1, EDGE_SMOOTH if n_features > 1 else OWN_SMOOTH))
             n_terms += 1
         n_cells += column.n_cells + 1
     if not kinds:  # every feature has a single value

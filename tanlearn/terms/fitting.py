@@ -18,8 +18,8 @@ from tanlearn.training.parametrizations import Unnormalized
 
 __all__ = ["Ridges", "TermFit"]
 
-#: Weights of the squared terms: own groups, own smooth functions, groups of edges, smooth functions of edges.
-Ridges = tuple[float, float, float, float]
+#: Weights of the squared terms, in the order of their kinds.
+Ridges = tuple[float, ...]
 
 
 class TermFit:
@@ -40,8 +40,15 @@ class TermFit:
         #: Parameters of a model that predicts the class frequencies.
         self.start: FloatArray = np.append(prior - prior.mean(), np.zeros(len(basis.kinds) * data.n_classes))
 
-    def minimize(self, start: FloatArray, ridges: Ridges, *, max_iter: int, tol: float) -> OptimizeOutcome:
-        """Minimize from ``start``, until no entry of the mean loss's gradient exceeds ``tol``."""
+    def minimize(
+        self, start: FloatArray, ridges: Ridges, *, max_iter: int, tol: float = 0.0, least_decrease: float = 0.0
+    ) -> OptimizeOutcome:
+        """Minimize from ``start``.
+
+        The search ends when no entry of the mean loss's gradient with respect to the scaled terms exceeds ``tol``, or
+        when an iteration lowers the objective by less than the fraction ``least_decrease``. A term is scaled by the
+        root of its ridge, because ridges of different kinds differ by factors of a thousand.
+        """
         n, total = self.n_classes, self._total
         scale = np.append(np.ones(n), np.repeat(1 / np.sqrt(np.array(ridges))[self.basis.kinds], n))
 
@@ -52,7 +59,9 @@ class TermFit:
             gradient[n:] += scaled[n:]
             return total * value + float((scaled[n:] ** 2).sum()) / 2, gradient
 
-        outcome = minimize_lbfgs(objective, start / scale, max_iter=max_iter, tol=total * tol)
+        outcome = minimize_lbfgs(
+            objective, start / scale, max_iter=max_iter, tol=total * tol, least_decrease=least_decrease
+        )
         history = [replace(one, loss=one.loss / total) for one in outcome.history]
         return outcome._replace(x=outcome.x * scale, history=history)
 

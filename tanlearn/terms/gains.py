@@ -1,21 +1,33 @@
-"""Gains of edges: how much the loss falls, to second order, if the terms of an edge are added to a model."""
+"""Gains of edges and triples: how much the loss falls, to second order, if their terms are added to a model."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.kernels.counts import add_pair
-from tanlearn.terms.basis import Resolutions
+from tanlearn.kernels import scores as kernels
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
+from tanlearn.terms.basis import Resolutions, TermStructure
 
-__all__ = ["edge_gains", "parents_of_gains"]
+__all__ = ["TripleGain", "edge_gains", "parents_of_gains", "triple_gains", "with_triples"]
 
+#: Gain of the groups of three features, and the features.
+TripleGain = tuple[float, tuple[int, ...]]
 #: Ridge of a cell in its gain.
 SMOOTHING = 4.0
+#: Triples are sought among at most so many features, those of the largest gains of edges: 2,024 triples.
+MOST_FEATURES = 24
+#: Maximum number of parents of a feature with triples.
+MOST_PARENTS = 5
+#: Families whose cells are added up at once.
+_BLOCK = 64
 
 
 def edge_gains(
@@ -34,30 +46,42 @@ def edge_gains(
 
     Shapes: probabilities: (n_samples, n_classes); result: (n_features, n_features).
     """
-    d, n_classes = data.n_features, data.n_classes
-    groups, n_groups = _encode(data.codes, resolutions)
-    missing = missing_code(groups.dtype)
+    d = data.n_features
+    sums = _CellSums(data, resolutions, probabilities, 2)
     scores = [resolutions.scores(i) for i in range(d)]
-    weights, p = data.in_whole_rows().weights.astype(np.float64), probabilities.T
-    residuals = weights * ((data.y == np.arange(n_classes)[:, np.newaxis]) - p)
-    factors = np.concatenate([residuals, weights * p * (1 - p)])
-    no_class = np.zeros(data.n_samples, np.intp)
+    pairs = [pair for pair in itertools.combinations(range(d), 2) if sums.are_divided(pair)]
+
+    def gain(pair: tuple[int, ...], g: FloatArray, h: FloatArray) -> float:
+        product = np.multiply.outer(*(scores[i] for i in pair)).ravel()
+        smooth = _gain(_exact_sums(g * product), _exact_sums(h * product**2))
+        return max(_total(_gain(g, h)), _total(smooth))
+
     gains = np.zeros((d, d))
-
-    def fill(i: int) -> None:
-        for j in range(i):
-            if n_groups[i] == 1 or n_groups[j] == 1:  # the edge would have no terms
-                continue
-            sums = np.zeros((2 * n_classes, n_groups[i] * n_groups[j]))
-            for factor, cells in zip(factors, sums, strict=True):
-                add_pair(groups[i], groups[j], no_class, factor, n_groups[j], 1, missing, cells)
-            product = np.outer(scores[i], scores[j]).ravel()
-            g, h = sums[:n_classes], sums[n_classes:]
-            smooth = _gain(_row_sums(g * product), _row_sums(h * product**2))
-            gains[i, j] = gains[j, i] = max(math.fsum(one.ravel().tolist()) for one in (_gain(g, h), smooth))
-
-    in_threads(fill, range(d), n_jobs)
+    for (i, j), one in zip(pairs, sums.map(gain, pairs, n_jobs), strict=True):
+        gains[i, j] = gains[j, i] = one
     return gains
+
+
+def triple_gains(
+    data: EncodedData,
+    resolutions: Resolutions,
+    probabilities: FloatArray,
+    of_edges: FloatArray,
+    *,
+    n_jobs: int | None = None,
+) -> list[TripleGain]:
+    """Return the gains of the groups of three features, with the features, largest first; ties are broken by name.
+
+    Gains are those of :func:`edge_gains`, given the probabilities of a model with edges.
+
+    Shapes: probabilities: (n_samples, n_classes); of_edges: (n_features, n_features).
+    """
+    sums = _CellSums(data, resolutions, probabilities, 3)
+    ordered = of_edges[np.ix_(data.by_name, data.by_name)]
+    most = np.sort(np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")[:MOST_FEATURES])
+    triples = [one for one in itertools.combinations(data.by_name[most].tolist(), 3) if sums.are_divided(one)]
+    gains = sums.map(lambda _, g, h: _total(_gain(g, h)), triples, n_jobs)
+    return sorted(zip(gains, triples, strict=True), key=lambda one: -one[0])
 
 
 def _gain(g: FloatArray, h: FloatArray) -> FloatArray:
@@ -66,21 +90,72 @@ def _gain(g: FloatArray, h: FloatArray) -> FloatArray:
     return gain
 
 
-def _row_sums(table: FloatArray) -> FloatArray:
-    """Return the exactly rounded sum of each row, which does not depend on the order of its entries."""
+def _total(gains: FloatArray) -> float:
+    """Return the exactly rounded sum, which does not depend on the order of the entries."""
+    return math.fsum(gains.ravel().tolist())
+
+
+def _exact_sums(table: FloatArray) -> FloatArray:
+    """Return the exactly rounded sum of each row."""
     return np.array([math.fsum(row) for row in table.tolist()])
 
 
-def _encode(codes: Codes, resolutions: Resolutions) -> tuple[Codes, list[int]]:
-    """Return the group of each value in its finest division, (n_features, n_samples), and the numbers of groups."""
-    finest = [resolutions.finest(i) for i in range(len(codes))]
+class _CellSums:
+    """Sums of residuals and variances over the rows of each cell, for families of so many features."""
+
+    def __init__(self, data: EncodedData, resolutions: Resolutions, probabilities: FloatArray, n_features: int) -> None:
+        weights = data.in_whole_rows().weights.astype(np.float64)[:, np.newaxis]
+        residuals = weights * ((data.y[:, np.newaxis] == np.arange(data.n_classes)) - probabilities)
+        self._rows: FloatArray = np.hstack([residuals, weights * probabilities * (1 - probabilities)])
+        self._codes, n_groups = _encode(data.codes, resolutions, n_features)
+        #: Groups of each feature, (n_features,), with a last one for missing values.
+        self._n_states = np.array(n_groups, np.intp) + 1
+
+    def are_divided(self, features: Sequence[int]) -> bool:
+        """Return whether each feature has several groups. A column of other features would have no terms."""
+        return bool((self._n_states[list(features)] > 2).all())
+
+    def map(
+        self,
+        function: Callable[[tuple[int, ...], FloatArray, FloatArray], float],
+        families: Sequence[tuple[int, ...]],
+        n_jobs: int | None,
+    ) -> list[float]:
+        """Return ``function(family, g, h)`` of each family, with g and h of shape (n_classes, n_cells)."""
+        blocks = [families[first : first + _BLOCK] for first in range(0, len(families), _BLOCK)]
+
+        def run(block: Sequence[tuple[int, ...]]) -> list[float]:
+            return [
+                function(family, *np.split(table.reshape(-1, table.shape[-1]).T, 2))
+                for family, table in zip(block, self._tables(block), strict=True)
+            ]
+
+        return [one for found in in_threads(run, blocks, n_jobs) for one in found]
+
+    def _tables(self, families: Sequence[tuple[int, ...]]) -> Iterator[FloatArray]:
+        """Yield the sums of the cells of each family without missing values, (groups of each, 2 n_classes)."""
+        features = np.array(families, np.intp)
+        layout = TableLayout(features[:, 0], features[:, 1:], self._n_states, self._rows.shape[1])
+        cells, every = np.zeros(layout.n_cells), np.arange(len(families))
+        row_of = np.empty(len(self._rows), np.intp)
+        no_code = missing_code(self._codes.dtype)  # missing values have a group of their own
+        kernels.log_joint_adjoint(self._codes, 0, self._rows, *layout.arrays(), every, no_code, row_of, cells)
+        for k in every.tolist():
+            table = cells[layout.offset[k] : layout.offset[k + 1]].reshape(layout.shape(k))
+            yield table[(*[slice(-1)] * features.shape[1],)]
+
+
+def _encode(codes: Codes, resolutions: Resolutions, n_features: int) -> tuple[Codes, list[int]]:
+    """Return the group of each value in its finest division, (n_features, n_samples), and the numbers of groups.
+
+    The group of missing values is the number of groups.
+    """
+    finest = [resolutions.finest(i, n_features) for i in range(len(codes))]
     n_groups = [int(groups.max()) + 1 for groups in finest]
-    dtype = codes_dtype(max(n_groups))
-    missing = missing_code(dtype)
-    found: AnyArray = np.full(codes.shape, missing, dtype)
-    for target, own, groups in zip(found, codes, finest, strict=True):
+    found: AnyArray = np.empty(codes.shape, codes_dtype(max(n_groups) + 1))
+    for target, own, groups, size in zip(found, codes, finest, n_groups, strict=True):
         seen = own < len(groups)
-        target[seen] = groups[own[seen]]
+        target[:] = np.where(seen, groups[np.where(seen, own, 0)], size)
     return found, n_groups
 
 
@@ -107,6 +182,28 @@ def parents_of_gains(gains: FloatArray, n_parents: int, by_name: IntArray) -> In
         best = best[ordered[i, best] > 0]
         found[by_name[i], : len(best)] = by_name[best]
     return found
+
+
+def with_triples(parents: IntArray, gains: Sequence[TripleGain], n_triples: int) -> TermStructure:
+    """Return a network with the triples of largest positive gain, at most ``n_triples``.
+
+    The last of three features in the order of the network becomes the child, and the others become its parents, as long
+    as it has at most five.
+    """
+    rank = np.empty(len(parents), np.intp)
+    rank[Structure(parents).order] = np.arange(len(parents))
+    of_feature = [[j for j in row if j >= 0] for row in parents.tolist()]
+    triples: list[tuple[int, int, int]] = []
+    for gain, features in gains:
+        if gain <= 0 or len(triples) == n_triples:
+            break
+        first, second, child = sorted(features, key=lambda i: int(rank[i]))
+        wanted = of_feature[child] + [j for j in (first, second) if j not in of_feature[child]]
+        if len(wanted) <= MOST_PARENTS:
+            of_feature[child] = wanted
+            triples.append((child, first, second))
+    width = max(1, *map(len, of_feature))
+    return TermStructure(np.array([row + [-1] * (width - len(row)) for row in of_feature]), tuple(triples))
 
 
 def _spanning_forest(gains: FloatArray, order: IntArray) -> IntArray:

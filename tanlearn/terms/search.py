@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tanlearn._threads import in_threads
-from tanlearn._typing import FloatArray, IntArray
+from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.terms.basis import Resolutions, TermBasis
+from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import Ridges, TermFit
 from tanlearn.training.losses import Loss
 
@@ -18,15 +18,16 @@ __all__ = ["HeldOutSearch", "log_softmax"]
 
 #: Factor between neighboring ridges, and the range of ridges.
 STEP, LEAST, MOST = 4.0, 4.0**-3, 4.0**5
-#: Iterations and tolerance of a fit on the training rows of a fold.
-MAX_ITER, TOL = 30, 1e-4
+#: Iterations of a fit on the training rows of a fold, and the relative decrease of its objective that ends it.
+MAX_ITER, LEAST_DECREASE = 100, 1e-4
 #: A ridge is changed if the held-out loss falls by this fraction.
 LEAST_GAIN = 1e-3
 
 
 class _Result(NamedTuple):
-    """Held-out loss of some ridges, and the parameters and held-out scores of each fold."""
+    """Ridges with their held-out loss, and the parameters and held-out scores of each fold."""
 
+    ridges: Ridges
     loss: float
     parameters: list[FloatArray]
     scores: list[FloatArray]
@@ -42,15 +43,15 @@ class HeldOutSearch:
         self,
         parts: Sequence[tuple[EncodedData, EncodedData]],
         resolutions: Sequence[Resolutions],
-        parents: Sequence[IntArray],
+        networks: Sequence[TermStructure],
         loss: Loss,
         *,
         starts: Sequence[FloatArray] | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        # parts: training and held-out rows of each fold; resolutions, parents, starts: one for each fold.
+        # parts: training and held-out rows of each fold; resolutions, networks, starts: one for each fold.
         self._parts, self._n_jobs = parts, n_jobs
-        bases = [TermBasis(*one) for one in zip(resolutions, parents, strict=True)]
+        bases = [TermBasis(*one) for one in zip(resolutions, networks, strict=True)]
         self._fits = [TermFit(basis, rest, loss) for basis, (rest, _) in zip(bases, parts, strict=True)]
         self._starts = [fit.start for fit in self._fits]
         if starts is not None:
@@ -66,7 +67,7 @@ class HeldOutSearch:
 
             def run(fold: int) -> tuple[FloatArray, FloatArray]:
                 fit, held_out = self._fits[fold], self._parts[fold][1]
-                found = fit.minimize(starts[fold], ridges, max_iter=MAX_ITER, tol=TOL).x
+                found = fit.minimize(starts[fold], ridges, max_iter=MAX_ITER, least_decrease=LEAST_DECREASE).x
                 return found, fit.scores(found, held_out)
 
             found = in_threads(run, range(len(self._parts)), self._n_jobs)
@@ -75,7 +76,7 @@ class HeldOutSearch:
                 losses = -log_softmax(scores)[np.arange(held_out.n_samples), held_out.y]
                 total += float((held_out.weights * losses).sum())
                 weight += float(held_out.weights.sum())
-            self.results[ridges] = _Result(total / weight, [one for one, _ in found], [one for _, one in found])
+            self.results[ridges] = _Result(ridges, total / weight, [one for one, _ in found], [one for _, one in found])
         return self.results[ridges].loss
 
     def climb(self, ridges: Ridges, moves: Sequence[tuple[int, ...]]) -> Ridges:
@@ -101,8 +102,7 @@ class HeldOutSearch:
 
 def _scaled(ridges: Ridges, kinds: tuple[int, ...], factor: float) -> Ridges:
     """Return ridges of which those of some kinds are multiplied by a factor, within the range of ridges."""
-    scaled = [min(max(one * factor, LEAST), MOST) if kind in kinds else one for kind, one in enumerate(ridges)]
-    return scaled[0], scaled[1], scaled[2], scaled[3]
+    return tuple(min(max(one * factor, LEAST), MOST) if kind in kinds else one for kind, one in enumerate(ridges))
 
 
 def _distance(a: Ridges, b: Ridges) -> float:

@@ -1,7 +1,8 @@
 """Standard errors of the curves of features, by a Laplace approximation.
 
 The curve f of a feature is the sum of its own terms and of the part of its edges that depends on this feature alone
-(:mod:`tanlearn.models.contributions`). Ridges are normal priors of the terms, so that f has a normal prior, too::
+(:mod:`tanlearn.models.contributions`). The part of tables of three features is held fixed. Ridges are normal priors of
+the terms, so that f has a normal prior, too::
 
     f = E b + H v,    b ~ N(0, R^-1),    v ~ N(0, I),
 
@@ -70,7 +71,7 @@ def _edge_factors(
     covariances: list[FloatArray | None] = [None] * n_features
     groups: list[IntArray] = [np.empty(0, np.intp)] * n_features  # the same ones in all edges of a feature
     for column, cells, (expansion, penalty) in zip(basis.columns, codes, expansions, strict=True):
-        if len(column.features) == 1:
+        if len(column.features) != 2:
             continue
         counts = np.bincount(cells, weights, column.n_cells + 1)[:-1].reshape(column.n_groups).astype(np.float64)
         every = np.eye(column.n_cells).reshape(*column.n_groups, column.n_cells)

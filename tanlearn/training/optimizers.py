@@ -117,11 +117,15 @@ def minimize_lbfgs(
     *,
     max_iter: int = 100,
     tol: float = 1e-5,
+    least_decrease: float = 0.0,
     callback: Callable[[FloatArray], Any] | None = None,
 ) -> OptimizeOutcome:
-    """Minimize by L-BFGS, a quasi-Newton method based on the last ten steps; arguments as for :func:`minimize_cg`."""
+    """Minimize by L-BFGS, a quasi-Newton method based on the last ten steps; arguments as for :func:`minimize_cg`.
+
+    The search also ends when an iteration lowers the value by less than the fraction ``least_decrease``.
+    """
     # SciPy's defaults would end the search before tol or max_iter, at a small relative gain or 15,000 evaluations.
-    options = {"ftol": 0.0, "maxfun": np.iinfo(np.int32).max}
+    options = {"ftol": least_decrease, "maxfun": np.iinfo(np.int32).max}
     return _minimize("L-BFGS-B", options, fun, x0, max_iter, tol, callback)
 
 

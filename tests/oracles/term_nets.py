@@ -83,7 +83,7 @@ def value_weights(X, weight, n_states, i):
 
 
 class Feature:
-    """Divisions and scores of a feature for its edges.
+    """Divisions and scores of a feature for its edges, and divisions for its triples.
 
     If ``has_missing`` is set, the last value of an ordered feature means missing: it has no rank, its score is 0, and
     it is a group of its own.
@@ -94,6 +94,7 @@ class Feature:
         self.n_unranked = int(is_ordered and has_missing)
         self.ranked = weights[: len(weights) - self.n_unranked]
         self.divisions = self.divide((2, 4, 8) if is_ordered else (32,))
+        self.of_triples = self.divide((2, 4) if is_ordered else (8,))
         self.finest = self.divisions[-1] if self.divisions else [0] * len(weights)
         self.scores = [0.0] * (max(self.finest) + 1)
         if is_ordered:
@@ -123,20 +124,61 @@ def own_terms(feature):
     return terms
 
 
-def edge_terms(child, parent):
-    """Functions of a pair of values, as dictionaries; the feature with fewer divisions keeps its coarsest one first."""
-    pairs = list(itertools.product(range(child.n_states), range(parent.n_states)))
+def refined_together(divisions_of_features):
+    """Divisions of several features, step by step; one with fewer divisions keeps its coarsest one first."""
+    if not all(divisions_of_features):
+        return []
+    depth = max(map(len, divisions_of_features))
+    return list(zip(*([one[0]] * (depth - len(one)) + one for one in divisions_of_features), strict=True))
+
+
+def group_terms(kind, features, divisions_of_features):
+    """Indicators of the groups of several features, as dictionaries over all combinations of values."""
+    values = list(itertools.product(*(range(one.n_states) for one in features)))
     terms = []
-    if child.divisions and parent.divisions:
-        depth = max(len(child.divisions), len(parent.divisions))
-        first, second = ([one.divisions[0]] * (depth - len(one.divisions)) + one.divisions for one in (child, parent))
-        for a, b in zip(first, second, strict=True):
-            for k, m in itertools.product(range(max(a) + 1), range(max(b) + 1)):
-                terms.append(("edge groups", {(x, z): float(a[x] == k and b[z] == m) for x, z in pairs}))
+    for step in refined_together(divisions_of_features):
+        for groups in itertools.product(*(range(max(one) + 1) for one in step)):
+            inside = {x: float(all(d[v] == g for d, v, g in zip(step, x, groups, strict=True))) for x in values}
+            terms.append((kind, inside))
+    return terms
+
+
+def edge_terms(child, parent):
+    """Functions of a pair of values, as dictionaries."""
+    terms = group_terms("edge groups", (child, parent), (child.divisions, parent.divisions))
     if child.is_ordered and parent.is_ordered and child.divisions and parent.divisions:
+        pairs = itertools.product(range(child.n_states), range(parent.n_states))
         product = {(x, z): child.scores[child.finest[x]] * parent.scores[parent.finest[z]] for x, z in pairs}
         terms.append(("edge smooth", product))
     return terms
+
+
+def triple_terms(*features):
+    """Functions of three values, as dictionaries."""
+    return group_terms("triple groups", features, [one.of_triples for one in features])
+
+
+def joint_terms(features, scope):
+    """Functions of the values of an edge or a triple."""
+    chosen = [features[i] for i in scope]
+    return edge_terms(*chosen) if len(scope) == 2 else triple_terms(*chosen)
+
+
+def triple_gain(X, y, weight, features, probabilities, scope, smoothing=4.0):
+    """Gain of the groups of three features: sums over rows, one after the other."""
+    if not all(features[i].of_triples for i in scope):
+        return 0.0
+    total = 0.0
+    for c in range(len(probabilities[0])):
+        g, h = {}, {}
+        for row, label, w, p in zip(X, y, weight, probabilities, strict=True):
+            if any(row[i] < 0 for i in scope):
+                continue
+            cell = tuple(features[i].of_triples[-1][row[i]] for i in scope)
+            g[cell] = g.get(cell, 0.0) + w * (float(label == c) - p[c])
+            h[cell] = h.get(cell, 0.0) + w * p[c] * (1 - p[c])
+        total += sum((g[cell] ** 2 - h[cell]) / (h[cell] + smoothing) for cell in g)
+    return total
 
 
 def edge_gain(X, y, weight, features, probabilities, i, j, smoothing=4.0):
@@ -170,18 +212,18 @@ def penalized_loss(parameters, prior_size, X, y, weight, families, features, rid
     """Sum of weighted conditional losses plus half the weighted squared terms.
 
     ``parameters`` are the class prior, and the numbers of each term for the classes, in the order of the terms: own
-    terms of all features, then those of each edge.
+    terms of all features, then those of each edge and triple.
     """
     n = prior_size
     terms = [((i,), kind, f) for i, one in enumerate(features) for kind, f in own_terms(one)]
-    terms += [((i, j), kind, f) for i, j in families for kind, f in edge_terms(features[i], features[j])]
+    terms += [(scope, kind, f) for scope in families for kind, f in joint_terms(features, scope)]
     total = 0.0
     for row, label, w in zip(X, y, weight, strict=True):
         scores = list(parameters[:n])
         for t, (scope, _, f) in enumerate(terms):
             if any(row[k] < 0 for k in scope):
                 continue
-            factor = f[row[scope[0]]] if len(scope) == 1 else f[row[scope[0]], row[scope[1]]]
+            factor = f[row[scope[0]]] if len(scope) == 1 else f[tuple(row[k] for k in scope)]
             if factor:
                 for c in range(n):
                     scores[c] += factor * parameters[n + t * n + c]

@@ -29,19 +29,21 @@ def random_rows(n_samples, n_classes=2, *, missing=0.0, weights=None, seed=0, fe
 
 
 def random_network(parents, n_states, n_classes, *, seed=0, spread=1.0, is_normalized=False):
-    """Return CPTs of random columns, their structure, and the columns as plain lists: features, groups and cells."""
+    """Return CPTs of random columns, also of triples, their structure, and the columns as plain lists."""
     rng = np.random.default_rng(seed)
     structure = Structure(parents)
     layout = TableLayout.of_parents(structure.parents, np.array(n_states, np.intp), n_classes)
     columns, values, plain = [], [], []
     families = [(i,) for i in range(len(n_states))]
-    families += [(i, j) for i, row in enumerate(structure.parents.tolist()) for j in row if j >= 0]
+    parents_of = [[j for j in row if j >= 0] for row in structure.parents.tolist()]
+    families += [(i, j) for i, row in enumerate(parents_of) for j in row]
+    families += [(i, *row[:2]) for i, row in enumerate(parents_of) if len(row) > 1]
     for features in families:
-        is_edge = len(features) > 1
-        sizes = [min(n_states[i], 2 + int(rng.integers(2))) if is_edge else n_states[i] for i in features]
+        is_joint = len(features) > 1
+        sizes = [min(n_states[i], 2 + int(rng.integers(2))) if is_joint else n_states[i] for i in features]
         groups = [
             rng.permutation(np.append(np.arange(size), rng.integers(0, size, n_states[i] - size)))
-            if is_edge
+            if is_joint
             else np.arange(size)
             for i, size in zip(features, sizes, strict=True)
         ]

@@ -1,4 +1,4 @@
-"""Gains of edges against loops over rows, and the parents that they give against Kruskal's algorithm."""
+"""Gains of edges and triples against loops over rows, and parents of gains against Kruskal's algorithm."""
 
 import itertools
 
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from oracles import term_nets as naive
 from support.term_networks import ALL_WITH_MISSING, IS_ORDERED, N_STATES, random_rows
 
-from tanlearn import EncodedData
+from tanlearn import EncodedData, Structure
 from tanlearn.terms.basis import Resolutions
-from tanlearn.terms.gains import edge_gains, parents_of_gains
+from tanlearn.terms.gains import edge_gains, parents_of_gains, triple_gains, with_triples
 
 
 def naive_features(X, weight, n_states=N_STATES, is_ordered=IS_ORDERED, has_missing=None):
@@ -36,11 +36,68 @@ def test_gains_equal_loops_over_rows(n_classes, missing, is_weighted, has_missin
     np.testing.assert_array_equal(found, found.T)
 
 
-def test_threads_change_nothing():
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_gains_of_triples_equal_loops_over_rows(n_classes, missing):
+    """Those of features with several values, sorted from large to small."""
+    X, y, weight, data = random_rows(120, n_classes, missing=missing, weights=lambda rng, n: rng.integers(1, 4, n))
+    p = np.random.default_rng(1).dirichlet(np.ones(n_classes), len(X))
+    found = triple_gains(data, Resolutions(data), p, np.zeros((6, 6)))
+    features = naive_features(X, weight)
+    assert sorted(scope for _, scope in found) == list(itertools.combinations([0, 1, 3, 4, 5], 3))
+    for gain, scope in found:
+        assert gain == pytest.approx(naive.triple_gain(X, y, weight, features, p, scope), abs=1e-9, rel=1e-9)
+    assert [gain for gain, _ in found] == sorted((gain for gain, _ in found), reverse=True)
+
+
+def test_triples_of_many_features_are_those_with_the_largest_gains_of_edges(monkeypatch):
+    _, _, _, data = random_rows(50)
+    monkeypatch.setattr("tanlearn.terms.gains.MOST_FEATURES", 3)
+    of_edges = np.zeros((6, 6))
+    of_edges[0, 3] = of_edges[3, 0] = of_edges[3, 5] = of_edges[5, 3] = 2.0
+    of_edges[1, 4] = of_edges[4, 1] = -9.0
+    found = triple_gains(data, Resolutions(data), np.full((50, 2), 0.5), of_edges)
+    assert [scope for _, scope in found] == [(0, 3, 5)]
+
+
+def test_threads_change_nothing(monkeypatch):
+    monkeypatch.setattr("tanlearn.terms.gains._BLOCK", 2)
     _, _, _, data = random_rows(120, 3, missing=0.2)
     p = np.random.default_rng(1).dirichlet(np.ones(3), 120)
     one, two = (edge_gains(data, Resolutions(data), p, n_jobs=n_jobs) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one, two)
+    first, second = (triple_gains(data, Resolutions(data), p, one, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert first == second
+
+
+def test_the_triple_of_a_parity_of_three_has_the_largest_gain():
+    X = np.random.default_rng(0).integers(0, 4, (600, 6))
+    y = (X[:, 1] >= 2) ^ (X[:, 2] >= 2) ^ (X[:, 5] >= 2)
+    data = EncodedData.from_codes(X, y.astype(int), is_ordered=True)
+    p = np.full((600, 2), 0.5)
+    found = triple_gains(data, Resolutions(data), p, edge_gains(data, Resolutions(data), p))
+    assert found[0][1] == (1, 2, 5)
+    assert found[0][0] > 5 * found[1][0]
+
+
+def test_parents_of_triples_are_added_up_to_five():
+    """The last feature in the order of the network is the child; what would give it a sixth parent is left out."""
+    parents = np.array([[-1], [0], [1], [-1], [-1], [-1], [-1], [-1]])
+    order = Structure(parents[:, 0]).order.tolist()
+    gains = [(9.0, (0, 1, 2)), (8.0, (0, 3, 4)), (0.5, (3, 4, 5)), (-1.0, (5, 6, 7))]
+    found = with_triples(parents, gains, 10)
+    assert [frozenset(one) for one in found.triples] == [frozenset(one) for gain, one in gains if gain > 0]
+    for child, *two in found.triples:
+        assert max(order.index(i) for i in two) < order.index(child)
+        assert set(two) <= set(found.parents[child].tolist())
+    assert len(with_triples(parents, gains, 1).triples) == 1
+    assert Structure(found.parents).is_acyclic
+    # Feature 5 has five parents, and feature 6 comes first.
+    star = np.full((7, 5), -1)
+    star[0, 0] = 6
+    for child in range(1, 6):
+        star[child, :child] = range(child)
+    assert with_triples(star, [(2.0, (1, 5, 6)), (1.0, (1, 2, 5))], 10).triples == ((5, 1, 2),)
 
 
 def test_expected_gain_of_independent_classes_is_zero():

@@ -7,8 +7,9 @@ from support.term_networks import as_plain, random_rows
 
 from tanlearn import EncodedData
 from tanlearn.models.log_joint import log_joint, log_posterior
-from tanlearn.terms import learning
-from tanlearn.terms.learning import START, learn_terms
+from tanlearn.terms import learning, selection
+from tanlearn.terms.learning import learn_terms
+from tanlearn.terms.selection import START
 
 LARGEST_NUMBER = {0: 0, 1: 1, 2: 2, 3: 3, 4: 3, 5: 3}
 
@@ -26,7 +27,7 @@ def interactions(n_samples, seed=0, weights=None):
 
 def assert_equal(one, two, *, exact=True, data=None):
     """Compare two outcomes: everything, or the choices and the posteriors as far as iterations magnify rounding."""
-    assert one.chosen.n_parents == two.chosen.n_parents
+    assert (one.chosen.n_parents, one.chosen.n_triples) == (two.chosen.n_parents, two.chosen.n_triples)
     assert one.chosen.ridges == two.chosen.ridges
     np.testing.assert_array_equal(one.network.structure.parents, two.network.structure.parents)
     if exact:
@@ -61,11 +62,15 @@ def test_no_more_parents_than_allowed(max_parents):
     found = learn_terms(interactions(120, seed=1), max_parents)
     structure, tables = found.network.structure, found.network.tables
     assert structure.is_acyclic
-    assert (structure.parents >= 0).sum(axis=1).max() <= found.chosen.n_parents <= max_parents
-    tried = [trial.n_parents for trial in found.trials]
+    assert found.chosen.n_parents <= max_parents
+    if not found.chosen.n_triples:
+        assert (structure.parents >= 0).sum(axis=1).max() <= found.chosen.n_parents
+    tried = [trial.n_parents for trial in found.trials if not trial.n_triples]
     assert tried == [0, 1, 2, 3][: len(tried)]
     assert tried[-1] <= LARGEST_NUMBER[max_parents]
-    assert found.chosen in found.trials[-2:]
+    triples = [trial.n_triples for trial in found.trials if trial.n_triples]
+    assert triples in ([[]] if max_parents < 2 else [[5], [5, 15]])
+    assert found.chosen in found.trials
     is_tree = (structure.parents[:, 1:] < 0).all()
     assert tables.is_normalized == is_tree
     if is_tree:
@@ -75,22 +80,37 @@ def test_no_more_parents_than_allowed(max_parents):
     assert losses[-1] < losses[0]
 
 
-def test_more_parents_are_tried_while_the_loss_falls(monkeypatch):
-    """The chosen number is that before the last one if the last one is not better by more standard errors.
+def test_more_parents_and_triples_are_tried_while_the_loss_falls(monkeypatch):
+    """The chosen network is the last one that is better by more standard errors.
 
     Five parents are not tried, because a feature has four others.
     """
     data = interactions(120, seed=1)
-    monkeypatch.setattr(learning, "LEAST_ERRORS", -1e9)
+    monkeypatch.setattr(selection, "LEAST_ERRORS", -1e9)
     always = learn_terms(data, 5)
-    assert [trial.n_parents for trial in always.trials] == [0, 1, 2, 3]
+    numbers = [(0, 0), (1, 0), (2, 0), (3, 0), (3, 5), (3, 15)]
+    assert [(trial.n_parents, trial.n_triples) for trial in always.trials] == numbers
     assert always.chosen is always.trials[-1]
-    monkeypatch.setattr(learning, "LEAST_ERRORS", 1e9)
+    monkeypatch.setattr(selection, "LEAST_ERRORS", 1e9)
     never = learn_terms(data, 5)
-    assert [trial.n_parents for trial in never.trials] == [0, 1]
+    assert [(trial.n_parents, trial.n_triples) for trial in never.trials] == [(0, 0), (1, 0), (0, 5)]
     assert never.chosen is never.trials[0]
     assert never.network.structure.n_edges == 0
-    assert never.trials == always.trials[:2]
+    assert never.trials[:2] == always.trials[:2]
+
+
+def test_a_parity_of_three_features_is_found_by_a_triple():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (800, 5))
+    y = X[:, 0] ^ X[:, 1] ^ X[:, 3] ^ (rng.random(800) < 0.02)
+    data = EncodedData.from_codes(X, y)
+    found = learn_terms(data, 2)
+    assert found.chosen.n_triples > 0
+    assert found.chosen.error < 0.05
+    assert min(trial.error for trial in found.trials if not trial.n_triples) > 0.35
+    p = np.exp(log_posterior(log_joint(found.network.tables, found.network.structure, data.codes)))
+    assert (p.argmax(axis=1) != y).mean() < 0.05
+    assert {0, 1, 3} in [set(column.features) for column in found.network.tables.columns]
 
 
 def test_weights_equal_repeated_rows_in_the_same_folds(monkeypatch):
@@ -102,7 +122,7 @@ def test_weights_equal_repeated_rows_in_the_same_folds(monkeypatch):
     found = []
     for each, folds in ((data, fold), (repeated, np.repeat(fold, data.weights))):
         masks = [folds == k for k in range(3)]
-        monkeypatch.setattr(learning, "validation_masks", lambda *_, masks=masks: masks)
+        monkeypatch.setattr(selection, "validation_masks", lambda *_, masks=masks: masks)
         found.append(learn_terms(each, 1))
     assert_equal(*found, exact=False, data=data)
     for one, two in zip(found[0].trials, found[1].trials, strict=True):
@@ -122,11 +142,15 @@ def test_rows_of_weight_zero_do_not_count():
 
 def test_a_sample_of_the_rows_selects_the_ridges_of_large_data(monkeypatch):
     monkeypatch.setattr(learning, "MOST_ROWS", 60)
-    data = interactions(300)
-    selection = learning._Selection(data, None)
-    assert selection._sample.n_samples == 60
-    assert sum(held_out.n_samples for _, held_out in selection.parts) == 60
-    found = learn_terms(data, 1)
+    sizes = []
+
+    def divide(sample):
+        sizes.append(sample.n_samples)
+        return selection.divide(sample)
+
+    monkeypatch.setattr(learning, "divide", divide)
+    found = learn_terms(interactions(300), 1)
+    assert sizes == [60]
     assert found.network.tables.log_prior.shape == (2,)
 
 

@@ -11,7 +11,7 @@ from oracles import contributions as purification
 from oracles import term_nets as naive
 from support.term_networks import IS_ORDERED, N_STATES, random_rows
 
-from tanlearn.terms.basis import Resolutions, TermBasis
+from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import TermFit
 from tanlearn.terms.search import log_softmax
 from tanlearn.terms.standard_errors import curve_errors
@@ -30,7 +30,7 @@ def counts(rng, n_samples):
 def build(n_classes, *, missing=0.0, weights=None, n_samples=40, parents=NO_EDGES):
     """Return rows, the parameters of a fit, its probabilities, and the standard errors."""
     X, y, weight, data = random_rows(n_samples, n_classes, missing=missing, weights=weights, features=FEATURES)
-    fit = TermFit(TermBasis(Resolutions(data), parents), data, ConditionalNLL())
+    fit = TermFit(TermBasis(Resolutions(data), TermStructure(parents)), data, ConditionalNLL())
     x = fit.minimize(fit.start, RIDGES, max_iter=2000, tol=1e-9).x
     p = np.exp(log_softmax(fit.scores(x, data)))
     return X, y, weight, x, p, curve_errors(fit.basis, data, p, RIDGES)
@@ -154,7 +154,7 @@ def test_edges_carry_the_uncertainty_if_the_ridge_of_own_terms_is_large():
     p = np.full((400, 2), 0.5)
     found = []
     for parents, ridge in ((EDGES, 1e3), (NO_EDGES, 1e3)):
-        basis = TermBasis(Resolutions(data), parents)
+        basis = TermBasis(Resolutions(data), TermStructure(parents))
         found.append(curve_errors(basis, data, p, (ridge, ridge, 0.5, 0.5)))
     assert found[1][3].max() < 0.1
     rows_alone = 1 / np.sqrt(np.bincount(data.codes[3], minlength=5) / 4)
@@ -172,7 +172,7 @@ def test_a_value_without_rows_has_the_error_of_its_prior():
     many rows determine their differences, but not how much of their sum belongs to the class prior."""
     data = random_rows(4000, 2, features=[4])[-1]
     data.codes[0][data.codes[0] == 2] = 1
-    fit = TermFit(TermBasis(Resolutions(data), np.array([[-1]])), data, ConditionalNLL())
+    fit = TermFit(TermBasis(Resolutions(data), TermStructure.empty(1)), data, ConditionalNLL())
     found = curve_errors(fit.basis, data, np.full((4000, 2), 0.5), RIDGES)[0]
     assert found[2, 1] == pytest.approx(math.sqrt(2 / RIDGES[0] * (1 + 1 / 4)), rel=0.01)
     assert found[[0, 1, 3, 4]].max() < 0.2
@@ -182,7 +182,7 @@ def test_certain_predictions_have_the_errors_of_the_prior():
     """If all probabilities are 0 or 1, rows have no information on the odds; nothing is divided by zero."""
     for feature in (4, 1):
         _, y, _, data = random_rows(50, 2, features=[feature])
-        fit = TermFit(TermBasis(Resolutions(data), np.array([[-1]])), data, ConditionalNLL())
+        fit = TermFit(TermBasis(Resolutions(data), TermStructure.empty(1)), data, ConditionalNLL())
         found = curve_errors(fit.basis, data, np.eye(2)[y], RIDGES)[0]
         assert np.isfinite(found).all()
         assert found.max() > math.sqrt(2 / RIDGES[0]) * 0.7

@@ -1,4 +1,4 @@
-"""Terms of features and edges: the cells are explicit sums of functions of the values."""
+"""Terms of features, edges and triples: the cells are explicit sums of functions of the values."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,29 @@ from oracles import term_nets as naive
 from support.term_networks import ALL_WITH_MISSING, IS_ORDERED, N_STATES, ONE_WITH_MISSING, random_rows
 
 from tanlearn import EncodedData
-from tanlearn.terms.basis import EDGE_GROUPS, EDGE_SMOOTH, OWN_GROUPS, OWN_SMOOTH, Resolutions, TermBasis
+from tanlearn.terms.basis import (
+    EDGE_GROUPS,
+    EDGE_SMOOTH,
+    OWN_GROUPS,
+    OWN_SMOOTH,
+    TRIPLE_GROUPS,
+    Resolutions,
+    TermBasis,
+    TermStructure,
+)
 
-NUMBERS = {"own groups": OWN_GROUPS, "own smooth": OWN_SMOOTH, "edge groups": EDGE_GROUPS, "edge smooth": EDGE_SMOOTH}
+NUMBERS = {
+    "own groups": OWN_GROUPS,
+    "own smooth": OWN_SMOOTH,
+    "edge groups": EDGE_GROUPS,
+    "edge smooth": EDGE_SMOOTH,
+    "triple groups": TRIPLE_GROUPS,
+}
 NONE_WITH_MISSING = [False] * 6
 #: Edges of ordered features of different depth, of categories, of a feature with one value, and two parents.
-PARENTS = np.array([[-1, -1], [0, -1], [0, 1], [0, -1], [1, 0], [4, 2]])
+PARENTS = np.array([[-1, -1, -1], [0, -1, -1], [0, 1, -1], [0, -1, -1], [1, 0, -1], [4, 0, 2]])
+#: Triples of ordered features and categories, and with a feature of one value.
+TRIPLES = ((4, 1, 0), (5, 4, 0), (5, 4, 2))
 
 
 def integer_weights(rng, n_samples):
@@ -21,7 +38,7 @@ def integer_weights(rng, n_samples):
 def build(missing=0.0, seed=0, weights=integer_weights, has_missing=NONE_WITH_MISSING):
     """Return rows, the basis of the network, and the functions of the naive implementation with their features."""
     X, _, weight, data = random_rows(150, missing=missing, seed=seed, weights=weights, has_missing=has_missing)
-    basis = TermBasis(Resolutions(data), PARENTS)
+    basis = TermBasis(Resolutions(data), TermStructure(PARENTS, TRIPLES))
     features = [
         naive.Feature(naive.value_weights(X, weight, N_STATES, i), *masks)
         for i, masks in enumerate(zip(IS_ORDERED, has_missing, strict=True))
@@ -29,6 +46,7 @@ def build(missing=0.0, seed=0, weights=integer_weights, has_missing=NONE_WITH_MI
     terms = [((i,), *term) for i, one in enumerate(features) for term in naive.own_terms(one)]
     for i, row in enumerate(PARENTS.tolist()):
         terms += [((i, j), *term) for j in row if j >= 0 for term in naive.edge_terms(features[i], features[j])]
+    terms += [(scope, *term) for scope in TRIPLES for term in naive.joint_terms(features, scope)]
     return X, data, basis, terms
 
 
@@ -58,9 +76,9 @@ def test_a_missing_value_has_no_rank():
     found, known = Resolutions(data), Resolutions(alone)
     np.testing.assert_array_equal(found.scores(0)[:-1], known.scores(0))
     assert found.scores(0)[-1] == 0
-    assert [division.tolist() for division in found.edge_groups[0]] == [[0, 1, 1, 2], [0, 1, 2, 3]]
-    assert [division[:-1].tolist() for division in found.edge_groups[0]] == [
-        division.tolist() for division in known.edge_groups[0]
+    assert [division.tolist() for division in found.divisions(0)] == [[0, 1, 1, 2], [0, 1, 2, 3]]
+    assert [division[:-1].tolist() for division in found.divisions(0)] == [
+        division.tolist() for division in known.divisions(0)
     ]
 
 
@@ -82,16 +100,17 @@ def test_cells_of_missing_values_are_zero():
     np.testing.assert_array_equal(np.concatenate(basis.split(cells)), np.delete(cells, last, axis=0))
 
 
-def test_an_edge_of_a_feature_with_one_value_has_no_terms():
+@pytest.mark.parametrize("features", [(5, 2), (5, 4, 2)])
+def test_a_column_with_a_feature_of_one_value_has_no_terms(features):
     _, _, basis, terms = build()
-    assert basis.columns[-1].features == (5, 2)
-    assert not any(scope == (5, 2) for scope, _, _ in terms)
-    assert not basis.split(basis.cells(np.ones((len(terms), 1))))[-1].any()
+    assert not any(scope == features for scope, _, _ in terms)
+    (column,) = [k for k, one in enumerate(basis.columns) if one.features == features]
+    assert not basis.split(basis.cells(np.ones((len(terms), 1))))[column].any()
 
 
 def test_features_with_one_value_have_no_terms_at_all():
     _, _, _, data = random_rows(10, features=[2, 2])
-    basis = TermBasis(Resolutions(data), np.array([[-1], [0]]))
+    basis = TermBasis(Resolutions(data), TermStructure(np.array([[-1], [0]])))
     assert basis.cells(np.empty((0, 2))).tolist() == [[0.0, 0.0]] * 6
     assert basis.pull_back(np.ones((6, 2))).shape == (0, 2)
 
@@ -102,11 +121,12 @@ def test_resolutions_depend_on_the_scale_of_weights_only_by_rounding():
     np.testing.assert_allclose(lighter.expansion.toarray(), basis.expansion.toarray(), atol=1e-12)
 
 
-def test_rare_categories_share_a_group_in_edges_only():
+def test_rare_categories_share_a_group_in_edges_and_triples_only():
     X, data, basis, _ = build()
     assert basis.columns[5].n_cells == 40
-    assert basis.columns[-2].features == (5, 4)
-    assert basis.columns[-2].n_groups == (32, 5)
+    n_groups = {column.features: column.n_groups for column in basis.columns}
+    assert n_groups[5, 4] == (32, 5)
+    assert n_groups[5, 4, 0] == (8, 5, 4)
     codes, counts = np.unique([row[5] for row in X], return_counts=True)
     assert len(codes) < 41
     assert data.n_states[5] == 40

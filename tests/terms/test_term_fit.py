@@ -6,7 +6,7 @@ from oracles import term_nets as naive
 from support.term_networks import IS_ORDERED, N_STATES, random_rows
 
 from tanlearn.terms import fitting
-from tanlearn.terms.basis import Resolutions, TermBasis
+from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import TermFit
 from tanlearn.terms.search import HeldOutSearch, log_softmax
 from tanlearn.training.losses import ConditionalNLL
@@ -14,22 +14,23 @@ from tanlearn.training.optimizers import OptimizeOutcome
 
 FEATURES = [1, 3, 0]
 PARENTS = np.array([[-1, -1], [0, -1], [1, 0]])
-FAMILIES = [(1, 0), (2, 1), (2, 0)]
-RIDGES = (0.5, 0.25, 2.0, 1.0)
-KINDS = "own groups", "own smooth", "edge groups", "edge smooth"
+NETWORK = TermStructure(PARENTS, ((2, 1, 0),))
+FAMILIES = [(1, 0), (2, 1), (2, 0), (2, 1, 0)]
+RIDGES = (0.5, 0.25, 2.0, 1.0, 4.0)
+KINDS = "own groups", "own smooth", "edge groups", "edge smooth", "triple groups"
 
 
 def counts(rng, n_samples):
     return rng.integers(0, 4, n_samples)
 
 
-def build(n_samples=40, n_classes=2, *, missing=0.0, weights=None, parents=PARENTS):
+def build(n_samples=40, n_classes=2, *, missing=0.0, weights=None, network=NETWORK):
     X, y, weight, data = random_rows(n_samples, n_classes, missing=missing, weights=weights, features=FEATURES)
-    return X, y, weight, data, TermFit(TermBasis(Resolutions(data), parents), data, ConditionalNLL())
+    return X, y, weight, data, TermFit(TermBasis(Resolutions(data), network), data, ConditionalNLL())
 
 
 def objective_of(fit, monkeypatch, ridges=RIDGES):
-    """Return the function that is minimized."""
+    """Return the function that is minimized, of terms that are multiplied by the roots of their ridges."""
     found = []
 
     def capture(fun, x0, **_):
@@ -64,9 +65,10 @@ def test_objective_is_a_sum_over_rows_and_its_gradient_is_exact(n_classes, missi
     ridges = dict(zip(KINDS, RIDGES, strict=True))
     rng = np.random.default_rng(1)
     x = rng.normal(size=len(fit.start))
+    roots = np.append(np.ones(n_classes), np.sqrt(np.repeat(np.array(RIDGES)[fit.basis.kinds], n_classes)))
 
-    def expected(parameters):
-        return naive.penalized_loss(parameters, n_classes, X, y, weight, FAMILIES, features, ridges)
+    def expected(scaled):
+        return naive.penalized_loss(scaled / roots, n_classes, X, y, weight, FAMILIES, features, ridges)
 
     value, gradient = objective(x)
     assert value == pytest.approx(expected(x), rel=1e-10)
@@ -102,7 +104,7 @@ def test_weights_equal_repeated_rows(missing, monkeypatch):
     _, _, weight, data, fit = build(missing=missing, weights=counts)
     repeated = data.take(np.repeat(np.arange(40), weight))
     repeated = type(data)(repeated.codes, repeated.n_states, repeated.y, 2, None, is_ordered=repeated.is_ordered)
-    other = TermFit(TermBasis(Resolutions(repeated), PARENTS), repeated, ConditionalNLL())
+    other = TermFit(TermBasis(Resolutions(repeated), NETWORK), repeated, ConditionalNLL())
     np.testing.assert_allclose(other.start, fit.start, atol=1e-12)
     x = np.random.default_rng(4).normal(size=len(fit.start))
     (one, d_one), (two, d_two) = (objective_of(each, monkeypatch)(x) for each in (fit, other))
@@ -123,19 +125,19 @@ def test_light_weights_count_as_whole_rows(monkeypatch):
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_a_large_ridge_leaves_the_class_frequencies(n_classes):
     _, y, weight, data, fit = build(n_classes=n_classes, weights=counts)
-    x = solve(fit, np.random.default_rng(5).normal(size=len(fit.start)), (1e6,) * 4)
+    x = solve(fit, np.random.default_rng(5).normal(size=len(fit.start)), (1e6,) * 5)
     assert np.abs(x[n_classes:]).max() < 1e-3
     frequencies = np.bincount(y, weight) / np.sum(weight)
     np.testing.assert_allclose(np.exp(log_softmax(fit.scores(x, data)))[0], frequencies, atol=1e-3)
 
 
-@pytest.mark.parametrize("kind", range(4))
+@pytest.mark.parametrize("kind", range(5))
 def test_each_ridge_shrinks_its_own_kind(kind):
     fit = build()[-1]
-    ridges = tuple(1e4 if k == kind else 0.5 for k in range(4))
+    ridges = tuple(1e4 if k == kind else 0.5 for k in range(5))
     sizes = np.abs(solve(fit, ridges=ridges)[2:].reshape(-1, 2)).max(axis=1)
     assert sizes[fit.basis.kinds == kind].max() < 0.01
-    for other in set(range(4)) - {kind}:
+    for other in set(range(5)) - {kind}:
         assert sizes[fit.basis.kinds == other].max() > 0.05
 
 
@@ -160,7 +162,7 @@ def test_scores_are_those_of_prior_and_cells():
 
 def test_warm_starts_have_the_same_scores(monkeypatch):
     """A network with edges begins with the terms of features; those of edges are zero."""
-    _, _, _, data, small = build(parents=np.full((3, 1), -1))
+    _, _, _, data, small = build(network=TermStructure.empty(3))
     large = build()[-1]
     x = np.random.default_rng(7).normal(size=len(small.start))
     start = large.warm_start(x)
@@ -179,9 +181,9 @@ def folds(n_samples=120, weights=None):
     return parts, [Resolutions(rest) for rest, _ in parts]
 
 
-def search(n_jobs=None, parents=PARENTS, **options):
+def search(n_jobs=None, network=NETWORK, **options):
     parts, resolutions = folds(**options)
-    return HeldOutSearch(parts, resolutions, [parents] * 3, ConditionalNLL(), n_jobs=n_jobs), parts
+    return HeldOutSearch(parts, resolutions, [network] * 3, ConditionalNLL(), n_jobs=n_jobs), parts
 
 
 def test_held_out_loss_is_the_weighted_mean_over_folds():
@@ -195,10 +197,10 @@ def test_held_out_loss_is_the_weighted_mean_over_folds():
     assert loss == pytest.approx(total / weight, rel=1e-12)
 
 
-@pytest.mark.parametrize("moves", [((0,), (1,), (2,), (3,)), ((2,), (0, 1, 2, 3))], ids=["single", "together"])
+@pytest.mark.parametrize("moves", [((0,), (1,), (2,), (3,), (4,)), ((2,), (0, 1, 2, 3))], ids=["single", "together"])
 def test_climbing_ends_where_no_neighbor_is_better(moves):
     found, _ = search()
-    start = (1.0, 1.0, 4.0, 1.0)
+    start = (1.0, 1.0, 4.0, 1.0, 4.0)
     ridges = found.climb(start, moves)
     best = found.loss(ridges)
     assert best < found.loss(start)
@@ -212,7 +214,7 @@ def test_climbing_ends_where_no_neighbor_is_better(moves):
 
 def test_threads_change_nothing():
     one, two = search(n_jobs=1)[0], search(n_jobs=2)[0]
-    assert one.climb((1.0, 1.0, 1.0, 1.0), ((0,), (2,))) == two.climb((1.0, 1.0, 1.0, 1.0), ((0,), (2,)))
+    assert one.climb((1.0,) * 5, ((0,), (2,))) == two.climb((1.0,) * 5, ((0,), (2,)))
     assert one.results.keys() == two.results.keys()
     for ridges, result in one.results.items():
         assert result.loss == two.results[ridges].loss
