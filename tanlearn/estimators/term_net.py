@@ -82,8 +82,8 @@ class TermNetClassifier(NetworkClassifier):
     standard_errors_ : list of ndarray of shape (n_values, n_classes)
         For each feature, the standard error of the contribution of each value to the log odds of each class against the
         other classes, relative to the mean over the training rows. It is a Laplace approximation with the ridges as
-        priors, and holds fixed the contributions of all other features and pairs, the ridges, and the odds among the
-        other classes. It is therefore too small where features are correlated.
+        priors, and holds fixed the contributions of all other features, of pairs and of tables of three features, the
+        ridges, and the odds among the other classes. It is therefore too small where features are correlated.
         :class:`~tanlearn.displays.ContributionDisplay` plots these contributions.
     cv_results_ : dict
         Results on held-out rows, as in scikit-learn: ``param_n_parents``, ``param_n_triples`` (maximum number of tables

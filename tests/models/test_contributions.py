@@ -77,14 +77,27 @@ def test_parts_are_those_of_masses_moved_one_by_one(parents, missing, n_classes)
 
 @pytest.mark.parametrize("parents", [[-1, 0, 0, 1], [[-1, -1], [0, -1], [1, 0], [2, 0]]], ids=["tree", "two parents"])
 def test_contributions_of_sums_of_terms_add_up_to_the_log_odds(parents):
-    """In each combination of values, up to a constant, although the columns of edges have groups of values."""
+    """In each combination of values, up to a constant, although the columns of edges have groups of values.
+
+    What three features contribute beyond their pairs is added by the oracle.
+    """
     tables, _, _ = random_network(parents, N_STATES, 3)
     X, weight = rows()
     found = Contributions(tables, as_codes(X), weight, [0, 1, 2])
     curves, pairs = [found.of_feature(i) for i in range(4)], {pair: found.of_pair(*pair) for pair in found.pairs()}
+    triples = []
+    for features, groups, cells in as_plain(tables):
+        if len(features) == 3:
+            of_rows = [[own[v] for own, v in zip(groups, row, strict=True)] for row in X[:, features].tolist()]
+            odds = [naive.log_odds(np.array(cells), c) for c in range(3)]
+            counts = naive.frequencies(of_rows, weight, odds[0].shape)
+            parts = [naive.purified(table, counts)[0, 1, 2] for table in odds]
+            triples.append((features, groups, np.stack(parts, axis=-1)))
     differences = []
     for x in itertools.product(*map(range, N_STATES)):
         total = sum(curves[i][v] for i, v in enumerate(x)) + sum(t[x[i], x[j]] for (i, j), t in pairs.items())
+        for features, groups, part in triples:
+            total = total + part[tuple(own[x[i]] for i, own in zip(features, groups, strict=True))]
         scores = np.zeros(3)
         for features, groups, cells in as_plain(tables):
             cell = cells
