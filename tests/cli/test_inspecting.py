@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
 from support import host_cuda
 
@@ -22,8 +23,6 @@ def test_a_row_of_a_file_is_explained_as_python_does(run, model, shop):
     _, age, town, date, spent, letter, _ = shop.read_text().splitlines()[3].split(",")
     days = (np.datetime64(date) - np.datetime64("1970-01-01")).astype(float)
     row = [[float(age or "nan"), town.strip() or None, days, float(spent), letter == "True"]]
-    import pandas as pd
-
     X = pd.DataFrame(row, columns=classifier.feature_names_in_)
     assert found["prediction"] == classifier.predict(X)[0]
     assert list(found["probabilities"].values()) == classifier.predict_proba(X)[0].tolist()
@@ -52,6 +51,18 @@ def test_words_json_and_files_say_the_same(run, model, shop):
     numbers = [[line.split()[-2:] for line in done.stdout.splitlines()] for done in (by_words, by_json, by_file)]
     assert numbers[0] == numbers[1] == numbers[2]
     assert f"for {by_file.stdout.split()[0]}, against" in by_file.stdout
+
+
+def test_the_category_of_missing_values_is_described(run, tmp_path):
+    X, y = [["a", "small"], [None, "large"], ["b", "small"], [None, "large"]] * 5, [0, 1, 0, 1] * 5
+    encoder = tanlearn.TableEncoder(handle_missing="category")
+    model = tanlearn.NaiveBayesClassifier(encoder=encoder).fit(pd.DataFrame(X, columns=["town", "size"]), y)
+    model.save(tmp_path / "model")
+    done = run("describe", tmp_path / "model")
+    assert done.exit_code == 0
+    lines = [line for line in done.stdout.splitlines() if line.split()[:1] in (["town"], ["size"])]
+    assert ["missing" in line for line in lines] == [True, False], done.stdout
+    assert lines[0].split()[:5] == ["town", "categorical", "3", "a,", "b;"]
 
 
 def test_bars_are_of_one_scale_and_nothing_has_none(capsys):
