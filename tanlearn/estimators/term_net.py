@@ -78,7 +78,8 @@ class TermNetClassifier(NetworkClassifier):
         up the columns of a feature to a CPT.
     ridges_ : dict
         Selected ridges of the kinds of terms: ``groups`` and ``smooth`` of features, ``edge_groups`` and
-        ``edge_smooth``, and ``triple_groups`` of tables of three features.
+        ``edge_smooth``, and ``triple_groups`` of tables of three features. If no network predicts held-out rows clearly
+        better than the class frequencies, they are 4**10, so that features have no effect.
     standard_errors_ : list of ndarray of shape (n_values, n_classes)
         For each feature, the standard error of the contribution of each value to the log odds of each class against the
         other classes, relative to the mean over the training rows. It is a Laplace approximation with the ridges as

@@ -53,7 +53,8 @@ def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = Non
        reached or the held-out log loss falls by less than a standard error.
     4. If several parents are allowed, the held-out predictions of the best network give the gains of triples: columns
        of a feature and two of its parents. Networks with one and three triples per feature are tried in the same way.
-    5. The terms of the selected network are trained on all rows.
+    5. The terms of the selected network are trained on all rows. If no network is better than the class frequencies by
+       two standard errors, ridges are so large that terms have no effect.
 
     Rows whose classes cannot be divided into folds are trained with the ridges of :data:`START`, without edges.
     """

@@ -18,8 +18,9 @@ __all__ = ["HeldOutSearch", "log_softmax"]
 
 #: Factor between neighboring ridges, and the range of ridges.
 STEP, LEAST, MOST = 4.0, 4.0**-3, 4.0**5
-#: Iterations of a fit on the training rows of a fold, and the relative decrease of its objective that ends it.
-MAX_ITER, LEAST_DECREASE = 100, 1e-4
+#: Iterations of a fit on the training rows of a fold, and the relative decrease of its objective that ends it. At 1e-4,
+#: the log loss on chess, where ridges are small, is 0.039 instead of 0.031.
+MAX_ITER, LEAST_DECREASE = 60, 3e-5
 #: A ridge is changed if the held-out loss falls by this fraction.
 LEAST_GAIN = 1e-3
 

@@ -9,7 +9,7 @@ from tanlearn import EncodedData
 from tanlearn.models.log_joint import log_joint, log_posterior
 from tanlearn.terms import learning, selection
 from tanlearn.terms.learning import learn_terms
-from tanlearn.terms.selection import START
+from tanlearn.terms.selection import NO_EFFECT, START
 
 LARGEST_NUMBER = {0: 0, 1: 1, 2: 2, 3: 3, 4: 3, 5: 3}
 
@@ -70,7 +70,7 @@ def test_no_more_parents_than_allowed(max_parents):
     assert tried[-1] <= LARGEST_NUMBER[max_parents]
     triples = [trial.n_triples for trial in found.trials if trial.n_triples]
     assert triples in ([[]] if max_parents < 2 else [[5], [5, 15]])
-    assert found.chosen in found.trials
+    assert found.chosen in found.trials or found.chosen.ridges == NO_EFFECT
     is_tree = (structure.parents[:, 1:] < 0).all()
     assert tables.is_normalized == is_tree
     if is_tree:
@@ -86,6 +86,7 @@ def test_more_parents_and_triples_are_tried_while_the_loss_falls(monkeypatch):
     Five parents are not tried, because a feature has four others.
     """
     data = interactions(120, seed=1)
+    monkeypatch.setattr(selection, "LEAST_ERRORS_OF_ANY", -1e9)
     monkeypatch.setattr(selection, "LEAST_ERRORS", -1e9)
     always = learn_terms(data, 5)
     numbers = [(0, 0), (1, 0), (2, 0), (3, 0), (3, 5), (3, 15)]
@@ -94,7 +95,7 @@ def test_more_parents_and_triples_are_tried_while_the_loss_falls(monkeypatch):
     monkeypatch.setattr(selection, "LEAST_ERRORS", 1e9)
     never = learn_terms(data, 5)
     assert [(trial.n_parents, trial.n_triples) for trial in never.trials] == [(0, 0), (1, 0), (0, 5)]
-    assert never.chosen is never.trials[0]
+    assert (never.chosen.n_parents, never.chosen.n_triples, never.chosen.ridges) == (0, 0, NO_EFFECT)
     assert never.network.structure.n_edges == 0
     assert never.trials[:2] == always.trials[:2]
 
@@ -111,6 +112,24 @@ def test_a_parity_of_three_features_is_found_by_a_triple():
     p = np.exp(log_posterior(log_joint(found.network.tables, found.network.structure, data.codes)))
     assert (p.argmax(axis=1) != y).mean() < 0.05
     assert {0, 1, 3} in [set(column.features) for column in found.network.tables.columns]
+
+
+@pytest.mark.parametrize("n_samples", [12, 200])
+def test_noise_gives_the_class_frequencies(n_samples):
+    """Their held-out loss is the mean over folds; the final model has no effect of any feature."""
+    rng = np.random.default_rng(3)
+    X, y = rng.integers(0, 4, (n_samples, 6)), rng.permutation(np.arange(n_samples) % 3 // 2)
+    data = EncodedData.from_codes(X, y, is_ordered=True)
+    found = learn_terms(data, 2)
+    assert found.chosen.ridges == NO_EFFECT
+    p = np.exp(log_posterior(log_joint(found.network.tables, found.network.structure, data.codes)))
+    np.testing.assert_allclose(p[:, 1], y.mean(), atol=0.01)
+    losses = []
+    for fold in selection.divide(data):
+        counts = [1 + sum(label == c for label in fold.rest.y) for c in range(2)]
+        losses += [-np.log(counts[label] / sum(counts)) for label in fold.held_out.y]
+    assert found.chosen.log_loss == pytest.approx(np.mean(losses))
+    assert found.chosen.error == pytest.approx(y.mean())
 
 
 def test_weights_equal_repeated_rows_in_the_same_folds(monkeypatch):
