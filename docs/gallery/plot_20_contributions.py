@@ -25,9 +25,9 @@ for ax, feature in zip(axes.flat, ["worst area", "worst texture", "worst concave
 
 # %%
 # The log odds of a row are a constant plus one number from each curve. Above 0, a value is evidence for the class. The
-# band is wide where few rows are uncertain, and where the class is clear from other features.
+# band is wide where there are few rows, and where other features already determine the class.
 #
-# In the next table, the effect of the load of a machine depends on its temperature, and neither has an effect alone.
+# In the next data set, the effect of the load of a machine depends on its temperature, and neither has an effect alone.
 
 rng = np.random.default_rng(0)
 machines = pd.DataFrame({"temperature": rng.normal(20, 6, 1500), "load": rng.gamma(4, 20, 1500)})

@@ -41,8 +41,10 @@ _LEGEND_PER_INCH, _SYMBOL = 15, 6
 class ContributionDisplay:
     """Contribution of each value of a feature to the log odds of a class, relative to the mean over the rows.
 
-    Numbers have a curve over their raw values, with steps at the cut points. Categories have bars. The distribution of
-    the rows is drawn in gray below or beside them.
+    Create the plot with :meth:`from_estimator`. A numeric feature has a curve over its raw values, with steps at the
+    cut points. A categorical feature has bars. Above 0, a value is evidence for the class. Contributions are in nats,
+    the unit of the natural logarithm. A contribution of 0.7 doubles the odds. The distribution of the rows is drawn in
+    gray below or beside the contributions.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class ContributionDisplay:
     classes : sequence of n_curves objects
         Classes of the curves.
     against : object, default="the others"
-        Class, or classes, that these are compared with.
+        Class, or name of the classes, that ``classes`` are compared with.
     standard_errors : array-like of shape (n_values, n_curves), optional
         Standard errors of the contributions. Bands and error bars are two of them long, in both directions.
 
@@ -69,16 +71,21 @@ class ContributionDisplay:
     ValueError
         If the shapes of the arguments do not match, or a contribution is not finite.
 
+    See Also
+    --------
+    PairContributionDisplay : Heat map of what a pair of features contributes beyond both.
+
     Notes
     -----
     The log odds of a class against the others are its log probability minus the mean log probability of the other
     classes. The log odds of complete rows are a constant, plus the contributions of all features, plus those of the
     pairs of features that share a CPT (:class:`~tanlearn.displays.PairContributionDisplay`). With families of three or
-    more features in one CPT, there are also contributions of three or more.
+    more features in one CPT, there are also contributions of three or more features, which have no plot.
 
-    A CPT of a feature with a parent contains contributions of both features alone. The functional ANOVA [1]_ separates
-    them: the part that a pair contributes has mean 0 over the rows of each value of either feature (complete rows, and
-    one more row for smoothing). Without edges, the curve is that of ``explain``, shifted to mean 0.
+    The CPT of a feature with a parent contains the contribution of each feature alone and that of the pair. The
+    functional ANOVA [1]_ separates them, so that the contribution of the pair has mean 0 over the rows with each value
+    of either feature. The mean is over complete rows, and one more row for smoothing. ``explain`` does not separate
+    them. Without edges, the curve equals the contributions of ``explain``, shifted to mean 0.
 
     References
     ----------
@@ -149,8 +156,8 @@ class ContributionDisplay:
         feature : int or str
             Column number from 0, or name.
         target : class, optional
-            Class whose log odds are plotted. By default the second one of two classes; of more, each class has a curve,
-            or the seven to which the feature contributes most.
+            Class whose log odds are plotted. The default for two classes is the second one. With more classes, the
+            default is one curve for each class, or for the seven classes to which the feature contributes most.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         most : int, default=20
@@ -161,9 +168,10 @@ class ContributionDisplay:
         Returns
         -------
         ContributionDisplay
-            With standard errors if the classifier estimates them, as :class:`~tanlearn.TermNetClassifier` does. They
-            hold the contributions of all other features and pairs fixed, see its ``standard_errors_``. Contributions
-            are divided by the temperature of ``calibration_``. Its power is left out, because it applies to the sum.
+            The display, with ``figure_`` to save and ``contributions`` to read. It has standard errors if the
+            classifier estimates them, as :class:`~tanlearn.TermNetClassifier` does (see its ``standard_errors_``).
+            Contributions are divided by the temperature of ``calibration_``. Its power is left out, because it applies
+            to the sum.
 
         Raises
         ------

@@ -25,6 +25,9 @@ _WHITE = 0.65
 class PairContributionDisplay:
     """Heat map of the contribution of two features to the log odds of a class, beyond those of each feature alone.
 
+    Create the plot with :meth:`from_estimator`. Blue combinations of values are evidence for the class, and red ones
+    are evidence against it. ``estimator.to_networkx().edges`` lists the edges of the network.
+
     Parameters
     ----------
     contributions : array-like of shape (n_values, n_other_values)
@@ -60,7 +63,7 @@ class PairContributionDisplay:
     >>> from tanlearn import TermNetClassifier
     >>> from tanlearn.displays import PairContributionDisplay
     >>> X = np.random.default_rng(0).normal(size=(600, 2))
-    >>> y = X[:, 0] * X[:, 1] > 0  # neither column is informative alone
+    >>> y = X[:, 0] * X[:, 1] > 0  # neither column is informative alone; equal signs are evidence for True
     >>> display = PairContributionDisplay.from_estimator(TermNetClassifier().fit(X, y), X, (0, 1))
     >>> found = display.contributions
     >>> bool(found[0, 0] > 0), bool(found[0, -1] < 0), bool(found[-1, 0] < 0), bool(found[-1, -1] > 0)
@@ -119,8 +122,8 @@ class PairContributionDisplay:
             Column numbers from 0, or names, of two features that share a CPT: parent and child, or two parents of the
             same child.
         target : class, optional
-            Class whose log odds are plotted. By default the second one of two classes; of more, the one to which the
-            contributions differ most.
+            Class whose log odds are plotted. The default for two classes is the second one. With more classes, the
+            default is the class whose contributions have the largest range.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         most : int, default=20
@@ -131,6 +134,7 @@ class PairContributionDisplay:
         Returns
         -------
         PairContributionDisplay
+            The display, with ``figure_`` to save and ``contributions`` to read.
 
         Raises
         ------

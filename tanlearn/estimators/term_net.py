@@ -26,35 +26,38 @@ N_INTERVALS = 32
 
 
 class TermNetClassifier(NetworkClassifier):
-    """Network whose log parameters are sums of coarse, fine and smooth terms, with edges by gain.
+    """Accurate, readable network: the log odds are a sum of a curve per feature and a table per interacting pair.
 
-    The log odds of the classes are a sum of one curve per feature and one small table per edge::
+    The log probability of class y is, up to a constant of the row::
 
         log P(y | x) = b(y) + sum_i u_i(x_i, y) + sum_(i, j) v_ij(x_i, x_j, y) + constant
 
-    The curve of a numeric column is itself a sum: a slope and a bend over the normal scores of its ranks, and a number
-    for each of 4, 8, 16 and 32 quantile intervals. An edge has the product of the scores of both columns, and a number
-    for each pair of 2, 4 and 8 intervals. A categorical column has a number for each category. Each kind of term has a
-    ridge penalty, which is selected on held-out rows. Few rows therefore give smooth curves, and many rows give
-    detailed ones.
+    u_i is the curve of feature i. v_ij is the interaction of two features, which are connected by an edge of the
+    network. Both are sums of terms from coarse to fine. The curve of a numeric column has a slope and a bend over its
+    ranks (mapped to a normal distribution), and a number for each of 4, 8, 16 and 32 quantile intervals. An interaction
+    of numeric columns has the product of their slopes, and a number for each combination of 2, 4 and 8 intervals. A
+    categorical column has a number for each category. Each kind of term has a ridge penalty, which is selected on
+    held-out rows. Few rows therefore give smooth curves, and many rows give detailed ones.
 
-    The training maximizes the conditional likelihood of the classes with L-BFGS; it is convex. Edges are added where
-    the held-out residuals of the model without edges depend on a pair of features, so that interactions of features
-    without an effect of their own are found. Held-out rows are used to select the number of parents per feature.
+    The training maximizes the conditional likelihood of the classes with L-BFGS, which is a convex problem. Edges are
+    added where the held-out residuals of the model without edges depend on a pair of features. This finds interactions
+    of features that have no effect alone. The number of parents per feature is selected on held-out rows, too.
 
-    With at most one parent per feature, the model is a Bayesian network with normalized CPTs. Terms without classes,
-    which change no prediction for complete rows, give it the likelihood of the rows. The classifier can sample and
-    complete rows. Missing values are a category of their own in columns where they depend on the class in the training
-    rows. In other columns, they are marginalized exactly.
+    With at most one parent per feature, the model is a Bayesian network with normalized CPTs. It can sample and
+    complete rows, and score their probability. Additional terms do not depend on the class, and do not change
+    predictions of complete rows. They are trained for the likelihood of the rows.
+
+    If the missing values of a column depend on the class in the training rows, "missing" is a category of the column.
+    Missing values of other columns are marginalized exactly.
 
     Parameters
     ----------
     max_parents : int, default=1
-        Maximum number of augmenting parents per feature, from 0 to 5. The numbers 0, 1, 2, 3 and 5 are tried in this
-        order, as long as the held-out log loss falls by more than a standard error. From two on, tables of three
-        features are tried, too; a feature with such tables can have up to five parents. Several parents are more
-        accurate on data with interactions, such as rules. Their CPTs are not normalized, and predictions with missing
-        values are less accurate.
+        Maximum number of parents per feature besides the class, from 0 to 5. With 0 the model has curves only. The
+        numbers 0, 1, 2, 3 and 5 are tried in this order, as long as the held-out log loss falls by more than one
+        standard error of the difference. From two on, triples (tables of three features) are tried, too; a feature in
+        triples can have up to five parents. Several parents are more accurate on data with interactions, such as rules.
+        Their CPTs are not normalized, and predictions with missing values are less accurate.
     class_weight : None, "balanced" or dict, default=None
         Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
@@ -72,24 +75,27 @@ class TermNetClassifier(NetworkClassifier):
     Attributes
     ----------
     structure_ : Structure
-        The network; ``structure_.parents`` and ``structure_.to_networkx()``.
+        The network. ``structure_.parents`` contains the parents of each feature; :meth:`to_networkx` returns the graph.
     tables_ : Tables
-        CPTs, stored as columns of terms: one for each feature, edge and table of three features. ``tables_[i]`` adds
-        up the columns of a feature to a CPT.
+        CPTs, stored as a sum of one table for each feature, edge and triple. ``tables_[i]`` adds them up to the CPT of
+        feature i.
     ridges_ : dict
-        Selected ridges of the kinds of terms: ``groups`` and ``smooth`` of features, ``edge_groups`` and
-        ``edge_smooth``, and ``triple_groups`` of tables of three features. If no network predicts held-out rows clearly
-        better than the class frequencies, they are 4**10, so that features have no effect.
+        Selected ridge penalty of each kind of term. A larger penalty means smaller terms. ``groups`` and
+        ``edge_groups`` belong to the numbers per interval or category of features and edges. ``smooth`` belongs to the
+        slopes and bends of features, ``edge_smooth`` to the products of slopes of edges, and ``triple_groups`` to
+        triples. If no network predicts held-out rows clearly better than the class frequencies, all are 4**10, so that
+        features have no effect.
     standard_errors_ : list of ndarray of shape (n_values, n_classes)
         For each feature, the standard error of the contribution of each value to the log odds of each class against the
-        other classes, relative to the mean over the training rows. It is a Laplace approximation with the ridges as
-        priors, and holds fixed the contributions of all other features, of pairs and of tables of three features, the
-        ridges, and the odds among the other classes. It is therefore too small where features are correlated.
-        :class:`~tanlearn.displays.ContributionDisplay` plots these contributions.
+        other classes, relative to the mean over the training rows. They are a Laplace approximation with the ridges as
+        priors. The contributions of all other features, pairs and triples, the ridges, and the odds among the other
+        classes are held fixed. The errors are therefore too small where features are correlated.
+        :class:`~tanlearn.displays.ContributionDisplay` plots them as bands.
     cv_results_ : dict
-        Results on held-out rows, as in scikit-learn: ``param_n_parents``, ``param_n_triples`` (maximum number of tables
-        of three features), ``mean_test_score`` and ``mean_log_loss``. Without held-out rows (one row, or a class with a
-        single row in a fold) it is empty.
+        Results on held-out rows, with one entry per attempt: ``param_n_parents`` (maximum number of parents),
+        ``param_n_triples`` (maximum number of triples), ``mean_test_score`` (accuracy) and ``mean_log_loss``. The
+        format is that of scikit-learn. The dict is empty without held-out rows (one row, or a class with a single row
+        in a fold).
     n_iter_ : int
         Number of iterations of the final training.
     loss_ : Loss
@@ -112,6 +118,8 @@ class TermNetClassifier(NetworkClassifier):
     See Also
     --------
     tanlearn.TANClassifier : A tree whose structure and CPTs are trained together by gradient.
+    tanlearn.displays.ContributionDisplay : Plot of the curve of a feature.
+    tanlearn.displays.PairContributionDisplay : Plot of the interaction of two features.
 
     Examples
     --------
