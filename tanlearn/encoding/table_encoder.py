@@ -33,7 +33,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Categorical columns are encoded as by :class:`~tanlearn.encoding.categories.CategoryEncoder`, continuous columns are
     discretized. Classifiers use the encoder inside ``fit``: :meth:`encode` returns feature-major integer codes. In a
-    scikit-learn pipeline, :meth:`transform` returns floating numbers with NaN for missing or unseen values.
+    scikit-learn pipeline, :meth:`transform` returns floating numbers. NaN stands for unseen categories, and for
+    missing values in columns without a category for them.
 
     Parameters
     ----------
@@ -170,8 +171,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features), float64
-            Codes ``0..n_states_[j] - 1`` in column ``j``, or NaN for a missing value. A frame after ``set_output``.
-            Errors and warnings are the same as in :meth:`encode`.
+            Codes ``0..n_states_[j] - 1`` in column ``j``, or NaN for an unseen category and for a missing value without
+            a category. A frame after ``set_output``. Errors and warnings are the same as in :meth:`encode`.
         """
         codes = self.encode(X).T
         return np.where(codes == missing_code(codes.dtype), np.nan, codes)

@@ -34,10 +34,11 @@
     ``counts``, lists ``[state of 1st parent, ..., state, class, n]`` of the combinations that occur in the rows;
     classes are counted from 0. With n, the sum N of n over the states, and the probability q with one parent less (1 /
     number of states for no parent), the probability is (n + m q) / (N + m), and q if N is 0;
-  - ``columns``: a list of objects. ``features`` contains the positions of one or two features in the list of features,
-    counted from 0: this feature, and a parent. ``groups`` is a list per feature, the group of each state. ``cells`` is
-    a list of rows, one per group, or per pair of groups with the group of the parent as the fastest index; a row
-    contains one number per class. The logarithm of the probability is the sum of the rows of all columns;
+  - ``columns``: a list of objects. ``features`` contains the positions of one to three features in the list of
+    features, counted from 0: this feature, and up to two of its parents. ``groups`` is a list per feature, the group of
+    each state. ``cells`` is a list of rows, one per combination of groups, with the group of the last feature as the
+    fastest index; a row contains one number per class. The logarithm of the probability is the sum of the rows of all
+    columns;
   - ``standard_errors`` of :class:`~tanlearn.TermNetClassifier`: for each state and class, the standard error of the
     contribution of the state to the log odds of the class, see its ``standard_errors_``. Other features have none.
 

@@ -52,14 +52,14 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     ``concentrations`` the m of the levels, from no parent on. ``level_counts`` is None, or float64 for the entries of
     all levels, feature by feature, to be used in place of the sums of ``counts`` over longer contexts. CPTs that are
     sums of terms have ``cells`` of the classes only, and ``terms``, a dict of arrays. ``features``, int64 (n_columns,
-    k), contains the features of each column, -1 for none: a feature alone, or a feature and one of its parents.
+    k), contains the features of each column, -1 for none: a feature alone, or a feature and one or two of its parents.
     ``groups``, int64, is the group of each state, for each feature of each column. ``cells``, float64, contains an
-    array [group of the feature][group of the parent][class] for each column, concatenated. The logarithm of a CPT entry
-    is the sum of its columns. ``prior_shift``, float64 (n_classes,), omitted if 0, is the part of the ``cells`` of the
-    classes that remains if other class probabilities are set. CPTs rounded to few bits have ``bits``, a tuple of the
-    numbers of integer and fraction bits, and ``cells`` are uint8: the magnitudes of the log probabilities, packed with
-    the highest bit of the first one first. ``normalized``, omitted if true, is whether the probabilities of float64
-    cells sum to one. ``calibration`` is a dict of ``temperature``, ``power`` and ``pivot``, the parameters of
+    array [group of the feature][group of each parent]...[class] for each column, concatenated. The logarithm of a CPT
+    entry is the sum of its columns. ``prior_shift``, float64 (n_classes,), omitted if 0, is the part of the ``cells``
+    of the classes that remains if other class probabilities are set. CPTs rounded to few bits have ``bits``, a tuple of
+    the numbers of integer and fraction bits, and ``cells`` are uint8: the magnitudes of the log probabilities, packed
+    with the highest bit of the first one first. ``normalized``, omitted if true, is whether the probabilities of
+    float64 cells sum to one. ``calibration`` is a dict of ``temperature``, ``power`` and ``pivot``, the parameters of
     :class:`~tanlearn.Calibration` that map log joints to class probabilities; it also has ``prior_shift``, a tuple with
     one number per class that is added to the log joint, if only the evidence of the features is divided by the
     temperature. ``TANClassifier`` also has ``structure_probabilities``, for each feature a dict from parents, -1 for

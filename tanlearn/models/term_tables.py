@@ -1,8 +1,9 @@
-"""CPTs that are sums of columns: one column of cells per feature, and one per edge on groups of values.
+"""CPTs that are sums of columns: one column of cells per feature, and others on groups of values.
 
 A CPT with several parents, or of features with many values, has more entries than can be stored or estimated. Here its
-logarithm is the sum of a column of the feature itself and of one column per parent. The column of an edge has a cell
-for each pair of groups of values, so the sizes of all columns add up instead of being multiplied.
+logarithm is the sum of a column of the feature itself, of one column per parent, and of columns with two parents each.
+A column of several features has a cell for each combination of groups of their values, so the sizes of all columns add
+up instead of being multiplied.
 
 If each feature has at most one parent, one pass of messages from the leaves to the roots normalizes the CPTs exactly.
 With several parents they stay unnormalized: the model is still a distribution of classes and features, up to a factor.

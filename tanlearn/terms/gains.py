@@ -184,14 +184,18 @@ def parents_of_gains(gains: FloatArray, n_parents: int, by_name: IntArray) -> In
     return found
 
 
-def with_triples(parents: IntArray, gains: Sequence[TripleGain], n_triples: int) -> TermStructure:
+def with_triples(parents: IntArray, gains: Sequence[TripleGain], n_triples: int, by_name: IntArray) -> TermStructure:
     """Return a network with the triples of largest positive gain, at most ``n_triples``.
 
     The last of three features in the order of the network becomes the child, and the others become its parents, as long
-    as it has at most five.
+    as it has at most five. The order does not depend on that of the columns.
+
+    Shapes: parents: (n_features, width), -1 for none; by_name: (n_features,).
     """
-    rank = np.empty(len(parents), np.intp)
-    rank[Structure(parents).order] = np.arange(len(parents))
+    position, rank = np.empty((2, len(parents)), np.intp)
+    position[by_name] = np.arange(len(parents))
+    in_order_of_names = np.where(parents < 0, -1, position[parents])[by_name]
+    rank[by_name[Structure(in_order_of_names).order]] = np.arange(len(parents))
     of_feature = [[j for j in row if j >= 0] for row in parents.tolist()]
     triples: list[tuple[int, int, int]] = []
     for gain, features in gains:

@@ -142,7 +142,7 @@ class Selection:
         if before.n_triples == 0:
             ridges = (*ridges[:TRIPLE_GROUPS], min(4 * ridges[EDGE_GROUPS], MOST_AT_START))
         structures = [
-            with_triples(self._structure(gains, before.n_parents).parents, triples, n_triples)
+            with_triples(self._structure(gains, before.n_parents).parents, triples, n_triples, self._data.by_name)
             for gains, triples in zip(self._gains_of_folds, self._triples_of_folds, strict=True)
         ]
         found = self._evaluate(before.n_parents, n_triples, structures, ridges, TRIPLE_MOVES)
@@ -161,7 +161,7 @@ class Selection:
         if not self.best.n_triples:
             return structure
         triples = self._triples(self._data, resolutions, every, gains)
-        return with_triples(structure.parents, triples, self.best.n_triples)
+        return with_triples(structure.parents, triples, self.best.n_triples, self._data.by_name)
 
     def _structure(self, gains: FloatArray, n_parents: int) -> TermStructure:
         """Return the network with at most so many parents per feature."""

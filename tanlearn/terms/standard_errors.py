@@ -25,7 +25,7 @@ import numpy as np
 from tanlearn._typing import Codes, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.contributions import fit_sum, smoothed_counts
-from tanlearn.terms.basis import TermBasis
+from tanlearn.terms.basis import OWN_GROUPS, TermBasis
 from tanlearn.terms.fitting import Ridges
 
 __all__ = ["curve_errors"]
@@ -48,29 +48,41 @@ def curve_errors(basis: TermBasis, data: EncodedData, probabilities: FloatArray,
     for column in basis.columns:
         expansion = basis.expansion[first : first + column.n_cells]
         own = np.unique(expansion.indices)
-        expansions.append((expansion[:, own], penalty[own]))
+        expansions.append((expansion[:, own], own))
         first += column.n_cells + 1
-    shared = _edge_factors(basis, codes, weights, expansions, data.n_features)
-    errors = []
+    shared = _edge_factors(basis, codes, weights, expansions, penalty, data.n_features)
+    errors: list[FloatArray] = []
     # The own columns come first, in the order of the features.
-    for i, (cells, (expansion, own_penalty)) in enumerate(zip(codes, expansions, strict=True)):
+    for i, (cells, (expansion, own)) in enumerate(zip(codes, expansions, strict=True)):
         if i == data.n_features:
             break
         n_values = basis.columns[i].n_cells
         counts = np.bincount(cells, weights, n_values + 1)[:-1]
         share = counts / counts.sum() if counts.any() else np.full(n_values, 1 / n_values)
-        d = np.array([np.bincount(cells, factor, n_values + 1) for factor in curvature])
-        errors.append(np.sqrt(_variances(expansion, own_penalty, shared[i], d, share)).T)
+        if not len(own):  # a single value
+            errors.append(np.zeros((n_values, n_classes)))
+            continue
+        of_values = np.flatnonzero(basis.kinds[own] == OWN_GROUPS)[-n_values:]  # the finest groups have one value each
+        others = np.setdiff1d(np.arange(len(own)), of_values)
+        factors = np.hstack([expansion[:, others].toarray() / np.sqrt(penalty[own[others]]), shared[i]])
+        of_classes = [np.bincount(cells, factor, n_values + 1).astype(np.float64) for factor in curvature]
+        variances = [_variances(penalty[own[of_values]], factors, d, share) for d in of_classes]
+        errors.append(np.sqrt(variances).T)
     return errors
 
 
 def _edge_factors(
-    basis: TermBasis, codes: Codes, weights: FloatArray, expansions: list[tuple[Any, FloatArray]], n_features: int
+    basis: TermBasis,
+    codes: Codes,
+    weights: FloatArray,
+    expansions: list[tuple[Any, IntArray]],
+    penalty: FloatArray,
+    n_features: int,
 ) -> list[FloatArray]:
     """Return H of each feature, (n_states, rank): a factor of the prior covariance of the part of its edges."""
     covariances: list[FloatArray | None] = [None] * n_features
     groups: list[IntArray] = [np.empty(0, np.intp)] * n_features  # the same ones in all edges of a feature
-    for column, cells, (expansion, penalty) in zip(basis.columns, codes, expansions, strict=True):
+    for column, cells, (expansion, own_terms) in zip(basis.columns, codes, expansions, strict=True):
         if len(column.features) != 2:
             continue
         counts = np.bincount(cells, weights, column.n_cells + 1)[:-1].reshape(column.n_groups).astype(np.float64)
@@ -79,7 +91,7 @@ def _edge_factors(
         sides = smoothed.sum(axis=1), smoothed.sum(axis=0)
         for i, own, side, part in zip(column.features, column.groups, sides, fit_sum(every, smoothed), strict=True):
             terms = expansion.T @ _centered(part, side / side.sum()).T  # (n_terms, n_groups)
-            covariance = np.einsum("tg,th->gh", terms / penalty[:, np.newaxis], terms)
+            covariance = np.einsum("tg,th->gh", terms / penalty[own_terms, np.newaxis], terms)
             before, groups[i] = covariances[i], own
             covariances[i] = covariance if before is None else before + covariance
     factors: list[FloatArray] = []
@@ -93,39 +105,15 @@ def _edge_factors(
     return factors
 
 
-def _variances(expansion: Any, penalty: FloatArray, shared: FloatArray, d: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the variance of each value's contribution, minus the mean contribution, for each class.
+def _variances(penalty: FloatArray, shared: FloatArray, d: FloatArray, share: FloatArray) -> FloatArray:
+    """Return the variance of each value's contribution, minus the mean contribution, (n_values,), for a class.
 
-    Shapes: expansion: (n_values, n_terms), sparse; penalty: (n_terms,); shared: (n_values, rank); d: (n_classes,
-    n_values + 1), the last one of missing values; share: (n_values,), fraction of the rows; result: (n_classes,
-    n_values).
-    """
-    n_values, n_terms = expansion.shape
-    if not n_terms:  # a single value
-        return np.zeros((len(d), n_values))
-    is_diagonal = expansion.nnz == n_values  # one term per value
-    if is_diagonal:
-        penalty = penalty[expansion.indices]
-        return np.array([_of_categories(penalty, shared, one, share) for one in d])
-    dense = np.hstack([expansion.toarray(), shared])
-    return np.array([_of_numbers(dense, np.append(penalty, np.ones(shared.shape[1])), one, share) for one in d])
+    The curve is the sum of one own term per value and of ``shared`` columns with unit variances. The own terms are
+    eliminated, so that the time is linear in the number of values: given the class prior and v, each is a multiple of
+    their sum.
 
-
-def _of_numbers(design: FloatArray, penalty: FloatArray, d: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the variances of the values of an ordered feature, (n_values,); design: (n_values, n_terms + rank)."""
-    seen, total = d[:-1], max(float(d.sum()), np.finfo(float).tiny)
-    product = np.einsum("vt,v->t", design, seen)
-    hessian = np.einsum("vt,vs->ts", seen[:, np.newaxis] * design, design) - np.outer(product, product) / total
-    centered = _centered(design, share)
-    solution = np.linalg.solve(hessian + np.diag(penalty), centered.T).T
-    variances: FloatArray = (centered * solution).sum(axis=1)
-    return variances
-
-
-def _of_categories(penalty: FloatArray, shared: FloatArray, d: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the variances of values with one own term each, (n_values,), in time linear in their number.
-
-    The own terms are eliminated: given the class prior and v, each is a multiple of their sum.
+    Shapes: penalty: (n_values,); shared: (n_values, rank); d: (n_values + 1,), the last one of missing values; share:
+    (n_values,), fraction of the rows.
     """
     seen = d[:-1]
     inverse = 1 / (seen + penalty)
@@ -135,7 +123,9 @@ def _of_categories(penalty: FloatArray, shared: FloatArray, d: FloatArray, share
     hessian += np.diag(np.append(max(float(d[-1]), np.finfo(float).tiny), np.ones(shared.shape[1])))
     centered = _centered(kept[:, np.newaxis] * design, share)
     variances: FloatArray = (centered * np.linalg.solve(hessian, centered.T).T).sum(axis=1)
-    return variances + inverse - 2 * share * inverse + (share**2 * inverse).sum()
+    of_mean = share**2 * inverse
+    # Rounding must not make the part of the other values negative.
+    return variances + (1 - share) ** 2 * inverse + np.maximum(of_mean.sum() - of_mean, 0)
 
 
 def _centered(columns: FloatArray, share: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ from oracles import contributions as purification
 from oracles import term_nets as naive
 from support.term_networks import IS_ORDERED, N_STATES, random_rows
 
+from tanlearn import EncodedData
 from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import TermFit
 from tanlearn.terms.search import log_softmax
@@ -148,6 +149,27 @@ def test_errors_contain_the_part_of_the_edges(feature, missing, weights):
     np.testing.assert_allclose(errors[feature][:, 1], posterior_errors(X, weight, p, feature), rtol=1e-6)
 
 
+def test_errors_of_many_ordered_values_some_with_hardly_any_weight():
+    """Groups of 4, 8, 16 and 32 values add to the terms of 40 values; all are in the covariance of the prior."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 40, (300, 1)), rng.integers(0, 2, 300)
+    weight = np.where(X[:, 0] % 8 == 7, 1e-12, 2.0)
+    data = EncodedData.from_codes(X, y, n_states=[40], sample_weight=weight, is_ordered=True)
+    p = rng.dirichlet(np.ones(2), 300)
+    found = curve_errors(TermBasis(Resolutions(data), TermStructure.empty(1)), data, p, RIDGES)[0]
+    of_values = np.array(naive.value_weights(X.tolist(), weight.tolist(), [40], 0))
+    ridges = dict(zip(KINDS, RIDGES, strict=True))
+    prior = sum(2 / ridges[kind] * np.outer(f, f) for kind, f in naive.own_terms(naive.Feature(of_values, True)))
+    precision = np.zeros((41, 41))  # of the class prior and the curve
+    precision[1:, 1:] = np.linalg.inv(prior)
+    for value, w, one in zip(X[:, 0], weight, p, strict=True):
+        adds = np.eye(41)[0] + np.eye(41)[1 + value]
+        precision += w * one[1] * one[0] * np.outer(adds, adds)
+    center = np.hstack([np.zeros((40, 1)), np.eye(40) - of_values / of_values.sum()])
+    expected = np.sqrt(np.diag(center @ np.linalg.inv(precision) @ center.T))
+    np.testing.assert_allclose(found[:, 1], expected, rtol=1e-6)
+
+
 def test_edges_carry_the_uncertainty_if_the_ridge_of_own_terms_is_large():
     """Such a ridge makes the own terms of a feature certain, but its curve is also a part of its edges."""
     data = random_rows(400, 2, features=FEATURES)[-1]
@@ -176,6 +198,21 @@ def test_a_value_without_rows_has_the_error_of_its_prior():
     found = curve_errors(fit.basis, data, np.full((4000, 2), 0.5), RIDGES)[0]
     assert found[2, 1] == pytest.approx(math.sqrt(2 / RIDGES[0] * (1 + 1 / 4)), rel=0.01)
     assert found[[0, 1, 3, 4]].max() < 0.2
+
+
+@pytest.mark.parametrize("light", [1e-9, 1e-12, 1e-15])
+@pytest.mark.parametrize("n_values", [2, 3, 12])
+def test_if_one_value_has_almost_all_weight_errors_are_finite(n_values, light):
+    """The variance of its contribution, relative to the mean over the rows, is about 0."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, n_values, (300, 1)), rng.integers(0, 2, 300)
+    weight = np.where(X[:, 0] == 0, 2.0, light)
+    data = EncodedData.from_codes(X, y, n_states=[n_values], sample_weight=weight)
+    basis = TermBasis(Resolutions(data), TermStructure.empty(1))
+    found = curve_errors(basis, data, np.full((300, 2), 0.5), RIDGES)[0]
+    assert np.isfinite(found).all()
+    assert found[0].max() < 1e-4
+    assert found[1:].min() > 1
 
 
 def test_certain_predictions_have_the_errors_of_the_prior():
