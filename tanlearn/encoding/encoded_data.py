@@ -129,7 +129,8 @@ class EncodedData:
         ------
         ValueError
             If shapes do not match, codes, classes or ``n_states`` are not integers, a code is negative (other than -1)
-            or too large, ``is_ordered`` or ``has_missing_category`` is not boolean, or the weights are negative, not
+            or too large, ``is_ordered`` or ``has_missing_category`` is not boolean or the latter is true for a feature
+            with a single value, or the weights are negative, not
             finite, all zero, or overflow when summed.
         """
         table = np.asarray(codes)
@@ -151,6 +152,11 @@ class EncodedData:
         ordered = _read_mask("is_ordered", is_ordered, table.shape[1])
         with_missing = _read_mask("has_missing_category", has_missing_category, table.shape[1])
         rows = np.ascontiguousarray(encoded.T), states, labels, classes, weights
+        if with_missing is not None and (alone := np.flatnonzero(with_missing & (states < 2))).size:
+            raise ValueError(
+                f"has_missing_category is True for feature {alone[0]}, which has a single value. The category of "
+                f"missing values needs another value beside it: set n_states to at least 2, or the mask to False."
+            )
         return cls(*rows, is_ordered=ordered, has_missing_category=with_missing)
 
     @property

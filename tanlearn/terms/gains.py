@@ -24,8 +24,6 @@ TripleGain = tuple[float, tuple[int, ...]]
 SMOOTHING = 4.0
 #: Triples are sought among at most so many features, those of the largest gains of edges: 2,024 triples.
 MOST_FEATURES = 24
-#: Maximum number of parents of a feature with triples.
-MOST_PARENTS = 5
 #: Families whose cells are added up at once.
 _BLOCK = 64
 
@@ -184,11 +182,13 @@ def parents_of_gains(gains: FloatArray, n_parents: int, by_name: IntArray) -> In
     return found
 
 
-def with_triples(parents: IntArray, gains: Sequence[TripleGain], n_triples: int, by_name: IntArray) -> TermStructure:
+def with_triples(
+    parents: IntArray, gains: Sequence[TripleGain], n_triples: int, max_parents: int, by_name: IntArray
+) -> TermStructure:
     """Return a network with the triples of largest positive gain, at most ``n_triples``.
 
     The last of three features in the order of the network becomes the child, and the others become its parents, as long
-    as it has at most five. The order does not depend on that of the columns.
+    as it has at most ``max_parents``. The order does not depend on that of the columns.
 
     Shapes: parents: (n_features, width), -1 for none; by_name: (n_features,).
     """
@@ -203,7 +203,7 @@ def with_triples(parents: IntArray, gains: Sequence[TripleGain], n_triples: int,
             break
         first, second, child = sorted(features, key=lambda i: int(rank[i]))
         wanted = of_feature[child] + [j for j in (first, second) if j not in of_feature[child]]
-        if len(wanted) <= MOST_PARENTS:
+        if len(wanted) <= max_parents:
             of_feature[child] = wanted
             triples.append((child, first, second))
     width = max(1, *map(len, of_feature))

@@ -65,8 +65,8 @@ def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = Non
         sample = data.take(np.sort(np.random.default_rng(0).choice(data.n_samples, MOST_ROWS, replace=False)))
     folds = divide(sample)
     if not folds:
-        return TermOutcome(*_fit(data, TermStructure.empty(data.n_features), START), [], Trial(0, 0, START))
-    selection = Selection(sample, folds, n_jobs)
+        return TermOutcome(*_fit(data, TermStructure.empty(data.n_features), START, START), [], Trial(0, 0, START))
+    selection = Selection(sample, folds, max_parents, n_jobs)
     most = min(max_parents, data.n_features - 1)
     for n_parents in PARENTS:
         if n_parents > most or not selection.try_parents(n_parents):
@@ -74,18 +74,21 @@ def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = Non
     for per_feature in TRIPLES:
         if most < 2 or not selection.try_triples(per_feature * data.n_features):
             break
-    fitted = _fit(data, selection.structure(), selection.best.ridges)
+    fitted = _fit(data, selection.structure(), selection.best.ridges, selection.prior_ridges)
     return TermOutcome(*fitted, selection.trials, selection.best)
 
 
 def _fit(
-    data: EncodedData, structure: TermStructure, ridges: Ridges
+    data: EncodedData, structure: TermStructure, ridges: Ridges, prior_ridges: Ridges
 ) -> tuple[BayesNet, list[Iteration], list[FloatArray]]:
-    """Train the terms of a network on all rows; return it with the history and the standard errors of its curves."""
+    """Train the terms of a network on all rows; return it with the history and the standard errors of its curves.
+
+    ``prior_ridges`` are those of the standard errors: terms without effect are not certain.
+    """
     fit = TermFit(TermBasis(Resolutions(data), structure), data, ConditionalNLL())
     outcome = fit.minimize(fit.start, ridges, max_iter=MAX_ITER, tol=TOL)
     prior, values = fit.prior_and_cells(outcome.x)
-    errors = curve_errors(fit.basis, data, np.exp(log_softmax(fit.scores(outcome.x, data))), ridges)
+    errors = curve_errors(fit.basis, data, np.exp(log_softmax(fit.scores(outcome.x, data))), prior_ridges)
     parents = structure.parents
     network = Structure(parents if parents.shape[1] > 1 else parents[:, 0])
     layout = TableLayout.of_parents(network.parents, data.n_states, data.n_classes)

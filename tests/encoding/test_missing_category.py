@@ -262,9 +262,11 @@ def test_folds_keep_the_category():
 
 
 def test_selected_columns_keep_their_category():
-    data = EncodedData.from_codes([[0, 1, 2]], [0], has_missing_category=[True, False, True])
+    data = EncodedData.from_codes([[0, 1, 2]], [0], n_states=[2, 2, 3], has_missing_category=[True, False, True])
     assert data.take_features([2, 1]).has_missing_category.tolist() == [True, False]
     assert data.take([0]).has_missing_category.tolist() == [True, False, True]
     assert EncodedData.from_codes([[0, 1]], [0]).take_features([0]).has_missing_category is None
     with pytest.raises(ValueError, match="has_missing_category must be True, False, or a mask"):
         EncodedData.from_codes([[0, 1]], [0], has_missing_category=[1, 0])
+    with pytest.raises(ValueError, match="has_missing_category is True for feature 1, which has a single value"):
+        EncodedData.from_codes([[1, 0]], [0], has_missing_category=True)

@@ -217,7 +217,10 @@ def test_results_of_the_selection():
     assert model.cv_results_["param_n_parents"].tolist()[:3] == [0, 1, 2]
     assert len(model.cv_results_["mean_log_loss"]) == len(model.cv_results_["mean_test_score"])
     assert set(model.ridges_) == {"groups", "smooth", "edge_groups", "edge_smooth", "triple_groups"}
-    assert (model.cv_results_["param_n_triples"] >= 0).all()
+    n_triples = model.cv_results_["param_n_triples"]
+    assert n_triples.tolist() == sorted(n_triples)
+    assert n_triples[0] == 0
+    assert n_triples[-1] in (model.n_features_in_, 3 * model.n_features_in_)
     assert model.history_[0].loss > model.history_[-1].loss
     assert list(model.learning_history()) == ["parameters"]
     assert len(model.history_) == model.n_iter_ + 1

@@ -80,17 +80,27 @@ def test_the_triple_of_a_parity_of_three_has_the_largest_gain():
     assert found[0][0] > 5 * found[1][0]
 
 
+@pytest.mark.parametrize("max_parents", [2, 3, 5])
+def test_triples_give_no_feature_more_parents_than_allowed(max_parents):
+    gains = [(9.0, scope) for scope in itertools.combinations(range(6), 3)]
+    found = with_triples(np.full((6, 1), -1), gains, 20, max_parents, np.arange(6))
+    assert (found.parents >= 0).sum(axis=1).max() == max_parents
+    assert len(found.triples) == sum(
+        min(before, max_parents) * (min(before, max_parents) - 1) // 2 for before in range(6)
+    )
+
+
 def test_parents_of_triples_are_added_up_to_five():
     """The last feature in the order of the network is the child; what would give it a sixth parent is left out."""
     parents = np.array([[-1], [0], [1], [-1], [-1], [-1], [-1], [-1]])
     order = Structure(parents[:, 0]).order.tolist()
     gains = [(9.0, (0, 1, 2)), (8.0, (0, 3, 4)), (0.5, (3, 4, 5)), (-1.0, (5, 6, 7))]
-    found = with_triples(parents, gains, 10, np.arange(8))
+    found = with_triples(parents, gains, 10, 5, np.arange(8))
     assert [frozenset(one) for one in found.triples] == [frozenset(one) for gain, one in gains if gain > 0]
     for child, *two in found.triples:
         assert max(order.index(i) for i in two) < order.index(child)
         assert set(two) <= set(found.parents[child].tolist())
-    assert len(with_triples(parents, gains, 1, np.arange(8)).triples) == 1
+    assert len(with_triples(parents, gains, 1, 5, np.arange(8)).triples) == 1
     assert Structure(found.parents).is_acyclic
     # Feature 5 has five parents, and feature 6 comes first.
     star = np.full((7, 5), -1)
@@ -98,7 +108,7 @@ def test_parents_of_triples_are_added_up_to_five():
     for child in range(1, 6):
         star[child, :child] = range(child)
     gains = [(2.0, (1, 5, 6)), (1.0, (1, 2, 5))]
-    assert with_triples(star, gains, 10, np.arange(7)).triples == ((5, 1, 2),)
+    assert with_triples(star, gains, 10, 5, np.arange(7)).triples == ((5, 1, 2),)
 
 
 @pytest.mark.parametrize("parents", [[-1] * 8, [-1, 0, 0, 1, 1, 2, 2, 0]])
@@ -107,7 +117,7 @@ def test_triples_do_not_depend_on_the_order_of_columns(parents):
     rng = np.random.default_rng(0)
     every = list(itertools.combinations(range(8), 3))
     gains = sorted(zip(rng.random(len(every)).tolist(), every, strict=True), reverse=True)
-    expected = with_triples(np.array(parents)[:, np.newaxis], gains, 24, np.arange(8))
+    expected = with_triples(np.array(parents)[:, np.newaxis], gains, 24, 5, np.arange(8))
     # The limit of five parents leaves out some of the largest gains.
     assert {frozenset(one) for one in expected.triples} != {frozenset(one) for _, one in gains[:24]}
     for _ in range(3):
@@ -115,7 +125,7 @@ def test_triples_do_not_depend_on_the_order_of_columns(parents):
         column = np.argsort(feature)
         moved = np.array([-1 if parents[i] < 0 else column[parents[i]] for i in feature])
         of_columns = [(gain, tuple(column[list(one)].tolist())) for gain, one in gains]
-        found = with_triples(moved[:, np.newaxis], of_columns, 24, column)
+        found = with_triples(moved[:, np.newaxis], of_columns, 24, 5, column)
         assert [tuple(feature[list(one)].tolist()) for one in found.triples] == list(expected.triples)
         assert {(feature[i], feature[j]) for i, j in found.edges} == set(expected.edges)
 
