@@ -19,15 +19,14 @@ from tanlearn.sources.columns import read_columns
 from tanlearn.sources.frames import check_names
 from tanlearn.sources.validation import class_code, row_weights
 
-__all__ = ["ContributionDisplay", "EncodedRows", "encode_for_display", "odds_label", "wrapped"]
+__all__ = ["ContributionDisplay", "EncodedRows", "classes_of", "encode_for_display", "odds_label", "wrapped"]
 
 _GREY = "#666666"
 #: Height of the distribution of the rows, as a fraction of the axes.
 _STRIP = 0.14
 #: Bands that are longer than this multiple of the range of the curves are cut off.
 _MOST_BAND = 1.0
-#: Standard errors in a band. Two of them contain the true curve in 94 % of the intervals, both with and without an
-#: interaction (12 generated tables each, of 1,500 rows and four independent features).
+#: Standard errors in a band. Of a normal distribution, two of them to both sides contain 95 %.
 _N_ERRORS = 2
 _ROWS_LABEL = "rows"
 _BAND_LABEL = f"± {_N_ERRORS} standard errors"
@@ -183,7 +182,7 @@ class ContributionDisplay:
             If Matplotlib is not installed.
         """
         rows = encode_for_display(estimator, X, sample_weight)
-        i, targets = feature_number(estimator, feature), _targets(estimator, target)
+        i, (targets, against) = feature_number(estimator, feature), classes_of(estimator, target)
         found = rows.contributions(estimator, targets)
         errors = estimator._contribution_errors(i)
         classes = estimator.classes_.tolist()
@@ -191,7 +190,7 @@ class ContributionDisplay:
             found.of_feature(i),
             feature_values(estimator, rows.columns, i, found.counts(i), rows.weights),
             classes=[classes[c] for c in targets],
-            against=classes[1 - targets[0]] if len(classes) == 2 else "the others",
+            against=against,
             standard_errors=None if errors is None else errors[:, targets],
         )
         return display.plot(ax, most=most)
@@ -366,12 +365,13 @@ def odds_label(name: Any, against: Any) -> str:
     return f"contribution to the log odds of {name} against {against} [nats]"
 
 
-def _targets(estimator: Any, target: Any) -> list[int]:
-    """Return the codes of the classes to plot."""
-    n_classes = len(estimator.classes_)
+def classes_of(estimator: Any, target: Any) -> tuple[list[int], Any]:
+    """Return the codes of the classes to plot, and the class or the name of those that they are compared with."""
+    classes = estimator.classes_.tolist()
+    targets = [1] if len(classes) == 2 else list(range(len(classes)))
     if target is not None:
-        return [class_code(target, estimator.classes_, "target")]
-    return [1] if n_classes == 2 else list(range(n_classes))
+        targets = [class_code(target, estimator.classes_, "target")]
+    return targets, classes[1 - targets[0]] if len(classes) == 2 else "the others"
 
 
 def _n_legend_columns(labels: list[str], inches: float) -> int:

@@ -8,11 +8,10 @@ import numpy as np
 
 from tanlearn._plots import axes_or_new
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.displays.contribution import encode_for_display, odds_label, wrapped
+from tanlearn.displays.contribution import classes_of, encode_for_display, odds_label, wrapped
 from tanlearn.displays.feature_values import FeatureValues, feature_values, shortened
 from tanlearn.displays.names import feature_number
 from tanlearn.files.description import feature_names
-from tanlearn.sources.validation import class_code
 
 __all__ = ["PairContributionDisplay"]
 
@@ -150,10 +149,7 @@ class PairContributionDisplay:
         if isinstance(features, str) or np.size(features) != 2:
             raise ValueError(f"features must be two column numbers or names, got {features!r}.")
         first, second = (feature_number(estimator, feature) for feature in features)
-        classes = estimator.classes_.tolist()
-        targets = [1] if len(classes) == 2 else list(range(len(classes)))
-        if target is not None:
-            targets = [class_code(target, estimator.classes_, "target")]
+        targets, against = classes_of(estimator, target)
         found = rows.contributions(estimator, targets)
         axes = [feature_values(estimator, rows.columns, i, found.counts(i), rows.weights) for i in (first, second)]
         pairs = found.pairs()
@@ -173,8 +169,8 @@ class PairContributionDisplay:
         display = cls(
             tables[..., best],
             *axes,
-            target=classes[targets[best]],
-            against=classes[1 - targets[best]] if len(classes) == 2 else "the others",
+            target=estimator.classes_.tolist()[targets[best]],
+            against=against,
             row_counts=found.counts_of_pair(first, second),
         )
         return display.plot(ax, most=most)

@@ -129,9 +129,8 @@ class EncodedData:
         ------
         ValueError
             If shapes do not match, codes, classes or ``n_states`` are not integers, a code is negative (other than -1)
-            or too large, ``is_ordered`` or ``has_missing_category`` is not boolean or the latter is true for a feature
-            with a single value, or the weights are negative, not
-            finite, all zero, or overflow when summed.
+            or too large, ``is_ordered`` or ``has_missing_category`` is not boolean, the latter is true for a feature
+            with a single value, or the weights are negative, not finite, all zero, or overflow when summed.
         """
         table = np.asarray(codes)
         if table.ndim != 2 or 0 in table.shape:
@@ -345,8 +344,8 @@ class EncodedData:
         names = None if self.names is None else tuple(self.names[i] for i in features)
         raw = None if self.raw is None else self.raw.take_features(features)
         codes, states = np.ascontiguousarray(self.codes[features]), self.n_states[features]
-        chosen = replace(self, codes=codes, n_states=states, places=places, is_ordered=ordered, names=names, raw=raw)
-        return replace(chosen, has_missing_category=with_missing)
+        masks: dict[str, Any] = {"is_ordered": ordered, "has_missing_category": with_missing}
+        return replace(self, codes=codes, n_states=states, places=places, names=names, raw=raw, **masks)
 
     def __repr__(self) -> str:
         return (

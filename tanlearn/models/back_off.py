@@ -160,7 +160,7 @@ class BackOffTables(Tables):
         if not 0 <= feature < len(self):
             raise IndexError(f"there is no feature {feature}: features are numbered from 0 to {len(self) - 1}.")
         parents = self.layout.parents[feature]
-        axes = [feature, *parents[parents >= 0].tolist()]
+        axes = self._family(feature)
         alone = TableLayout(
             self.layout.child[[feature]], parents[np.newaxis], self.layout.n_states, self.layout.n_classes
         )

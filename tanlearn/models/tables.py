@@ -131,10 +131,14 @@ class Tables:
             ``features`` are this feature and some of its parents, ``groups`` the group of each of their values, and
             ``values`` an array [group of each feature]...[class].
         """
-        parents = self.layout.parents[feature]
-        features = (feature, *parents[parents >= 0].tolist())
+        features = tuple(self._family(feature))
         groups = tuple(np.arange(self.layout.n_states[i]) for i in features)
         return [(features, groups, np.asarray(self[feature], np.float64))]
+
+    def _family(self, feature: int) -> list[int]:
+        """Return a feature and its parents."""
+        parents = self.layout.parents[feature]
+        return [feature, *parents[parents >= 0].tolist()]
 
     def scorer(self, missing: int) -> Callable[[Codes, int, AnyArray], None]:
         """Return a function that sums :attr:`scoring_cells` for a block of complete rows.

@@ -183,11 +183,6 @@ class TermTables(Tables):
             for column in [self.columns[k]]
         ]
 
-    def _family(self, feature: int) -> list[int]:
-        """Return a feature and its parents."""
-        parents = self.layout.parents[feature]
-        return [feature, *parents[parents >= 0].tolist()]
-
     def scorer(self, missing: int) -> Callable[[Codes, int, AnyArray], None]:
         """Return a function that writes the log joint of a block of rows; columns with a missing value contribute 0.
 

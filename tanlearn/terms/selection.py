@@ -127,7 +127,7 @@ class Selection:
         moves = MORE_MOVES if before.n_parents else EDGE_MOVES
         if before.n_parents == 0:
             others[:2] = [min(4 * own, MOST_AT_START)] * 2
-        structures = [self._structure(gains, n_parents) for gains in self._gains_of_folds]
+        structures = [self._with_edges(gains, n_parents) for gains in self._gains_of_folds]
         found = self._evaluate(n_parents, 0, structures, (own, smooth, *others), moves)
         if self._is_better(found):
             self._best = self._without_triples = found
@@ -146,13 +146,7 @@ class Selection:
         if before.n_triples == 0:
             ridges = (*ridges[:TRIPLE_GROUPS], min(4 * ridges[EDGE_GROUPS], MOST_AT_START))
         structures = [
-            with_triples(
-                self._structure(gains, before.n_parents).parents,
-                triples,
-                n_triples,
-                self._max_parents,
-                self._data.by_name,
-            )
+            self._with_triples(self._with_edges(gains, before.n_parents), triples, n_triples)
             for gains, triples in zip(self._gains_of_folds, self._triples_of_folds, strict=True)
         ]
         found = self._evaluate(before.n_parents, n_triples, structures, ridges, TRIPLE_MOVES)
@@ -167,17 +161,21 @@ class Selection:
             return TermStructure.empty(self._data.n_features)
         resolutions, every = Resolutions(self._data), np.ones(self._data.n_samples, np.bool_)
         gains = self._gains(self._data, resolutions, every)
-        structure = self._structure(gains, self.best.n_parents)
+        structure = self._with_edges(gains, self.best.n_parents)
         if not self.best.n_triples:
             return structure
         triples = self._triples(self._data, resolutions, every, gains)
-        return with_triples(structure.parents, triples, self.best.n_triples, self._max_parents, self._data.by_name)
+        return self._with_triples(structure, triples, self.best.n_triples)
 
-    def _structure(self, gains: FloatArray, n_parents: int) -> TermStructure:
+    def _with_edges(self, gains: FloatArray, n_parents: int) -> TermStructure:
         """Return the network with at most so many parents per feature."""
         if n_parents == 0:
             return TermStructure.empty(self._data.n_features)
         return TermStructure(parents_of_gains(gains, n_parents, self._data.by_name))
+
+    def _with_triples(self, structure: TermStructure, gains: Sequence[TripleGain], n_triples: int) -> TermStructure:
+        """Return a network with at most so many triples."""
+        return with_triples(structure.parents, gains, n_triples, self._max_parents, self._data.by_name)
 
     def _gains(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> FloatArray:
         """Return the gains of edges in some rows, over the networks without edges."""
