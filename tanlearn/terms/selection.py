@@ -114,6 +114,11 @@ class Selection:
         return (self._without_edges if self._best is self._class_frequencies else self._best).trial.ridges
 
     @property
+    def held_out(self) -> FloatArray | None:
+        """Held-out log posterior of the best networks (n_samples, n_classes), or None if class frequencies are best."""
+        return None if self._best is self._class_frequencies else self._best.log_p
+
+    @property
     def best(self) -> Trial:
         """The trial of the best networks."""
         return self._best.trial
