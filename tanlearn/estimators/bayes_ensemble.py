@@ -318,6 +318,11 @@ class BayesEnsembleClassifier(Classifier):
             "network": self.network_.describe(),
         }
 
+    def _summary(self) -> dict[str, str]:
+        """Return the weights of the parts, and the summary of the forest."""
+        of_forest, of_network = self.weights_
+        return {"weights": f"{of_forest:.2f} forest, {of_network:.2f} network", **self.forest_._summary()}
+
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes for a model file, besides classes and encoder."""
         typical = [own for own in self.network_.encoder_.typical_values_ if own is not None]

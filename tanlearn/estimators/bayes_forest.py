@@ -325,6 +325,13 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
             f"predict_log_proba, or a network such as NaiveBayesClassifier."
         )
 
+    def _summary(self) -> dict[str, str]:
+        """Return the number of networks, and how they are combined."""
+        forest = self.forest_
+        combined = "averaged" if forest.is_average else "added"
+        most = forest.weights.shape[2] - 1
+        return {"networks": f"{len(forest.members)}, {combined}, at most {most} parents per column"}
+
     @property
     def structures_(self) -> list[Structure]:
         """Structure of each network."""
