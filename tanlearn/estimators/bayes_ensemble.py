@@ -111,8 +111,8 @@ class BayesEnsembleClassifier(Classifier):
     >>> from tanlearn import BayesEnsembleClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = BayesEnsembleClassifier(random_state=0).fit(X[::2], y[::2])
-    >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.97
+    >>> model.score(X[1::2], y[1::2]) > 0.9
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -170,9 +170,9 @@ class BayesEnsembleClassifier(Classifier):
         forest, network = self._new_parts()
         encoder = getattr(self, "encoder_", None)  # none for codes
         coarse = merge_intervals(encoder, data, N_INTERVALS)
-        cuts = merged_values(coarse)
+        discretization = merged_values(coarse)
         fitted = forest._fit_forest(data, rng if forest.random_state is None else generator(forest.random_state))
-        coarse_data = replace(data, codes=cuts.encode(data.codes), n_states=cuts.n_states, raw=None)
+        coarse_data = replace(data, codes=discretization.encode(data.codes), n_states=discretization.n_states, raw=None)
         held_out = network._fit_terms(coarse_data, fitted.rows)
         weights = np.array([1.0, 0.0])
         if held_out is not None:
@@ -184,7 +184,7 @@ class BayesEnsembleClassifier(Classifier):
             self._share(forest, encoder)
             self._share(network, coarse_encoder(encoder, coarse, typical))
         self.forest_, self.network_ = forest, network
-        self.model_ = Ensemble(forest.model_, network.model_, cuts, weights, np.zeros(data.n_classes))
+        self.model_ = Ensemble(forest.model_, network.model_, discretization, weights, np.zeros(data.n_classes))
 
     def _new_parts(self) -> tuple[BayesForestClassifier, TermNetClassifier]:
         """Return unfitted parts; raise ValueError for parameters that must hold for the whole ensemble."""
@@ -337,7 +337,7 @@ class BayesEnsembleClassifier(Classifier):
         state = dict(state)
         typical, errors = (state.pop(name, None) for name in ("typical_values", "standard_errors"))
         super()._set_state(state)
-        coarse, n_states = self.model_.coarse_values(), self.model_.cuts.n_states
+        coarse, n_states = self.model_.coarse_values(), self.model_.discretization.n_states
         n_intervals = np.where(self.encoder_.is_discrete_, 0, n_states - self.encoder_.has_missing_category_)
         check_array("typical_values", typical, np.float64, (int(n_intervals.sum()),))
         parts: list[AnyArray] = np.split(typical, np.cumsum(n_intervals)[:-1])

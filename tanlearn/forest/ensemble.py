@@ -30,13 +30,15 @@ class Ensemble(Model):
 
     forest: Forest
     network: BayesNet
-    cuts: Discretization  # values of the network
+    discretization: Discretization  # values of the network
     weights: FloatArray  # (2,) of forest and network, from 0
     shift: FloatArray  # (n_classes,) added to log probabilities if class frequencies differ from training
 
     def coarse_values(self) -> list[IntArray]:
         """Return the network's value of each value, (n_states,) per feature."""
-        return [own[:-1].astype(np.intp) for own in np.split(self.cuts.merged, self.cuts.start[1:-1])]
+        return [
+            own[:-1].astype(np.intp) for own in np.split(self.discretization.merged, self.discretization.start[1:-1])
+        ]
 
     def numbers_of_values(self) -> IntArray:
         """Return the number of values of each feature before intervals are merged, (n_features,)."""
@@ -57,7 +59,7 @@ class Ensemble(Model):
         if self.weights[0]:
             log_p[0] = self.forest.log_joint(codes, **rule)
         if self.weights[1]:
-            log_p[1] = log_posterior(self.network.log_joint(self.cuts.encode(codes), **rule))
+            log_p[1] = log_posterior(self.network.log_joint(self.discretization.encode(codes), **rule))
         return pooled(log_p, self.weights) + self.shift
 
     def explain(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
@@ -74,7 +76,7 @@ class Ensemble(Model):
             total += self.weights[0] * explain(self.forest, codes, n_jobs=n_jobs)
         if self.weights[1]:
             tables, structure = self.network.tables, self.network.structure
-            of_network = explain_network(tables, structure, self.cuts.encode(codes), n_jobs=n_jobs)
+            of_network = explain_network(tables, structure, self.discretization.encode(codes), n_jobs=n_jobs)
             total += self.weights[1] * of_network
         found = normalized_contributions(total)
         found[:, -1] += self.shift
@@ -89,7 +91,7 @@ class Ensemble(Model):
         return {
             **{f"forest_{name}": value for name, value in self.forest.to_state().items()},
             **{f"network_{name}": value for name, value in self.network.to_state().items()},
-            "merged": self.cuts.merged.astype(np.uint16),
+            "merged": self.discretization.merged.astype(np.uint16),
             "weights": self.weights,
             "shift": self.shift,
         }
@@ -103,15 +105,15 @@ class Ensemble(Model):
         )
         own = {name: value for name, value in state.items() if not name.startswith(("forest_", "network_"))}
         merged, weights, shift = fields(own, "merged", "weights", "shift")
-        cuts = _read_cuts(merged, n_states)
+        discretization = _read_discretization(merged, n_states)
         check_array("weights", weights, np.float64, (2,))
         if not (weights >= 0).all() or not weights.any():
             raise ValueError("weights must be numbers from 0, and not all 0.")
         if not (check_array("shift", shift, np.float64, (n_classes,)) > -np.inf).any():  # -inf for a prior of 0
             raise ValueError("shift must leave at least one possible class.")
         forest = Forest.from_state(of_forest, n_states, n_classes)
-        network = BayesNet.from_state(of_network, cuts.n_states, n_classes)
-        return cls(forest, network, cuts, weights, shift)
+        network = BayesNet.from_state(of_network, discretization.n_states, n_classes)
+        return cls(forest, network, discretization, weights, shift)
 
 
 def merged_values(groups: list[IntArray]) -> Discretization:
@@ -122,7 +124,7 @@ def merged_values(groups: list[IntArray]) -> Discretization:
     return Discretization(merged, np.append(0, np.cumsum([len(own) + 1 for own in groups])), n_states)
 
 
-def _read_cuts(merged: Any, n_states: IntArray) -> Discretization:
+def _read_discretization(merged: Any, n_states: IntArray) -> Discretization:
     """Restore the merged values of a file; raise ValueError for values that do not increase by steps of at most one."""
     check_array("merged", merged, np.uint16, (int((n_states + 1).sum()),))
     groups = [own[:-1].astype(np.intp) for own in np.split(merged, np.cumsum(n_states + 1)[:-1])]

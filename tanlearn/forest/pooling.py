@@ -28,8 +28,8 @@ def fit_pool_weights(log_p: AnyArray, y: IntArray, sample_weight: AnyArray) -> F
     """Fit nonnegative weights of two models by the conditional likelihood of held-out rows.
 
     The penalty is centered at the probability that a model has the lower expected log loss, by the normal approximation
-    of the mean difference: where the rows cannot tell, both models count equally; where they can, the better one alone,
-    unless the rows say that the other one helps. The sum of the weights is free, which adjusts the certainty.
+    of the mean difference. If the rows do not determine the better model, both start at equal weights; if they do, the
+    better one starts at 1 and the other one at 0. The sum of the weights is free, which adjusts the certainty.
 
     Shapes: log_p: (2, n_rows, n_classes), finite log posteriors of rows that the models were not fitted to; y,
     sample_weight: (n_rows,), class codes and weights; result: (2,).

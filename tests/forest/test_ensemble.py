@@ -18,19 +18,19 @@ def ensemble(request):
     """Return an ensemble whose network merges 12 values to 3 or 4, and rows with missing values."""
     data = make(150, gaps=0.1)
     groups = [np.arange(12) // (3 if i % 2 else 4) for i in range(5)]
-    cuts = merged_values(groups)
-    coarse = replace(data, codes=cuts.encode(data.codes), n_states=cuts.n_states)
+    discretization = merged_values(groups)
+    coarse = replace(data, codes=discretization.encode(data.codes), n_states=discretization.n_states)
     network = learn_terms(coarse, 1).network
-    return Ensemble(learn(data), network, cuts, np.array(request.param), np.zeros(3)), data, groups
+    return Ensemble(learn(data), network, discretization, np.array(request.param), np.zeros(3)), data, groups
 
 
 def test_values_are_merged_one_by_one(ensemble):
     model, data, groups = ensemble
-    coarse = model.cuts.encode(data.codes)
+    coarse = model.discretization.encode(data.codes)
     for i, r in np.ndindex(data.codes.shape):
         code = data.codes[i, r]
         assert coarse[i, r] == (255 if code == 255 else groups[i][code])
-    assert model.cuts.n_states.tolist() == [3, 4, 3, 4, 3]
+    assert model.discretization.n_states.tolist() == [3, 4, 3, 4, 3]
     for own, expected in zip(model.coarse_values(), groups, strict=True):
         np.testing.assert_array_equal(own, expected)
 
@@ -38,7 +38,7 @@ def test_values_are_merged_one_by_one(ensemble):
 def test_log_posteriors_are_added_with_weights(ensemble):
     model, data, _ = ensemble
     of_forest = model.forest.log_joint(data.codes)
-    of_network = log_softmax(model.network.log_joint(model.cuts.encode(data.codes)), axis=1)
+    of_network = log_softmax(model.network.log_joint(model.discretization.encode(data.codes)), axis=1)
     w_forest, w_network = model.weights
     expected = log_softmax(w_forest * of_forest + w_network * of_network, axis=1)
     np.testing.assert_allclose(model.log_joint(data.codes), expected)
@@ -52,7 +52,7 @@ def test_contributions_add_up_and_are_those_of_the_parts(ensemble):
     np.testing.assert_allclose(found.sum(axis=1), model.log_joint(data.codes))
     np.testing.assert_allclose(softmax(found[:, -1], axis=1), np.exp(found[:, -1]))  # probabilities without features
     of_forest = explain(model.forest, data.codes)
-    of_network = explain_network(model.network.tables, model.network.structure, model.cuts.encode(data.codes))
+    of_network = explain_network(model.network.tables, model.network.structure, model.discretization.encode(data.codes))
     expected = model.weights[0] * of_forest + model.weights[1] * of_network
     differences = found - found[:, :, :1]
     np.testing.assert_allclose(differences, expected - expected[:, :, :1], atol=1e-9)
