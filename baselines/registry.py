@@ -421,14 +421,14 @@ LEARNERS: dict[str, Learner] = {
         ),
         Learner(
             "BayesForest",
-            "32 random networks of up to four parents, weighed by left-out rows",
+            "32 random networks of up to four parents, weighted by out-of-fold predictions",
             OURS + SAHAMI,
             partial(_copy, BayesForestClassifier()),
             2,
         ),
         Learner(
             "BayesEnsemble",
-            "BayesForest and Term-TAN, log probabilities weighed by left-out rows",
+            "BayesForest and Term-TAN, weighted by out-of-fold predictions",
             "this library",
             partial(_copy, BayesEnsembleClassifier()),
             3,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
@@ -21,16 +22,20 @@ from tanlearn.estimators.estimator_input import encode_rows, generator
 from tanlearn.estimators.explanation_frame import explanation_frame
 from tanlearn.estimators.merged_intervals import coarse_encoder, merge_intervals, typical_values
 from tanlearn.estimators.term_net import N_INTERVALS, TermNetClassifier
-from tanlearn.files.description import as_json, given_parameters
+from tanlearn.files.description import as_json, feature_names, given_parameters
 from tanlearn.forest.ensemble import Ensemble, merged_values
-from tanlearn.forest.pooling import fit_pool_weights
+from tanlearn.forest.pooling import MOST_ROWS, fit_pool_weights
 from tanlearn.models.explanation import against_class
 from tanlearn.models.model import Model
 
 __all__ = ["BayesEnsembleClassifier"]
 
-#: Parameters that hold for the whole ensemble.
-_OF_WHOLE = ("class_weight", "class_prior", "encoder")
+#: The parts with their classes, and parameters that they must not set.
+_PARTS = {"forest": BayesForestClassifier, "network": TermNetClassifier}
+_OF_WHOLE = ("class_weight", "class_prior", "encoder", "warm_start")
+
+#: Maximum number of edges that a summary shows.
+_MOST_EDGES = 5
 
 
 class BayesEnsembleClassifier(Classifier):
@@ -42,19 +47,19 @@ class BayesEnsembleClassifier(Classifier):
 
         log P(class | x) = w_forest log P_forest(class | x) + w_network log P_network(class | x) + constant
 
-    The weights are from 0. They are fitted by conditional likelihood to predictions of training rows by models that
-    were trained without these rows, and shrunk toward the part that predicts better. So a part that does not help gets
-    a weight near 0.
+    The weights are nonnegative. They are fitted by conditional likelihood to predictions of training rows by models
+    that were trained without these rows, and shrunk toward the part that predicts better. So a part that does not help
+    gets a weight near 0.
 
     Parameters
     ----------
     forest : BayesForestClassifier, optional
-        Unfitted forest, for other parameters than the defaults. Its ``class_weight``, ``class_prior`` and ``encoder``
-        must be None.
+        Unfitted forest, for other parameters than the defaults. It must not have ``class_weight``, ``class_prior``,
+        ``encoder`` or ``warm_start``.
     network : TermNetClassifier, optional
-        Unfitted network, for other parameters than the defaults, such as ``TermNetClassifier(max_parents=5)``. With
-        several parents per feature it takes longer, and rows with missing values cannot be explained. The same
-        parameters must be None.
+        Unfitted network, for other parameters than the defaults, such as ``TermNetClassifier(max_parents=5)``. It must
+        not have ``class_weight``, ``class_prior`` or ``encoder``. With several parents per feature, fitting takes
+        longer, and rows with missing values cannot be explained.
     class_weight : None, "balanced" or dict, default=None
         Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
@@ -66,12 +71,13 @@ class BayesEnsembleClassifier(Classifier):
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it. A part with ``n_jobs`` uses its own.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the forest. A forest with ``random_state`` uses its own.
+        Seed of the forest, and of samples from ``network_``. A part with ``random_state`` uses its own.
 
     Attributes
     ----------
     forest_ : BayesForestClassifier
-        The fitted forest. It can be used alone, for example for ``feature_importances_``.
+        The fitted forest. It can be used alone, for example for ``feature_importances_``. (The attribute of this name
+        of :class:`~tanlearn.BayesForestClassifier` contains the networks of the forest.)
     network_ : TermNetClassifier
         The fitted network. It can be used alone, for example to plot curves of features.
     weights_ : ndarray of shape (2,)
@@ -96,6 +102,8 @@ class BayesEnsembleClassifier(Classifier):
     -----
     The weights are fitted to at most 2,048 rows, which is enough for two numbers. The forest alone is used if no
     network is better than the class frequencies, or if the rows cannot be divided into folds.
+
+    A part of weight 0 is not evaluated in prediction. It is still fitted, stored, and counted in ``n_parameters_``.
 
     ``class_prior`` and :meth:`with_class_prior` change the predictions of the ensemble, not those of ``forest_`` and
     ``network_``.
@@ -149,9 +157,35 @@ class BayesEnsembleClassifier(Classifier):
     @property
     def weights_(self) -> FloatArray:
         """Weights of the log-probabilities of the forest and the network, (2,)."""
-        check_is_fitted(self)
+        if not hasattr(self, "model_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit first.")
         weights: FloatArray = self.model_.weights
         return weights
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also of parts: ``forest__n_estimators=100`` sets that of a forest, which may be the default.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name; those of the parts with the prefixes ``forest__`` and ``network__``.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+
+        Examples
+        --------
+        >>> from tanlearn import BayesEnsembleClassifier
+        >>> BayesEnsembleClassifier().set_params(network__max_parents=5)
+        BayesEnsembleClassifier(network=TermNetClassifier(max_parents=5))
+        """
+        for name, default in _PARTS.items():
+            if getattr(self, name) is None and any(given.startswith(f"{name}__") for given in params):
+                setattr(self, name, default())
+        result: Self = super().set_params(**params)
+        return result
 
     def _default_discretizer(self) -> QuantileDiscretizer:
         """Return a fine quantile discretizer, whose intervals the forest and the network merge."""
@@ -173,11 +207,12 @@ class BayesEnsembleClassifier(Classifier):
         discretization = merged_values(coarse)
         fitted = forest._fit_forest(data, rng if forest.random_state is None else generator(forest.random_state))
         coarse_data = replace(data, codes=discretization.encode(data.codes), n_states=discretization.n_states, raw=None)
-        held_out = network._fit_terms(coarse_data, fitted.rows)
+        rows = fitted.rows[:MOST_ROWS]
+        held_out = network._fit_terms(coarse_data, rows)
         weights = np.array([1.0, 0.0])
         if held_out is not None:
-            log_p = np.array([fitted.log_p, held_out])
-            weights = fit_pool_weights(log_p, data.y[fitted.rows], data.in_whole_rows().weights[fitted.rows])
+            log_p = np.array([fitted.log_p[:MOST_ROWS], held_out])
+            weights = fit_pool_weights(log_p, data.y[rows], data.in_whole_rows().weights[rows])
         forest.model_ = fitted.forest
         if encoder is not None:
             typical = typical_values(encoder, coarse, data)
@@ -187,19 +222,22 @@ class BayesEnsembleClassifier(Classifier):
         self.model_ = Ensemble(forest.model_, network.model_, discretization, weights, np.zeros(data.n_classes))
 
     def _new_parts(self) -> tuple[BayesForestClassifier, TermNetClassifier]:
-        """Return unfitted parts; raise ValueError for parameters that must hold for the whole ensemble."""
+        """Return unfitted parts; raise ValueError for parameters that they must not have."""
         parts = []
-        for name, default in (("forest", BayesForestClassifier), ("network", TermNetClassifier)):
+        for name, default in _PARTS.items():
             given = getattr(self, name)
             part = default() if given is None else clone(given)
             for parameter in _OF_WHOLE:
-                if (value := getattr(part, parameter)) is not None:
+                if (value := getattr(part, parameter, None)) not in (None, False):
                     raise ValueError(
-                        f"{name} has {parameter}={value!r}, but {parameter} must hold for the whole ensemble. Leave it "
-                        f"out of {name}, and set it in BayesEnsembleClassifier({parameter}=...)."
+                        f"{name} has {parameter}={value!r}, which a part of an ensemble must not have. Remove it from "
+                        f"{name}. The ensemble itself has class_weight, class_prior and encoder."
                     )
             parts.append(part.set_params(n_jobs=self.n_jobs if part.n_jobs is None else part.n_jobs))
-        return parts[0], parts[1]
+        forest, network = parts
+        if network.random_state is None:
+            network.set_params(random_state=self.random_state)
+        return forest, network
 
     def _share(self, part: Classifier, encoder: TableEncoder) -> None:
         """Give a part the classes, the column names and an encoder, so that it predicts raw rows."""
@@ -246,8 +284,8 @@ class BayesEnsembleClassifier(Classifier):
         >>> from tanlearn import BayesEnsembleClassifier
         >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0], ["sun", 25.0]] * 5
         >>> model = BayesEnsembleClassifier(random_state=0).fit(X, ["beach", "home", "home", "beach"] * 5)
-        >>> shares = model.explain([["sun", 11.0]], against="home")[0, :, 0]  # what speaks for the beach
-        >>> (shares > 0.1).tolist(), (shares < -0.1).tolist()  # the weather does, the temperature speaks against it
+        >>> contributions = model.explain([["sun", 11.0]], against="home")[0, :, 0]  # evidence for the beach
+        >>> (contributions > 0.1).tolist(), (contributions < -0.1).tolist()  # weather is for, temperature against it
         ([True, False, False], [False, True, False])
         """
         codes = encode_rows(self, X)
@@ -319,9 +357,17 @@ class BayesEnsembleClassifier(Classifier):
         }
 
     def _summary(self) -> dict[str, str]:
-        """Return the weights of the parts, and the summary of the forest."""
+        """Return the weights of the parts, and summaries of both."""
         of_forest, of_network = self.weights_
-        return {"weights": f"{of_forest:.2f} forest, {of_network:.2f} network", **self.forest_._summary()}
+        names = feature_names(self)
+        parents = self.network_.structure_.parents.tolist()
+        edges = [f"{names[j]} - {names[i]}" for i, row in enumerate(parents) for j in row if j >= 0]
+        shown = ", ".join(edges[:_MOST_EDGES]) + (" and more" if len(edges) > _MOST_EDGES else "")
+        return {
+            "weights": f"{of_forest:.2f} forest, {of_network:.2f} network",
+            "forest": self.forest_._summary()["networks"],
+            "network": f"{len(edges)} edges{': ' if edges else ''}{shown}",
+        }
 
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes for a model file, besides classes and encoder."""

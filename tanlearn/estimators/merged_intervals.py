@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-from tanlearn._typing import FloatArray, IntArray
+from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.discretize import CutPointDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
@@ -17,14 +17,14 @@ __all__ = ["coarse_encoder", "merge_intervals", "typical_values"]
 def merge_intervals(encoder: TableEncoder | None, data: EncodedData, most: int) -> list[IntArray]:
     """Return the coarse value of each value, (n_states,) per feature.
 
-    Continuous columns get at most ``most`` intervals of about equal weight in ``data``, and keep a category for missing
-    values. Categories, columns of a discretizer without cut points, and data without an encoder keep their values.
+    Continuous columns, or ordered features of data without an encoder, get at most ``most`` intervals of about equal
+    weight in ``data``, and keep a category for missing values. Categories, and columns of a discretizer without cut
+    points, keep their values.
     """
     coarse: list[IntArray] = [np.arange(n) for n in data.n_states.tolist()]
-    if encoder is None or not isinstance(encoder.discretizer_, CutPointDiscretizer):
-        return coarse
-    for i in np.flatnonzero(~encoder.is_discrete_).tolist():
-        n_intervals = len(coarse[i]) - int(encoder.has_missing_category_[i])
+    for i in np.flatnonzero(_is_merged(encoder, data)).tolist():
+        has_category = data.has_missing_category is not None and bool(data.has_missing_category[i])
+        n_intervals = len(coarse[i]) - int(has_category)
         weights = _weights_of_values(data, i)[:n_intervals]
         coarse[i][:n_intervals] = group_values(weights, most, is_ordered=True)
         coarse[i][n_intervals:] = coarse[i][n_intervals - 1] + 1
@@ -61,6 +61,14 @@ def coarse_encoder(encoder: TableEncoder, coarse: list[IntArray], typical: list[
     if (names := getattr(encoder, "feature_names_in_", None)) is not None:
         result.feature_names_in_ = names
     return result
+
+
+def _is_merged(encoder: TableEncoder | None, data: EncodedData) -> AnyArray:
+    """Return a mask of the features whose values are merged, (n_features,)."""
+    none = np.zeros(data.n_features, np.bool_)
+    if encoder is None:
+        return none if data.is_ordered is None else data.is_ordered
+    return ~encoder.is_discrete_ if isinstance(encoder.discretizer_, CutPointDiscretizer) else none
 
 
 def _weights_of_values(data: EncodedData, feature: int) -> FloatArray:

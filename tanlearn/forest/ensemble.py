@@ -31,7 +31,7 @@ class Ensemble(Model):
     forest: Forest
     network: BayesNet
     discretization: Discretization  # values of the network
-    weights: FloatArray  # (2,) of forest and network, from 0
+    weights: FloatArray  # (2,) of forest and network, nonnegative
     shift: FloatArray  # (n_classes,) added to log probabilities if class frequencies differ from training
 
     def coarse_values(self) -> list[IntArray]:
@@ -108,7 +108,7 @@ class Ensemble(Model):
         discretization = _read_discretization(merged, n_states)
         check_array("weights", weights, np.float64, (2,))
         if not (weights >= 0).all() or not weights.any():
-            raise ValueError("weights must be numbers from 0, and not all 0.")
+            raise ValueError("weights must be nonnegative, and not all 0.")
         if not (check_array("shift", shift, np.float64, (n_classes,)) > -np.inf).any():  # -inf for a prior of 0
             raise ValueError("shift must leave at least one possible class.")
         forest = Forest.from_state(of_forest, n_states, n_classes)

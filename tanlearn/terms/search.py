@@ -77,7 +77,9 @@ class HeldOutSearch:
                 losses = -log_softmax(scores)[np.arange(held_out.n_samples), held_out.y]
                 total += float((held_out.weights * losses).sum())
                 weight += float(held_out.weights.sum())
-            self.results[ridges] = SearchResult(ridges, total / weight, [one for one, _ in found], [one for _, one in found])
+            self.results[ridges] = SearchResult(
+                ridges, total / weight, [one for one, _ in found], [one for _, one in found]
+            )
         return self.results[ridges].loss
 
     def result(self, ridges: Ridges) -> SearchResult:

@@ -1,4 +1,4 @@
-"""The ensemble of a forest and a network as people meet it: raw tables, its parts, priors, weights, files."""
+"""The ensemble of a forest and a network: raw tables, its parts, class probabilities, weights, files."""
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ def test_predictions_are_the_weighted_log_probabilities_of_the_parts(table, fitt
     assert (fitted.weights_ >= 0).all()
 
 
-def test_it_is_better_than_either_part_where_both_say_something():
+def test_it_is_better_than_either_part_if_each_has_information_of_its_own():
     """The class depends on a sum of numbers, which suits the network, and on a parity, which suits the forest."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(1500, 3)), columns=list("abc"))
@@ -59,7 +59,7 @@ def test_it_is_better_than_either_part_where_both_say_something():
     assert (model.weights_ > 0.2).all()
 
 
-def test_the_forest_is_used_alone_if_the_features_say_nothing():
+def test_the_forest_is_used_alone_if_the_features_are_noise():
     rng = np.random.default_rng(0)
     model = small().fit(rng.normal(size=(200, 4)), rng.integers(0, 2, 200))
     assert model.weights_.tolist() == [1.0, 0.0]
@@ -186,11 +186,12 @@ def test_the_same_seed_gives_the_same_model_with_any_number_of_threads(table, fi
         {"forest": BayesForestClassifier(class_prior=[0.5, 0.5])},
         {"network": TermNetClassifier(class_weight="balanced")},
         {"network": TermNetClassifier(encoder=TableEncoder())},
+        {"forest": BayesForestClassifier(warm_start=True)},
     ],
-    ids=["class_prior", "class_weight", "encoder"],
+    ids=["class_prior", "class_weight", "encoder", "warm_start"],
 )
 def test_parameters_of_the_whole_are_refused_in_parts(table, parts):
-    with pytest.raises(ValueError, match=r"must hold for the whole ensemble. Leave it out of (forest|network)"):
+    with pytest.raises(ValueError, match=r"a part of an ensemble must not have. Remove it from (forest|network)"):
         BayesEnsembleClassifier(**parts).fit(*table)
 
 
@@ -206,18 +207,68 @@ def test_codes_are_learnt_without_an_encoder():
     codes = rng.integers(0, 3, (200, 4))
     data = EncodedData.from_codes(codes, (codes[:, 0] + codes[:, 1]) % 3)
     model = small().fit_encoded(data)
+    assert model.weights_.sum() > 0.5
     assert (model.model_.log_joint(data.codes).argmax(axis=1) == data.y).mean() > 0.9
 
 
-def test_more_rows_than_the_network_is_selected_on(monkeypatch, table):
-    """The rows of the weights are among those that the network predicts without them."""
-    from tanlearn.terms import learning
+def test_ordered_codes_are_merged_as_raw_numbers_are():
+    rng = np.random.default_rng(0)
+    X = rng.permutation(np.tile(np.arange(240.0), (2, 1)), axis=1).T
+    y = (X.sum(axis=1) + rng.normal(0, 60, 240) > 240).astype(int)
+    raw = small().fit(X, y)
+    coded = small().fit_encoded(EncodedData.from_codes(X.astype(int), y, is_ordered=True))
+    np.testing.assert_array_equal(
+        coded.model_.log_joint(raw.encoder_.encode(X)), raw.model_.log_joint(raw.encoder_.encode(X))
+    )
 
+
+def spy_on_weights(monkeypatch):
+    """Record the arguments with which weights are fitted."""
+    seen = []
+
+    def fit_pool_weights(log_p, y, sample_weight):
+        seen.append((log_p, y, sample_weight))
+        return np.array([0.5, 0.5])
+
+    monkeypatch.setattr("tanlearn.estimators.bayes_ensemble.fit_pool_weights", fit_pool_weights)
+    return seen
+
+
+@pytest.mark.filterwarnings("ignore:sample_weight adds up to")
+def test_weights_are_fitted_to_rows_that_neither_part_was_trained_on(monkeypatch, table):
     X, y = table
-    monkeypatch.setattr(learning, "MOST_ROWS", 210)
-    monkeypatch.setattr("tanlearn.forest.forest_weights.LEVEL_ROWS", 100)
-    model = small().fit(X, y)
-    assert model.score(X, y) > 0.9
+    seen = spy_on_weights(monkeypatch)
+    model = small().fit(X, y, sample_weight=np.linspace(1e-6, 2e-6, 240))
+    ((log_p, codes, sample_weight),) = seen
+    assert log_p.shape == (2, 240, 2)
+    own = np.arange(240), codes
+    # Sorted by weight, the rows are those of the table again: weights are divided by their mean.
+    order = np.argsort(sample_weight)
+    np.testing.assert_allclose(sample_weight[order], np.linspace(1e-6, 2e-6, 240) / 1.5e-6)
+    np.testing.assert_array_equal(model.classes_[codes[order]], y)
+    for part, held_out in zip((model.forest_, model.network_), log_p, strict=True):
+        in_training = part.predict_log_proba(X)[order.argsort()]
+        assert np.corrcoef(in_training[:, 0], held_out[:, 0])[0, 1] > 0.7  # of the same rows
+        assert held_out[own].mean() < in_training[own].mean()  # and less certain
+
+
+def test_codes_of_rows_of_weight_zero_are_absent(monkeypatch):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (300, 3))
+    y = np.where(rng.random(300) < 0.8, codes[:, 0] % 2, rng.integers(0, 2, 300))
+    weight = np.arange(300) % 3
+    seen = spy_on_weights(monkeypatch)
+    for rows in (np.arange(300), np.flatnonzero(weight)):
+        small().fit_encoded(EncodedData.from_codes(codes[rows], y[rows], sample_weight=weight[rows], n_states=[3] * 3))
+    for one, two in zip(*seen, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_parameters_of_default_parts_can_be_set():
+    model = BayesEnsembleClassifier().set_params(forest__n_estimators=3, network__max_parents=0)
+    assert (model.forest.n_estimators, model.network.max_parents) == (3, 0)
+    with pytest.raises(ValueError, match="Invalid parameter 'trees'"):
+        BayesEnsembleClassifier().set_params(forest__trees=3)
 
 
 def test_tiny_tables_are_learnt():

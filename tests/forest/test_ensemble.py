@@ -66,7 +66,7 @@ def test_class_probabilities_shift_the_result(ensemble):
     np.testing.assert_allclose(moved - model.log_joint(data.codes), np.tile(shift, (150, 1)))
 
 
-def test_files_hold_all_of_it(ensemble):
+def test_states_restore_the_same_predictions(ensemble):
     model, data, _ = ensemble
     again = Ensemble.from_state(model.to_state(), data.n_states, 3)
     np.testing.assert_array_equal(again.log_joint(data.codes), model.log_joint(data.codes))
@@ -75,7 +75,7 @@ def test_files_hold_all_of_it(ensemble):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("weights", np.array([0.5, -0.1]), "weights must be numbers from 0"),
+        ("weights", np.array([0.5, -0.1]), "weights must be nonnegative"),
         ("weights", np.array([0.5, np.nan]), "weights contains nan"),
         ("weights", np.zeros(2), "not all 0"),
         ("weights", np.ones(3), "weights"),

@@ -61,3 +61,15 @@ def test_a_weight_of_two_equals_two_rows():
     rows = np.repeat(np.arange(80), weight)
     once = fit_pool_weights(log_p, y, weight)
     np.testing.assert_allclose(once, fit_pool_weights(log_p[:, rows], y[rows], np.ones(len(rows))), atol=1e-4)
+
+
+def test_rounding_does_not_decide_between_equal_models():
+    log_p, y, sample_weight = draw((1.0, 1.0))
+    log_p[1] = log_p[0] - 1e-13
+    first, second = fit_pool_weights(log_p, y, sample_weight)
+    assert first == pytest.approx(second, rel=1e-4)
+
+
+def test_models_that_both_mislead_keep_a_weight():
+    log_p, y, sample_weight = draw((-3.0, -3.0), n=400)
+    assert fit_pool_weights(log_p, y, sample_weight).any()
