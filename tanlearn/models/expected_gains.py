@@ -35,7 +35,7 @@ Gain = Callable[[FloatArray, FloatArray, IntArray], FloatArray]
 
 #: Numbers of a block of rows, 16 MB.
 _BLOCK_NUMBERS = 2**21
-#: Partly observed rows that the plans of one row may consist of: about ten seconds with 35 features and 19 classes.
+#: Partly observed rows that the plans of one row may consist of: 20 seconds with 35 features and 19 classes.
 _MOST_ROWS = 20_000
 #: Gains below this are rounding errors of sums of probabilities, in bits or relative to the largest utility.
 _LEAST_GAIN = 1e-12
