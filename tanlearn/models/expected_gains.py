@@ -121,7 +121,7 @@ def _check_size(n_states: IntArray, is_candidate: AnyArray, depth: int) -> None:
     n_values = (is_candidate * n_states).sum(axis=1)
     largest = float(n_values.max(initial=0))
     n_rows = sum(largest**k for k in range(depth))
-    if depth > 1 and n_rows > _MOST_ROWS:
+    if n_rows > _MOST_ROWS:
         raise ValueError(
             f"depth={depth} needs up to {n_rows:,.0f} partly observed rows for the plans of row "
             f"{int(n_values.argmax())}, whose missing features have {largest:,.0f} values together. The limit is "

@@ -81,6 +81,21 @@ def test_joints_of_values_are_sums_over_all_rows(parents, has_zeros, is_normaliz
 
 
 @pytest.mark.parametrize("parents", PARENTS)
+def test_classes_that_are_impossible_have_no_joints(parents):
+    net, _ = network(parents, np.random.default_rng(10))
+    cells = net.tables.cells.copy()
+    cells[N_CLASSES : N_CLASSES + 2 * N_CLASSES] = [np.log(0.5), 0.0, np.log(0.5), -np.inf]  # [value][class]
+    net = BayesNet(net.structure, Tables(net.tables.layout, cells))
+    joint = oracle.Joint(cells, [list(row) for row in parents], N_STATES.tolist(), N_CLASSES)
+    sample = SAMPLES[1]
+    assert joint.of(sample)[1] == 0.0 < joint.of(sample)[0]
+    found = log_joint_of_values(net.tables, net.structure, encoded([sample]))[0]
+    wanted = [p for feature in oracle.value_joints(joint, sample) for p in feature]
+    np.testing.assert_allclose(np.exp(found), wanted, rtol=1e-12)
+    assert np.isneginf(found[:, 1]).all()
+
+
+@pytest.mark.parametrize("parents", PARENTS)
 @pytest.mark.parametrize("utility", [None, UTILITY], ids=["information", "utility"])
 def test_gains_of_single_features_are_those_of_enumeration(parents, utility):
     net, joint = network(parents, np.random.default_rng(1))
