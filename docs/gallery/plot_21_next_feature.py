@@ -21,8 +21,8 @@ model = BayesNetClassifier(structure=ChowLiu()).fit(X, y)
 
 display = AcquisitionCurveDisplay.from_estimator(model, X_test, y_test, n_features=24, n_random=3)
 figure = display.figure_
-figure.set_size_inches(7, 4.2)
 figure.suptitle("Held-out error of digits over the number of observed pixels")
+figure.set_size_inches(6, 4)
 
 # %%
 # Each image has its own order of pixels. After eight pixels, the error is 11.5 %. It is 16.4 % with the best order for
@@ -33,7 +33,7 @@ figure.suptitle("Held-out error of digits over the number of observed pixels")
 
 names = X_test.columns
 rows = X_test.iloc[[2, 5, 11]]
-figure, axes = plt.subplots(1, 3, figsize=(9, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(7.5, 3.2), layout="constrained")
 figure.suptitle("Pixels in the order in which they were observed, until a class has a probability of 95 %")
 for ax, (_, image) in zip(axes, rows.iterrows(), strict=True):
     seen = rows.iloc[[0]].mask(rows.iloc[[0]].notna())  # nothing

@@ -364,7 +364,7 @@ class NetworkClassifier(Classifier):
         depth : int, default=1
             Number of features in the plans that are compared. With more than one, the result is the gain per cost of
             the best plan that begins with the feature; later features of a plan depend on the values of earlier ones.
-            Accuracy and utility often need a depth of 2, because few single features change the decision.
+            A single feature may not change the decision, so that its accuracy or utility is 0 without a plan.
         unanswered : array-like of bool of shape (n_samples, n_features), or list of features, optional
             Features that were asked for without an answer, or are not available. In columns with a category for missing
             values, their value is this category.

@@ -35,7 +35,7 @@ Gain = Callable[[FloatArray, FloatArray, IntArray], FloatArray]
 
 #: Numbers of a block of rows, 16 MB.
 _BLOCK_NUMBERS = 2**21
-#: Partly observed rows that the plans of one row may consist of: about ten seconds with 35 features and 19 classes.
+#: Partly observed rows that the plans of one row may consist of: 20 seconds with 35 features and 19 classes.
 _MOST_ROWS = 20_000
 #: Gains below this are rounding errors of sums of probabilities, in bits or relative to the largest utility.
 _LEAST_GAIN = 1e-12
@@ -121,7 +121,7 @@ def _check_size(n_states: IntArray, is_candidate: AnyArray, depth: int) -> None:
     n_values = (is_candidate * n_states).sum(axis=1)
     largest = float(n_values.max(initial=0))
     n_rows = sum(largest**k for k in range(depth))
-    if depth > 1 and n_rows > _MOST_ROWS:
+    if n_rows > _MOST_ROWS:
         raise ValueError(
             f"depth={depth} needs up to {n_rows:,.0f} partly observed rows for the plans of row "
             f"{int(n_values.argmax())}, whose missing features have {largest:,.0f} values together. The limit is "

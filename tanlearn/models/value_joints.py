@@ -2,7 +2,8 @@
 
 In a forest, one upward and one downward pass over the features give all of them (belief propagation; Pearl,
 "Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4). Both passes are in logarithms. In other structures,
-each value is inserted into the rows, and the remaining missing values are marginalized by elimination.
+the gradient of the log joint of a row with respect to the parameters, computed by elimination and back, contains them.
+Where CPTs are too large for that, each value is inserted into the rows.
 
 Shapes: n rows, V values of all features together, C classes; ``start`` (n_features + 1,) first value of each feature;
 codes (n_features, n); result (n, V, C).
@@ -14,10 +15,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tanlearn._threads import in_blocks
+from tanlearn._threads import in_blocks, in_threads
 from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels.mathematics import exp_all, log_all
+from tanlearn.models.elimination import Eliminator
 from tanlearn.models.log_joint import check_missing, log_joint
+from tanlearn.models.marginalization_limits import RAISE_LIMIT, most_operations
 from tanlearn.models.tables import Tables
 from tanlearn.structures.structures import Structure
 
@@ -25,6 +28,8 @@ __all__ = ["log_joint_of_values", "log_sum", "value_starts"]
 
 #: Numbers in the largest product of a message and a CPT of a block of rows, 4 MB.
 _BLOCK_NUMBERS = 2**19
+#: Entries of dense CPTs with which gradients are computed, 32 MB.
+_MOST_DENSE = 2**22
 
 
 def value_starts(n_states: IntArray) -> IntArray:
@@ -45,7 +50,13 @@ def log_joint_of_values(tables: Tables, structure: Structure, codes: Codes, *, n
     if rows.size:
         check_missing(tables, structure, codes, rows, "cpu")
     if (structure.parents[:, 1:] >= 0).any():
-        _insert_values(tables, structure, codes, start, out, n_jobs)
+        # The marginal probabilities of all features need every feature, also those without observed descendants.
+        eliminator = Eliminator(structure, tables.layout, is_normalized=False)
+        is_dense = tables.layout.sizes().sum() <= _MOST_DENSE
+        if is_dense and not eliminator.find_inexact(codes, np.arange(codes.shape[1])).size:
+            _differentiate(eliminator, tables, codes, start, out, n_jobs)
+        else:
+            _insert_values(tables, structure, codes, start, out, n_jobs)
         return out
     cpts = [np.asarray(tables[i], np.float64) for i in range(len(tables))]  # [value]([parent value])[class]
     n_rows = max(1, _BLOCK_NUMBERS // max(cpt.size for cpt in cpts))
@@ -58,22 +69,53 @@ def log_joint_of_values(tables: Tables, structure: Structure, codes: Codes, *, n
     return out
 
 
+def _differentiate(
+    eliminator: Eliminator, tables: Tables, codes: Codes, start: IntArray, out: FloatArray, n_jobs: int | None
+) -> None:
+    """Write the log joint of each value from expected counts: the gradient of the log joint of one row and each class.
+
+    With a one for each class, the gradient contains P(values of a family | class, observed features).
+    """
+    cells, layout = np.asarray(tables.cells, np.float64), tables.layout
+    rows = np.arange(codes.shape[1])
+    own = eliminator.log_joint(codes, rows, cells, n_jobs=n_jobs)
+    ones = np.ones((1, layout.n_classes))
+
+    def differentiate(row: int) -> None:
+        counts = eliminator.log_joint_adjoint(codes, rows[row : row + 1], cells, ones, n_jobs=1)
+        for i, n_values in enumerate(layout.n_states.tolist()):
+            family = counts[layout.offset[i] : layout.offset[i + 1]].reshape(n_values, -1, layout.n_classes)
+            p = family.sum(axis=1)
+            is_possible = (p > 0) & (own[row] > -np.inf)  # undefined for impossible classes
+            logs = np.where(is_possible, p, 1.0)
+            log_all(logs.ravel(), logs.ravel())
+            out[row, start[i] : start[i + 1]] = np.where(is_possible, logs + own[row], -np.inf)
+
+    in_threads(differentiate, range(len(rows)), n_jobs)
+
+
 def _insert_values(
     tables: Tables, structure: Structure, codes: Codes, start: IntArray, out: FloatArray, n_jobs: int | None
 ) -> None:
-    """Write the log joint of the rows with each value of each feature."""
+    """Write the log joint of the rows with each value of each feature inserted."""
     own = log_joint(tables, structure, codes, is_exact=True, n_jobs=n_jobs)
     for i, n_values in enumerate(tables.layout.n_states.tolist()):
         is_missing = codes[i] == missing_code(codes.dtype)
-        observed = np.flatnonzero(~is_missing)
+        observed, rows = np.flatnonzero(~is_missing), np.flatnonzero(is_missing)
         out[observed, start[i] + codes[i, observed].astype(np.intp)] = own[observed]
-        if not is_missing.any():
+        if not rows.size:
             continue
-        for value in range(n_values):  # all rows, so that an error names the right one
-            inserted = codes.copy()
-            inserted[i, is_missing] = value
+        inserted = np.tile(codes[:, rows], n_values)
+        inserted[i] = np.repeat(np.arange(n_values), len(rows))
+        try:
             scores = log_joint(tables, structure, inserted, is_exact=True, n_jobs=n_jobs)
-            out[is_missing, start[i] + value] = scores[is_missing]
+        except ValueError as error:  # its row number is one of the inserted rows
+            raise ValueError(
+                f"the gain of feature {i} cannot be computed exactly: with a value of it, marginalizing the other "
+                f"missing values of a row would take more than {most_operations():,.0f} operations. Pass rows with "
+                f"fewer missing values, learn a structure with fewer parents, or {RAISE_LIMIT}."
+            ) from error
+        out[rows, start[i] : start[i + 1]] = scores.reshape(n_values, len(rows), -1).swapaxes(0, 1)
 
 
 def _two_passes(

@@ -9,7 +9,7 @@ from sklearn.datasets import load_wine
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from tanlearn import BayesNetClassifier, NaiveBayesClassifier, TANClassifier
+from tanlearn import BayesNetClassifier, NaiveBayesClassifier, TableEncoder, TANClassifier
 from tanlearn.baselines import ChowLiu
 
 ORDERS = ["adaptive", "fixed", "random"]
@@ -153,6 +153,19 @@ def test_unknown_classes_are_refused(wine):
     model, X, _ = wine
     with pytest.raises(ValueError, match="Chianti"):
         model.acquisition_curve(X, ["Chianti"] * len(X))
+
+
+def test_missing_values_of_columns_with_a_category_for_them_are_observed_as_this_category(wine):
+    _, X, y = wine
+    X = X.drop(columns="ash")
+    encoder = TableEncoder(handle_missing="category")
+    model = BayesNetClassifier(structure=ChowLiu(), encoder=encoder).fit(X, y)
+    assert model.encoder_.has_missing_category_.tolist() == [False, True, False, False]
+    curve = model.acquisition_curve(X, y, n_random=1)
+    for order in ORDERS:
+        np.testing.assert_allclose(curve.errors[order][-1], 1 - model.score(X, y), atol=1e-12)
+        loss = log_loss(y, model.predict_proba(X), labels=model.classes_)
+        assert curve.log_losses[order][-1] == pytest.approx(loss, rel=1e-9)
 
 
 @pytest.mark.data

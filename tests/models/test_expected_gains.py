@@ -68,13 +68,31 @@ def by_feature(wanted):
 
 @pytest.mark.parametrize("parents", PARENTS)
 @pytest.mark.parametrize(("has_zeros", "is_normalized"), [(False, True), (True, True), (False, False)])
-def test_joints_of_values_are_sums_over_all_rows(parents, has_zeros, is_normalized):
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_joints_of_values_are_sums_over_all_rows(parents, has_zeros, is_normalized, is_dense, monkeypatch):
+    if not is_dense:  # networks with several parents insert every value
+        monkeypatch.setattr("tanlearn.models.value_joints._MOST_DENSE", 0)
     net, joint = network(parents, np.random.default_rng(0), has_zeros=has_zeros, is_normalized=is_normalized)
     samples = [*SAMPLES, COMPLETE]
     found = log_joint_of_values(net.tables, net.structure, encoded(samples), n_jobs=2)
     for sample, row in zip(samples, found, strict=True):
         wanted = [p for feature in oracle.value_joints(joint, sample) for p in feature]
         np.testing.assert_allclose(np.exp(row), wanted, rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("parents", PARENTS)
+def test_classes_that_are_impossible_have_no_joints(parents):
+    net, _ = network(parents, np.random.default_rng(10))
+    cells = net.tables.cells.copy()
+    cells[N_CLASSES : N_CLASSES + 2 * N_CLASSES] = [np.log(0.5), 0.0, np.log(0.5), -np.inf]  # [value][class]
+    net = BayesNet(net.structure, Tables(net.tables.layout, cells))
+    joint = oracle.Joint(cells, [list(row) for row in parents], N_STATES.tolist(), N_CLASSES)
+    sample = SAMPLES[1]
+    assert joint.of(sample)[1] == 0.0 < joint.of(sample)[0]
+    found = log_joint_of_values(net.tables, net.structure, encoded([sample]))[0]
+    wanted = [p for feature in oracle.value_joints(joint, sample) for p in feature]
+    np.testing.assert_allclose(np.exp(found), wanted, rtol=1e-12)
+    assert np.isneginf(found[:, 1]).all()
 
 
 @pytest.mark.parametrize("parents", PARENTS)
@@ -182,3 +200,13 @@ def test_sums_of_logarithms_are_exact_at_infinity_and_where_exponentials_underfl
     values = np.array([[[-np.inf, -2000.0]], [[-np.inf, -2000.0]]])
     np.testing.assert_array_equal(log_sum(values, axis=0)[0], [-np.inf, -2000.0 + log_sum(np.zeros((2, 1)), axis=0)[0]])
     assert value_starts(np.array([2, 3])).tolist() == [0, 2, 5]
+
+
+def test_values_that_cannot_be_inserted_within_the_limit_are_refused(monkeypatch):
+    net, joint = network(CASES[5].values[0], np.random.default_rng(9))
+    sample = SAMPLES[0]  # without values, nothing is marginalized
+    monkeypatch.setenv("TANLEARN_MAX_ROW_OPERATIONS", "1")
+    with pytest.raises(
+        ValueError, match=r"the gain of feature 2 cannot be computed exactly: .* more than 1 operations"
+    ):
+        gains(net, [sample], [posterior(joint, sample)])
