@@ -156,7 +156,13 @@ class BayesEnsembleClassifier(Classifier):
 
     @property
     def weights_(self) -> FloatArray:
-        """Weights of the log-probabilities of the forest and the network, (2,)."""
+        """Weights of the log-probabilities of the forest and the network, (2,).
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        """
         if not hasattr(self, "model_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit first.")
         weights: FloatArray = self.model_.weights
