@@ -40,6 +40,7 @@ from benchmarks import ROOT, command_line
 KEPT = ("tanlearn.kernels", "tanlearn.kernels._jit", "tanlearn.kernels._lanes", "tanlearn.kernels._cuda")
 #: Tests of modules, where they are not just ``test_<module>.py``.
 TESTS = {
+    "acquisition": ["acquisition", "acquisition_display"],
     "ande": ["ande", "class_weights", "models", "models_damage"],
     "annealing": ["annealing", "structure_scores"],
     "aode": ["aode", "class_weights", "models", "models_damage"],
@@ -94,6 +95,7 @@ TESTS = {
     "order_search": ["order_search", "structure_scores"],
     "random_tree": ["random_tree", "cuda_learning"],
     "interpretation": ["interpretation", "forest_interpretation", "generation", "k_tree", "notebook"],
+    "partial_rows": ["next_feature", "acquisition"],
     "row_checks": ["row_checks", "odd_rows", "estimator_input"],
     "row_counts": ["ande"],
     "row_predictor": ["row_predictor", "impossible_rows"],
@@ -109,6 +111,7 @@ TESTS = {
     "training": ["training", "checkpoint", "classifiers", "quantization", "cuda_training"],
     "validation": ["validation", "ignored_rows", "estimator_input"],
     "value_counts": ["value_counts", "value_count_kernels", "column_summaries", "summaries"],
+    "value_joints": ["expected_gains"],
     "weights": ["weights", "weight_scales", "class_weights"],
 }
 #: Time limit of a mutant in seconds, in addition to twice the time of its tests.

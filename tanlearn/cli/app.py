@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from tanlearn import __version__
+from tanlearn.cli.asking import ask
 from tanlearn.cli.comparing import compare
 from tanlearn.cli.counting import counts, merge
 from tanlearn.cli.fitting import fit
@@ -20,7 +21,7 @@ def build_app() -> typer.Typer:
     """Return the Typer application."""
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(options)
-    for command in (fit, predict, explain, describe, export_c, compare, report, counts, merge, warmup):
+    for command in (fit, predict, explain, ask, describe, export_c, compare, report, counts, merge, warmup):
         app.command()(command)
     return app
 

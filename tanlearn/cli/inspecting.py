@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tanlearn._typing import FloatArray
+from tanlearn.cli.given_values import frame_of, given_values, note_unknown, plain
 from tanlearn.cli.messages import listed, nearest, note, plain_errors, quoted
 from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
@@ -62,7 +63,7 @@ def explain(
             )
         shown, name, number = _row(file, row, reading)
         frame = file.prepare(shown, name, number)
-        _note_unknown(file, frame)
+        note_unknown(file, frame)
         explanation = _explain_row(file, frame, shown, against)
         if as_json:
             typer.echo(json.dumps(explanation, indent=2))
@@ -72,8 +73,6 @@ def explain(
 
 def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str, int]:
     """Return the requested row as a frame of one row, the name of its source, and its number there."""
-    import pandas as pd
-
     found = re.fullmatch(r"(.+):(\d+)", words[0], re.DOTALL) if len(words) == 1 else None
     is_json = len(words) == 1 and words[0].lstrip().startswith("{")
     is_pair = words[0].partition("=")[0].strip() in file.names and "=" in words[0]  # such as time=12:30
@@ -87,63 +86,12 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
                     return frame.iloc[[number - n_before - 1]], table.name, number
                 n_before += len(frame)
             raise ValueError(f"row {number:,} does not exist: {table.name} has rows 1 to {n_before:,}.")
-    pairs: list[tuple[str, Any]]
-    if is_json:
-        try:
-            pairs = json.loads(words[0], object_pairs_hook=list)
-        except ValueError as error:
-            raise ValueError(f"the row is not a JSON object: {error}.") from error
-    else:
-        wrong = next((word for word in words if "=" not in word), None)
-        if wrong is not None:
-            raise ValueError(f"a row is FILE:NUMBER, a JSON object, or name=value; got {wrong!r}.")
-        split = [tuple(map(str.strip, word.split("=", 1))) for word in words]
-        pairs = [(name, _typed(value, name in file.string_columns)) for name, value in split]
-    given = dict(pairs)
-    if len(given) < len(pairs):
-        twice = next(name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i]))
-        raise ValueError(f"{twice!r} is given twice. Leave one of them out.")
-    for name, value in given.items():
-        if name not in file.names:
-            raise ValueError(
-                f"the model has no column {name!r}.{nearest(name, file.names)} Its columns are: {listed(file.names)}."
-            )
-        if isinstance(value, (dict, list)):
-            raise ValueError(f"{name!r} must be a string or a number, got {value!r}.")
+    given = given_values(file, words)
     absent = [name for name in file.names if given.get(name) is None]
     if absent:
         how = "marginalized" if hasattr(file.classifier, "tables_") else "treated as missing"
         note(f"not given, so {how}: {listed(absent)}.")
-    strings = {
-        name: str(given[name]) if name in file.string_columns and given.get(name) is not None else None
-        for name in given
-    }
-    values = {name: strings.get(name) if name in file.string_columns else given.get(name) for name in file.names}
-    frame = pd.DataFrame({name: pd.Series([value], dtype=object) for name, value in values.items()}).infer_objects()
-    return frame, "the row", 1
-
-
-def _typed(text: str, is_text: bool) -> Any:
-    """Convert a word for a numeric column to a number or boolean, if it looks like one."""
-    if is_text:
-        return text or None
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if re.fullmatch(r"[+-]?\d{1,19}", text) and abs(int(text)) < 2**63:  # a float would be rounded
-        return int(text)
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return text
-
-
-def _note_unknown(file: ModelFile, frame: Any) -> None:
-    """Print the values of a row that did not occur in training."""
-    for name, known in zip(file.names, file.classifier.encoder_.categories_, strict=True):
-        value = _plain(frame[name].iloc[0])
-        if known is not None and value == value and value is not None and value not in known.tolist():
-            values = listed([str(one) for one in known.tolist()], 10)
-            note(f"{name!r} was never {value!r} in training, which counts as missing. Known values: {values}.")
+    return frame_of(file, given), "the row", 1
 
 
 def _explain_row(file: ModelFile, frame: Any, shown: Any, against: str | None) -> dict[str, Any]:
@@ -163,7 +111,7 @@ def _explain_row(file: ModelFile, frame: Any, shown: Any, against: str | None) -
         raise ValueError(f"--against must be another class than the predicted one: {listed(others)}; got {against!r}.")
     shares = classifier.explain(frame, against=classifier.classes_[other])[0, :, predicted]
     columns = [
-        {"column": name, "value": _plain(shown[name].iloc[0]), "log_odds": float(share)}
+        {"column": name, "value": plain(shown[name].iloc[0]), "log_odds": float(share)}
         for name, share in zip(file.names, shares, strict=False)
     ]
     return {
@@ -187,16 +135,6 @@ def _refuse_impossible(file: ModelFile, contributions: FloatArray) -> None:
             "the row has probability zero in every class, so no column explains its prediction, which is that of a row "
             f"without values. Zeros come from: {listed(zeros)}. Correct these values, or leave them out as missing."
         )
-
-
-def _plain(value: Any) -> Any:
-    """Convert a value to a JSON-compatible one."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and value.is_integer():  # an integer, read as float because of missing values
-        return int(value)
-    if value is None or value != value:
-        return None
-    return value if isinstance(value, str | bool | int | float) else str(value)
 
 
 def _print_explanation(explanation: dict[str, Any]) -> None:
@@ -251,12 +189,8 @@ def _print_model(file: ModelFile) -> None:
         labels = [f"{label} {p:.1%}" for label, p in zip(labels, shares / shares.sum(), strict=True)]
     console.print(Text(f"classes     {listed(labels, 10, are_quoted=True)}"), soft_wrap=True)
     console.print(Text(f"parameters  {classifier.n_parameters_:,}"), soft_wrap=True)
-    if (forest := getattr(classifier, "forest_", None)) is not None:
-        combined = "averaged" if forest.is_average else "added"
-        content = f"{len(forest.members)}, {combined}, at most {forest.weights.shape[2] - 1} parents per column"
-        console.print(Text(f"networks    {content}"), soft_wrap=True)
-    if tables is not None and tables.bits is not None:
-        console.print(Text(f"bits        {tables.bits[0]} integer, {tables.bits[1]} fraction"), soft_wrap=True)
+    for title, content in classifier._summary().items():
+        console.print(Text(f"{title:12}{content}"), soft_wrap=True)
     table = Table("column", "kind", "states", "values", "depends on", box=box.SIMPLE, pad_edge=False)
     cuts = iter(getattr(classifier.encoder_.discretizer_, "cut_points_", ()))
     for i, (name, known) in enumerate(zip(file.names, classifier.encoder_.categories_, strict=True)):
@@ -319,7 +253,10 @@ def export_c(
             check_exists(rows)
         file = ModelFile(model)
         if not hasattr(file.classifier, "export_c"):
-            raise ValueError(f"{model} holds a {type(file.classifier).__name__}, which cannot be exported to C.")
+            raise ValueError(
+                f"{model} holds a {type(file.classifier).__name__}, which cannot be exported to C. Fit a single "
+                f'network, for example with: tanlearn fit ... --learner "TAN Subset HYB".'
+            )
         X = y = None
         if rows is not None:
             with reading.as_fitted(file.notation).open(rows) as table:

@@ -4,6 +4,7 @@ A display computes what it shows once. Its ``plot(ax=None)`` plots it any number
 ``figure_``. Displays need Matplotlib: ``pip install "tanlearn[plot]"``.
 """
 
+from tanlearn.displays.acquisition import AcquisitionCurveDisplay
 from tanlearn.displays.comparison import CriticalDifferenceDisplay, PairedErrorsDisplay
 from tanlearn.displays.contribution import ContributionDisplay
 from tanlearn.displays.convergence import ConvergenceDisplay
@@ -18,6 +19,7 @@ from tanlearn.displays.table import TableDisplay
 from tanlearn.displays.training import TrainingDisplay
 
 __all__ = [
+    "AcquisitionCurveDisplay",
     "ContributionDisplay",
     "ConvergenceDisplay",
     "CriticalDifferenceDisplay",

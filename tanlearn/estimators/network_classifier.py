@@ -17,10 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.c_export.header import export_c
+from tanlearn.estimators.acquisition import AcquisitionCurve, acquisition_curve
 from tanlearn.estimators.classifier import Classifier
 from tanlearn.estimators.completed_rows import completed_rows
 from tanlearn.estimators.estimator_input import encode_rows, generator
 from tanlearn.estimators.explanation_frame import explanation_frame
+from tanlearn.estimators.partial_rows import PartialRows, best_features, gains_of, read_costs, read_gain
 from tanlearn.estimators.row_predictor import RowPredictor
 from tanlearn.files.description import describe, feature_names
 from tanlearn.models.bayes_net import BayesNet
@@ -290,6 +292,177 @@ class NetworkClassifier(Classifier):
         completed, found = most_probable_completion(self.tables_, self.structure_, codes, given, n_jobs=self.n_jobs)
         return completed_rows(X, self.encoder_.decode(completed)), self.classes_[found]
 
+    def next_feature(
+        self, X: Any, *, gain: Any = "information", costs: Any = None, depth: int = 1, unanswered: Any = None
+    ) -> AnyArray:
+        """Return the feature to observe next in each partly observed row.
+
+        It is the feature with the largest expected gain per cost, as returned by :meth:`feature_gains`.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values. NaN and None are values that have not been observed yet.
+        gain : {"information", "accuracy"} or array-like of shape (n_classes, n_decisions), default="information"
+            Gain of an observation, see :meth:`feature_gains`.
+        costs : dict or array-like of shape (n_features,), optional
+            Positive cost of observing each feature; in a dict by name or column number, and 1 for all others.
+        depth : int, default=1
+            Number of features in the plans that are compared, see :meth:`feature_gains`.
+        unanswered : array-like of bool of shape (n_samples, n_features), or list of features, optional
+            Features that were asked for without an answer, or are not available. They are not returned. A list, of
+            names or column numbers, holds for all rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), object
+            Name of the feature, or column number if columns have no names. None for a row with nothing left to observe.
+            Features with equal gains are compared by information, then by their order.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If a parameter is invalid, or exact gains would take too many operations.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = pd.DataFrame({"fever": ["yes", "yes", "no", "no"], "cough": ["yes", "no", "yes", "no"]})
+        >>> model = NaiveBayesClassifier().fit(X, ["flu", "flu", "cold", "cold"])
+        >>> rows = pd.DataFrame({"fever": [None, "yes", "no"], "cough": [None, None, "yes"]})
+        >>> model.next_feature(rows).tolist()
+        ['fever', 'cough', None]
+        """
+        rows = PartialRows.read(self, X, unanswered)
+        best = best_features(self, rows, read_gain(self, gain), read_costs(self, costs), depth)
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        labels = np.empty(len(names) + 1, object)
+        labels[:-1] = list(names)
+        return labels[best]
+
+    def feature_gains(
+        self, X: Any, *, gain: Any = "information", costs: Any = None, depth: int = 1, unanswered: Any = None
+    ) -> FloatArray:
+        """Return the expected gain per cost of observing each feature of partly observed rows.
+
+        Expectations are exact, over the values that each feature has in the network given the observed features.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values. NaN and None are values that have not been observed yet, also in columns with a category for
+            missing values. Unseen categories are observed, but no evidence.
+        gain : {"information", "accuracy"} or array-like of shape (n_classes, n_decisions), default="information"
+            "information" is the decrease of the entropy of the class in bits. "accuracy" is the increase of the
+            probability of the predicted class. An array contains the utility of each decision for each class, and the
+            gain is the increase of the utility of the best decision.
+        costs : dict or array-like of shape (n_features,), optional
+            Positive cost of observing each feature; in a dict by name or column number, and 1 for all others.
+        depth : int, default=1
+            Number of features in the plans that are compared. With more than one, the result is the gain per cost of
+            the best plan that begins with the feature; later features of a plan depend on the values of earlier ones.
+            A single feature may not change the decision, so that its accuracy or utility is 0 without a plan.
+        unanswered : array-like of bool of shape (n_samples, n_features), or list of features, optional
+            Features that were asked for without an answer, or are not available. In columns with a category for missing
+            values, their value is this category.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            Nonnegative gains per cost; NaN for observed and unanswered features.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If a parameter is invalid, the structure has a cycle, plans of a row need more than 20,000 partly observed
+            rows, or a row over the limit of operations (``TANLEARN_MAX_ROW_OPERATIONS``).
+
+        Notes
+        -----
+        With x the observed features, and v the values of a feature, the gain of information is the mutual information::
+
+            I = sum_v sum_y P(y, v | x) log2 (P(y, v | x) / (P(y | x) P(v | x)))
+
+        The probabilities are those of the network, before calibration. Accuracy and utility begin with the calibrated
+        P(y | x) of ``predict_proba``; then P(y, v | x) = P(y | x) P(v | y, x).
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X = pd.DataFrame({"fever": ["yes", "yes", "no", "no"], "cough": ["yes", "no", "yes", "no"]})
+        >>> model = NaiveBayesClassifier().fit(X, ["flu", "flu", "cold", "cold"])
+        >>> model.feature_gains(pd.DataFrame({"fever": [None], "cough": [None]})).round(2).tolist()  # bits
+        [[0.19, 0.0]]
+        """
+        rows = PartialRows.read(self, X, unanswered)
+        return gains_of(self, rows, read_gain(self, gain), read_costs(self, costs), depth)
+
+    def acquisition_curve(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        gain: Any = "information",
+        costs: Any = None,
+        depth: int = 1,
+        n_features: int | None = None,
+        n_random: int = 10,
+        random_state: Any = 0,
+    ) -> AcquisitionCurve:
+        """Return held-out errors over the number of observed features, if each row observes its best feature next.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Held-out rows with their values. They are hidden at first. A missing value is an observation without result.
+        y : array-like of shape (n_samples,)
+            Classes of the rows.
+        gain : {"information", "accuracy"} or array-like of shape (n_classes, n_decisions), default="information"
+            Gain of an observation, see :meth:`feature_gains`.
+        costs : dict or array-like of shape (n_features,), optional
+            Positive cost of observing each feature; in a dict by name or column number, and 1 for all others.
+        depth : int, default=1
+            Number of features in the plans of the adaptive order, see :meth:`feature_gains`.
+        n_features : int, optional
+            Number of features to observe; by default all.
+        n_random : int, default=10
+            Number of random orders of each row, whose errors are averaged; 0 for none.
+        random_state : int, RandomState, Generator or None, default=0
+            Seed of the random orders.
+
+        Returns
+        -------
+        AcquisitionCurve
+            Errors, log losses and costs of three orders: "adaptive", the result of :meth:`next_feature` for each row;
+            "fixed", one order for all rows; and "random". The fixed order begins with the feature with the largest gain
+            per cost. The next feature always has the largest mean gain per cost over the rows of X, given the values
+            that the order has observed in each.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If a parameter is invalid, or exact gains would take too many operations.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> model = NaiveBayesClassifier().fit(X[::2], y[::2])
+        >>> model.acquisition_curve(X[1::2], y[1::2]).fixed_order[:2]
+        ['petal width (cm)', 'petal length (cm)']
+        """
+        options: dict[str, Any] = {"gain": gain, "costs": costs, "depth": depth, "n_features": n_features}
+        return acquisition_curve(self, X, y, **options, n_random=n_random, random_state=random_state)
+
     def row_predictor(self) -> RowPredictor:
         """Return a predictor of single rows, for services: a few microseconds per row.
 
@@ -451,6 +624,11 @@ class NetworkClassifier(Classifier):
         True
         """
         export_c(self, path, name=name, packed=packed, number_type=number_type, test_rows=test_rows)
+
+    def _summary(self) -> dict[str, str]:
+        """Return the bits of rounded CPTs."""
+        bits = self.tables_.bits
+        return {} if bits is None else {"bits": f"{bits[0]} integer, {bits[1]} fraction"}
 
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes for a model file, besides classes and encoder."""

@@ -45,6 +45,7 @@ def test_importing_a_public_name_imports_nothing_heavy():
         (["fit", "no.csv", "--targt", "y"], "No such option"),
         (["predict", "no.tan", "no.csv"], "there is no file no."),
         (["explain", "no.tan", "a=1"], "there is no file no.tan."),
+        (["ask", "no.tan"], "there is no file no.tan."),
         (["describe", "no.tan"], "there is no file no.tan."),
         (["export-c", "no.tan", "-o", "a.h"], "there is no file no.tan."),
         (["compare", "no.csv", "--target", "y"], "there is no file no.csv."),
