@@ -58,7 +58,7 @@ class _Watch(event.Listener):
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Write what there is to say after a kernel, or after a part of it."""
+        """Write a note or a warning, if one is due after this kernel or part."""
         self._depth -= 1
         elapsed = time.perf_counter() - self._begin
         if not self._depth:
