@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from sklearn.base import clone
 
 from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.estimators.bayes_ensemble import BayesEnsembleClassifier
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier
 from tanlearn.estimators.gradient_tan import TANClassifier
@@ -61,6 +62,7 @@ Classifier: TypeAlias = (
     | WeightedNaiveBayesClassifier
     | MultinetClassifier
     | BayesForestClassifier
+    | BayesEnsembleClassifier
 )
 #: ``factory(random_state, n_epochs, n_jobs, encoder)``
 Factory: TypeAlias = Callable[[Any, int | None, int | None, TableEncoder | None], Classifier]
@@ -419,10 +421,17 @@ LEARNERS: dict[str, Learner] = {
         ),
         Learner(
             "BayesForest",
-            "32 random networks of up to four parents, weighed by left-out rows",
+            "32 random networks of up to four parents, weighted by out-of-fold predictions",
             OURS + SAHAMI,
             partial(_copy, BayesForestClassifier()),
             2,
+        ),
+        Learner(
+            "BayesEnsemble",
+            "BayesForest and Term-TAN, weighted by out-of-fold predictions",
+            "this library",
+            partial(_copy, BayesEnsembleClassifier()),
+            3,
         ),
     )
 }

@@ -7,6 +7,7 @@ from tanlearn.encoding.discretize import MDLPDiscretizer, QuantileDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import scale_weights
+from tanlearn.estimators.bayes_ensemble import BayesEnsembleClassifier
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier
 from tanlearn.estimators.bif_and_xmlbif import read_bif, read_xmlbif, write_bif, write_xmlbif
@@ -49,6 +50,7 @@ from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointN
 __all__ = [
     "LBFGS",
     "BackOffRidge",
+    "BayesEnsembleClassifier",
     "BayesForestClassifier",
     "BayesNetClassifier",
     "Calibration",

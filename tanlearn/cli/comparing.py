@@ -56,7 +56,7 @@ def compare(
     learners: Annotated[
         list[str],
         typer.Option(
-            help="Names from --list, comma-separated or repeated, or all. By default five learners, and only the fast "
+            help="Names from --list, comma-separated or repeated, or all. By default six learners, and only the fast "
             "ones of them for large tables.",
             show_default=False,
         ),

@@ -189,12 +189,8 @@ def _print_model(file: ModelFile) -> None:
         labels = [f"{label} {p:.1%}" for label, p in zip(labels, shares / shares.sum(), strict=True)]
     console.print(Text(f"classes     {listed(labels, 10, are_quoted=True)}"), soft_wrap=True)
     console.print(Text(f"parameters  {classifier.n_parameters_:,}"), soft_wrap=True)
-    if (forest := getattr(classifier, "forest_", None)) is not None:
-        combined = "averaged" if forest.is_average else "added"
-        content = f"{len(forest.members)}, {combined}, at most {forest.weights.shape[2] - 1} parents per column"
-        console.print(Text(f"networks    {content}"), soft_wrap=True)
-    if tables is not None and tables.bits is not None:
-        console.print(Text(f"bits        {tables.bits[0]} integer, {tables.bits[1]} fraction"), soft_wrap=True)
+    for title, content in classifier._summary().items():
+        console.print(Text(f"{title:12}{content}"), soft_wrap=True)
     table = Table("column", "kind", "states", "values", "depends on", box=box.SIMPLE, pad_edge=False)
     cuts = iter(getattr(classifier.encoder_.discretizer_, "cut_points_", ()))
     for i, (name, known) in enumerate(zip(file.names, classifier.encoder_.categories_, strict=True)):
@@ -257,7 +253,10 @@ def export_c(
             check_exists(rows)
         file = ModelFile(model)
         if not hasattr(file.classifier, "export_c"):
-            raise ValueError(f"{model} holds a {type(file.classifier).__name__}, which cannot be exported to C.")
+            raise ValueError(
+                f"{model} holds a {type(file.classifier).__name__}, which cannot be exported to C. Fit a single "
+                f'network, for example with: tanlearn fit ... --learner "TAN Subset HYB".'
+            )
         X = y = None
         if rows is not None:
             with reading.as_fitted(file.notation).open(rows) as table:

@@ -350,7 +350,8 @@ def encode_for_display(estimator: Any, X: Any, sample_weight: Any) -> EncodedRow
     if not hasattr(estimator, "_contribution_errors"):
         raise TypeError(
             f"{type(estimator).__name__} has no single network, so its log odds are not a sum over features and pairs. "
-            f"Pass a classifier with CPTs, such as TermNetClassifier or NaiveBayesClassifier."
+            f"Pass a classifier with CPTs, such as TermNetClassifier, NaiveBayesClassifier, or network_ of a "
+            f"BayesEnsembleClassifier."
         )
     check_is_fitted(estimator)
     columns = read_columns(X, n_jobs=estimator.n_jobs)

@@ -83,7 +83,8 @@ class ForestImportanceDisplay:
         """
         if not hasattr(estimator, "feature_importances_"):
             raise TypeError(
-                f"{type(estimator).__name__} has no feature_importances_. Pass a fitted BayesForestClassifier."
+                f"{type(estimator).__name__} has no feature_importances_. Pass a fitted BayesForestClassifier, or "
+                f"forest_ of a BayesEnsembleClassifier."
             )
         return cls(estimator.feature_importances_, feature_names(estimator)).plot(ax, most=most)
 

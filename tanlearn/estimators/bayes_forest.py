@@ -22,7 +22,7 @@ from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.forest_counts import ForestCounts
 from tanlearn.forest.forest_network import DrawSettings
-from tanlearn.forest.learning import ForestSettings, GrownNetworks, fit_forest_weights, grow_forest
+from tanlearn.forest.learning import FittedForest, ForestSettings, GrownNetworks, fit_forest_weights, grow_forest
 from tanlearn.models.model import Model
 from tanlearn.structures.structures import Structure
 
@@ -39,7 +39,7 @@ _LEAST_SAMPLES, _MOST_CONTEXTS = 5, 4096
 
 
 class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingClassifier):
-    """Forest of random Bayesian networks: the first choice for prediction, if the model need not be readable.
+    """Forest of random Bayesian networks: accurate without tuning, also for data larger than memory.
 
     Each network discretizes numeric features in its own way and draws an order of the features. It gives each feature
     up to ``max_parents`` parents: from a random subset of the earlier features, those with the largest conditional
@@ -226,7 +226,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Grow the networks and fit their weights."""
-        self.model_ = self._make_forest(data, rng)
+        self.model_ = self._fit_forest(data, rng).forest
 
     def _check_needs(self, allowed: frozenset[str]) -> bool:
         """Raise an AttributeError for weights, which need all rows."""
@@ -244,7 +244,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
                 f"the first batch has {data.n_samples:,} row(s) of one class only, but the networks of the forest are "
                 f"drawn from it. Start with a larger batch of several classes."
             )
-        return ForestCounts(self._make_forest(data, generator(self.random_state)))
+        return ForestCounts(self._fit_forest(data, generator(self.random_state)).forest)
 
     def _learn_batches(self, rows: EncodedSource) -> None:
         """Grow a forest from a sample of the rows, and count all rows in its contexts."""
@@ -262,8 +262,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self._check_smoothing(counts.class_counts.max(), n_levels, counts.most_values)
         self.model_ = counts.smooth(float(self.smoothing), n_jobs=self.n_jobs)
 
-    def _make_forest(self, data: EncodedData, rng: np.random.Generator) -> Forest:
-        """Grow the networks and fit their weights."""
+    def _fit_forest(self, data: EncodedData, rng: np.random.Generator) -> FittedForest:
+        """Grow the networks and fit their weights; positions of rows are those among rows of positive weight."""
         if (data.weights == 0).any():  # they must not count in contexts, folds and missing values
             data = data.take(data.weights > 0)
         if data.n_classes > _MOST_CLASSES:
@@ -324,6 +324,13 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
             f"{type(self).__name__} models the class given the features, not the distribution of the features. Use "
             f"predict_log_proba, or a network such as NaiveBayesClassifier."
         )
+
+    def _summary(self) -> dict[str, str]:
+        """Return the number of networks, and how they are combined."""
+        forest = self.forest_
+        combined = "averaged" if forest.is_average else "added"
+        most = forest.weights.shape[2] - 1
+        return {"networks": f"{len(forest.members)}, {combined}, at most {most} parents per column"}
 
     @property
     def structures_(self) -> list[Structure]:

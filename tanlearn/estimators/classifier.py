@@ -543,6 +543,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Return entries of histories with held-out errors, possibly none."""
         return {}
 
+    def _summary(self) -> dict[str, str]:
+        """Return short lines about the fitted model by their titles, for the command line."""
+        return {}
+
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes for a model file, besides classes and encoder."""
         state: dict[str, Any] = self.model_.to_state()

@@ -625,6 +625,11 @@ class NetworkClassifier(Classifier):
         """
         export_c(self, path, name=name, packed=packed, number_type=number_type, test_rows=test_rows)
 
+    def _summary(self) -> dict[str, str]:
+        """Return the bits of rounded CPTs."""
+        bits = self.tables_.bits
+        return {} if bits is None else {"bits": f"{bits[0]} integer, {bits[1]} fraction"}
+
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes for a model file, besides classes and encoder."""
         state = super()._get_state()

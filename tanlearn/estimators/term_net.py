@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from tanlearn._typing import FloatArray
+from tanlearn._typing import FloatArray, IntArray
 from tanlearn.encoding.discretize import QuantileDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.models.calibration import Calibration
-from tanlearn.terms.learning import learn_terms
+from tanlearn.terms.learning import NO_ROWS, learn_terms
 from tanlearn.training.history import Iteration
 from tanlearn.training.losses import ConditionalNLL, Loss
 
@@ -171,7 +171,11 @@ class TermNetClassifier(NetworkClassifier):
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Select ridges and the number of parents on held-out rows, and train on all rows."""
-        outcome = learn_terms(data, int(self.max_parents), n_jobs=self.n_jobs)
+        self._fit_terms(data)
+
+    def _fit_terms(self, data: EncodedData, needed: IntArray = NO_ROWS) -> FloatArray | None:
+        """Fit to encoded rows, and return the held-out log posterior of some rows, see `learn_terms`."""
+        outcome = learn_terms(data, int(self.max_parents), n_jobs=self.n_jobs, needed=needed)
         self.loss_ = ConditionalNLL()
         self.model_ = outcome.network
         names = ("groups", "smooth", "edge_groups", "edge_smooth", "triple_groups")
@@ -186,6 +190,7 @@ class TermNetClassifier(NetworkClassifier):
         self.history_ = outcome.history
         self.n_iter_ = len(outcome.history) - 1
         self.calibration_ = Calibration()
+        return outcome.held_out
 
     def _check_generative(self) -> bool:
         """Return True; raise an AttributeError if features can have, or in the fitted network have, several parents."""
@@ -212,6 +217,10 @@ class TermNetClassifier(NetworkClassifier):
         state = dict(state)
         errors = state.pop("standard_errors", None)
         super()._set_state(state)
+        self._set_standard_errors(errors)
+
+    def _set_standard_errors(self, errors: Any) -> None:
+        """Restore the standard errors of all features from a file."""
         n_states = self.encoder_.n_states_
         check_array("standard_errors", errors, np.float64, (int(n_states.sum()), len(self.classes_)))
         if not (np.isfinite(errors) & (errors >= 0)).all():

@@ -3,7 +3,8 @@
 A file stores the class of the classifier, its parameters (including nested learners, losses and encoders),
 ``classes_``, ``encoder_``, ``n_features_in_``, ``feature_names_in_``, and the fitted attributes needed for prediction:
 ``structure_``, ``tables_`` and ``calibration_``; ``structure_probabilities_`` and ``loss_`` of
-:class:`~tanlearn.TANClassifier`; ``forest_`` of :class:`~tanlearn.BayesForestClassifier`; ``ensemble_`` of AODE.
+:class:`~tanlearn.TANClassifier`; ``forest_`` of :class:`~tanlearn.BayesForestClassifier`; ``forest_``, ``network_`` and
+``weights_`` of :class:`~tanlearn.BayesEnsembleClassifier`; ``ensemble_`` of AODE.
 Predictions of a loaded classifier are bit-identical.
 
 A file does not store intermediate results of learning (``parameters_``, ``structure_learner_``, ``candidates_``,
@@ -92,6 +93,12 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     ``log_prior`` is added to these sums. p is the softmax of the sums, or, if ``is_average``, the mean of the softmax
     of each network, each with the prior. The score is log((1 - doubt) p + doubt / n_classes) + ``shift``.
     ``log_frequency`` is the reference with which a later prior is compared.
+    ``BayesEnsembleClassifier`` has the arrays of its forest and its network, with the prefixes ``forest_`` and
+    ``network_``. ``merged``, uint16 (the sum of the encoder's states + 1), contains feature by feature the network's
+    code of each code and, last, of a missing value. ``weights``, float64 (2,), are those of forest and network;
+    ``shift``, float64 (n_classes,), is added to the weighted sum of their log probabilities. ``typical_values``,
+    float64, represent the merged intervals of all continuous columns, and ``standard_errors``, float64, are those of
+    the network.
 
   - ``notation``, omitted if it is unknown or the default: the notation of the text table that ``tanlearn fit`` read. An
     object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings ``symbols`` and

@@ -41,7 +41,7 @@ class FittedWeights:
     weights: FloatArray  # (n_members, n_features, n_levels) weight of the gains of each level of each family
     of_prior: float  # weight of the log class frequencies
     rows: IntArray  # (n_rows,) rows to compare candidate models on
-    own_p: FloatArray  # (n_rows,) out-of-fold probabilities of the true classes of these rows
+    p: FloatArray  # (n_rows, n_classes) out-of-fold probabilities of these rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +69,13 @@ class _LevelWeights:
         weights = of_families.reshape(view.n_members, -1, 1) * self.of_parts[part][:-1]
         return view.total_scores(rows, weights) + self.base(view, part, rows)
 
-    def own_probabilities(self, of_families: list[FloatArray], rows: IntArray) -> FloatArray:
-        """Return the probabilities of the true classes, with weights of families fitted without the fold of the row."""
-        outer, p, fold = self.out_of_fold.outer, np.empty(len(rows)), self.out_of_fold.fold[rows]
+    def probabilities(self, of_families: list[FloatArray], rows: IntArray) -> FloatArray:
+        """Return the probabilities of the classes, with weights of families fitted without the fold of the row."""
+        outer, fold = self.out_of_fold.outer, self.out_of_fold.fold[rows]
+        p = np.empty((len(rows), outer.data.n_classes))
         for f, weights in enumerate(of_families):
             own = rows[fold == f]
-            scores = softmax(self.total(outer, f if self.out_of_fold.inner else -1, weights, own))
-            p[fold == f] = scores[np.arange(len(own)), outer.data.y[own]]
+            p[fold == f] = softmax(self.total(outer, f if self.out_of_fold.inner else -1, weights, own))
         return p
 
 
@@ -105,18 +105,19 @@ def fit_all_weights(
 
     rows = feature_rows[:LEVEL_ROWS]
     chosen: FloatArray = starts[-1]
-    own_p: FloatArray = np.exp(log_p[np.arange(len(rows)), data.y[rows]])
+    p: FloatArray = np.exp(log_p[: len(rows)])
     if kind != "shared":
         families = _fit_families(levels, starts, feature_rows, log_p, ridge)
         report(_progress("families", families))
         if np.isfinite(families.ridge):
-            by_families = levels.own_probabilities(families.of_parts, rows)
-            losses = [mean_log_loss(p, data.weights[rows]) for p in (own_p, by_families)]
+            by_families = levels.probabilities(families.of_parts, rows)
+            own = np.arange(len(rows)), data.y[rows]
+            losses = [mean_log_loss(one[own], data.weights[rows]) for one in (p, by_families)]
             report(f"weights of families, all classes: log loss {losses[0]:.4f} -> {losses[1]:.4f}")
             if losses[1] < losses[0]:
-                chosen, own_p = families.weights, by_families
+                chosen, p = families.weights, by_families
     weights = chosen.reshape(n_members, d, 1) * fitted.weights[:-1]
-    return FittedWeights(weights, float(fitted.weights[-1]), rows, own_p)
+    return FittedWeights(weights, float(fitted.weights[-1]), rows, p)
 
 
 def _fit_levels(out_of_fold: OutOfFold) -> Fitted:

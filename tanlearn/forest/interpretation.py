@@ -30,7 +30,7 @@ from tanlearn.forest.forest import Forest, softmax
 from tanlearn.forest.forest_network import ForestNetwork
 from tanlearn.kernels.mathematics import log_all
 
-__all__ = ["dependences", "explain", "left_out_importances", "losses_without"]
+__all__ = ["dependences", "explain", "left_out_importances", "losses_without", "normalized_contributions"]
 
 #: Largest number of rows, and of gains, per block: 8 MB.
 _BLOCK = 512
@@ -76,6 +76,20 @@ def explain(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> Float
 
     in_blocks(split, n_rows, _rows_of(d * n_classes), n_jobs)
     return out
+
+
+def normalized_contributions(contributions: FloatArray) -> FloatArray:
+    """Convert contributions to scores, whose softmax are probabilities, into contributions to log probabilities.
+
+    Differences between two classes do not change.
+
+    Shapes: contributions and result: (n_rows, n_features + 1, n_classes), the prior last.
+    """
+    gains, prior = contributions[:, :-1], log_softmax(contributions[:, -1], axis=1)
+    log_p = log_softmax(contributions.sum(axis=1), axis=1)
+    mean = _log_mean(log_p, prior)
+    of_rows = np.einsum("ric,rc->ri", gains, mean) / mean.sum(axis=1, keepdims=True)
+    return np.concatenate([gains - of_rows[..., np.newaxis], prior[:, np.newaxis]], axis=1)
 
 
 def dependences(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:

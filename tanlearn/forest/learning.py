@@ -12,7 +12,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from tanlearn.forest.forest_weights import first_rows, fit_all_weights, mean_log
 from tanlearn.forest.interpretation import left_out_importances
 from tanlearn.forest.out_of_fold import GrowNetwork, OutOfFold, grow_out_of_fold
 
-__all__ = ["ForestSettings", "GrownNetworks", "fit_forest_weights", "grow_forest"]
+__all__ = ["FittedForest", "ForestSettings", "GrownNetworks", "fit_forest_weights", "grow_forest"]
 
 #: Largest number of rows for feature importances.
 _IMPORTANCE_ROWS = 1024
@@ -58,6 +58,14 @@ class GrownNetworks:
     origin: tuple[Any, ...]  # settings, and checksums of the rows: equal if networks can be reused
     seeds: list[int]  # one per network
     members: list[ForestNetwork]
+
+
+class FittedForest(NamedTuple):
+    """Fitted forest, and its predictions of training rows by networks that were grown without them."""
+
+    forest: Forest
+    rows: IntArray  # (n_rows,) some of the rows
+    log_p: FloatArray  # (n_rows, n_classes) out-of-fold log probabilities of the classes
 
 
 def grow_forest(
@@ -99,7 +107,7 @@ def fit_forest_weights(
     *,
     n_jobs: int | None = None,
     report: Callable[[str], None] = lambda message: None,
-) -> Forest:
+) -> FittedForest:
     """Fit the weights of a grown forest to out-of-fold predictions.
 
     ``is_ordered`` (n_features,) marks ordered features. ``report`` is called with progress messages. The forest does
@@ -121,66 +129,78 @@ def fit_forest_weights(
     nothing = np.zeros((n_members, data.n_features, n_levels))
     forest = Forest(members, log_prior, log_prior, np.zeros(data.n_classes), nothing, 0.0, False)
     if settings.weights is None:
-        forest, _ = _average(forest, out_of_fold, first_rows(out_of_fold.rows, n_levels * data.n_classes), report)
+        rows = first_rows(out_of_fold.rows, n_levels * data.n_classes)
+        forest, p = _average(forest, out_of_fold, rows, report)
         of_prior = 1.0
     else:
-        forest, of_prior = _select(forest, out_of_fold, settings, report)
+        forest, of_prior, rows, p = _select(forest, out_of_fold, settings, report)
+    log_p = np.log(_with_noise(p, forest.label_noise, data.n_classes))
     forest = _with_importances(forest, out_of_fold, of_prior)
     if not forest.is_average:
-        return forest
+        return FittedForest(forest, rows, log_p)
     used = int((forest.weights[0, 0] > 0).sum())
     members = [replace(member, tables=member.tables.first_levels(used)) for member in members]
-    return replace(forest, members=members, weights=forest.weights[:, :, :used].copy())
+    forest = replace(forest, members=members, weights=forest.weights[:, :, :used].copy())
+    return FittedForest(forest, rows, log_p)
 
 
 def _select(
     forest: Forest, out_of_fold: OutOfFold, settings: ForestSettings, report: Callable[[str], None]
-) -> tuple[Forest, float]:
+) -> tuple[Forest, float, IntArray, FloatArray]:
     """Select among class frequencies, the weighted networks and their average, by the mean out-of-fold log loss.
 
-    Standard errors of the difference to the weighted networks are added to the loss of the average. Returns the forest
-    and its weight of the prior.
+    Standard errors of the difference to the weighted networks are added to the loss of the average. Returns the forest,
+    its weight of the prior, and rows with their out-of-fold probabilities before label noise.
     """
     data = out_of_fold.outer.data
     found = fit_all_weights(out_of_fold, str(settings.weights), settings.ridge, report)
-    rows, sample_weight = found.rows, data.weights[found.rows]
-    noise = estimate_label_noise(found.own_p, sample_weight, data.n_classes)
+    rows, sample_weight, own = found.rows, data.weights[found.rows], _of_true_classes(data, found.rows)
+    noise = estimate_label_noise(found.p[own], sample_weight, data.n_classes)
     weighted = replace(forest, log_prior=found.of_prior * forest.log_prior, weights=found.weights, label_noise=noise)
-    average, average_p = _average(forest, out_of_fold, rows, report)
-    frequencies = np.exp(out_of_fold.outer.base(rows)[np.arange(len(rows)), data.y[rows]])
     candidates = {
-        "class frequencies": (forest, 1.0, frequencies),
-        "weighted": (weighted, found.of_prior, found.own_p),
-        "average": (average, 1.0, average_p),
+        "class frequencies": (forest, 1.0, np.exp(out_of_fold.outer.base(rows))),
+        "weighted": (weighted, found.of_prior, found.p),
     }
+    average, average_p = _average(forest, out_of_fold, rows, report)
+    candidates["average"] = (average, 1.0, average_p)
     losses = {
-        name: -np.log((1.0 - candidate.label_noise) * own_p + candidate.label_noise / data.n_classes)
-        for name, (candidate, _, own_p) in candidates.items()
+        name: -np.log(_with_noise(p[own], candidate.label_noise, data.n_classes))
+        for name, (candidate, _, p) in candidates.items()
     }
-    means = {name: float(np.average(own, weights=sample_weight)) for name, own in losses.items()}
+    means = {name: float(np.average(loss, weights=sample_weight)) for name, loss in losses.items()}
     gain = losses["weighted"] - losses["average"]
     spread = np.sqrt(np.average((gain - np.average(gain, weights=sample_weight)) ** 2, weights=sample_weight))
     added = {"average": _STANDARD_ERRORS * float(spread) / np.sqrt(len(rows))}
     best = min(means, key=lambda name: means[name] + added.get(name, 0.0))
     report(f"{best}: log loss {', '.join(f'{loss:.4f} ({name})' for name, loss in means.items())}")
-    chosen, of_prior, _ = candidates[best]
+    chosen, of_prior, p = candidates[best]
     report(f"label noise {chosen.label_noise:.2g}")
-    return chosen, of_prior
+    return chosen, of_prior, rows, p
 
 
 def _average(
     forest: Forest, out_of_fold: OutOfFold, rows: IntArray, report: Callable[[str], None]
 ) -> tuple[Forest, FloatArray]:
-    """Average the networks with the best number of parents; return also out-of-fold probabilities of true classes."""
+    """Average the networks with the best number of parents; return also out-of-fold probabilities of the classes."""
     data = out_of_fold.outer.data
-    own_p = out_of_fold.outer.level_probabilities(rows)[:, np.arange(len(rows)), data.y[rows]]
-    losses = [mean_log_loss(p, data.weights[rows]) for p in own_p]
+    of_levels, own = out_of_fold.outer.level_probabilities(rows), _of_true_classes(data, rows)
+    losses = [mean_log_loss(p[own], data.weights[rows]) for p in of_levels]
     report(f"average, log loss by number of parents: {np.round(losses, 4).tolist()}")
     best = int(np.argmin(losses))
     weights = np.zeros(forest.weights.shape)
     weights[:, :, : best + 1] = 1.0
-    noise = estimate_label_noise(own_p[best], data.weights[rows], data.n_classes)
-    return replace(forest, weights=weights, label_noise=noise, is_average=True), own_p[best]
+    noise = estimate_label_noise(of_levels[best][own], data.weights[rows], data.n_classes)
+    return replace(forest, weights=weights, label_noise=noise, is_average=True), of_levels[best]
+
+
+def _of_true_classes(data: EncodedData, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the indices of the true classes in an array of shape (n_rows, n_classes)."""
+    return np.arange(len(rows)), data.y[rows]
+
+
+def _with_noise(p: FloatArray, noise: float, n_classes: int) -> FloatArray:
+    """Mix the uniform distribution over the classes into probabilities."""
+    return (1.0 - noise) * p + noise / n_classes
 
 
 def _grower(data: EncodedData, is_ordered: AnyArray, settings: ForestSettings) -> GrowNetwork:

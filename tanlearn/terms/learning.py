@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tanlearn._typing import FloatArray
+from tanlearn._typing import FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.term_tables import TermTables, normalize_trees
@@ -21,13 +21,14 @@ from tanlearn.terms.standard_errors import curve_errors
 from tanlearn.training.history import Iteration
 from tanlearn.training.losses import ConditionalNLL
 
-__all__ = ["TermOutcome", "learn_terms"]
+__all__ = ["NO_ROWS", "TermOutcome", "learn_terms"]
 
 #: Numbers of parents that are tried in this order, as long as the held-out loss falls, and then of triples per feature.
 PARENTS, TRIPLES = (1, 2, 3, 5), (1, 3)
 #: Maximum number of rows of the selection. The ridges of a larger data set are those of a sample, because a ridge is a
 #: prior that does not depend on the number of rows.
 MOST_ROWS = 20_000
+NO_ROWS: IntArray = np.empty(0, np.intp)
 #: Iterations and tolerance of the final fit.
 MAX_ITER, TOL = 300, 1e-5
 
@@ -41,9 +42,14 @@ class TermOutcome:
     standard_errors: list[FloatArray]  # (n_states, n_classes) per feature, of the contributions of its values
     trials: list[Trial]
     chosen: Trial
+    # (n_needed, n_classes) log posterior of the chosen network, trained without these rows; None without folds, or if
+    # no network is better than the class frequencies
+    held_out: FloatArray | None = None
 
 
-def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = None) -> TermOutcome:
+def learn_terms(
+    data: EncodedData, max_parents: int, *, n_jobs: int | None = None, needed: IntArray = NO_ROWS
+) -> TermOutcome:
     """Learn structure, terms and ridges.
 
     1. The ridges of a network without edges are selected on held-out rows.
@@ -57,12 +63,13 @@ def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = Non
        two standard errors, ridges are so large that terms have no effect.
 
     Rows whose classes cannot be divided into folds are trained with the ridges of :data:`START`, without edges.
+    ``needed`` (n_needed,) are rows whose held-out predictions are returned: positions among those of positive weight,
+    fewer than :data:`MOST_ROWS`.
     """
     if not data.weights.all():
         data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row, to the last bit
-    sample = data
-    if data.n_samples > MOST_ROWS:
-        sample = data.take(np.sort(np.random.default_rng(0).choice(data.n_samples, MOST_ROWS, replace=False)))
+    rows = _sample(data.n_samples, needed)
+    sample = data if len(rows) == data.n_samples else data.take(rows)
     folds = divide(sample)
     if not folds:
         return TermOutcome(*_fit(data, TermStructure.empty(data.n_features), START, START), [], Trial(0, 0, START))
@@ -75,7 +82,17 @@ def learn_terms(data: EncodedData, max_parents: int, *, n_jobs: int | None = Non
         if most < 2 or not selection.try_triples(per_feature * data.n_features):
             break
     fitted = _fit(data, selection.structure(), selection.best.ridges, selection.prior_ridges)
-    return TermOutcome(*fitted, selection.trials, selection.best)
+    held_out = None if selection.held_out is None else selection.held_out[np.searchsorted(rows, needed)]
+    return TermOutcome(*fitted, selection.trials, selection.best, held_out)
+
+
+def _sample(n_rows: int, needed: IntArray) -> IntArray:
+    """Return the rows of the selection, in order: all, or a random sample with those that are needed."""
+    if n_rows <= MOST_ROWS:
+        return np.arange(n_rows)
+    others = np.setdiff1d(np.arange(n_rows), needed)
+    drawn = np.random.default_rng(0).choice(others, MOST_ROWS - len(needed), replace=False)
+    return np.sort(np.append(needed, drawn))
 
 
 def _fit(

@@ -25,7 +25,7 @@ MAX_ITER, LEAST_DECREASE = 60, 3e-5
 LEAST_GAIN = 1e-3
 
 
-class _Result(NamedTuple):
+class SearchResult(NamedTuple):
     """Ridges with their held-out loss, and the parameters and held-out scores of each fold."""
 
     ridges: Ridges
@@ -57,7 +57,7 @@ class HeldOutSearch:
         self._starts = [fit.start for fit in self._fits]
         if starts is not None:
             self._starts = [fit.warm_start(start) for fit, start in zip(self._fits, starts, strict=True)]
-        self.results: dict[Ridges, _Result] = {}
+        self.results: dict[Ridges, SearchResult] = {}
 
     def loss(self, ridges: Ridges) -> float:
         """Return the mean log loss of the held-out rows of all folds."""
@@ -77,8 +77,19 @@ class HeldOutSearch:
                 losses = -log_softmax(scores)[np.arange(held_out.n_samples), held_out.y]
                 total += float((held_out.weights * losses).sum())
                 weight += float(held_out.weights.sum())
-            self.results[ridges] = _Result(ridges, total / weight, [one for one, _ in found], [one for _, one in found])
+            self.results[ridges] = SearchResult(
+                ridges, total / weight, [one for one, _ in found], [one for _, one in found]
+            )
         return self.results[ridges].loss
+
+    def result(self, ridges: Ridges) -> SearchResult:
+        """Return the results of all folds with some ridges."""
+        self.loss(ridges)
+        return self.results[ridges]
+
+    def best(self, ridges: Ridges, moves: Sequence[tuple[int, ...]]) -> SearchResult:
+        """Return the results with the best ridges that :meth:`climb` finds."""
+        return self.result(self.climb(ridges, moves))
 
     def climb(self, ridges: Ridges, moves: Sequence[tuple[int, ...]]) -> Ridges:
         """Multiply or divide the ridges of some kinds of terms by 4, as long as the held-out loss falls.

@@ -24,6 +24,7 @@ DEPENDENT = {
     "Pseudo-TAN": "Parents are drawn feature by feature during training.",
     "K-tree": "Candidates are drawn as feature numbers.",
     "BayesForest": "Orderings and candidates are drawn as feature numbers.",
+    "BayesEnsemble": "It contains a forest.",
 }
 #: Iterative training amplifies the rounding of sums over features, so only the structure is compared.
 TRAINED = ("CG-CL", "CG-MM", "CVX-MM", "HYB", "WANBIA CL", "WANBIA MSE")

@@ -89,8 +89,8 @@ def test_what_is_cheap_goes_first():
 @pytest.mark.parametrize(
     ("n_numbers", "learners", "fits"),
     [
-        (1_000_000, DEFAULT_LEARNERS, "TAN Subset HYB"),
-        (10_000_000, DEFAULT_LEARNERS[:3], "TAN-CMI CG-CL"),
+        (1_000_000, DEFAULT_LEARNERS, "BayesEnsemble"),
+        (10_000_000, DEFAULT_LEARNERS[:3], "BayesForest"),
         (10_000_001, DEFAULT_LEARNERS[:2], "TAN-CMI ML"),
     ],
 )
@@ -100,10 +100,10 @@ def test_large_tables_have_quick_defaults(n_numbers, learners, fits):
 
 
 def test_default_learners_that_are_left_out_are_named(run, table, monkeypatch):
-    monkeypatch.setattr("tanlearn.cli.learners._MOST_NUMBERS", {2: 10, 4: 10})
+    monkeypatch.setattr("tanlearn.cli.learners._MOST_NUMBERS", {2: 10, 3: 10, 4: 10})
     done = run("compare", table, "--target", "go", "--print", "json")
     assert [row["learner"] for row in json.loads(done.stdout)] == ["NB ML", "TAN-CMI ML"]
-    assert "left out, because 60 numbers take long: TAN-CMI CG-CL, TAN Subset HYB, TAN Order-free" in done.stderr
+    assert "left out, because 60 numbers take long: BayesForest, Term-TAN, BayesEnsemble, TAN Order-free" in done.stderr
 
 
 def test_table_has_a_title_headers_with_units_and_a_caption(run, table):

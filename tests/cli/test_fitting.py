@@ -96,7 +96,8 @@ def test_parameters_are_set_by_name(run, shop, tmp_path):
         "encoder__handle_unknown=error",
     ]
     options = [word for setting in settings for word in ("--set", setting)]
-    done = run("fit", shop, "-t", "buys", "--drop", "id,age", "-o", path, "--set", "calibrate=FALSE", *options)
+    options += ["--learner", "TAN Subset HYB", "--set", "calibrate=FALSE"]
+    done = run("fit", shop, "-t", "buys", "--drop", "id,age", "-o", path, *options)
     assert done.exit_code == 0, done.output
     model = tanlearn.load(path)
     assert type(model) is TANClassifier

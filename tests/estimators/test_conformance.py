@@ -24,6 +24,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tanlearn import (
+    BayesEnsembleClassifier,
     BayesForestClassifier,
     BayesNetClassifier,
     CategoryEncoder,
@@ -78,6 +79,7 @@ TREES = {
 EXPECTED = {
     SemiNaiveBayesClassifier: COMPLETE_ROWS,
     dask.BayesForestClassifier: FOLDS,
+    BayesEnsembleClassifier: FOLDS,
     BayesForestClassifier: FOLDS,
     TermNetClassifier: FOLDS,
     **dict.fromkeys((KTreeClassifier, TANClassifier, TANSearchCV), GRADIENT),
@@ -108,6 +110,9 @@ ESTIMATORS = [
         loss=ConditionalNLL(), n_epochs=20, training=GradientTraining(batch_size=10), calibrate=False, random_state=0
     ),
     TermNetClassifier(),
+    BayesEnsembleClassifier(
+        forest=BayesForestClassifier(n_estimators=2), network=TermNetClassifier(max_parents=0), random_state=0
+    ),
     TANSearchCV(
         TANClassifier(n_epochs=20, training=GradientTraining(batch_size=10)),
         {"training__learning_rate": [0.03, 0.1]},

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import log_softmax
-from support.forests import DRAWS, Gains, learn, learn_forest, make
+from support.forests import DRAWS, Gains, fit_forest, learn, learn_forest, make, with_true_classes
 
 from tanlearn import EncodedData
 from tanlearn.forest import learning
@@ -65,9 +65,10 @@ def weighed_by(monkeypatch, found, **settings):
 @pytest.mark.parametrize(("weights", "ridge"), [("auto", None), ("shared", 0.25)])
 def test_the_forest_is_weighed_as_views_of_it_say(monkeypatch, weights, ridge):
     rows, own_p = np.arange(60), np.append(np.full(55, 0.95), np.full(5, 1e-6))
-    found = FittedWeights(np.random.default_rng(0).normal(size=(3, 5, 3)), 0.3, rows, own_p)
-    forest, asked = weighed_by(monkeypatch, found, weights=weights, ridge=ridge)
     data = make(90, weights=np.arange(1.0, 91))
+    p = with_true_classes(own_p, data.y[rows])
+    found = FittedWeights(np.random.default_rng(0).normal(size=(3, 5, 3)), 0.3, rows, p)
+    forest, asked = weighed_by(monkeypatch, found, weights=weights, ridge=ridge)
     sums = np.bincount(data.y, data.weights) + 1
     np.testing.assert_allclose(forest.log_frequency, np.log(sums / sums.sum()))
     np.testing.assert_allclose(forest.log_prior, 0.3 * np.log(sums / sums.sum()))
@@ -85,7 +86,7 @@ def test_the_forest_is_weighed_as_views_of_it_say(monkeypatch, weights, ridge):
 
 
 def test_twins_are_grown_by_the_seeds_of_the_members(monkeypatch):
-    forest, asked = weighed_by(monkeypatch, FittedWeights(np.ones((3, 5, 3)), 1.0, np.arange(9), np.ones(9)))
+    forest, asked = weighed_by(monkeypatch, FittedWeights(np.ones((3, 5, 3)), 1.0, np.arange(9), np.ones((9, 3))))
     ((views, *_),) = asked
     families = [[set(own) for own in member.tables.parents.tolist()] for member in forest.members]
     assert len({str(own) for own in families}) == 3
@@ -153,7 +154,7 @@ def test_the_model_of_the_least_out_of_fold_log_loss_is_selected(monkeypatch, be
         p = outer.level_probabilities(rows)[:, np.arange(70), data.y[rows]]
         level = np.average(-np.log(p), axis=1, weights=data.weights[rows]).argmin()
         own_p = np.minimum(p[level] * np.exp(0.5 * np.resize([-1.0, 1.0], 70) - 0.05), 0.99)
-    found = FittedWeights(rng.normal(size=(3, 5, 3)), 0.3, rows, own_p)
+    found = FittedWeights(rng.normal(size=(3, 5, 3)), 0.3, rows, with_true_classes(own_p, data.y[rows]))
     monkeypatch.setattr(learning, "fit_all_weights", lambda *_: found)
     monkeypatch.setattr(learning, "grow_out_of_fold", lambda *_, **how: OutOfFold(outer, [], np.arange(90) % 3, rows))
     priors = []
@@ -205,8 +206,8 @@ def test_the_average_is_selected_if_its_gain_exceeds_two_standard_errors(
     gain = (rng.normal(size=70) + 1.0) * weights  # of the average over the weighted networks, in nats
     gain -= np.average(gain, weights=weights)
     gain *= mean * np.sqrt(70) / standard_errors / np.sqrt(np.average(gain**2, weights=weights))
-    own_p = average * np.exp(-(mean + gain))
-    monkeypatch.setattr(learning, "fit_all_weights", lambda *_: FittedWeights(np.ones((3, 5, 3)), 1.0, rows, own_p))
+    p = with_true_classes(average * np.exp(-(mean + gain)), data.y[rows])
+    monkeypatch.setattr(learning, "fit_all_weights", lambda *_: FittedWeights(np.ones((3, 5, 3)), 1.0, rows, p))
     monkeypatch.setattr(learning, "grow_out_of_fold", lambda *_, **how: OutOfFold(outer, [], np.arange(90) % 3, rows))
     monkeypatch.setattr(learning, "_with_importances", lambda forest, *_: forest)  # needs networks
     monkeypatch.setattr(learning, "estimate_label_noise", lambda *_: 0.0)  # it would change the gains
@@ -214,10 +215,34 @@ def test_the_average_is_selected_if_its_gain_exceeds_two_standard_errors(
 
 
 @pytest.mark.parametrize("weights", ["auto", None])
+def test_out_of_fold_predictions_are_those_of_networks_grown_without_the_rows(monkeypatch, weights):
+    data, kept, grow_out_of_fold = make(90), [], learning.grow_out_of_fold
+    monkeypatch.setattr(
+        learning, "grow_out_of_fold", lambda *own, **how: kept.append(grow_out_of_fold(*own, **how)) or kept[0]
+    )
+    settings = ForestSettings(n_members=3, draws=DRAWS, n_folds=3, weights=weights)
+    found = fit_forest(data, np.arange(5) != 2, settings, np.random.default_rng(0))
+    outer, noise = kept[0].outer, found.forest.label_noise
+    assert sorted(found.rows.tolist()) == list(range(90))
+    p = (np.exp(found.log_p) - noise / 3) / (1 - noise)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    if weights is None:
+        level = int((found.forest.weights[0, 0] > 0).sum()) - 1
+        np.testing.assert_allclose(p, outer.level_probabilities(found.rows)[level])
+    else:  # weights of single parts are close to those of all rows, and predictions of rows in training are not
+        own = np.arange(90), data.y[found.rows]
+        in_training = np.exp(log_softmax(found.forest.log_joint(data.codes), axis=1))[found.rows][own]
+        assert np.log(p[own]).mean() < np.log(in_training).mean()
+        totals = outer.total_scores(found.rows, found.forest.weights)
+        assert np.corrcoef((totals - totals.mean(axis=1, keepdims=True)).ravel(), found.log_p.ravel())[0, 1] > 0.8
+
+
+@pytest.mark.parametrize("weights", ["auto", None])
 def test_importances_are_of_the_model_that_is_returned(monkeypatch, weights):
     """Without missing values in training, a feature that is left out is a missing value in prediction."""
     data, kept, grow_out_of_fold = make(90, weights=np.arange(1.0, 91)), [], learning.grow_out_of_fold
-    found = FittedWeights(np.random.default_rng(0).uniform(0.1, 1.0, (3, 5, 3)), 0.3, np.arange(90), np.full(90, 0.999))
+    p = with_true_classes(np.full(90, 0.999), data.y)
+    found = FittedWeights(np.random.default_rng(0).uniform(0.1, 1.0, (3, 5, 3)), 0.3, np.arange(90), p)
     monkeypatch.setattr(learning, "fit_all_weights", lambda *_: found)
     monkeypatch.setattr(
         learning, "grow_out_of_fold", lambda *own, **how: kept.append(grow_out_of_fold(*own, **how)) or kept[0]

@@ -40,7 +40,7 @@ def check(found, told, expected):
     """Compare with the oracle."""
     np.testing.assert_allclose(found.weights, expected["weights"], atol=1e-3)
     assert found.of_prior == pytest.approx(expected["of_prior"], abs=1e-3)
-    np.testing.assert_allclose(found.own_p, expected["own_p"], atol=1e-3)
+    np.testing.assert_allclose(found.p, expected["p"], atol=1e-3)
     ridges = [own.split("ridge ")[1].split(":")[0] for own in told if "ridge" in own]
     assert ridges == [f"{own:g}" for own in expected["ridges"]]
 
@@ -160,7 +160,7 @@ def test_families_that_raise_the_log_loss_of_all_classes_are_not_used(monkeypatc
     found = fit_all_weights(views, "auto", None, told.append)
     shared = fit_all_weights(views, "shared", None, lambda message: None)
     np.testing.assert_array_equal(found.weights, shared.weights)
-    np.testing.assert_array_equal(found.own_p, shared.own_p)
+    np.testing.assert_array_equal(found.p, shared.p)
     by_group, of_all = (told[-k].split("log loss ")[1].split(" -> ") for k in (2, 1))
     assert float(by_group[1]) < float(by_group[0])
     assert float(of_all[1]) > float(of_all[0])

@@ -131,10 +131,11 @@ def weigh(outer, inner, y, weight, fold, rows, kind, ridges, n_groups, n_level_r
         return np.array(logs)
 
     def judge(of_parts):
-        logs = out_of_fold(of_parts, judges)[np.arange(len(judges)), y[judges]]
-        return np.exp(logs), -np.average(logs, weights=weight[judges])
+        logs = out_of_fold(of_parts, judges)
+        loss = -np.average(logs[np.arange(len(judges)), y[judges]], weights=weight[judges])
+        return np.exp(logs), loss
 
-    chosen, (own_p, loss), margin, is_by_family = starts[-1], judge(starts), np.inf, False
+    chosen, (p, loss), margin, is_by_family = starts[-1], judge(starts), np.inf, False
     if kind != "shared":
         likeliest = dict(zip(rows.tolist(), np.argsort(-out_of_fold(starts, rows), axis=1), strict=True))
 
@@ -155,11 +156,11 @@ def weigh(outer, inner, y, weight, fold, rows, kind, ridges, n_groups, n_level_r
             new_p, new_loss = judge(families[1])
             margin = abs(new_loss - loss)
             if new_loss < loss:
-                chosen, own_p, is_by_family = families[0], new_p, True
+                chosen, p, is_by_family = families[0], new_p, True
     return {
         "weights": chosen.reshape(n_members, d, 1) * levels[0][:-1],
         "of_prior": levels[0][-1],
-        "own_p": own_p,
+        "p": p,
         "ridges": [own[3] for own in stages],
         "is_by_family": is_by_family,
         "margin": min(margin, *(closeness(own[4]) for own in stages)),

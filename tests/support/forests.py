@@ -26,8 +26,20 @@ def make(n=200, d=5, n_classes=3, seed=0, gaps=0.0, weights=None):
 
 def learn_forest(data, is_ordered, settings, rng, **options):
     """Grow a forest, and fit its weights to out-of-fold predictions."""
+    return fit_forest(data, is_ordered, settings, rng, **options).forest
+
+
+def fit_forest(data, is_ordered, settings, rng, **options):
+    """Grow a forest, fit its weights, and return it with its out-of-fold predictions."""
     grown = grow_forest(data, is_ordered, settings, rng, n_jobs=options.get("n_jobs"))
     return fit_forest_weights(data, is_ordered, settings, grown, rng, **options)
+
+
+def with_true_classes(own_p, y, n_classes=3):
+    """Return probabilities (n_rows, n_classes) of which those of the true classes are given, and the rest are equal."""
+    p = np.tile(np.maximum(1 - own_p, 1e-9)[:, np.newaxis] / (n_classes - 1), n_classes)
+    p[np.arange(len(y)), y] = own_p
+    return p
 
 
 def learn(data, n_jobs=None, seed=0, **settings):

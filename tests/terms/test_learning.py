@@ -8,8 +8,11 @@ from support.term_networks import as_plain, random_rows
 from tanlearn import EncodedData
 from tanlearn.models.log_joint import log_joint, log_posterior
 from tanlearn.terms import learning, selection
+from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
+from tanlearn.terms.fitting import TermFit
 from tanlearn.terms.learning import learn_terms
-from tanlearn.terms.selection import NO_EFFECT, START
+from tanlearn.terms.selection import NO_EFFECT, START, divide
+from tanlearn.training.losses import ConditionalNLL
 
 LARGEST_NUMBER = {0: 0, 1: 1, 2: 2, 3: 3, 4: 3, 5: 3}
 
@@ -231,3 +234,54 @@ def test_models_of_incomplete_rows_are_normalized_and_moderate():
         counts = np.bincount(data.codes[i][seen], minlength=n) / seen.sum()
         own = joint.sum(axis=tuple(a for a in range(5) if a != i))
         np.testing.assert_allclose(own, counts, atol=0.1)
+
+
+@pytest.mark.parametrize("most_rows", [300, 200])
+def test_held_out_predictions_are_those_of_networks_trained_without_the_rows(monkeypatch, most_rows):
+    """Also of rows in any order, and if the selection uses a sample of the rows."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (300, 3))
+    y = (X.sum(axis=1) + rng.normal(0, 1, 300)) // 4
+    data = EncodedData.from_codes(X, y.clip(0, 2).astype(int), n_states=[4] * 3, is_ordered=True)
+    needed = rng.permutation(300)[:90]
+    monkeypatch.setattr(learning, "MOST_ROWS", most_rows)
+    found = learn_terms(data, 0, needed=needed)
+    rows = learning._sample(300, needed)
+    assert len(rows) == most_rows
+    assert (np.diff(rows) > 0).all()
+    assert np.isin(needed, rows).all()
+    expected = np.empty((most_rows, data.n_classes))
+    for fold in divide(data.take(rows)):
+        fit = TermFit(
+            TermBasis(Resolutions(fold.rest), TermStructure.empty(data.n_features)), fold.rest, ConditionalNLL()
+        )
+        parameters = fit.minimize(fit.start, found.chosen.ridges, max_iter=500).x
+        expected[fold.mask] = log_posterior(fit.scores(parameters, fold.held_out))
+    own = expected[[np.flatnonzero(rows == r)[0] for r in needed.tolist()]]
+    assert found.held_out.shape == (90, data.n_classes)
+    np.testing.assert_allclose(np.exp(found.held_out), np.exp(own), atol=0.02)
+    assert np.abs(np.exp(own[1:]) - np.exp(own[:-1])).max() > 0.1  # rows in another order would differ
+
+
+def test_no_held_out_predictions_if_class_frequencies_are_best():
+    rng = np.random.default_rng(0)
+    noise = EncodedData.from_codes(rng.integers(0, 3, (200, 4)), rng.integers(0, 2, 200))
+    assert learn_terms(noise, 1, needed=np.arange(20)).held_out is None
+
+
+def test_ridges_of_many_rows_are_searched_on_one_fold(monkeypatch):
+    data, searched = interactions(600), []
+    all_folds = learn_terms(data, 1)
+    monkeypatch.setattr(selection, "MOST_ROWS_OF_ALL_FOLDS", 500)
+    climb = selection.HeldOutSearch.climb
+
+    def spy(search, *arguments):
+        searched.append(len(search._parts))
+        return climb(search, *arguments)
+
+    monkeypatch.setattr(selection.HeldOutSearch, "climb", spy)
+    one_fold = learn_terms(data, 1)
+    assert searched == [1, 1]
+    for found in (one_fold, all_folds):
+        assert {1, 2, 3} <= {i for i, row in enumerate(found.network.structure.parents.tolist()) if 0 in row}
+    assert one_fold.trials[1].log_loss < 1.1 * all_folds.trials[1].log_loss

@@ -13,14 +13,15 @@ from tanlearn.baselines import LEARNERS as REGISTRY
 from . import peers
 
 TUNED = ", tuned"
-#: The learner with targets, and its variant with equal weights.
-FOREST = "BayesForest"
+#: The learner with targets, its forest, and the forest with equal weights.
+ENSEMBLE, FOREST = "BayesEnsemble", "BayesForest"
 UNWEIGHTED = f"{FOREST}, unweighted"
 #: Names of the registry.
 OURS = (
     *("NB ML", "AODE", "A2DE", "A3DE", "KDB-1 ML", "KDB-2 ML", "KDB-5 HS", "KDB-5 HDP", "SKDB"),
     *("TAN-CMI ML", "TAN-CMI CG-CL", "TAN-CMI CG-MM", "TAN Subset HYB", "TAN Order-free HYB"),
     FOREST,
+    ENSEMBLE,
 )
 #: Networks of terms, and their maximum numbers of parents per feature.
 TERMS = {"Terms, no edges": 0, "Terms, tree": 1, "Terms, 5 parents": 5}
@@ -69,8 +70,8 @@ def own(name, title=None, **settings):
     entry = REGISTRY[name]
 
     def make(table, seed, jobs):
-        # The forest merges neighboring values: like the peers, it gets the published parts as numbers.
-        encoder = None if name == FOREST else table.encoder
+        # Forests merge neighboring values: like the peers, they get the published parts as numbers.
+        encoder = None if name in (FOREST, ENSEMBLE) else table.encoder
         return entry.make(random_state=seed, n_jobs=jobs, encoder=encoder).set_params(**settings)
 
     return Learner(title or name, make, TRAINED if entry.cost else COUNTED, is_ours=True)

@@ -1,0 +1,405 @@
+"""Ensemble of a Bayes forest and a network of terms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn._version import __version__
+from tanlearn.encoding.discretize import QuantileDiscretizer
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.stored_values import check_array
+from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.estimators.bayes_forest import BayesForestClassifier
+from tanlearn.estimators.classifier import Classifier
+from tanlearn.estimators.estimator_input import encode_rows, generator
+from tanlearn.estimators.explanation_frame import explanation_frame
+from tanlearn.estimators.merged_intervals import coarse_encoder, merge_intervals, typical_values
+from tanlearn.estimators.term_net import N_INTERVALS, TermNetClassifier
+from tanlearn.files.description import as_json, feature_names, given_parameters
+from tanlearn.forest.ensemble import Ensemble, merged_values
+from tanlearn.forest.pooling import MOST_ROWS, fit_pool_weights
+from tanlearn.models.explanation import against_class
+from tanlearn.models.model import Model
+
+__all__ = ["BayesEnsembleClassifier"]
+
+#: The parts with their classes, and parameters that they must not set.
+_PARTS = {"forest": BayesForestClassifier, "network": TermNetClassifier}
+_OF_WHOLE = ("class_weight", "class_prior", "encoder", "warm_start")
+
+#: Maximum number of edges that a summary shows.
+_MOST_EDGES = 5
+
+
+class BayesEnsembleClassifier(Classifier):
+    """Bayes forest and readable network together: the first choice if accuracy matters most.
+
+    A :class:`~tanlearn.BayesForestClassifier` represents thresholds and interactions of many features; a
+    :class:`~tanlearn.TermNetClassifier` represents smooth and additive effects of numbers with few parameters. Each is
+    better on some tables. The ensemble adds their log-probabilities with weights::
+
+        log P(class | x) = w_forest log P_forest(class | x) + w_network log P_network(class | x) + constant
+
+    The weights are nonnegative. They are fitted by conditional likelihood to predictions of training rows by models
+    that were trained without these rows, and shrunk toward the part that predicts better. So a part that does not help
+    gets a weight near 0.
+
+    Parameters
+    ----------
+    forest : BayesForestClassifier, optional
+        Unfitted forest, for other parameters than the defaults. It must not have ``class_weight``, ``class_prior``,
+        ``encoder`` or ``warm_start``.
+    network : TermNetClassifier, optional
+        Unfitted network, for other parameters than the defaults, such as ``TermNetClassifier(max_parents=5)``. It must
+        not have ``class_weight``, ``class_prior`` or ``encoder``. With several parents per feature, fitting takes
+        longer, and rows with missing values cannot be explained.
+    class_weight : None, "balanced" or dict, default=None
+        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
+    class_prior : array-like of shape (n_classes,), optional
+        Class probabilities in sorted order of the classes, instead of the training frequencies.
+    encoder : TableEncoder, optional
+        Encoder of raw columns. An encoder without ``discretizer`` uses :class:`~tanlearn.QuantileDiscretizer`, with up
+        to 1,023 cut points per feature, and one without ``handle_missing`` uses "auto". The network merges the
+        intervals to at most 32 per feature.
+    n_jobs : int, optional
+        Number of threads, as in joblib. Results do not depend on it. A part with ``n_jobs`` uses its own.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the forest, and of samples from ``network_``. A part with ``random_state`` uses its own.
+
+    Attributes
+    ----------
+    forest_ : BayesForestClassifier
+        The fitted forest. It can be used alone, for example for ``feature_importances_``. (The attribute of this name
+        of :class:`~tanlearn.BayesForestClassifier` contains the networks of the forest.)
+    network_ : TermNetClassifier
+        The fitted network. It can be used alone, for example to plot curves of features.
+    weights_ : ndarray of shape (2,)
+        Weights of the log-probabilities of the forest and the network.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels in sorted order.
+    encoder_ : TableEncoder
+        The fitted encoder of the ensemble and the forest; that of the network has fewer intervals.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns; set only if ``X`` had names.
+    n_parameters_ : int
+        Number of parameters of both parts.
+
+    See Also
+    --------
+    tanlearn.TermNetClassifier : The network alone: a readable model, almost as accurate on many tables.
+    tanlearn.BayesForestClassifier : The forest alone.
+
+    Notes
+    -----
+    The weights are fitted to at most 2,048 rows, which is enough for two numbers. The forest alone is used if no
+    network is better than the class frequencies, or if the rows cannot be divided into folds.
+
+    A part of weight 0 is not evaluated in prediction. It is still fitted, stored, and counted in ``n_parameters_``.
+
+    ``class_prior`` and :meth:`with_class_prior` change the predictions of the ensemble, not those of ``forest_`` and
+    ``network_``.
+
+    References
+    ----------
+    Genest, Zidek: Combining probability distributions: a critique and an annotated bibliography. Statistical Science 1,
+    1986 (logarithmic opinion pools).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tanlearn import BayesEnsembleClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = BayesEnsembleClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **{name: rule for name, rule in Classifier._parameter_constraints.items() if name != "device"},
+        "forest": [BayesForestClassifier, None],
+        "network": [TermNetClassifier, None],
+    }
+
+    device = "cpu"
+    _default_handle_missing = "auto"
+    _model_type: ClassVar[type[Model]] = Ensemble
+    forest_: BayesForestClassifier
+    network_: TermNetClassifier
+
+    def __init__(
+        self,
+        *,
+        forest: BayesForestClassifier | None = None,
+        network: TermNetClassifier | None = None,
+        class_weight: Any = None,
+        class_prior: Any = None,
+        encoder: TableEncoder | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.forest = forest
+        self.network = network
+        self.class_weight = class_weight
+        self.class_prior = class_prior
+        self.encoder = encoder
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def weights_(self) -> FloatArray:
+        """Weights of the log-probabilities of the forest and the network, (2,).
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        """
+        if not hasattr(self, "model_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet. Call fit first.")
+        weights: FloatArray = self.model_.weights
+        return weights
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also of parts: ``forest__n_estimators=100`` sets that of a forest, which may be the default.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name; those of the parts with the prefixes ``forest__`` and ``network__``.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+
+        Examples
+        --------
+        >>> from tanlearn import BayesEnsembleClassifier
+        >>> BayesEnsembleClassifier().set_params(network__max_parents=5)
+        BayesEnsembleClassifier(network=TermNetClassifier(max_parents=5))
+        """
+        for name, default in _PARTS.items():
+            if getattr(self, name) is None and any(given.startswith(f"{name}__") for given in params):
+                setattr(self, name, default())
+        result: Self = super().set_params(**params)
+        return result
+
+    def _default_discretizer(self) -> QuantileDiscretizer:
+        """Return a fine quantile discretizer, whose intervals the forest and the network merge."""
+        return QuantileDiscretizer(n_jobs=self.n_jobs)
+
+    def _begin(self) -> None:
+        """Validate parameters, also those of the parts, and delete the fitted attributes of an earlier fit."""
+        super()._begin()
+        for part in self._new_parts():
+            part._begin()
+
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+        """Fit forest, network and their weights."""
+        if (data.weights == 0).any():
+            data = data.take(data.weights > 0)
+        forest, network = self._new_parts()
+        encoder = getattr(self, "encoder_", None)  # none for codes
+        coarse = merge_intervals(encoder, data, N_INTERVALS)
+        discretization = merged_values(coarse)
+        fitted = forest._fit_forest(data, rng if forest.random_state is None else generator(forest.random_state))
+        coarse_data = replace(data, codes=discretization.encode(data.codes), n_states=discretization.n_states, raw=None)
+        rows = fitted.rows[:MOST_ROWS]
+        held_out = network._fit_terms(coarse_data, rows)
+        weights = np.array([1.0, 0.0])
+        if held_out is not None:
+            log_p = np.array([fitted.log_p[:MOST_ROWS], held_out])
+            weights = fit_pool_weights(log_p, data.y[rows], data.in_whole_rows().weights[rows])
+        forest.model_ = fitted.forest
+        if encoder is not None:
+            typical = typical_values(encoder, coarse, data)
+            self._share(forest, encoder)
+            self._share(network, coarse_encoder(encoder, coarse, typical))
+        self.forest_, self.network_ = forest, network
+        self.model_ = Ensemble(forest.model_, network.model_, discretization, weights, np.zeros(data.n_classes))
+
+    def _new_parts(self) -> tuple[BayesForestClassifier, TermNetClassifier]:
+        """Return unfitted parts; raise ValueError for parameters that they must not have."""
+        parts = []
+        for name, default in _PARTS.items():
+            given = getattr(self, name)
+            part = default() if given is None else clone(given)
+            for parameter in _OF_WHOLE:
+                if (value := getattr(part, parameter, None)) not in (None, False):
+                    raise ValueError(
+                        f"{name} has {parameter}={value!r}, which a part of an ensemble must not have. Remove it from "
+                        f"{name}. The ensemble itself has class_weight, class_prior and encoder."
+                    )
+            parts.append(part.set_params(n_jobs=self.n_jobs if part.n_jobs is None else part.n_jobs))
+        forest, network = parts
+        if network.random_state is None:
+            network.set_params(random_state=self.random_state)
+        return forest, network
+
+    def _share(self, part: Classifier, encoder: TableEncoder) -> None:
+        """Give a part the classes, the column names and an encoder, so that it predicts raw rows."""
+        part.encoder_, part.classes_, part.n_features_in_ = encoder, self.classes_, self.n_features_in_
+        if (names := getattr(self, "feature_names_in_", None)) is not None:
+            part.feature_names_in_ = names
+
+    def _check_joint(self) -> bool:
+        """Raise an AttributeError: the ensemble does not model the distribution of the features."""
+        raise AttributeError(
+            f"{type(self).__name__} models the class given the features, not the distribution of the features. Use "
+            f"predict_log_proba, or network_.predict_joint_log_proba."
+        )
+
+    def explain(self, X: Any, *, against: Any = None) -> FloatArray:
+        """Split each prediction into contributions of the features.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+        against : class, optional
+            Return log odds against this class instead of log-probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features + 1, n_classes)
+            Contribution of each feature to the log-probabilities of the classes, or to the log odds of each class
+            against ``against``; the last one is that of the class prior. The contributions add up to
+            ``predict_log_proba``, or to the log odds. (With a ``class_prior``, they add up to ``predict_log_proba``
+            except for a constant per row.) To the log odds, a feature contributes the weighted sum of its contributions
+            in ``forest_`` and ``network_``.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``against`` is not a class, or if a row has missing values and features of the network have several
+            parents.
+
+        Examples
+        --------
+        >>> from tanlearn import BayesEnsembleClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0], ["sun", 25.0]] * 5
+        >>> model = BayesEnsembleClassifier(random_state=0).fit(X, ["beach", "home", "home", "beach"] * 5)
+        >>> contributions = model.explain([["sun", 11.0]], against="home")[0, :, 0]  # evidence for the beach
+        >>> (contributions > 0.1).tolist(), (contributions < -0.1).tolist()  # weather is for, temperature against it
+        ([True, False, False], [False, True, False])
+        """
+        codes = encode_rows(self, X)
+        return against_class(self.model_.explain(codes, n_jobs=self.n_jobs), against, self.classes_)
+
+    def explain_frame(self, X: Any, *, against: Any = None) -> Any:
+        """Return the contributions of ``explain`` as a frame with names.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+        against : class, optional
+            Return log odds against this class instead of log-probabilities; they add up to the log odds of
+            ``predict_proba``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line per row and feature, and one line ``"(classes)"`` per row for the class prior. The columns are
+            ``row`` (index of a pandas frame, or row number), ``feature``, and each class.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            As in :meth:`explain`.
+        ImportError
+            If pandas is not installed.
+        """
+        return explanation_frame(self, X, against)
+
+    def describe(self) -> dict[str, Any]:
+        """Return a summary of the model as a JSON-compatible dictionary: the weights, the forest and the network.
+
+        Returns
+        -------
+        dict
+            The learner, the classes, ``weights`` of the parts, and their descriptions in ``forest`` and ``network``.
+            See :mod:`tanlearn.forest.forest_description` and :mod:`tanlearn.files.description` for their keys.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If a class or a category is neither a string nor a number.
+
+        Examples
+        --------
+        >>> from tanlearn import BayesEnsembleClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0], ["sun", 25.0]] * 5
+        >>> model = BayesEnsembleClassifier(random_state=0).fit(X, ["beach", "home", "home", "beach"] * 5)
+        >>> sorted(model.describe()["weights"])
+        ['forest', 'network']
+        """
+        check_is_fitted(self)
+        return {
+            "format": "tanlearn ensemble description",
+            "version": 1,
+            "tanlearn": __version__,
+            "learner": {"class": type(self).__name__, "parameters": given_parameters(self)},
+            "classes": as_json(self.classes_, "classes"),
+            "n_parameters": self.n_parameters_,
+            "weights": dict(zip(("forest", "network"), self.weights_.tolist(), strict=True)),
+            "forest": self.forest_.describe(),
+            "network": self.network_.describe(),
+        }
+
+    def _summary(self) -> dict[str, str]:
+        """Return the weights of the parts, and summaries of both."""
+        of_forest, of_network = self.weights_
+        names = feature_names(self)
+        parents = self.network_.structure_.parents.tolist()
+        edges = [f"{names[j]} - {names[i]}" for i, row in enumerate(parents) for j in row if j >= 0]
+        shown = ", ".join(edges[:_MOST_EDGES]) + (" and more" if len(edges) > _MOST_EDGES else "")
+        return {
+            "weights": f"{of_forest:.2f} forest, {of_network:.2f} network",
+            "forest": self.forest_._summary()["networks"],
+            "network": f"{len(edges)} edges{': ' if edges else ''}{shown}",
+        }
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return the fitted attributes for a model file, besides classes and encoder."""
+        typical = [own for own in self.network_.encoder_.typical_values_ if own is not None]
+        return {
+            **super()._get_state(),
+            "typical_values": np.concatenate([np.empty(0), *typical]),
+            "standard_errors": np.concatenate(self.network_.standard_errors_),
+        }
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Restore the fitted attributes from a file, after classes and encoder."""
+        state = dict(state)
+        typical, errors = (state.pop(name, None) for name in ("typical_values", "standard_errors"))
+        super()._set_state(state)
+        coarse, n_states = self.model_.coarse_values(), self.model_.discretization.n_states
+        n_intervals = np.where(self.encoder_.is_discrete_, 0, n_states - self.encoder_.has_missing_category_)
+        check_array("typical_values", typical, np.float64, (int(n_intervals.sum()),))
+        parts: list[AnyArray] = np.split(typical, np.cumsum(n_intervals)[:-1])
+        of_columns = [own if n else None for own, n in zip(parts, n_intervals.tolist(), strict=True)]
+        forest, network = self._new_parts()
+        self._share(forest, self.encoder_)
+        self._share(network, coarse_encoder(self.encoder_, coarse, of_columns))
+        forest.model_, network.model_ = self.model_.forest, self.model_.network
+        network._set_standard_errors(errors)
+        self.forest_, self.network_ = forest, network
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return super().__sklearn_is_fitted__() and hasattr(self, "network_")

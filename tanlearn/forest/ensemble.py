@@ -1,0 +1,133 @@
+"""Ensemble of a forest and a single network, whose log posteriors are added with weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import Codes, FloatArray, IntArray, codes_dtype, missing_code
+from tanlearn.encoding.stored_values import check_array, fields
+from tanlearn.forest.forest import Forest
+from tanlearn.forest.forest_network import Discretization
+from tanlearn.forest.interpretation import explain, normalized_contributions
+from tanlearn.forest.pooling import pooled
+from tanlearn.models.bayes_net import BayesNet
+from tanlearn.models.explanation import explain as explain_network
+from tanlearn.models.log_joint import log_posterior
+from tanlearn.models.model import Model
+
+__all__ = ["Ensemble", "merged_values"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble(Model):
+    """Forest and network, which predicts from merged intervals of the forest's values.
+
+    The log posterior is the weighted sum of both log posteriors, normalized, plus the shift.
+    """
+
+    forest: Forest
+    network: BayesNet
+    discretization: Discretization  # values of the network
+    weights: FloatArray  # (2,) of forest and network, nonnegative
+    shift: FloatArray  # (n_classes,) added to log probabilities if class frequencies differ from training
+
+    def coarse_values(self) -> list[IntArray]:
+        """Return the network's value of each value, (n_states,) per feature."""
+        return [
+            own[:-1].astype(np.intp) for own in np.split(self.discretization.merged, self.discretization.start[1:-1])
+        ]
+
+    def numbers_of_values(self) -> IntArray:
+        """Return the number of values of each feature before intervals are merged, (n_features,)."""
+        return self.forest.numbers_of_values()
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of parameters of both models, and the two weights."""
+        return self.forest.n_parameters + self.network.n_parameters + len(self.weights)
+
+    def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
+        """Compute unnormalized log probabilities of the classes; only the device "cpu" is supported.
+
+        Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows, n_classes).
+        """
+        rule: dict[str, Any] = {"n_jobs": n_jobs, "device": device}
+        log_p = np.zeros((2, codes.shape[1], len(self.shift)))
+        if self.weights[0]:
+            log_p[0] = self.forest.log_joint(codes, **rule)
+        if self.weights[1]:
+            log_p[1] = log_posterior(self.network.log_joint(self.discretization.encode(codes), **rule))
+        return pooled(log_p, self.weights) + self.shift
+
+    def explain(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
+        """Split the log probabilities of each row into contributions of its features, for each class.
+
+        The contributions of both models are added with their weights, and the normalization is divided among the
+        features as in :func:`tanlearn.forest.interpretation.explain`. The last entry is the log probability without
+        features. Rows with missing values raise ValueError if the network has CPTs that are not normalized.
+
+        Shapes: codes: (n_features, n_rows); result: (n_rows, n_features + 1, n_classes).
+        """
+        total = np.zeros((codes.shape[1], len(codes) + 1, len(self.shift)))
+        if self.weights[0]:
+            total += self.weights[0] * explain(self.forest, codes, n_jobs=n_jobs)
+        if self.weights[1]:
+            tables, structure = self.network.tables, self.network.structure
+            of_network = explain_network(tables, structure, self.discretization.encode(codes), n_jobs=n_jobs)
+            total += self.weights[1] * of_network
+        found = normalized_contributions(total)
+        found[:, -1] += self.shift
+        return found
+
+    def with_log_prior(self, log_prior: FloatArray) -> Ensemble:
+        """Return a copy with other class probabilities than the frequencies in training, (n_classes,)."""
+        return replace(self, shift=log_prior - self.forest.log_frequency)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the fields, those of the forest and the network with a prefix."""
+        return {
+            **{f"forest_{name}": value for name, value in self.forest.to_state().items()},
+            **{f"network_{name}": value for name, value in self.network.to_state().items()},
+            "merged": self.discretization.merged.astype(np.uint16),
+            "weights": self.weights,
+            "shift": self.shift,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> Ensemble:
+        """Restore an ensemble from the output of :meth:`to_state`; raise ValueError for invalid values."""
+        of_forest, of_network = (
+            {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+            for prefix in ("forest_", "network_")
+        )
+        own = {name: value for name, value in state.items() if not name.startswith(("forest_", "network_"))}
+        merged, weights, shift = fields(own, "merged", "weights", "shift")
+        discretization = _read_discretization(merged, n_states)
+        check_array("weights", weights, np.float64, (2,))
+        if not (weights >= 0).all() or not weights.any():
+            raise ValueError("weights must be nonnegative, and not all 0.")
+        if not (check_array("shift", shift, np.float64, (n_classes,)) > -np.inf).any():  # -inf for a prior of 0
+            raise ValueError("shift must leave at least one possible class.")
+        forest = Forest.from_state(of_forest, n_states, n_classes)
+        network = BayesNet.from_state(of_network, discretization.n_states, n_classes)
+        return cls(forest, network, discretization, weights, shift)
+
+
+def merged_values(groups: list[IntArray]) -> Discretization:
+    """Return the discretization that merges the values of each feature into groups; missing values stay missing."""
+    n_states = np.array([int(own.max()) + 1 for own in groups], np.intp)
+    dtype = codes_dtype(int(n_states.max()))
+    merged = np.concatenate([np.append(own, missing_code(dtype)) for own in groups]).astype(dtype)
+    return Discretization(merged, np.append(0, np.cumsum([len(own) + 1 for own in groups])), n_states)
+
+
+def _read_discretization(merged: Any, n_states: IntArray) -> Discretization:
+    """Restore the merged values of a file; raise ValueError for values that do not increase by steps of at most one."""
+    check_array("merged", merged, np.uint16, (int((n_states + 1).sum()),))
+    groups = [own[:-1].astype(np.intp) for own in np.split(merged, np.cumsum(n_states + 1)[:-1])]
+    if any(own[0] != 0 or not np.isin(np.diff(own), (0, 1)).all() for own in groups):
+        raise ValueError("merged must begin at 0 in each feature, and increase by 0 or 1.")
+    return merged_values(groups)
