@@ -25,10 +25,11 @@ TABLES = ["iris", "20,000 x 20"]
 def make(name):
     """Return an unfitted learner."""
     import tanlearn
+    from tanlearn.baselines import ChowLiu
 
     return {
         "naive Bayes": lambda: tanlearn.NaiveBayesClassifier(),
-        "Chow-Liu TAN": lambda: tanlearn.BayesNetClassifier(),
+        "Chow-Liu TAN": lambda: tanlearn.BayesNetClassifier(structure=ChowLiu()),
         "gradient TAN": lambda: tanlearn.TANClassifier(random_state=0),
         "gradient TAN, missing values": lambda: tanlearn.TANClassifier(random_state=0),
         "forest": lambda: tanlearn.BayesForestClassifier(random_state=0),
