@@ -66,7 +66,7 @@ def ranking(outcomes, learners):
 
 
 def ranking_apart(outcomes):
-    """Return mean ranks and means of the learners that have finished most of the sets kept apart, best log loss first."""
+    """Return mean ranks and means of learners on the data sets kept apart, the best log loss first."""
     learners = taking_part(outcomes, lambda one: True)
     tables = {measure: outcomes.table(learners, measure) for measure in MEASURES}
     ranks = {measure: mean_ranks(table) for measure, table in tables.items()}
@@ -194,8 +194,8 @@ def introduction(lines, outcomes):
     groups = f"""Settings of tanlearn were chosen on one group of data sets ("chosen on" or c). Results are reported for
     both groups. In alphabetical order, every second data set is held out ("held out" or h). Data sets that share rows
     or their generating distribution are in the same group ({twins})."""
-    looked = f"""{FOREST}, {ENSEMBLE} and networks of terms are exceptions. Settings of {FOREST} were evaluated on folds 1
-    and 2 of seed 0 of data sets of both groups, of up to 8,124 rows; those of the other two on folds 1 to 3 of seed 0
+    looked = f"""{FOREST}, {ENSEMBLE} and networks of terms are exceptions. Settings of {FOREST} were evaluated on folds
+    1 and 2 of seed 0 of data sets of both groups, of up to 8,124 rows; those of the other two on folds 1 to 3 of seed 0
     of data sets of both groups. The other folds were not used."""
     return "\n\n".join(paragraph(text) for text in (data, measures, groups, looked))
 
