@@ -1,20 +1,27 @@
-"""Notice of the compilation of kernels in a first run."""
+"""Notes about the compilation of kernels in a first run, and about kernels that cannot be stored."""
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from numba.core import event
 
-__all__ = ["on_first_compilation", "write_compilation_note"]
+from tanlearn._warnings import warn
 
-#: The five default learners of ``tanlearn compare`` took 75 to 80 s on two cores.
+__all__ = ["on_first_compilation", "watch_compilation", "write_compilation_note"]
+
+#: Seconds of compilation without a note: a kernel or two.
+_SHORT = 1.0
+
+#: The five default learners of ``tanlearn compare`` took 40 s of processor time.
 _NOTE = (
-    "tanlearn: compiling kernels, which takes up to two minutes in the first run. Later runs load them from a cache."
+    "tanlearn: compiling kernels, once per installation, which takes up to a minute. Later runs load them from a cache."
 )
 
 
@@ -36,6 +43,54 @@ class _FirstCompilation(event.Listener):
         """Ignore the end of a compilation."""
 
 
+class _Watch(event.Listener):
+    """Write a note on a terminal when compilation takes long, and warn if its results cannot be stored, each once."""
+
+    def __init__(self) -> None:
+        self._depth, self._begin, self._seconds = 0, 0.0, 0.0
+        self._before: Any = None  # the kernel that was compiled before
+        self._has_warned = False
+
+    def on_start(self, event: Any) -> None:
+        """Note the time; Numba compiles in one thread at a time."""
+        if not self._depth:
+            self._begin = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """Write a note or a warning, if one is due after this kernel or part."""
+        self._depth -= 1
+        elapsed = time.perf_counter() - self._begin
+        if not self._depth:
+            self._seconds += elapsed
+        if self._seconds + (elapsed if self._depth else 0.0) > _SHORT and sys.stderr.isatty():
+            _note_once()
+        if self._depth or self._has_warned:
+            return
+        kernels = self._before, event.data["dispatcher"]  # a kernel is stored after this event
+        self._before = kernels[1]
+        failure = next(filter(None, (getattr(kernel, "cache_failure", None) for kernel in kernels)), None)
+        if failure is not None:
+            self._has_warned = True
+            warn(
+                f"compiled kernels cannot be stored, and every process compiles them again: {failure}. Set the "
+                f"environment variable NUMBA_CACHE_DIR to a writable folder with free space."
+            )
+
+
+@functools.cache
+def watch_compilation() -> None:
+    """Watch all compilations of this process from now on."""
+    event.register("numba:compile", _Watch())
+
+
+@functools.cache
+def _note_once() -> None:
+    """Write the note, unless it has been written."""
+    if not _written:
+        write_compilation_note()
+
+
 @contextmanager
 def on_first_compilation(call: Callable[[], Any]) -> Iterator[None]:
     """Call a function once, if Numba compiles a kernel within the context."""
@@ -43,7 +98,11 @@ def on_first_compilation(call: Callable[[], Any]) -> Iterator[None]:
         yield
 
 
+_written: list[bool] = []  # an entry for each note
+
+
 def write_compilation_note() -> None:
     """Write one line about the compilation to the standard error."""
+    _written.append(True)
     sys.stderr.write(f"{_NOTE}\n")
     sys.stderr.flush()

@@ -1,5 +1,6 @@
 """The public names of the package, imported when the first of them is used."""
 
+from tanlearn._warmup import warmup
 from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.encoding.categories import CategoryEncoder
 from tanlearn.encoding.column_warnings import ColumnKindWarning
@@ -105,6 +106,7 @@ __all__ = [
     "save",
     "scale_weights",
     "size_path",
+    "warmup",
     "write_bif",
     "write_xmlbif",
 ]

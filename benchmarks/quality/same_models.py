@@ -127,7 +127,7 @@ def describe(model, rows, path):
     """Return the results of a fitted model, and save it to a file."""
     model.save(path)
     found = {**answers(model, rows), "file": digest(path.read_bytes())}
-    if hasattr(model, "tables_"):
+    if hasattr(model, "tables_") and hasattr(model, "structure_"):
         found |= {"parents": digest(model.structure_.parents), "cells": digest(model.tables_.cells)}
     if hasattr(model, "describe"):
         found["description"] = result(lambda: json.dumps(model.describe()).encode())

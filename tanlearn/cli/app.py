@@ -12,6 +12,7 @@ from tanlearn.cli.fitting import fit
 from tanlearn.cli.inspecting import describe, explain, export_c
 from tanlearn.cli.predicting import predict
 from tanlearn.cli.reporting import report
+from tanlearn.cli.warming import warmup
 
 __all__ = ["build_app"]
 
@@ -20,7 +21,7 @@ def build_app() -> typer.Typer:
     """Return the Typer application."""
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(options)
-    for command in (fit, predict, explain, ask, describe, export_c, compare, report, counts, merge):
+    for command in (fit, predict, explain, ask, describe, export_c, compare, report, counts, merge, warmup):
         app.command()(command)
     return app
 

@@ -22,6 +22,7 @@ from tanlearn.comparison.cell_warnings import about_cell
 from tanlearn.comparison.protocol import SplitData
 from tanlearn.comparison.results import CellResult
 from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.kernels._interpreter import compile_always
 from tanlearn.sources.datasets import Dataset
 
 __all__ = ["RunSettings", "reason", "run_cell", "warm_up"]
@@ -55,8 +56,9 @@ class RunSettings:
 
 def warm_up(settings: RunSettings, learner: Learner, table: SplitData) -> None:
     """Compile the kernels of a learner or load them from Numba's cache; errors are left to the actual fit."""
-    with contextlib.suppress(Exception), warnings.catch_warnings():
+    with contextlib.suppress(Exception), warnings.catch_warnings(), compile_always():
         warnings.simplefilter("ignore")
+        warnings.filterwarnings("default", "compiled kernels cannot be stored")
         train, dataset = table.splits[0][0][0], table.dataset
         classes, codes = np.unique(dataset.y[train], return_inverse=True)
         rows = np.concatenate([train[codes == c][:WARM_ROWS] for c in range(len(classes))])

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.encoding.number_encoder import NumberEncoder
+from tanlearn.kernels._interpreter import interpretation_is_allowed
 from tanlearn.kernels.discretize import DIGIT_BITS, N_DIGITS, collapse, mdlp_cuts, merge_runs, sort_keys
 from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 from tanlearn.sources.columns import read_columns
@@ -37,6 +38,8 @@ __all__ = [
 
 #: Logarithms of all counts are tabulated if the total count is at most this multiple of the number of rows.
 _LARGEST_LOG_TABLE = 4
+#: Up to this number of rows, NumPy sorts a feature, in at most 0.1 ms more. Two kernels less are compiled (1 s).
+_FEW_ROWS = 2_000
 
 
 class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -323,6 +326,9 @@ def _sort_by_class(x: FloatArray, y: IntArray, n_classes: int) -> tuple[FloatArr
     Each class is sorted separately and the classes are merged pairwise, without row numbers to carry along. Floats are
     sorted as integers: with the sign bit flipped, or all bits of negative numbers, they have the order of their values.
     """
+    if len(x) <= _FEW_ROWS and interpretation_is_allowed():
+        order = np.argsort(x, kind="stable")
+        return x[order], y[order].astype(np.int32)
     runs = [0, *np.cumsum(np.bincount(y, minlength=n_classes)).tolist()]
     keys = x.view(np.int64)
     keys ^= (keys >> 63) | np.int64(-(2**63))

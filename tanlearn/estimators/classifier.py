@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from tanlearn._compilation import watch_compilation
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.counts.counts_base import Counts
 from tanlearn.encoding.encoded_data import EncodedData
@@ -40,6 +41,9 @@ from tanlearn.models.log_joint import log_evidence, log_posterior
 from tanlearn.models.model import Model
 
 __all__ = ["Classifier"]
+
+
+watch_compilation()  # of all classifiers, from their import on
 
 
 class Classifier(ClassifierMixin, BaseEstimator):

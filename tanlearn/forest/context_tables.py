@@ -132,6 +132,8 @@ class ContextTables:
 
         Shapes: codes: (n_features, n_rows); weight, slot: (n_features, n_levels); scores: (n_slots, n_rows, n_classes).
         """
+        weight = weight.view()
+        weight.flags.writeable = False  # one type, so that the kernel is compiled once
         tries = self.root, np.arange(len(self.root)), self.parents, self.trie, self.gain, self.unseen
         add_gains(codes, self.n_states, *tries, weight, slot, scores)
 

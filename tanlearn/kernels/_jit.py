@@ -9,13 +9,14 @@
   1.70 -> 0.17 ns per parameter).
 * ``nogil`` lets Python threads run kernels in parallel. All kernels are serial. No Numba threading layer is ever
   started, so a fit inside a user's thread pool cannot crash one.
-* Compiled code is cached on disk, with two corrections of Numba's cache (see :func:`_repair_cache`).
+* Compiled code is cached on disk, with three corrections of Numba's cache (see :func:`_repair_cache`).
   ``TANLEARN_CACHE=0`` turns the cache off.
+* ``no_cfunc_wrapper`` leaves out an entry point for C that nobody calls. Kernels that other kernels call are compiled
+  with these only (``_parts.py``).
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import uuid
 from collections.abc import Callable
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+
+from tanlearn.kernels._parts import join_parts, parts_are_supported
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -36,14 +39,28 @@ _STAMP = tuple(
 
 
 def kernel(function: _Function) -> _Function:
-    """Compile a pure loop over arrays: serial, without the GIL, cached on disk if a folder is writable."""
-    options = {"nogil": True, "error_model": "numpy"}
-    if CACHE and not numba.config.DISABLE_JIT:
-        with contextlib.suppress(RuntimeError):  # Numba finds no writable folder in read-only installations
+    """Compile a pure loop over arrays: serial, without the GIL, cached on disk if a folder is writable.
+
+    The attribute ``cache_failure`` of the result is the reason why it is not cached, or None.
+    """
+    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    if numba.config.DISABLE_JIT:
+        return numba.njit(**options)(function)
+    compiled: Any = None
+    failure = None
+    if CACHE:
+        try:
             compiled = numba.njit(cache=True, **options)(function)
+        except RuntimeError:  # from Numba, which finds no folder
+            failure = "no folder for them is writable"
+        else:
             _repair_cache(compiled)
-            return compiled
-    return numba.njit(**options)(function)
+    if compiled is None:
+        compiled = numba.njit(**options)(function)
+    compiled.cache_failure = failure
+    if parts_are_supported():
+        join_parts(compiled, lambda **more: numba.njit(**options, **more)(function))
+    return compiled
 
 
 def _repair_cache(compiled: Any) -> None:
@@ -54,11 +71,20 @@ def _repair_cache(compiled: Any) -> None:
     permanently), so names get a random part. Numba also checks only the file of the kernel itself, although kernels
     inline kernels of other files, so the stamp of all files is checked. The stamp is added to the version at the start
     of an index, which is read before the rest, because the rest may refer to classes that a later version does not
-    have. All this is private to Numba; other versions of the private interface are left unchanged.
+    have. If the disk is full, Numba raises OSError although the kernel could run. All this is private to Numba; other
+    versions of the private interface are left unchanged.
     """
     files: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if not (hasattr(files, "_data_name") and hasattr(files, "_version")):
+    if not all(hasattr(files, name) for name in ("_data_name", "_version", "save")):
         return
-    numbered = files._data_name
+    numbered, save = files._data_name, files.save
+
+    def save_if_possible(key: Any, data: Any) -> None:
+        try:
+            save(key, data)
+        except OSError as error:
+            compiled.cache_failure = str(error)
+
     files._data_name = lambda number: f"{uuid.uuid4().hex}.{numbered(number)}"
     files._version = (files._version, _STAMP)
+    files.save = save_if_possible

@@ -53,7 +53,10 @@ def sort_columns(columns, n_values, order, buffer, start):  # type: ignore[no-un
         start[: n + 1] = 0
         for q in range(m):
             start[column[q] + 1] += 1
-        if start[1 : n + 1].max() == m:
+        most = 0
+        for v in range(1, n + 1):
+            most = max(most, start[v])
+        if most == m:
             continue
         for v in range(n):
             start[v + 1] += start[v]
@@ -61,7 +64,8 @@ def sort_columns(columns, n_values, order, buffer, start):  # type: ignore[no-un
             value = column[order[q]]
             buffer[start[value]] = order[q]
             start[value] += 1
-        order[:] = buffer
+        for q in range(m):
+            order[q] = buffer[q]
 
 
 @kernel

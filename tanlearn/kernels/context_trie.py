@@ -56,6 +56,22 @@ class Samples(NamedTuple):
 
 
 @kernel
+def sort_values(values):  # type: ignore[no-untyped-def]
+    """Sort integers in place (Shell sort); Numba's own sort takes seven times as long to compile."""
+    n, gap = values.shape[0], 1
+    while gap < n:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            value, j = values[i], i
+            while j >= gap and values[j - gap] > value:
+                values[j] = values[j - gap]
+                j -= gap
+            values[j] = value
+        gap //= 3
+
+
+@kernel
 def list_distinct(codes, n_values, samples, is_found, found):  # type: ignore[no-untyped-def]
     """Write the distinct codes of samples in increasing order, and return their number.
 
@@ -79,8 +95,7 @@ def list_distinct(codes, n_values, samples, is_found, found):  # type: ignore[no
             is_found[v] = True
             found[n] = v
             n += 1
-    if n > 1:
-        found[:n].sort()
+    sort_values(found[:n])
     for i in range(n):
         is_found[found[i]] = False
     return n

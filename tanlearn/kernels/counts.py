@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from tanlearn.kernels._interpreter import interpretable
 from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.mathematics import nats, unit_scale, xlogx
 from tanlearn.kernels.scores import family_rows
 
 
+@interpretable
 @kernel
 def count_classes(y, weight, counts):  # type: ignore[no-untyped-def]
     """Add the weight of each sample to the count of its class."""
@@ -22,6 +24,7 @@ def count_classes(y, weight, counts):  # type: ignore[no-untyped-def]
         counts[y[k]] += weight[k]
 
 
+@interpretable
 @kernel
 def count_families(codes, y, weight, child, parents, n_states, offset, missing, rows, counts):  # type: ignore[no-untyped-def]
     """Add the counts of (child value, parent values, class) of each family; samples with missing values are omitted."""
@@ -29,7 +32,10 @@ def count_families(codes, y, weight, child, parents, n_states, offset, missing, 
     n_classes = offset[0]
     for t in range(child.shape[0]):
         table = counts[offset[t] : offset[t + 1]]
-        if parents[t].max() < 0:  # a single loop takes half of the time, and needs no memory for rows
+        n_parents = 0
+        for j in parents[t]:
+            n_parents += j >= 0
+        if n_parents == 0:  # a single loop takes half of the time, and needs no memory for rows
             x = codes[child[t]]
             for k in range(n):
                 if x[k] != missing:

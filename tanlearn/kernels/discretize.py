@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tanlearn.kernels._interpreter import interpretable
 from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.mathematics import log_normal, tabulated_xlogx, xlogx
 
@@ -48,7 +49,10 @@ def sort_keys(keys, spare, count):  # type: ignore[no-untyped-def]
     swapped = False
     for d in range(N_DIGITS):
         histogram = count[d * _RADIX : (d + 1) * _RADIX]
-        if histogram.max() == n:
+        most = 0
+        for b in range(_RADIX):
+            most = max(most, histogram[b])
+        if most == n:
             continue
         total = 0
         for b in range(_RADIX):
@@ -77,12 +81,13 @@ def merge_runs(x, y, begin, middle, end, out_x, out_y):  # type: ignore[no-untyp
         j += not from_left
         k += 1
     rest = middle - i
-    out_x[k : k + rest] = x[i:middle]
-    out_y[k : k + rest] = y[i:middle]
-    out_x[k + rest : end] = x[j:end]
-    out_y[k + rest : end] = y[j:end]
+    for s in range(rest):
+        out_x[k + s], out_y[k + s] = x[i + s], y[i + s]
+    for s in range(j, end):  # at the same positions, because both runs are merged up to here
+        out_x[s], out_y[s] = x[s], y[s]
 
 
+@interpretable
 @kernel
 def collapse(x, y, weight, joins, slot, first, last, start, classes, weights):  # type: ignore[no-untyped-def]
     """Sum the weights of each set and class; return the number of sets.
@@ -214,6 +219,7 @@ def accept_cut(start, classes, weights, low, cut, high, scale, counts):  # type:
     return (units - units1 - units2) / scale > log_normal(n - 1.0) + subsets - description / scale
 
 
+@interpretable
 @kernel
 def mdlp_cuts(start, classes, weights, n_classes, scale, units, is_cut):  # type: ignore[no-untyped-def]
     """Mark all accepted cut points in is_cut, which must be False initially.

@@ -197,7 +197,8 @@ def open_sample(codes, n, cells, network, is_normalized, missing, work, row):  #
     """
     n_classes = row.shape[0]
     _find_states(codes, n, network, is_normalized, missing, work)
-    row[:] = cells[:n_classes]
+    for c in range(n_classes):
+        row[c] = cells[c]
     n_factors = 0
     for i in range(network.parents.shape[0]):
         if work.state[i] == BARREN:
@@ -454,7 +455,8 @@ def join(v, s, cells, network, work):  # type: ignore[no-untyped-def]
     joint = work.joint
     n_classes = joint.shape[0]
     first = network.belief[v] + s * n_classes
-    joint[:] = work.space[first : first + n_classes]
+    for c in range(n_classes):
+        joint[c] = work.space[first + c]
     f = work.head[v]
     while f >= 0:
         cell = cell_of(f, s, work)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tanlearn.kernels._interpreter import interpretable
 from tanlearn.kernels._jit import kernel
 
 #: Rows per tile of several columns. For 50 columns of eight bytes, a tile takes 25 kB of the first-level cache.
@@ -85,6 +86,7 @@ def positions_of(tile, s, width, in_rows):  # type: ignore[no-untyped-def]
     return tile[s::width] if in_rows else tile[s * length : (s + 1) * length : 1]
 
 
+@interpretable
 @kernel
 def mark_present(  # type: ignore[no-untyped-def]
     memory, row_step, column_step, first, last, chosen, low, high, present
@@ -108,6 +110,7 @@ def mark_present(  # type: ignore[no-untyped-def]
                     marks[position[k]] = True
 
 
+@interpretable
 @kernel
 def look_up(  # type: ignore[no-untyped-def]
     memory, row_step, column_step, first, last, chosen, target, low, high, start, table, codes
@@ -128,6 +131,7 @@ def look_up(  # type: ignore[no-untyped-def]
                 out[k] = known[position[k]]
 
 
+@interpretable
 @kernel
 def count_cuts_below(  # type: ignore[no-untyped-def]
     memory, row_step, column_step, first, last, chosen, target, start, stop, cuts, missing, codes
@@ -170,6 +174,7 @@ def count_cuts_below(  # type: ignore[no-untyped-def]
                 out[k] = found[k] if numbers[k] == numbers[k] else missing
 
 
+@interpretable
 @kernel
 def mean_of_states(memory, row_step, column_step, j, codes, weight, missing, total, mean):  # type: ignore[no-untyped-def]
     """Add the weight and the mean of each state's values to total (n_states,) and mean (n_states,), initially 0."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tanlearn.kernels._interpreter import interpretable
 from tanlearn.kernels._jit import kernel
 
 _MANTISSA = 0x000FFFFFFFFFFFFF
@@ -113,6 +114,7 @@ def log(x):  # type: ignore[no-untyped-def]
     return logarithm if x == x else x  # propagates nan
 
 
+@interpretable
 @kernel
 def log_all(x, out):  # type: ignore[no-untyped-def]
     """Write the logarithms of numbers of at least 0."""
@@ -150,6 +152,7 @@ def exp_all(x, out):  # type: ignore[no-untyped-def]
         out[k] = exp(x[k])
 
 
+@interpretable
 @kernel
 def unit_scale(total):  # type: ignore[no-untyped-def]
     """Return the power of two by which x log x is multiplied before it is rounded to an integer.
@@ -171,6 +174,7 @@ def xlogx(x, scale):  # type: ignore[no-untyped-def]
     return np.int64(value * log_normal(value) * scale + 0.5)
 
 
+@interpretable
 @kernel
 def tabulate_xlogx(scale, units):  # type: ignore[no-untyped-def]
     """Write x log x of 0, 1, 2, ... in units of 1 / scale."""

@@ -96,7 +96,9 @@ def score_observed(codes, cells, parent, n_states, offset, missing, start, score
     n, n_classes = scores.shape
     start_if_missing = cells.shape[0] - n_classes
     for k in range(n):
-        scores[k] = cells[:n_classes]
+        row = scores[k]
+        for c in range(n_classes):
+            row[c] = cells[c]
     for i in range(parent.shape[0]):
         observed_starts(codes, 0, i, parent[i], n_states, offset[i], n_classes, missing, start_if_missing, start)
         for k in range(n):

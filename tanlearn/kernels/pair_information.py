@@ -156,7 +156,9 @@ def tabulated_information(counts, n_values, n_parent, n_classes, margins, scales
         n_samples += margins[n_sides + c]
     if n_samples == 0:
         return 0.0
-    level = np.searchsorted(scales, unit_scale(np.float64(n_samples)))
+    needed, level = unit_scale(np.float64(n_samples)), 0
+    while scales[level] < needed:
+        level += 1
     scale, row = scales[level], units[level]
     total = np.int64(0)
     for k in range(n_values * n_parent * n_classes):

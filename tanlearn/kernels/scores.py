@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tanlearn.kernels._interpreter import interpretable
 from tanlearn.kernels._jit import kernel
 
 
@@ -45,6 +46,7 @@ def family_rows(codes, first, child, parents, n_states, missing, rows):  # type:
                 rows[k] = rows[k] * width + x[k] if rows[k] >= 0 and x[k] != missing else -1
 
 
+@interpretable
 @kernel
 def log_joint(  # type: ignore[no-untyped-def]
     codes, first, cells, child, parents, n_states, offset, selected, missing, rows, scores

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tanlearn.kernels._interpreter import interpretable
 from tanlearn.kernels._jit import kernel
 from tanlearn.kernels._lanes import LANES, load, splat, store_first, where_less
 from tanlearn.kernels.vector import log_lanes
@@ -57,6 +58,7 @@ def perturb(phi, noise, group, perturbed):  # type: ignore[no-untyped-def]
             perturbed[t] = phi[t] - log_total + noise[t]
 
 
+@interpretable
 @kernel
 def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def]
     """Choose the best table of each child independently; ties go to the first."""
@@ -68,6 +70,7 @@ def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def
         selected[i] = best
 
 
+@interpretable
 @kernel
 def draw_acyclic(perturbed, group, parents, highest, ancestors, selected):  # type: ignore[no-untyped-def]
     """Choose tables with any number of parents that form no cycle, by a greedy algorithm.

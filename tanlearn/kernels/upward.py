@@ -48,7 +48,9 @@ def log_joint_upward(  # type: ignore[no-untyped-def]
     """
     n, n_classes = scores.shape
     for k in range(n):
-        scores[k] = cells[:n_classes]
+        row = scores[k]
+        for c in range(n_classes):
+            row[c] = cells[c]
     for i in range(parent.shape[0]):
         _add_complete(codes, i, parent[i], cells[offset[i] : offset[i + 1]], n_states, missing, scores)
         count[i] = 0

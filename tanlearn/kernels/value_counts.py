@@ -43,7 +43,10 @@ def sort_rows(keys, spare_keys, order, spare, digits):  # type: ignore[no-untype
     is_spare = False
     for d in range(8):
         shift, histogram = np.uint64(8 * d), digits[d]
-        if histogram.max() == n:
+        most = 0
+        for b in range(256):
+            most = max(most, histogram[b])
+        if most == n:
             continue
         before = 0
         for b in range(256):

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 # One row per rank, lowest first; a package stands for all its modules. `__init__` is tanlearn's own: it imports the
 # packages below it, and no baselines.
 RANKS = (
-    {"_clock", "_compilation", "_memory", "_plots", "_threads", "_typing", "_version", "_warnings", "kernels"},
-    {"_rank_tests", "_tasks", "sources"},
+    {"_clock", "_memory", "_plots", "_threads", "_typing", "_version", "_warnings", "kernels"},
+    {"_compilation", "_rank_tests", "_tasks", "sources"},
     {"encoding"},
     {"structures"},
     {"counts"},
@@ -25,7 +25,7 @@ RANKS = (
     {"c_export", "forest", "training"},
     {"displays", "parameters", "terms"},
     {"estimators"},
-    {"baselines", "search"},
+    {"_warmup", "baselines", "search"},
     {"_public"},
     {"__init__", "checks", "comparison", "dask"},
     {"cli"},

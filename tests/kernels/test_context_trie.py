@@ -127,3 +127,11 @@ def test_without_rows_there_is_the_empty_context():
         assert trie.children.tolist() == [1, 1]
         assert counts.tolist() == [0.0] * 6 * is_full
         assert above.tolist() == [-1] * 6 * is_full
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 41, 200])
+def test_values_are_sorted_in_place(n):
+    values = np.random.default_rng(n).integers(0, 60, n).astype(np.uint16)
+    expected = sorted(values.tolist())
+    kernels.sort_values(values)
+    assert values.tolist() == expected

@@ -1,0 +1,80 @@
+"""Kernels as parts of other kernels: no machine code and no entry points of their own.
+
+Numba compiles a function that another one calls on its own first, with wrappers for calls from Python and from C, and
+again as a part of each caller. Few kernels are called from Python, so here a kernel that is called by another one stays
+intermediate code. It is optimized as before, because with a single optimization of the whole caller, steps of k-trees
+took up to 1.3 times as long.
+
+All of this is private to Numba. If a version lacks what is overridden here, Numba compiles parts in its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding
+from numba import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+
+__all__ = ["join_parts", "parts_are_supported"]
+
+_OVERRIDDEN = ("_finalize_final_module", "_finalize_dynamic_globals")
+_ENVIRONMENT = "_ZN08NumbaEnv"
+
+
+class _PartLibrary(JITCodeLibrary):
+    """Intermediate code of a kernel, for linking into the kernels that call it."""
+
+    def _finalize_final_module(self) -> None:
+        """Declare the environments of the functions, which Numba sets now; emit no machine code."""
+        self._finalize_dynamic_globals()
+        engine = self._codegen._engine
+        names = [variable.name for variable in self._final_module.global_variables]
+        names = [name for name in names if name.startswith(_ENVIRONMENT) and not engine.is_symbol_defined(name)]
+        if names:
+            module = llvmlite.binding.parse_assembly("\n".join(f"@{name} = common global i8* null" for name in names))
+            module.triple, module.data_layout = self._final_module.triple, self._final_module.data_layout
+            engine.add_module(module)
+            engine.finalize_object()
+            self._environments = module  # the engine does not keep it alive
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return 0, because no function can be called from Python."""
+        self._ensure_finalized()
+        return 0
+
+
+class _PartCompiler(Compiler):
+    """Compiler whose result is a part."""
+
+    def define_pipelines(self) -> Any:
+        """Return Numba's passes, with another library for their result."""
+        self.state.library = _PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        return super().define_pipelines()
+
+
+def parts_are_supported() -> bool:
+    """Return whether this version of Numba has the interface that parts need."""
+    return all(hasattr(JITCodeLibrary, name) for name in _OVERRIDDEN)
+
+
+def join_parts(compiled: Any, compile_part: Callable[..., Any]) -> None:
+    """Let kernels that call ``compiled`` use its part, which ``compile_part(pipeline_class=...)`` returns.
+
+    Literal integers are typed like all others, because each literal would be another part.
+    """
+    parts: list[Any] = []
+
+    def part() -> Any:
+        if not parts:
+            parts.append(compile_part(pipeline_class=_PartCompiler, no_cpython_wrapper=True))
+        return parts[0]
+
+    def get_call_template(arguments: Any, keywords: Any) -> Any:
+        return part().get_call_template(tuple(types.unliteral(kind) for kind in arguments), keywords)
+
+    compiled.get_call_template = get_call_template
+    compiled.get_overload = lambda signature: part().get_overload(signature)
