@@ -197,6 +197,7 @@ def test_peers_learn_from_categories_and_gaps(folder, monkeypatch, name):
 
 
 @pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")  # since LightGBM 4.7
+@pytest.mark.filterwarnings("ignore:Missing values detected")  # by plots of EBM
 @pytest.mark.parametrize("name", [name for name, learner in LEARNERS.items() if learner.package is not None])
 def test_boosting_from_elsewhere_learns_from_categories_and_gaps(folder, monkeypatch, name):
     if not LEARNERS[name].is_installed:

@@ -9,7 +9,7 @@ from benchmarks.quality.tables import diagram, ranks, report, verdicts
 from benchmarks.quality.tables.__main__ import main
 from benchmarks.quality.tables.learners import FOREST, NUMBERED, RANDOM_FOREST
 from benchmarks.quality.tables.outcomes import Outcomes
-from benchmarks.quality.tables.sets import HALF, RAW
+from benchmarks.quality.tables.sets import HALF, LATER, RAW
 
 OWN, BOOSTING, TUNED, SVM = "AODE", "XGBoost", "RandomForest, tuned", "SVM, tuned"
 CHOSEN, HELD = ([name for name in RAW if HALF[name] == half] for half in ("chosen on", "held out"))
@@ -232,7 +232,7 @@ def test_report_shows_verdicts_groups_duels_costs_and_all_sets(tmp_path):
     lines = [*rows(errors, [*CHOSEN[:3], *HELD[:3]]), line("usps, published", FOREST, 2.5)]
     lines.append({**line("usps, published", OWN, 0), "failure": "MemoryError: 9 GiB"})
     write(tmp_path / "tables.jsonl", lines)
-    main(["report", "--results", str(tmp_path), "--output", str(tmp_path)])
+    main(["report", "--results", str(tmp_path), "--output", str(tmp_path), "--judge", FOREST])
     text = (tmp_path / "tables.md").read_text(encoding="utf-8")
     assert f"## Targets for {FOREST}" in text
     assert "| first in mean rank of log loss | held out | 1.00 of 4 | met |" in text
@@ -256,6 +256,23 @@ def test_report_shows_verdicts_groups_duels_costs_and_all_sets(tmp_path):
     assert text.count("(tables.png)") == 1
     assert (tmp_path / "tables.png").stat().st_size > 5000
     assert not (tmp_path / "tables_defaults.png").exists()  # the same learners
+
+
+def test_data_sets_kept_apart_are_ranked_separately(tmp_path):
+    lines = rows({OWN: 5, BOOSTING: 6, TUNED: 7}, RAW[:5]) + rows({OWN: 20, BOOSTING: 10}, LATER[:4])
+    lines += rows({TUNED: 1}, LATER[:1])  # has not finished most of them
+    text = report.ranking_apart(Outcomes([one for one in lines if one["set"] in LATER]))
+    assert "with these 4 data sets" in text
+    assert text.splitlines()[-2:] == [
+        f"| {BOOSTING} | **1.00** | **10.00** | **1.00** | **1.000** | **1.00** | **0.500** |",
+        f"| {OWN} | 2.00 | 20.00 | 2.00 | 2.000 | 2.00 | 1.000 |",
+    ]
+    write(tmp_path / "tables.jsonl", lines)
+    main(["report", "--results", str(tmp_path), "--output", str(tmp_path), "--judge", OWN])
+    page = (tmp_path / "tables.md").read_text(encoding="utf-8")
+    assert "on 5 raw data sets" in page
+    assert text in page
+    assert "| mean, all sets |  | 5 sets |" in page
 
 
 def test_nothing_is_reported_of_nothing(tmp_path):

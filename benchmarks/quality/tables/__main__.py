@@ -17,10 +17,10 @@ from benchmarks.shared.command import add_choices, execute, parsers
 from benchmarks.shared.results import read
 
 from ..runs import N_FOLDS
-from .learners import FOREST, LEARNERS
+from .learners import ENSEMBLE, LEARNERS
 from .report import write_report
 from .run import FILE, run
-from .sets import PARTS, RAW, SEEDS
+from .sets import LATER, PARTS, RAW, SEEDS
 
 
 def report(arguments):
@@ -30,10 +30,10 @@ def report(arguments):
 
 def main(argv=None):
     """Parse the command line and run it."""
-    judge = {"default": FOREST, "choices": LEARNERS, "metavar": "LEARNER", "help": "whom verdicts are for"}
+    judge = {"default": ENSEMBLE, "choices": LEARNERS, "metavar": "LEARNER", "help": "whom verdicts are for"}
     output = Path(__file__).parents[1]
     parser, running = parsers(__doc__, __spec__, run, report, output=output, options={"--judge": judge})
-    sets, folds = (*RAW, *PARTS), range(1, 1 + N_FOLDS)
+    sets, folds = (*RAW, *PARTS, *LATER), range(1, 1 + N_FOLDS)
     add_choices(running, "--sets", sets, help="by default all")
     add_choices(running, "--learners", LEARNERS)
     running.add_argument("--seeds", type=int, nargs="+", default=SEEDS, help="of folds and learners; by default 0 1")

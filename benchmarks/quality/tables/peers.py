@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from ..runs import N_FOLDS
 from .tuning import PATIENCE, CalibratedSVC, EarlyStopped, Tuned
@@ -103,6 +103,33 @@ def xgboost(table, seed, jobs):
     from xgboost import XGBClassifier
 
     return XGBClassifier(random_state=seed, n_jobs=jobs, enable_categorical=True)
+
+
+def as_strings(X):
+    """Return a frame whose categories are strings, also missing ones; arrays are returned unchanged."""
+    if not hasattr(X, "iloc"):
+        return X
+    return X.assign(**{name: list(map(str, X[name])) for name in X.columns[X.dtypes == "category"]})
+
+
+def catboost(table, seed, jobs):
+    """Return CatBoost's classifier, which needs categories as strings."""
+    from catboost import CatBoostClassifier
+
+    columns = np.flatnonzero(table.is_categorical).tolist()
+    model = CatBoostClassifier(
+        cat_features=columns, random_seed=seed, thread_count=jobs, verbose=False, allow_writing_files=False
+    )
+    return Pipeline([("columns", FunctionTransformer(as_strings)), ("model", model)])
+
+
+def explainable_boosting(table, seed, jobs):
+    """Return InterpretML's explainable boosting machine."""
+    from interpret.glassbox import ExplainableBoostingClassifier
+
+    kinds = ["nominal" if is_categorical else "continuous" for is_categorical in table.is_categorical]
+    model = ExplainableBoostingClassifier(feature_types=kinds, random_state=seed, n_jobs=jobs)
+    return Pipeline([("columns", FunctionTransformer(as_strings)), ("model", model)])
 
 
 def hist_until(model, X, y, X_held_out, y_held_out):
