@@ -17,4 +17,4 @@ def test_bars_note_the_compilation_of_kernels_once(capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines().count(captured.err.splitlines()[0]) == 1
-    assert captured.err.startswith("tanlearn: compiling kernels, which takes up to two minutes in the first run.")
+    assert captured.err.startswith("tanlearn: compiling kernels, once per installation")
