@@ -79,8 +79,9 @@ def ranking_apart(outcomes):
                 cells.append(f"**{text}**" if found[column] == found.min() else text)
         rows.append([learners[column], *cells])
     header = ["learner", *(text for title in MEASURES.values() for text in (f"rank by {title}", f"mean {title}"))]
-    said = f"""No setting and no learner was chosen with these {len(outcomes.common(learners))} data sets. They were
-    added after the others. Ranks and means are those of the learners that have finished them."""
+    said = f"""No setting and no learner was chosen with these data sets, which were added after the others. Ranks and
+    means are those of the {len(outcomes.common(learners))} of {len(LATER)} data sets that all of these learners have
+    finished."""
     return f"{paragraph(said)}\n\n{markdown_table(header, rows)}"
 
 
