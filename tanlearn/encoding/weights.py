@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn._warnings import warn
 from tanlearn.kernels.mathematics import log_all
 from tanlearn.sources.validation import LARGEST_TOTAL, read_weights
@@ -23,6 +23,7 @@ __all__ = [
     "scale_weights",
     "warn_of_weights",
     "weigh_classes",
+    "weights_of_values",
 ]
 
 #: Total weight divided by the effective sample size, above which a warning is issued. Counts of bootstrap samples have
@@ -206,3 +207,15 @@ def read_prior(class_prior: Any, n_classes: int) -> FloatArray:
     log_prior = np.empty(n_classes)
     log_all(prior / prior.sum(), log_prior)
     return log_prior
+
+
+def weights_of_values(codes: Codes, n_states: IntArray, weights: AnyArray) -> list[FloatArray]:
+    """Return the weight of the rows with each value, (n_states,) per feature; missing values do not count.
+
+    Shapes: codes: (n_features, n_samples); n_states: (n_features,); weights: (n_samples,).
+    """
+    return [
+        np.bincount(own[seen], weights[seen], n).astype(np.float64)
+        for own, n in zip(codes, n_states.tolist(), strict=True)
+        for seen in [own < n]
+    ]

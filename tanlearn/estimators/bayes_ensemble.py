@@ -16,6 +16,7 @@ from tanlearn.encoding.discretize import QuantileDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.encoding.weights import weights_of_values
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.classifier import Classifier
 from tanlearn.estimators.estimator_input import encode_rows, generator
@@ -209,7 +210,9 @@ class BayesEnsembleClassifier(Classifier):
             data = data.take(data.weights > 0)
         forest, network = self._new_parts()
         encoder = getattr(self, "encoder_", None)  # none for codes
-        coarse = merge_intervals(encoder, data, N_INTERVALS)
+        row_weights = data.in_whole_rows().weights
+        of_values = weights_of_values(data.codes, data.n_states, row_weights)
+        coarse = merge_intervals(encoder, data, of_values, N_INTERVALS)
         discretization = merged_values(coarse)
         fitted = forest._fit_forest(data, rng if forest.random_state is None else generator(forest.random_state))
         coarse_data = replace(data, codes=discretization.encode(data.codes), n_states=discretization.n_states, raw=None)
@@ -218,10 +221,10 @@ class BayesEnsembleClassifier(Classifier):
         weights = np.array([1.0, 0.0])
         if held_out is not None:
             log_p = np.array([fitted.log_p[:MOST_ROWS], held_out])
-            weights = fit_pool_weights(log_p, data.y[rows], data.in_whole_rows().weights[rows])
+            weights = fit_pool_weights(log_p, data.y[rows], row_weights[rows])
         forest.model_ = fitted.forest
         if encoder is not None:
-            typical = typical_values(encoder, coarse, data)
+            typical = typical_values(encoder, coarse, of_values)
             self._share(forest, encoder)
             self._share(network, coarse_encoder(encoder, coarse, typical))
         self.forest_, self.network_ = forest, network

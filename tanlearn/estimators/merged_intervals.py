@@ -14,24 +14,25 @@ from tanlearn.structures.value_groups import group_values
 __all__ = ["coarse_encoder", "merge_intervals", "typical_values"]
 
 
-def merge_intervals(encoder: TableEncoder | None, data: EncodedData, most: int) -> list[IntArray]:
+def merge_intervals(
+    encoder: TableEncoder | None, data: EncodedData, weights: list[FloatArray], most: int
+) -> list[IntArray]:
     """Return the coarse value of each value, (n_states,) per feature.
 
     Continuous columns, or ordered features of data without an encoder, get at most ``most`` intervals of about equal
-    weight in ``data``, and keep a category for missing values. Categories, and columns of a discretizer without cut
-    points, keep their values.
+    weight, and keep a category for missing values. Categories, and columns of a discretizer without cut points, keep
+    their values. ``weights`` are those of the rows with each value, (n_states,) per feature.
     """
     coarse: list[IntArray] = [np.arange(n) for n in data.n_states.tolist()]
     for i in np.flatnonzero(_is_merged(encoder, data)).tolist():
         has_category = data.has_missing_category is not None and bool(data.has_missing_category[i])
         n_intervals = len(coarse[i]) - int(has_category)
-        weights = _weights_of_values(data, i)[:n_intervals]
-        coarse[i][:n_intervals] = group_values(weights, most, is_ordered=True)
+        coarse[i][:n_intervals] = group_values(weights[i][:n_intervals], most, is_ordered=True)
         coarse[i][n_intervals:] = coarse[i][n_intervals - 1] + 1
     return coarse
 
 
-def typical_values(encoder: TableEncoder, coarse: list[IntArray], data: EncodedData) -> list[FloatArray | None]:
+def typical_values(encoder: TableEncoder, coarse: list[IntArray], weights: list[FloatArray]) -> list[FloatArray | None]:
     """Return the mean of the training values in each coarse interval of continuous columns, NaN without values."""
     found: list[FloatArray | None] = []
     for i, typical in enumerate(encoder.typical_values_):
@@ -39,9 +40,9 @@ def typical_values(encoder: TableEncoder, coarse: list[IntArray], data: EncodedD
             found.append(None)
             continue
         n, is_known = len(typical), ~np.isnan(typical)
-        weights = np.where(is_known, _weights_of_values(data, i)[:n], 0.0)
-        total = np.bincount(coarse[i][:n], weights)
-        sums = np.bincount(coarse[i][:n], weights * np.where(is_known, typical, 0.0))
+        known = np.where(is_known, weights[i][:n], 0.0)
+        total = np.bincount(coarse[i][:n], known)
+        sums = np.bincount(coarse[i][:n], known * np.where(is_known, typical, 0.0))
         found.append(np.divide(sums, total, out=np.full(len(total), np.nan), where=total > 0))
     return found
 
@@ -69,11 +70,3 @@ def _is_merged(encoder: TableEncoder | None, data: EncodedData) -> AnyArray:
     if encoder is None:
         return none if data.is_ordered is None else data.is_ordered
     return ~encoder.is_discrete_ if isinstance(encoder.discretizer_, CutPointDiscretizer) else none
-
-
-def _weights_of_values(data: EncodedData, feature: int) -> FloatArray:
-    """Return the weight of the rows with each value of a feature, (n_states,)."""
-    n, codes = int(data.n_states[feature]), data.codes[feature]
-    seen = codes < n
-    weights: FloatArray = np.bincount(codes[seen], data.in_whole_rows().weights[seen], n).astype(np.float64)
-    return weights

@@ -198,7 +198,7 @@ def _of_true_classes(data: EncodedData, rows: IntArray) -> tuple[IntArray, IntAr
     return np.arange(len(rows)), data.y[rows]
 
 
-def _with_noise(p: FloatArray, noise: float, n_classes: int) -> FloatArray:
+def _with_noise(p: FloatArray, noise: float | FloatArray, n_classes: int) -> FloatArray:
     """Mix the uniform distribution over the classes into probabilities."""
     return (1.0 - noise) * p + noise / n_classes
 
@@ -234,5 +234,5 @@ def estimate_label_noise(p: FloatArray, weights: AnyArray, n_classes: int) -> fl
     Shapes: p, weights: (n_rows,), out-of-fold probabilities of the true classes, and weights of the rows.
     """
     noise = NOISE[:, np.newaxis]
-    own = np.average(np.log((1.0 - noise) * p + noise / n_classes), axis=1, weights=weights) * len(p)
+    own = np.average(np.log(_with_noise(p, noise, n_classes)), axis=1, weights=weights) * len(p)
     return float(NOISE[(own + np.log(NOISE * (1.0 - NOISE))).argmax()])

@@ -10,6 +10,7 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.weights import weights_of_values
 from tanlearn.models.term_tables import TermColumn, encode_columns
 from tanlearn.structures.value_groups import group_scores, nested_groups, normal_scores, with_own_group
 
@@ -56,18 +57,13 @@ class Resolutions:
     """Groups and scores of the values of each feature, which depend on its own values only."""
 
     def __init__(self, data: EncodedData) -> None:
-        weights = data.in_whole_rows().weights
         self.n_states: list[int] = data.n_states.tolist()
         self.is_ordered = [data.is_ordered is not None and bool(data.is_ordered[i]) for i in range(data.n_features)]
         masks = data.has_missing_category, data.is_ordered
         #: Ordered features whose last value is a category for missing values, which is outside the order.
         self.has_missing = [all(mask is not None and bool(mask[i]) for mask in masks) for i in range(data.n_features)]
         #: Weight of the rows with each value, (n_states,) per feature. Missing values do not count.
-        self.weights = [
-            np.bincount(codes[seen], weights[seen], n).astype(np.float64)
-            for codes, n in zip(data.codes, self.n_states, strict=True)
-            for seen in [codes < n]
-        ]
+        self.weights = weights_of_values(data.codes, data.n_states, data.in_whole_rows().weights)
         rules = (EDGE_SIZES, MOST_IN_EDGES), (TRIPLE_SIZES, MOST_IN_TRIPLES)
         self._joint = [
             [self.divide(i, of_ordered if self.is_ordered[i] else (most,)) for i in range(data.n_features)]
