@@ -84,6 +84,7 @@ PAGES = {
     "docs/large.md": "large",
     "docs/small.md": "small",
     "benchmarks/quality/tables.md": "benchmarks/tables",
+    "benchmarks/quality/tables_details.md": "benchmarks/tables_details",
     "benchmarks/quality/k_trees.md": "benchmarks/k_trees",
     "benchmarks/quality/calibration.md": "benchmarks/calibration",
     "benchmarks/quality/defaults.md": "benchmarks/defaults",

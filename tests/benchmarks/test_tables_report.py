@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ttest_rel, wilcoxon
 from support.results_files import write
 
-from benchmarks.quality.tables import diagram, ranks, report, verdicts
+from benchmarks.quality.tables import details, diagram, duels, rankings, ranks, verdicts
 from benchmarks.quality.tables.__main__ import main
 from benchmarks.quality.tables.learners import FOREST, NUMBERED, RANDOM_FOREST
 from benchmarks.quality.tables.outcomes import Outcomes
@@ -64,10 +64,10 @@ def test_who_fails_is_the_last():
     assert table.tolist() == [[5.0, np.inf, 3.0]]
     assert ranks.mean_ranks(table).tolist() == [2, 3, 1]
     assert outcomes.failures == {("car", BOOSTING): "ValueError: why"}
-    assert report.duel(outcomes, OWN, BOOSTING, "error") == "1/0/0 (1:0)"
-    rows = report.everything(outcomes, lambda *one: outcomes.mean(*one, "error"), 2)
+    assert duels.duel(outcomes, OWN, BOOSTING, "error") == "1/0/0 (1:0)"
+    rows = details.everything(outcomes, lambda *one: outcomes.mean(*one, "error"), 2)
     assert rows == [["car", "h", "100", "5.00", "**3.00**", "fails"]]
-    assert report.means(outcomes, [OWN, BOOSTING], "error", 1)[1] == [
+    assert details.means(outcomes, [OWN, BOOSTING], "error", 1)[1] == [
         "mean, held out",
         "",
         "1 set",
@@ -209,25 +209,25 @@ def test_duels_count_clear_differences():
         *folds("crx", BOOSTING, [5] * 5),
     ]
     outcomes = Outcomes(lines)
-    assert report.duel(outcomes, OWN, BOOSTING, "error") == "1/2/0 (1:1)"
-    assert report.duel(outcomes, BOOSTING, OWN, "log_loss") == "0/2/1 (1:1)"
-    assert report.duel(outcomes, OWN, TUNED, "error") == "-"
+    assert duels.duel(outcomes, OWN, BOOSTING, "error") == "1/2/0 (1:1)"
+    assert duels.duel(outcomes, BOOSTING, OWN, "log_loss") == "0/2/1 (1:1)"
+    assert duels.duel(outcomes, OWN, TUNED, "error") == "-"
 
 
 def test_learners_take_part_when_they_have_finished_most_sets():
     lines = rows({OWN: 5.0, RANDOM_FOREST: 6.0, BOOSTING: 4.0}, RAW[:10])
     lines += rows({TUNED: 3.0}, RAW[:7]) + rows({SVM: 3.0}, RAW[:2])
-    found = report.pools(Outcomes(lines))
-    assert [(picture, learners) for (picture, _), learners in found.items()] == [
-        ("tables", [OWN, RANDOM_FOREST, BOOSTING]),
-        ("tables_small", [OWN, RANDOM_FOREST, BOOSTING, SVM]),
-    ]
-    found = report.pools(Outcomes(lines + rows({TUNED: 3.0}, RAW[7:8])))
-    assert found["tables", "All learners"] == [OWN, RANDOM_FOREST, TUNED, BOOSTING]
-    assert found["tables_defaults", "Learners of tanlearn and peers with defaults"] == [OWN, RANDOM_FOREST, BOOSTING]
+    found = rankings.pools(Outcomes(lines))
+    assert found == {
+        "All learners": [OWN, RANDOM_FOREST, BOOSTING],
+        f"With {SVM}, on its data sets": [OWN, RANDOM_FOREST, BOOSTING, SVM],
+    }
+    found = rankings.pools(Outcomes(lines + rows({TUNED: 3.0}, RAW[7:8])))
+    assert found["All learners"] == [OWN, RANDOM_FOREST, TUNED, BOOSTING]
+    assert found["Learners of tanlearn and peers with defaults"] == [OWN, RANDOM_FOREST, BOOSTING]
 
 
-def test_report_shows_verdicts_groups_duels_costs_and_all_sets(tmp_path):
+def test_report_shows_verdicts_and_the_best_learners(tmp_path):
     errors = {FOREST: 5.0, OWN: 9.0, RANDOM_FOREST: 6.0, BOOSTING: 5.5}
     lines = [*rows(errors, [*CHOSEN[:3], *HELD[:3]]), line("usps, published", FOREST, 2.5)]
     lines.append({**line("usps, published", OWN, 0), "failure": "MemoryError: 9 GiB"})
@@ -238,13 +238,33 @@ def test_report_shows_verdicts_groups_duels_costs_and_all_sets(tmp_path):
     assert "| first in mean rank of log loss | held out | 1.00 of 4 | met |" in text
     assert "| usps, published: at most 1.9 % | test part | **2.50 %, 0.60 over** | **missed** |" in text
     assert "| letter, published: at most 3 % | test part | - | open |" in text
+    sentences = " ".join(text.split())
+    assert (
+        f"On 6 data sets, the mean ranks of {FOREST} among 4 learners are 1.00 by error (place 1), 1.00 by log loss "
+        f'(place 1), 1.00 by Brier score (place 1). The best peers are "{BOOSTING}" by error (2.00) and '
+        f'"{BOOSTING}" by log loss (2.00).'
+    ) in sentences
+    assert f"A fit of {FOREST} takes 2.0 processor seconds on average, 1 times as long as" in sentences
+    assert f"| {FOREST} | **1.00** | **5.00** | **1.00** | **0.500** | **1.00** | **0.250** |" in text
+    assert f"| {BOOSTING} | 6 | 0/6/0 (6:0) | 0/6/0 (6:0) | 0/6/0 (6:0) | 1.000 |" in text  # one fold proves nothing
+    assert text.count("(tables.png)") == 1
+    assert (tmp_path / "tables.png").stat().st_size > 5000
+
+
+def test_details_contain_groups_duels_costs_and_all_sets(tmp_path):
+    errors = {FOREST: 5.0, OWN: 9.0, RANDOM_FOREST: 6.0, BOOSTING: 5.5}
+    lines = [*rows(errors, [*CHOSEN[:3], *HELD[:3]]), line("usps, published", FOREST, 2.5)]
+    lines.append({**line("usps, published", OWN, 0), "failure": "MemoryError: 9 GiB"})
+    apart = rows({OWN: 20}, LATER[:1])
+    details.write_details(Outcomes(lines), Outcomes(apart), tmp_path)
+    text = (tmp_path / "tables_details.md").read_text(encoding="utf-8")
     assert f"| {FOREST} | {' | '.join(['**1.00**'] * 9)} |" in text
     assert f"| {OWN} | {' | '.join(['4.00'] * 9)} |" in text
     assert (
         "Means over the 6 data sets (3 chosen on, 3 held out) that all of these learners have finished."
         in text.replace("\n", " ")
     )
-    assert "| AODE | 0/6/0 (0:6) | 0/6/0 (0:6) |" in text  # one fold says nothing for sure
+    assert "| AODE | 0/6/0 (0:6) | 0/6/0 (0:6) |" in text
     assert "- AODE, held out: 3 of 3 sets. " in text
     assert f"- {FOREST}, chosen on: 0 of 3 sets." in text
     assert f"| {FOREST} | 2.000 | 3.000 | 2.0 | 3.0 | 5.00 |" in text
@@ -253,15 +273,28 @@ def test_report_shows_verdicts_groups_duels_costs_and_all_sets(tmp_path):
     assert f"| {CHOSEN[0]} | c | 100 | 9.00 | **5.00** | 6.00 | 5.50 |" in text
     assert "| usps, published |  | 100 | fails | **2.50** | - | - |" in text
     assert "- AODE fails on usps, published: MemoryError: 9 GiB" in text
-    assert text.count("(tables.png)") == 1
-    assert (tmp_path / "tables.png").stat().st_size > 5000
-    assert not (tmp_path / "tables_defaults.png").exists()  # the same learners
+    details.write_details(Outcomes(lines), Outcomes(apart), tmp_path)  # replaces the file
+    table = (tmp_path / "tables.csv").read_text(encoding="utf-8").splitlines()
+    assert table[0] == "set,group,rows,learner,error,log_loss,brier,calibration_error,fit_seconds"
+    assert len(table) == 1 + 24 + 2 + 1
+    assert f"{CHOSEN[0]},chosen on,100,{BOOSTING},5.5000,0.5500,0.2750,5.0000,2.0000" in table
+    assert '"usps, published",published,100,AODE,,,,,' in table
+    assert table[-1] == f"{LATER[0]},kept apart,100,AODE,20.0000,2.0000,1.0000,5.0000,2.0000"
+
+
+def test_calibration_is_judged_beside_peers_only():
+    sure = [[0] * 9 + [20], [0] * 9 + [19], [0] * 9 + [19]]
+    lines = rows({FOREST: 5.0, RANDOM_FOREST: 5.0}, CHOSEN[:2]) + rows({OWN: 5.0}, CHOSEN[:2], bins=sure)
+    asked = "not behind a peer in mean rank of calibration error", "chosen on"
+    assert judged(lines, FOREST)[asked] == (f"1.50; {RANDOM_FOREST} 1.50", False)
+    lines += rows({BOOSTING: 5.0}, CHOSEN[:2], bins=sure)
+    assert judged(lines, FOREST)[asked] == (f"2.50; {BOOSTING} 1.00", True)
 
 
 def test_data_sets_kept_apart_are_ranked_separately(tmp_path):
     lines = rows({OWN: 5, BOOSTING: 6, TUNED: 7}, RAW[:5]) + rows({OWN: 20, BOOSTING: 10}, LATER[:4])
     lines += rows({TUNED: 1}, LATER[:1])  # has not finished most of them
-    text = report.ranking_apart(Outcomes([one for one in lines if one["set"] in LATER]))
+    text = rankings.ranking_apart(Outcomes([one for one in lines if one["set"] in LATER]))
     assert f"the 4 of {len(LATER)} data sets" in text.replace("\n", " ")
     assert text.splitlines()[-2:] == [
         f"| {BOOSTING} | **1.00** | **10.00** | **1.00** | **1.000** | **1.00** | **0.500** |",
@@ -272,7 +305,8 @@ def test_data_sets_kept_apart_are_ranked_separately(tmp_path):
     page = (tmp_path / "tables.md").read_text(encoding="utf-8")
     assert "on 5 raw data sets" in page
     assert text in page
-    assert "| mean, all sets |  | 5 sets |" in page
+    assert "On 4 data sets that were kept apart from all choices of settings" in page
+    assert "| mean, all sets |  | 5 sets |" in (tmp_path / "tables_details.md").read_text(encoding="utf-8")
 
 
 def test_nothing_is_reported_of_nothing(tmp_path):

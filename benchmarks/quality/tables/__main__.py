@@ -3,7 +3,7 @@
     pip install -e ".[peers]"
     python -m benchmarks.quality.tables run                 # a day or two; goes on where it stopped
     python -m benchmarks.quality.tables run --sets car chess --learners AODE RandomForest --seeds 0 --time-limit 600
-    python -m benchmarks.quality.tables report              # writes tables.md and its pictures from what is finished
+    python -m benchmarks.quality.tables report              # writes tables.md, its picture, details and CSV
     python -m benchmarks.quality.tables pack
 
 What counts, and defaults of peers, go first, then trainings, then what chooses settings on folds; each on small sets

@@ -2,7 +2,7 @@
 
 from benchmarks.shared.reports import picture
 
-from .outcomes import MEASURES, PARTS
+from .outcomes import MEASURES
 from .ranks import apart, cliques, mean_ranks
 
 OURS, PEERS = "#0072b2", "#d55e00"
@@ -18,17 +18,15 @@ def diagram(table):
 
 
 def draw(path, learners, is_ours, outcomes):
-    """Draw diagrams of all measures, on all sets and on each group; our learners have another color than peers.
+    """Draw diagrams of error and log loss on all sets; our learners have another color than peers.
 
     The best learner is on top.
     """
-    tables = {(part, measure): outcomes.table(learners, measure, part) for part in PARTS for measure in MEASURES}
-    with picture(path, 5.6 * len(MEASURES), len(PARTS) * (1 + INCHES * len(learners))) as figure:
-        grid = figure.subplots(len(PARTS), len(MEASURES)).flat
-        for axes, ((part, measure), table) in zip(grid, tables.items(), strict=True):
-            axes.set_title(f"{MEASURES[measure]}, {part} ({len(table)})")
-            if len(table):
-                draw_ranks(axes, learners, is_ours, table)
+    tables = {measure: outcomes.table(learners, measure) for measure in ("error", "log_loss")}
+    with picture(path, 5.4 * len(tables), 1 + INCHES * len(learners)) as figure:
+        for axes, (measure, table) in zip(figure.subplots(1, len(tables)), tables.items(), strict=True):
+            axes.set_title(f"{MEASURES[measure]}, {len(table)} data sets")
+            draw_ranks(axes, learners, is_ours, table)
 
 
 def draw_ranks(axes, learners, is_ours, table):

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ..verdicts import marked
 from .learners import LEARNERS, NUMBERED, RANDOM_FOREST
 from .outcomes import MEASURES, PARTS
@@ -52,6 +54,19 @@ def not_behind(outcomes, learners, judged, part):
     best = min(peers, key=peers.get)
     found = f"{ranks[judged]:.2f}; {best} {peers[best]:.2f}"
     return Verdict(asked, part, found, ranks[judged] > peers[best])
+
+
+def best_calibrated(outcomes, learners, judged, part):
+    """Judge whether no peer has a lower mean rank of the calibration error."""
+    asked = "not behind a peer in mean rank of calibration error"
+    compared = [name for name in learners if name == judged or not LEARNERS[name].is_ours]
+    errors = [[outcomes.calibration(name, one) for one in compared] for name in outcomes.common(learners, part)]
+    if judged not in compared or len(compared) < 2 or not errors:
+        return Verdict(asked, part, "-", None)
+    ranks = dict(zip(compared, map(float, mean_ranks(np.array(errors))), strict=True))
+    own = ranks.pop(judged)
+    best = min(ranks, key=ranks.get)
+    return Verdict(asked, part, f"{own:.2f}; {best} {ranks[best]:.2f}", own > ranks[best])
 
 
 def ranks_of(outcomes, learners, measure, part):
@@ -108,6 +123,7 @@ def judge(outcomes, learners, judged):
     return [
         *(first_in_rank(outcomes, learners, judged, measure, p) for measure in ("log_loss", "brier") for p in PARTS),
         *(not_behind(outcomes, learners, judged, part) for part in PARTS),
+        *(best_calibrated(outcomes, learners, judged, part) for part in PARTS),
         *(no_great_loss(outcomes, judged, part) for part in PARTS),
         *published(outcomes, judged),
     ]

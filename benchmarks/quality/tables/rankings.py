@@ -1,0 +1,84 @@
+"""Mean ranks of learners over data sets, for pools of learners that have finished the same sets."""
+
+from benchmarks.shared.reports import markdown_table, paragraph
+
+from .learners import LEARNERS
+from .outcomes import MEASURES, PARTS
+from .ranks import friedman, mean_ranks
+from .sets import LATER
+
+#: A learner takes part in ranks when it has finished this fraction of the sets that any learner has finished.
+FRACTION = 0.8
+DIGITS = {"error": 2, "log_loss": 3, "brier": 3}
+
+
+def taking_part(outcomes, is_meant):
+    """Return the learners of a kind that have finished most sets."""
+    n_sets = len(outcomes.sets)
+    wanted = [name for name in outcomes.learners if is_meant(LEARNERS[name])]
+    return [name for name in wanted if len(outcomes.common([name])) >= FRACTION * n_sets]
+
+
+def unlimited(outcomes):
+    """Return the learners without a limit of rows that have finished most sets."""
+    return taking_part(outcomes, lambda one: one.most_rows is None)
+
+
+def pools(outcomes):
+    """Return the groups of learners that are ranked together, by title."""
+    everyone = unlimited(outcomes)
+    defaults = [name for name in everyone if not LEARNERS[name].is_tuned]
+    limited = [name for name in outcomes.learners if LEARNERS[name].most_rows is not None]
+    found = {"All learners": everyone, "Learners of tanlearn and peers with defaults": defaults}
+    if limited:
+        found[f"With {' and '.join(limited)}, on its data sets"] = [*everyone, *limited]
+    known, kept = [], {}
+    for title, learners in found.items():
+        if len(learners) > 2 and learners not in known and len(outcomes.common(learners)) > 1:
+            known.append(learners)
+            kept[title] = learners
+    return kept
+
+
+def ranking(outcomes, learners):
+    """Return the table of mean ranks, the best log loss first: all measures, on all sets and each group."""
+    tables = {(m, part): outcomes.table(learners, m, part) for m in MEASURES for part in PARTS}
+    ranks = {which: mean_ranks(table) if len(table) else None for which, table in tables.items()}
+    rows = []
+    for column in ranks["log_loss", "all sets"].argsort(kind="stable"):
+        cells = []
+        for found in ranks.values():
+            text = "-" if found is None else f"{found[column]:.2f}"
+            cells.append(f"**{text}**" if found is not None and found[column] == found.min() else text)
+        rows.append([learners[column], *cells])
+    header = ["learner", *(f"{MEASURES[m]}, {part}" if part == PARTS[0] else part for m, part in tables)]
+    sizes = ", ".join(f"{len(tables['error', part])} {part}" for part in PARTS[1:])
+    chance = ", ".join(f"{friedman(tables[m, PARTS[0]]):.2g} for {MEASURES[m]}" for m in MEASURES)
+    text = f"""Means over the {len(tables["error", PARTS[0]])} data sets ({sizes}) that all of these learners have
+    finished. The p-values of Friedman's test are {chance}."""
+    return f"{paragraph(text)}\n\n{markdown_table(header, rows)}"
+
+
+def ranks_and_means(outcomes, learners, n_best=None):
+    """Return the table of mean ranks and means of all measures, the best log loss first."""
+    tables = {measure: outcomes.table(learners, measure) for measure in MEASURES}
+    ranks = {measure: mean_ranks(table) for measure, table in tables.items()}
+    rows = []
+    for column in ranks["log_loss"].argsort(kind="stable")[:n_best]:
+        cells = []
+        for measure, table in tables.items():
+            for found, digits in ((ranks[measure], 2), (table.mean(axis=0), DIGITS[measure])):
+                text = f"{found[column]:.{digits}f}"
+                cells.append(f"**{text}**" if found[column] == found.min() else text)
+        rows.append([learners[column], *cells])
+    header = ["learner", *(text for title in MEASURES.values() for text in (f"rank by {title}", f"mean {title}"))]
+    return markdown_table(header, rows)
+
+
+def ranking_apart(outcomes):
+    """Return mean ranks and means of learners on the data sets kept apart."""
+    learners = taking_part(outcomes, lambda one: True)
+    text = f"""No setting and no learner was chosen with these data sets, which were added after the others. Ranks and
+    means are those of the {len(outcomes.common(learners))} of {len(LATER)} data sets that all of these learners have
+    finished."""
+    return f"{paragraph(text)}\n\n{ranks_and_means(outcomes, learners)}"
