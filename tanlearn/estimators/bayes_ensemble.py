@@ -384,7 +384,7 @@ class BayesEnsembleClassifier(Classifier):
         return {
             **super()._get_state(),
             "typical_values": np.concatenate([np.empty(0), *typical]),
-            "standard_errors": np.concatenate(self.network_.standard_errors_),
+            "standard_errors": self.network_._stacked_standard_errors(),
         }
 
     def _set_state(self, state: dict[str, Any]) -> None:

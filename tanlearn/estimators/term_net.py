@@ -16,8 +16,9 @@ from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.models.calibration import Calibration
 from tanlearn.terms.learning import NO_ROWS, learn_terms
+from tanlearn.terms.losses import require_term_loss
 from tanlearn.training.history import Iteration
-from tanlearn.training.losses import ConditionalNLL, Loss
+from tanlearn.training.losses import Loss
 
 __all__ = ["TermNetClassifier"]
 
@@ -39,9 +40,10 @@ class TermNetClassifier(NetworkClassifier):
     categorical column has a number for each category. Each kind of term has a ridge penalty, which is selected on
     held-out rows. Few rows therefore give smooth curves, and many rows give detailed ones.
 
-    The training maximizes the conditional likelihood of the classes with L-BFGS, which is a convex problem. Edges are
-    added where the held-out residuals of the model without edges depend on a pair of features. This finds interactions
-    of features that have no effect alone. The number of parents per feature is selected on held-out rows, too.
+    The training maximizes the conditional likelihood of the classes with L-BFGS, which is a convex problem. A margin
+    loss is available for the best classification rate. Edges are added where the held-out residuals of the model
+    without edges depend on a pair of features. This finds interactions of features that have no effect alone. The
+    number of parents per feature is selected on held-out rows, too.
 
     With at most one parent per feature, the model is a Bayesian network with normalized CPTs. It can sample and
     complete rows, and score their probability. Additional terms do not depend on the class, and do not change
@@ -58,6 +60,10 @@ class TermNetClassifier(NetworkClassifier):
         standard error of the difference. From two on, triples (tables of a feature and two of its parents) are tried,
         too. Several parents are more accurate on data with interactions, such as rules. Their CPTs are not normalized,
         and predictions with missing values are less accurate, and slow for rows with several missing values.
+    loss : Loss, optional
+        Loss of the training: :class:`~tanlearn.ConditionalNLL` (by default) or :class:`~tanlearn.Margin`. With a margin
+        loss, all terms are divided by the temperature of least held-out log loss, so that probabilities are calibrated.
+        Losses with a kink or with the joint likelihood, and custom losses, raise a ValueError.
     class_weight : None, "balanced" or dict, default=None
         Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
@@ -89,7 +95,8 @@ class TermNetClassifier(NetworkClassifier):
         For each feature, the standard error of the contribution of each value to the log odds of each class against the
         other classes, relative to the mean over the training rows. They are a Laplace approximation with the ridges as
         priors. The contributions of all other features, pairs and triples, the ridges, and the odds among the other
-        classes are held fixed. The errors are therefore too small where features are correlated.
+        classes are held fixed. The errors are therefore too small where features are correlated. The list is empty if
+        ``loss_`` is a margin loss, because the approximation needs a likelihood.
         :class:`~tanlearn.displays.ContributionDisplay` plots them as bands.
     cv_results_ : dict
         Results on held-out rows, with one entry per attempt: ``param_n_parents`` (maximum number of parents),
@@ -99,7 +106,8 @@ class TermNetClassifier(NetworkClassifier):
     n_iter_ : int
         Number of iterations of the final training.
     loss_ : Loss
-        Loss of the training: ``ConditionalNLL()``.
+        Loss of the final training: ``loss``, or :class:`~tanlearn.ConditionalNLL` if there are no held-out rows for the
+        temperature, or if no network predicts them clearly better than the class frequencies do.
     history_ : list of Iteration
         Mean loss per row, including its contribution to the ridge penalty, at the start and after each iteration.
     calibration_ : Calibration
@@ -135,6 +143,7 @@ class TermNetClassifier(NetworkClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{name: rule for name, rule in NetworkClassifier._parameter_constraints.items() if name != "device"},
         "max_parents": [Interval(Integral, 0, 5, closed="both")],
+        "loss": "no_validation",
     }
 
     device = "cpu"
@@ -152,6 +161,7 @@ class TermNetClassifier(NetworkClassifier):
         self,
         *,
         max_parents: int = 1,
+        loss: Loss | None = None,
         class_weight: Any = None,
         class_prior: Any = None,
         encoder: TableEncoder | None = None,
@@ -159,6 +169,7 @@ class TermNetClassifier(NetworkClassifier):
         random_state: Any = None,
     ) -> None:
         self.max_parents = max_parents
+        self.loss = loss
         self.class_weight = class_weight
         self.class_prior = class_prior
         self.encoder = encoder
@@ -175,8 +186,9 @@ class TermNetClassifier(NetworkClassifier):
 
     def _fit_terms(self, data: EncodedData, needed: IntArray = NO_ROWS) -> FloatArray | None:
         """Fit to encoded rows, and return the held-out log posterior of some rows, see `learn_terms`."""
-        outcome = learn_terms(data, int(self.max_parents), n_jobs=self.n_jobs, needed=needed)
-        self.loss_ = ConditionalNLL()
+        loss = require_term_loss(self.loss)
+        outcome = learn_terms(data, int(self.max_parents), loss, n_jobs=self.n_jobs, needed=needed)
+        self.loss_ = outcome.loss
         self.model_ = outcome.network
         names = ("groups", "smooth", "edge_groups", "edge_smooth", "triple_groups")
         self.ridges_ = dict(zip(names, outcome.chosen.ridges, strict=True))
@@ -204,13 +216,13 @@ class TermNetClassifier(NetworkClassifier):
             )
         return True
 
-    def _contribution_errors(self, feature: int) -> FloatArray:
-        """Return the standard errors of the contributions of a feature, (n_values, n_classes)."""
-        return self.standard_errors_[feature]
+    def _contribution_errors(self, feature: int) -> FloatArray | None:
+        """Return standard errors of the contributions of a feature, (n_values, n_classes); None for margin losses."""
+        return self.standard_errors_[feature] if self.standard_errors_ else None
 
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes for a model file, besides classes and encoder."""
-        return {**super()._get_state(), "standard_errors": np.concatenate(self.standard_errors_)}
+        return {**super()._get_state(), "standard_errors": self._stacked_standard_errors()}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore the fitted attributes from a file, after classes and encoder."""
@@ -219,8 +231,16 @@ class TermNetClassifier(NetworkClassifier):
         super()._set_state(state)
         self._set_standard_errors(errors)
 
+    def _stacked_standard_errors(self) -> FloatArray:
+        """Return the standard errors of all features for a file, (n_values of all features or 0, n_classes)."""
+        return np.concatenate([np.empty((0, len(self.classes_))), *self.standard_errors_])
+
     def _set_standard_errors(self, errors: Any) -> None:
         """Restore the standard errors of all features from a file."""
+        if isinstance(errors, np.ndarray) and not errors.size:
+            check_array("standard_errors", errors, np.float64, (0, len(self.classes_)))
+            self.standard_errors_ = []
+            return
         n_states = self.encoder_.n_states_
         check_array("standard_errors", errors, np.float64, (int(n_states.sum()), len(self.classes_)))
         if not (np.isfinite(errors) & (errors >= 0)).all():

@@ -11,6 +11,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.weights import log_frequencies
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.terms.basis import TermBasis
+from tanlearn.terms.losses import ridge_unit
 from tanlearn.training.losses import Loss
 from tanlearn.training.objectives import Objective
 from tanlearn.training.optimizers import OptimizeOutcome, minimize_lbfgs
@@ -25,8 +26,9 @@ Ridges = tuple[float, ...]
 class TermFit:
     """Objective of the terms of a network on some rows: the sum of the losses plus half the weighted squared terms.
 
-    Parameters are the class prior, which has no penalty, and the terms, flat. With conditional likelihood the objective
-    is convex. A missing value contributes nothing to the score of a row.
+    The weights of the squared terms are the ridges times the unit of the loss. Parameters are the class prior, which
+    has no penalty, and the terms, flat. The objective is convex for a convex loss. A missing value contributes nothing
+    to the score of a row.
     """
 
     def __init__(self, basis: TermBasis, data: EncodedData, loss: Loss) -> None:
@@ -34,11 +36,13 @@ class TermFit:
         self._layout = TableLayout.of_features(basis.n_states, data.n_classes)
         rows = EncodedData(basis.encode(data.codes), basis.n_states, data.y, data.n_classes, data.sample_weight)
         whole = data.in_whole_rows().weights
-        self._total = float(whole.sum())
+        self._total, self._unit = float(whole.sum()), ridge_unit(loss)
         self._objective = Objective(self._layout, rows, loss, parametrization=Unnormalized)
         prior = log_frequencies(np.bincount(data.y, whole, data.n_classes))
-        #: Parameters of a model that predicts the class frequencies.
-        self.start: FloatArray = np.append(prior - prior.mean(), np.zeros(len(basis.kinds) * data.n_classes))
+        #: Parameters of a model that predicts the class frequencies, up to a temperature.
+        self.start: FloatArray = np.append(
+            (prior - prior.mean()) / np.sqrt(self._unit), np.zeros(len(basis.kinds) * data.n_classes)
+        )
 
     def minimize(
         self, start: FloatArray, ridges: Ridges, *, max_iter: int, tol: float = 0.0, least_decrease: float = 0.0
@@ -47,10 +51,12 @@ class TermFit:
 
         The search ends when no entry of the mean loss's gradient with respect to the scaled terms exceeds ``tol``, or
         when an iteration lowers the objective by less than the fraction ``least_decrease``. A term is scaled by the
-        root of its ridge, because ridges of different kinds differ by factors of a thousand.
+        root of its ridge, because ridges of different kinds differ by factors of a thousand, and all parameters by that
+        of the loss's unit.
         """
         n, total = self.n_classes, self._total
-        scale = np.append(np.ones(n), np.repeat(1 / np.sqrt(np.array(ridges))[self.basis.kinds], n))
+        weights = np.append(np.ones(n), np.repeat(np.array(ridges)[self.basis.kinds], n))
+        scale = 1 / np.sqrt(self._unit * weights)
 
         def objective(scaled: FloatArray) -> tuple[float, FloatArray]:
             value, d_cells = self._objective(self._cells(scaled * scale))

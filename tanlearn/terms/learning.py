@@ -14,12 +14,13 @@ from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import Ridges, TermFit
+from tanlearn.terms.losses import is_calibrated
 from tanlearn.terms.row_likelihood import add_log_frequencies, fit_row_terms
 from tanlearn.terms.search import log_softmax
 from tanlearn.terms.selection import START, Selection, Trial, divide
 from tanlearn.terms.standard_errors import curve_errors
 from tanlearn.training.history import Iteration
-from tanlearn.training.losses import ConditionalNLL
+from tanlearn.training.losses import ConditionalNLL, Loss
 
 __all__ = ["NO_ROWS", "TermOutcome", "learn_terms"]
 
@@ -31,6 +32,7 @@ MOST_ROWS = 20_000
 NO_ROWS: IntArray = np.empty(0, np.intp)
 #: Iterations and tolerance of the final fit.
 MAX_ITER, TOL = 300, 1e-5
+CONDITIONAL = ConditionalNLL()
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,9 @@ class TermOutcome:
 
     network: BayesNet
     history: list[Iteration]  # of the final fit
-    standard_errors: list[FloatArray]  # (n_states, n_classes) per feature, of the contributions of its values
+    # (n_states, n_classes) per feature, of the contributions of its values; empty for a margin loss
+    standard_errors: list[FloatArray]
+    loss: Loss  # of the final fit
     trials: list[Trial]
     chosen: Trial
     # (n_needed, n_classes) log posterior of the chosen network, trained without these rows; None without folds, or if
@@ -48,7 +52,12 @@ class TermOutcome:
 
 
 def learn_terms(
-    data: EncodedData, max_parents: int, *, n_jobs: int | None = None, needed: IntArray = NO_ROWS
+    data: EncodedData,
+    max_parents: int,
+    loss: Loss = CONDITIONAL,
+    *,
+    n_jobs: int | None = None,
+    needed: IntArray = NO_ROWS,
 ) -> TermOutcome:
     """Learn structure, terms and ridges.
 
@@ -62,7 +71,10 @@ def learn_terms(
     5. The terms of the selected network are trained on all rows. If no network is better than the class frequencies by
        two standard errors, ridges are so large that terms have no effect.
 
-    Rows whose classes cannot be divided into folds are trained with the ridges of :data:`START`, without edges.
+    With a margin loss, held-out scores are divided by the temperature of least log loss, and so are the final terms.
+
+    Rows whose classes cannot be divided into folds are trained with the ridges of :data:`START`, without edges. In this
+    case, and if terms have no effect, the loss is conditional likelihood, because a margin loss needs a temperature.
     ``needed`` (n_needed,) are rows whose held-out predictions are returned: positions among those of positive weight,
     fewer than :data:`MOST_ROWS`.
     """
@@ -72,8 +84,11 @@ def learn_terms(
     sample = data if len(rows) == data.n_samples else data.take(rows)
     folds = divide(sample)
     if not folds:
-        return TermOutcome(*_fit(data, TermStructure.empty(data.n_features), START, START), [], Trial(0, 0, START))
-    selection = Selection(sample, folds, max_parents, n_jobs)
+        trial = Trial(0, 0, START)
+        return TermOutcome(
+            *_fit(data, TermStructure.empty(data.n_features), CONDITIONAL, trial, START), CONDITIONAL, [], trial
+        )
+    selection = Selection(sample, folds, max_parents, loss, n_jobs)
     most = min(max_parents, data.n_features - 1)
     for n_parents in PARENTS:
         if n_parents > most or not selection.try_parents(n_parents):
@@ -81,9 +96,11 @@ def learn_terms(
     for per_feature in TRIPLES:
         if most < 2 or not selection.try_triples(per_feature * data.n_features):
             break
-    fitted = _fit(data, selection.structure(), selection.best.ridges, selection.prior_ridges)
+    if selection.has_no_effect:
+        loss = CONDITIONAL
+    fitted = _fit(data, selection.structure(), loss, selection.best, selection.prior_ridges)
     held_out = None if selection.held_out is None else selection.held_out[np.searchsorted(rows, needed)]
-    return TermOutcome(*fitted, selection.trials, selection.best, held_out)
+    return TermOutcome(*fitted, loss, selection.trials, selection.best, held_out)
 
 
 def _sample(n_rows: int, needed: IntArray) -> IntArray:
@@ -96,16 +113,20 @@ def _sample(n_rows: int, needed: IntArray) -> IntArray:
 
 
 def _fit(
-    data: EncodedData, structure: TermStructure, ridges: Ridges, prior_ridges: Ridges
+    data: EncodedData, structure: TermStructure, loss: Loss, trial: Trial, prior_ridges: Ridges
 ) -> tuple[BayesNet, list[Iteration], list[FloatArray]]:
     """Train the terms of a network on all rows; return it with the history and the standard errors of its curves.
 
-    ``prior_ridges`` are those of the standard errors: terms without effect are not certain.
+    ``prior_ridges`` are those of the standard errors: terms without effect are not certain. The list of standard errors
+    is empty for losses other than conditional likelihood.
     """
-    fit = TermFit(TermBasis(Resolutions(data), structure), data, ConditionalNLL())
-    outcome = fit.minimize(fit.start, ridges, max_iter=MAX_ITER, tol=TOL)
-    prior, values = fit.prior_and_cells(outcome.x)
-    errors = curve_errors(fit.basis, data, np.exp(log_softmax(fit.scores(outcome.x, data))), prior_ridges)
+    fit = TermFit(TermBasis(Resolutions(data), structure), data, loss)
+    outcome = fit.minimize(fit.start, trial.ridges, max_iter=MAX_ITER, tol=TOL)
+    parameters = outcome.x / trial.temperature
+    prior, values = fit.prior_and_cells(parameters)
+    errors: list[FloatArray] = []
+    if is_calibrated(loss):
+        errors = curve_errors(fit.basis, data, np.exp(log_softmax(fit.scores(parameters, data))), prior_ridges)
     parents = structure.parents
     network = Structure(parents if parents.shape[1] > 1 else parents[:, 0])
     layout = TableLayout.of_parents(network.parents, data.n_states, data.n_classes)

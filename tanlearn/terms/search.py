@@ -12,6 +12,7 @@ from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import Ridges, TermFit
+from tanlearn.terms.losses import held_out_temperature
 from tanlearn.training.losses import Loss
 
 __all__ = ["HeldOutSearch", "log_softmax"]
@@ -37,7 +38,8 @@ class SearchResult(NamedTuple):
 class HeldOutSearch:
     """Coordinate search over the ridges of a network, by the log loss of held-out rows.
 
-    Each fit starts at the parameters of the closest ridges so far.
+    If the loss of the training does not predict probabilities, the scores are divided by the temperature of least log
+    loss. Each fit starts at the parameters of the closest ridges so far.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class HeldOutSearch:
         n_jobs: int | None = None,
     ) -> None:
         # parts: training and held-out rows of each fold; resolutions, networks, starts: one for each fold.
-        self._parts, self._n_jobs = parts, n_jobs
+        self._parts, self._loss, self._n_jobs = parts, loss, n_jobs
         bases = [TermBasis(*one) for one in zip(resolutions, networks, strict=True)]
         self._fits = [TermFit(basis, rest, loss) for basis, (rest, _) in zip(bases, parts, strict=True)]
         self._starts = [fit.start for fit in self._fits]
@@ -72,9 +74,11 @@ class HeldOutSearch:
                 return found, fit.scores(found, held_out)
 
             found = in_threads(run, range(len(self._parts)), self._n_jobs)
+            rows = [held_out for _, held_out in self._parts]
+            temperature = held_out_temperature(self._loss, rows, [scores for _, scores in found])
             total = weight = 0.0
             for (_, scores), (_, held_out) in zip(found, self._parts, strict=True):
-                losses = -log_softmax(scores)[np.arange(held_out.n_samples), held_out.y]
+                losses = -log_softmax(scores / temperature)[np.arange(held_out.n_samples), held_out.y]
                 total += float((held_out.weights * losses).sum())
                 weight += float(held_out.weights.sum())
             self.results[ridges] = SearchResult(

@@ -23,8 +23,9 @@ from tanlearn.terms.basis import (
 )
 from tanlearn.terms.fitting import Ridges
 from tanlearn.terms.gains import TripleGain, edge_gains, parents_of_gains, triple_gains, with_triples
+from tanlearn.terms.losses import held_out_temperature
 from tanlearn.terms.search import HeldOutSearch, log_softmax
-from tanlearn.training.losses import ConditionalNLL
+from tanlearn.training.losses import Loss
 
 __all__ = ["START", "Selection", "Trial", "divide"]
 
@@ -59,6 +60,7 @@ class Trial:
     ridges: Ridges
     log_loss: float = np.nan  # mean log loss of the held-out rows
     error: float = np.nan  # fraction of the held-out weight that is misclassified
+    temperature: float = 1.0  # number that divides scores, so that they are log probabilities; 1 for likelihood
 
 
 class Fold(NamedTuple):
@@ -98,8 +100,11 @@ class Selection:
     The structure of a fold is found without its held-out rows.
     """
 
-    def __init__(self, data: EncodedData, folds: Sequence[Fold], max_parents: int, n_jobs: int | None) -> None:
+    def __init__(
+        self, data: EncodedData, folds: Sequence[Fold], max_parents: int, loss: Loss, n_jobs: int | None
+    ) -> None:
         self._data, self._folds, self._max_parents, self._n_jobs = data, folds, max_parents, n_jobs
+        self._loss = loss
         self.trials: list[Trial] = []
         nothing = [TermStructure.empty(data.n_features)] * len(folds)
         #: The networks without edges, with edges if these are better, and the best ones or the class frequencies.
@@ -113,12 +118,17 @@ class Selection:
     @property
     def prior_ridges(self) -> Ridges:
         """The ridges of the best network, or of the network without edges if class frequencies are better."""
-        return (self._without_edges if self._best is self._class_frequencies else self._best).trial.ridges
+        return (self._without_edges if self.has_no_effect else self._best).trial.ridges
+
+    @property
+    def has_no_effect(self) -> bool:
+        """True if no network is better than the class frequencies."""
+        return self._best is self._class_frequencies
 
     @property
     def held_out(self) -> FloatArray | None:
         """Held-out log posterior of the best networks (n_samples, n_classes), or None if class frequencies are best."""
-        return None if self._best is self._class_frequencies else self._best.log_p
+        return None if self.has_no_effect else self._best.log_p
 
     @property
     def best(self) -> Trial:
@@ -210,7 +220,9 @@ class Selection:
         if n_searched < len(self._folds):
             rest = self._search(slice(n_searched, None), structures).result(best.ridges)
             best = best._replace(parameters=best.parameters + rest.parameters, scores=best.scores + rest.scores)
-        found = self._candidate((n_parents, n_triples, best.ridges), best.scores, best.parameters)
+        temperature = held_out_temperature(self._loss, [fold.held_out for fold in self._folds], best.scores)
+        scores = [one / temperature for one in best.scores]
+        found = self._candidate((n_parents, n_triples, best.ridges), scores, best.parameters, temperature)
         self.trials.append(found.trial)
         return found
 
@@ -221,7 +233,7 @@ class Selection:
             [(fold.rest, fold.held_out) for fold in folds],
             [fold.resolutions for fold in folds],
             structures[some],
-            ConditionalNLL(),
+            self._loss,
             starts=self._without_edges.parameters[some] if self.trials else None,
             n_jobs=self._n_jobs,
         )
@@ -235,7 +247,11 @@ class Selection:
         return self._candidate((0, 0, NO_EFFECT), scores, [])
 
     def _candidate(
-        self, settings: tuple[int, int, Ridges], scores: Sequence[FloatArray], parameters: list[FloatArray]
+        self,
+        settings: tuple[int, int, Ridges],
+        scores: Sequence[FloatArray],
+        parameters: list[FloatArray],
+        temperature: float = 1.0,
     ) -> _Candidate:
         """Return a candidate from the scores of the held-out rows of each fold."""
         log_p = np.empty((self._data.n_samples, self._data.n_classes))
@@ -244,7 +260,7 @@ class Selection:
         y, weights = self._data.y, self._data.weights
         loss = -float((weights * log_p[np.arange(len(y)), y]).sum() / weights.sum())
         error = float(weights[log_p.argmax(axis=1) != y].sum() / weights.sum())
-        return _Candidate(Trial(*settings, loss, error), log_p, parameters)
+        return _Candidate(Trial(*settings, loss, error, temperature), log_p, parameters)
 
     def _is_better(self, found: _Candidate) -> bool:
         """Return whether the held-out loss is clearly lower than that of the best network and of class frequencies."""

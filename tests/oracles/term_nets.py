@@ -214,11 +214,38 @@ def penalized_loss(parameters, prior_size, X, y, weight, families, features, rid
     ``parameters`` are the class prior, and the numbers of each term for the classes, in the order of the terms: own
     terms of all features, then those of each edge and triple.
     """
+    total = 0.0
+    rows, penalty = scored_rows(parameters, prior_size, X, families, features, ridges)
+    for scores, label, w in zip(rows, y, weight, strict=True):
+        top = max(scores)
+        total += w * (top + math.log(sum(math.exp(s - top) for s in scores)) - scores[label])
+    return total + penalty
+
+
+def penalized_margin_loss(parameters, prior_size, X, y, weight, families, features, ridges, scale, kappa, eta):
+    """Sum of weighted smooth hinges of the margins plus half the weighted squared terms, each times scale squared."""
+    total = 0.0
+    rows, penalty = scored_rows(parameters, prior_size, X, families, features, ridges)
+    for scores, label, w in zip(rows, y, weight, strict=True):
+        others = [eta * s for c, s in enumerate(scores) if c != label]
+        z = scale * (scores[label] - log_sum(others) / eta)
+        if z >= 1:
+            h = 1.0
+        elif z > 1 - 2 * kappa:
+            h = 1 - (z - 1) ** 2 / (4 * kappa)
+        else:
+            h = z + kappa
+        total -= w * h
+    return total + scale**2 * penalty
+
+
+def scored_rows(parameters, prior_size, X, families, features, ridges):
+    """Scores of each row, and half the weighted squared terms."""
     n = prior_size
     terms = [((i,), kind, f) for i, one in enumerate(features) for kind, f in own_terms(one)]
     terms += [(scope, kind, f) for scope in families for kind, f in joint_terms(features, scope)]
-    total = 0.0
-    for row, label, w in zip(X, y, weight, strict=True):
+    found = []
+    for row in X:
         scores = list(parameters[:n])
         for t, (scope, _, f) in enumerate(terms):
             if any(row[k] < 0 for k in scope):
@@ -227,11 +254,11 @@ def penalized_loss(parameters, prior_size, X, y, weight, families, features, rid
             if factor:
                 for c in range(n):
                     scores[c] += factor * parameters[n + t * n + c]
-        top = max(scores)
-        total += w * (top + math.log(sum(math.exp(s - top) for s in scores)) - scores[label])
+        found.append(scores)
+    penalty = 0.0
     for t, (_, kind, _) in enumerate(terms):
-        total += ridges[kind] / 2 * sum(parameters[n + t * n + c] ** 2 for c in range(n))
-    return total
+        penalty += ridges[kind] / 2 * sum(parameters[n + t * n + c] ** 2 for c in range(n))
+    return found, penalty
 
 
 def log_joint(row, prior, columns):

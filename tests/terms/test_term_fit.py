@@ -9,7 +9,7 @@ from tanlearn.terms import fitting
 from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import TermFit
 from tanlearn.terms.search import HeldOutSearch, log_softmax
-from tanlearn.training.losses import ConditionalNLL
+from tanlearn.training.losses import ConditionalNLL, Margin
 from tanlearn.training.optimizers import OptimizeOutcome
 
 FEATURES = [1, 3, 0]
@@ -17,6 +17,7 @@ PARENTS = np.array([[-1, -1], [0, -1], [1, 0]])
 NETWORK = TermStructure(PARENTS, ((2, 1, 0),))
 FAMILIES = [(1, 0), (2, 1), (2, 0), (2, 1, 0)]
 RIDGES = (0.5, 0.25, 2.0, 1.0, 4.0)
+CONDITIONAL = ConditionalNLL()
 KINDS = "own groups", "own smooth", "edge groups", "edge smooth", "triple groups"
 
 
@@ -24,9 +25,9 @@ def counts(rng, n_samples):
     return rng.integers(0, 4, n_samples)
 
 
-def build(n_samples=40, n_classes=2, *, missing=0.0, weights=None, network=NETWORK):
+def build(n_samples=40, n_classes=2, *, missing=0.0, weights=None, network=NETWORK, loss=CONDITIONAL):
     X, y, weight, data = random_rows(n_samples, n_classes, missing=missing, weights=weights, features=FEATURES)
-    return X, y, weight, data, TermFit(TermBasis(Resolutions(data), network), data, ConditionalNLL())
+    return X, y, weight, data, TermFit(TermBasis(Resolutions(data), network), data, loss)
 
 
 def objective_of(fit, monkeypatch, ridges=RIDGES):
@@ -49,6 +50,7 @@ def solve(fit, start=None, ridges=RIDGES):
     return outcome.x
 
 
+MARGINS = [Margin(), Margin(scale=0.3, kappa=0.2, eta=2.0), Margin(scale=2.0, kappa=0.05, eta=1.0)]
 CASES = pytest.mark.parametrize(
     ("n_classes", "missing", "weights"),
     [(2, 0.0, None), (5, 0.0, None), (2, 0.3, None), (2, 0.0, counts), (5, 0.3, counts)],
@@ -57,18 +59,24 @@ CASES = pytest.mark.parametrize(
 
 
 @CASES
-def test_objective_is_a_sum_over_rows_and_its_gradient_is_exact(n_classes, missing, weights, monkeypatch):
-    X, y, weight, _, fit = build(n_classes=n_classes, missing=missing, weights=weights)
+@pytest.mark.parametrize("loss", [CONDITIONAL, *MARGINS], ids=str)
+def test_objective_is_a_sum_over_rows_and_its_gradient_is_exact(n_classes, missing, weights, loss, monkeypatch):
+    X, y, weight, _, fit = build(n_classes=n_classes, missing=missing, weights=weights, loss=loss)
     objective = objective_of(fit, monkeypatch)
     n_states, ordered = [N_STATES[i] for i in FEATURES], [IS_ORDERED[i] for i in FEATURES]
     features = [naive.Feature(naive.value_weights(X, weight, n_states, i), one) for i, one in enumerate(ordered)]
     ridges = dict(zip(KINDS, RIDGES, strict=True))
     rng = np.random.default_rng(1)
     x = rng.normal(size=len(fit.start))
-    roots = np.append(np.ones(n_classes), np.sqrt(np.repeat(np.array(RIDGES)[fit.basis.kinds], n_classes)))
+    factor = 1.0 if loss is CONDITIONAL else loss.scale**2
+    weights = np.append(np.ones(n_classes), np.repeat(np.array(RIDGES)[fit.basis.kinds], n_classes))
+    roots = np.sqrt(factor * weights)
 
     def expected(scaled):
-        return naive.penalized_loss(scaled / roots, n_classes, X, y, weight, FAMILIES, features, ridges)
+        arguments = scaled / roots, n_classes, X, y, weight, FAMILIES, features, ridges
+        if loss is CONDITIONAL:
+            return naive.penalized_loss(*arguments)
+        return naive.penalized_margin_loss(*arguments, loss.scale, loss.kappa, loss.eta)
 
     value, gradient = objective(x)
     assert value == pytest.approx(expected(x), rel=1e-10)
@@ -79,8 +87,9 @@ def test_objective_is_a_sum_over_rows_and_its_gradient_is_exact(n_classes, missi
 
 
 @CASES
-def test_objective_is_convex(n_classes, missing, weights, monkeypatch):
-    fit = build(n_classes=n_classes, missing=missing, weights=weights)[-1]
+@pytest.mark.parametrize("loss", [CONDITIONAL, *MARGINS], ids=str)
+def test_objective_is_convex(n_classes, missing, weights, loss, monkeypatch):
+    fit = build(n_classes=n_classes, missing=missing, weights=weights, loss=loss)[-1]
     objective = objective_of(fit, monkeypatch)
     rng = np.random.default_rng(2)
     for scale in (0.1, 1.0, 10.0):

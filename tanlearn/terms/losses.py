@@ -1,0 +1,95 @@
+"""Losses that train terms: convex and differentiable, and bounded below for scores that are not normalized."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import FloatArray, IntArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.training.losses import (
+    ConditionalNLL,
+    HingeMargin,
+    Hybrid,
+    JointNLL,
+    Loss,
+    Margin,
+    SoftHybrid,
+    is_built_in,
+    require_loss,
+)
+
+__all__ = ["fit_temperature", "held_out_temperature", "is_calibrated", "require_term_loss", "ridge_unit"]
+
+#: Bounds of the logarithm of a temperature.
+BOUNDS = float(np.log(1e-3)), float(np.log(1e3))
+
+
+def require_term_loss(loss: Any) -> Loss:
+    """Return the loss if it can train terms; None stands for conditional likelihood.
+
+    Raises TypeError and ValueError as :func:`~tanlearn.training.losses.require_loss` does, and ValueError for losses
+    with a kink, with the joint likelihood, or of other types, which may not be convex.
+    """
+    if loss is None:
+        return ConditionalNLL()
+    found: Loss = require_loss(loss)
+    if is_built_in(found) and isinstance(found, (ConditionalNLL, Margin)):
+        return found
+    if isinstance(found, HingeMargin):
+        scale = f"scale={1 / found.gamma:.3g}" if found.gamma else ""
+        reason = f"it has a kink, and L-BFGS needs a derivative. Use Margin({scale})"
+    elif isinstance(found, (JointNLL, Hybrid, SoftHybrid)):
+        reason = (
+            "it contains the joint likelihood, and the sum of terms is not a normalized joint distribution during the "
+            "training. Use ConditionalNLL() or Margin(), or train a TANClassifier with this loss"
+        )
+    else:
+        reason = "custom losses may not be convex. Use ConditionalNLL() or Margin()"
+    raise ValueError(f"loss={loss!r} cannot train a network of terms: {reason}.")
+
+
+def is_calibrated(loss: Loss) -> bool:
+    """Return whether the minimum of the loss predicts probabilities, so that scores need no temperature."""
+    return isinstance(loss, ConditionalNLL)
+
+
+def ridge_unit(loss: Loss) -> float:
+    """Return the factor of all ridges, so that the same ridges suit each loss.
+
+    A margin loss with ``scale`` has its bend at ``1 / scale`` nats. Terms are larger by this factor, so their squares
+    are multiplied by ``scale**2``.
+    """
+    return float(loss.scale) ** 2 if isinstance(loss, Margin) else 1.0
+
+
+def held_out_temperature(loss: Loss, held_out: Sequence[EncodedData], scores: Sequence[FloatArray]) -> float:
+    """Return the temperature of the held-out scores of all folds, each (n_samples, n_classes); 1 for likelihood."""
+    if is_calibrated(loss):
+        return 1.0
+    y, weights = (np.concatenate([getattr(one, name) for one in held_out]) for name in ("y", "weights"))
+    return fit_temperature(np.vstack(scores), y, weights)
+
+
+def fit_temperature(scores: FloatArray, y: IntArray, weights: FloatArray) -> float:
+    """Return the number that divides held-out scores so that their log loss is least.
+
+    The objective contains one additional row, whose class is uniformly distributed. Without it, rows that are all
+    classified correctly would get a temperature of 0, and so certainty.
+
+    Shapes: scores: (n_samples, n_classes); y, weights: (n_samples,).
+    """
+    from scipy.optimize import minimize_scalar
+
+    rows, total = np.arange(len(y)), float(weights.sum())
+    distances = scores.max(axis=1, keepdims=True) - scores
+    own, mean = distances[rows, y], distances.mean(axis=1)
+
+    def objective(log_temperature: float) -> float:
+        scaled = np.exp(-log_temperature)
+        normalizers = np.log(np.exp(-scaled * distances).sum(axis=1))
+        return float((weights * (normalizers + scaled * own + (normalizers + scaled * mean) / total)).sum())
+
+    return float(np.exp(minimize_scalar(objective, bounds=BOUNDS, method="bounded").x))
