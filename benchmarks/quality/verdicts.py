@@ -36,9 +36,10 @@ LOSS_RATIO = 1.05
 
 
 class Verdict(NamedTuple):
-    """A section of the report, and the number of misses by default that has finished results."""
+    """A section of the report, its target, and the number of misses by default that has finished results."""
 
     title: str
+    target: str
     text: str
     misses: dict
 
@@ -94,7 +95,7 @@ def mean_errors(found, half):
         rows.append([short, *cells])
     text = markdown_table(["default", "all sets", *HALVES], rows, left=range(4))
     title = "(a) Mean error, and that of the best fixed setting for the maximum-likelihood tree: bold if higher"
-    return Verdict(title, text, misses)
+    return Verdict(title, "(a) mean error at most that of the best fixed tree", text, misses)
 
 
 def clear_losses(found):
@@ -111,11 +112,12 @@ def clear_losses(found):
             own, other = found[name][learner], found[name][TREES[best]]
             shown.append(f"{name} {own.error:.2f}, {best} {other.error:.2f} ({plus_minus(*paired(own, other))})")
         lines.append(paragraph(f"- {short}: {len(worse)} of {len(names)} sets. {'; '.join(shown)}"))
+    target = "(b) no data set with a clearly higher error than the best fixed tree"
     title = f"(b) Sets with an error over {WORSE:g} point, and two standard errors, above that of the best fixed tree"
-    return Verdict(title, "\n".join(lines), misses)
+    return Verdict(title, target, "\n".join(lines), misses)
 
 
-def beside_bars(title, found, value, bars):
+def beside_bars(title, target, found, value, bars):
     """Judge a measure of every default on some sets by an upper limit."""
     rows, misses = [], {}
     for name, bar in bars.items():
@@ -128,12 +130,13 @@ def beside_bars(title, found, value, bars):
             misses[short] = misses.get(short, 0) + (measured > bar)
             cells.append(marked(f"{measured:.2f}", measured > bar))
         rows.append([name, f"{bar:g}", *cells])
-    return Verdict(title, markdown_table(["set", "at most", *DEFAULTS], rows), misses)
+    return Verdict(title, target, markdown_table(["set", "at most", *DEFAULTS], rows), misses)
 
 
 def single_sets(found):
     """Judge errors on sets that can be learned well, or that are hard for trees."""
-    return beside_bars("(c) Errors on five data sets: bold if above the target", found, "error", BARS)
+    title = "(c) Errors on five data sets: bold if above the target"
+    return beside_bars(title, "(c) limits of the error on five data sets", found, "error", BARS)
 
 
 def published_parts(found):
@@ -152,7 +155,8 @@ def published_parts(found):
             cells.append(marked(text, difference > WORSE_PUBLISHED))
         rows.append([short, *cells])
     title = f"(d) Errors on published parts: bold if over {WORSE_PUBLISHED:g} points above those of the fixed setting"
-    return Verdict(title, markdown_table(["default", *names], rows, left=range(1 + len(names))), misses)
+    target = f"(d) errors on published parts at most {WORSE_PUBLISHED:g} points above those of the fixed setting"
+    return Verdict(title, target, markdown_table(["default", *names], rows, left=range(1 + len(names))), misses)
 
 
 def seconds(found):
@@ -172,7 +176,8 @@ def seconds(found):
         rows.append([short, ratio, marked(", ".join(f"{name} {small[name]:.2f}" for name in shown) or "-", slow)])
     title = f"(e) Seconds per fit; for sets below {SMALL:,} rows, those over {SECONDS:g} s (bold), or the longest"
     header = ["default", "letter: default / fixed", "small sets"]
-    return Verdict(title, markdown_table(header, rows, left=range(3)), misses)
+    target = f"(e) at most {SECONDS:g} s per fit on sets below {SMALL:,} rows"
+    return Verdict(title, target, markdown_table(header, rows, left=range(3)), misses)
 
 
 def log_losses(found):
@@ -191,15 +196,17 @@ def log_losses(found):
             for name in sorted(ratios, key=ratios.get, reverse=True)
         ]
         lines.append(paragraph(f"- {short}: {len(worse)} of {len(names)} sets. {'; '.join(shown)}"))
+    target = f"(f) log loss at most {100 * LOSS_RATIO - 100:.0f} % above that of CG-CL"
     title = f"(f) Sets whose log loss is over {100 * LOSS_RATIO - 100:.0f} % above that of the default of {REFERENCE}"
-    return Verdict(title, "\n".join(lines), misses)
+    return Verdict(title, target, "\n".join(lines), misses)
 
 
 def calibration(found):
     """Judge calibration errors on large sets."""
     large = [name for name, row in found.items() if next(iter(row.values())).n_rows >= LARGE]
     title = f"(g) Expected calibration errors in points, sets of {LARGE:,} rows and more: bold above {CALIBRATION:g}"
-    return beside_bars(title, found, "calibration", dict.fromkeys(large, CALIBRATION))
+    target = f"(g) calibration error at most {CALIBRATION:g} points on sets of {LARGE:,} rows and more"
+    return beside_bars(title, target, found, "calibration", dict.fromkeys(large, CALIBRATION))
 
 
 def judge(found, half):
@@ -209,9 +216,9 @@ def judge(found, half):
 
 
 def summary(judged):
-    """Return the table of the misses of every default."""
+    """Return the table of the misses of every default, with one row per target."""
     rows = []
-    for short in DEFAULTS:
-        counts = [one.misses.get(short, "-") for one in judged]
-        rows.append([short, *(marked(str(count), count not in (0, "-")) for count in counts)])
-    return markdown_table(["misses of", *(one.title[:3] for one in judged)], rows)
+    for one in judged:
+        counts = [one.misses.get(short, "-") for short in DEFAULTS]
+        rows.append([one.target, *(marked(str(count), count not in (0, "-")) for count in counts)])
+    return markdown_table(["target", *DEFAULTS], rows)

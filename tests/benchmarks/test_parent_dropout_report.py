@@ -29,9 +29,14 @@ def test_sets_are_run_once_and_reported(folder, monkeypatch):
     path = folder / "parent_dropout.jsonl"
     assert len(appended(path)) == 2 * 5 * len(names)
     command.main(["report", "--results", str(folder), "--output", str(folder)])
-    text = (folder / "parent_dropout.md").read_text()
+    text = (folder / "parent_dropout_details.md").read_text()
     assert "| first | 60 | 0.00 |" in text
     assert "a clearly lower error on 0 of 2 sets, a clearly higher one on 0." in text
+    text = (folder / "parent_dropout.md").read_text()
+    assert text.startswith(
+        "# Parent dropout\n\nParent dropout of 0.3 in long trainings clearly lowers the error on 0 of 2"
+    )
+    assert "| HybridCV | 0.00 | 0.00 | 0.00 |" in text
 
 
 def test_clear_is_what_exceeds_two_standard_errors():
@@ -46,3 +51,13 @@ def test_clear_is_what_exceeds_two_standard_errors():
     found = command.outcomes(lines)
     said = command.verdicts(found, {"less": "chosen on", "alike": "chosen on"})
     assert "chosen on: a clearly lower error on 1 of 2 sets, a clearly higher one on 0 (less -10.00 points)." in said
+    half = {"less": "chosen on", "alike": "chosen on"}
+    sentences = " ".join(command.summary(found, half).split())
+    assert sentences == (
+        "Parent dropout of 0.3 in long trainings clearly lowers the error on 1 of 2 data sets and clearly raises it on "
+        "0. The mean error changes from 30.00 to 24.50 %, and a fit takes 1.0 times as long."
+    )
+    found = command.outcomes([*lines, line("less", "long, 0.3", 40)])  # replaces a result
+    assert "lowers the error on 0 of 2 data sets and clearly raises it on 1." in " ".join(
+        command.summary(found, half).split()
+    )
