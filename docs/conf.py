@@ -101,6 +101,7 @@ PAGES = {
     "benchmarks/climbing/time_to_accuracy.md": "benchmarks/time_to_accuracy",
     "benchmarks/paper/calls.md": "benchmarks/paper_calls",
     "benchmarks/paper/differentiable_tan/report.md": "benchmarks/differentiable_tan",
+    "benchmarks/paper/differentiable_tan/report_details.md": "benchmarks/differentiable_tan_details",
     "benchmarks/paper/resource_efficient/report.md": "benchmarks/few_bits",
     "benchmarks/paper/resource_efficient/fronts.md": "benchmarks/fronts",
     "benchmarks/paper/maximum_margin/report.md": "benchmarks/maximum_margin",

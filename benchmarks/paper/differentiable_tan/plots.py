@@ -21,7 +21,7 @@ def draw_figures(runs, folder):
         with picture(path, 8, 5) as figure:
             grouped = groups(found, families, lambda run: FAMILIES[run.cell])
             draw_groups(figure.subplots(), f"{name}: test error of every run", grouped)
-    with picture(pictures[-1], 12, 9) as figure:
+    with picture(pictures[-1], 9.8, 7.4) as figure:
         for axes, (title, grouped) in zip(figure.subplots(2, 2).flat, figure_3(runs).items(), strict=True):
             draw_groups(axes, title, grouped)
     return pictures
