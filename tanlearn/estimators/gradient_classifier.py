@@ -18,6 +18,7 @@ from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.sources.validation import encode_labels
 from tanlearn.structures.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
 from tanlearn.structures.candidate_sets import CandidateSets
+from tanlearn.terms.held_out_gains import held_out_gains
 from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.history import EpochReport
 from tanlearn.training.settings import TrainingSettings
@@ -120,13 +121,14 @@ class GradientClassifier(NetworkClassifier):
             data.n_features,
             rng=rng,
             information=lambda: Information.of_rows(data, n_jobs=self.n_jobs).matrix(),
+            gains=lambda: held_out_gains(data, n_jobs=self.n_jobs),
             n_states=data.n_states,
             n_parents=self._n_parents,
         )
 
     def _candidates_of(self, part: EncodedData) -> CandidateSets:
-        """Return the candidates for a fold; kind "information" selects them again, from the rows of the fold."""
-        if self._kind == "information":
+        """Return the candidates for a fold; "information" and "gain" select them again, from the rows of the fold."""
+        if self._kind in ("information", "gain"):
             return self._make_candidates(part, np.random.default_rng(0))
         return self.candidates_
 

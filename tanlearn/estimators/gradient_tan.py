@@ -62,7 +62,8 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     candidates : str, list, Candidates or CandidateSets, default="subset"
         Candidate parents of each feature, besides no parent:
 
-        - a kind: ``"all"``, ``"subset"``, ``"heuristic"``, ``"information"``, ``"order-free"`` or ``"unconstrained"``;
+        - a kind: ``"all"``, ``"subset"``, ``"heuristic"``, ``"information"``, ``"gain"``, ``"order-free"`` or
+          ``"unconstrained"``;
         - a :class:`~tanlearn.Candidates`, with a kind, the number of candidates, the ordering and the image size;
         - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`.
 

@@ -81,9 +81,9 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     candidates : str, list, Candidates or CandidateSets, default="information"
         Candidate parents of each feature, used alone and in pairs:
 
-        - a kind: ``"information"``, ``"all"`` (with d features, d^3 / 6 pairs), ``"subset"``, ``"heuristic"`` or
-          ``"order-free"``. By default, ``"information"`` has half the number of features as candidates, within 8 and
-          14;
+        - a kind: ``"information"``, ``"gain"``, ``"all"`` (with d features, d^3 / 6 pairs), ``"subset"``,
+          ``"heuristic"`` or ``"order-free"``. By default, ``"information"`` has half the number of features as
+          candidates, within 8 and 14;
         - a :class:`~tanlearn.Candidates`, with a kind, the number of candidates, the ordering and the image size;
         - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`.
 

@@ -1,8 +1,8 @@
 """Kinds of candidate parents, from which candidate sets are made.
 
 The kinds are those of differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, and "unconstrained" of
-4.5 (a pseudo-TAN). Two kinds are in no paper: "order-free", and "information", the parents with the most information
-about a feature given the class.
+4.5 (a pseudo-TAN). Three kinds are in no paper: "order-free", "information" (the parents with the most information
+about a feature given the class), and "gain" (the parents whose interaction with a feature predicts the class best).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _PARAMETERS = {
     "subset": ("n_candidates", "ordering"),
     "heuristic": ("n_candidates", "ordering", "image_shape"),
     "information": ("n_candidates", "ordering"),
+    "gain": ("n_candidates", "ordering"),
     "unconstrained": ("n_candidates",),
     "order-free": ("n_candidates",),
 }
@@ -48,17 +49,19 @@ class Candidates(BaseEstimator):
         - ``"heuristic"``: the ``n_candidates`` nearest earlier pixels, for images;
         - ``"information"``: the ``n_candidates`` features with the largest conditional mutual information given the
           class, among the earlier features, or among all features without an ordering;
+        - ``"gain"``: the same with the largest gain, the estimated decrease of the held-out log loss if an interaction
+          of both features is added to a model without interactions;
         - ``"order-free"``: any other feature, or at most ``n_candidates`` random ones;
         - ``"unconstrained"``: as ``"order-free"``, but structures may have cycles (pseudo-TAN, section 4.5).
 
-        ``"information"`` and ``"order-free"`` exclude constant features.
+        ``"information"``, ``"gain"`` and ``"order-free"`` exclude constant features.
     n_candidates : int, optional
         Maximum number of candidate parents per feature, for all kinds except ``"all"``. By default 8 for ``"subset"``,
-        ``"heuristic"`` and ``"information"``, and no limit for ``"unconstrained"`` and ``"order-free"``. For a fixed
-        ``random_state`` of the classifier, smaller sets are subsets of larger ones.
+        ``"heuristic"``, ``"information"`` and ``"gain"``, and no limit for ``"unconstrained"`` and ``"order-free"``.
+        For a fixed ``random_state`` of the classifier, smaller sets are subsets of larger ones.
     ordering : array-like of shape (n_features,) or {"A", "B", "C"}, optional
-        Order of the features for ``"all"`` and ``"subset"`` (random by default) and ``"information"`` (none by
-        default), or the pixel order for ``"heuristic"`` (C by default).
+        Order of the features for ``"all"`` and ``"subset"`` (random by default), and ``"information"`` and ``"gain"``
+        (none by default), or the pixel order for ``"heuristic"`` (C by default).
     image_shape : tuple of (height, width), optional
         Image size for ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
 
@@ -109,14 +112,16 @@ def make_candidates(
     *,
     rng: np.random.Generator,
     information: Callable[[], FloatArray] | None = None,
+    gains: Callable[[], FloatArray] | None = None,
     n_states: IntArray | None = None,
     n_parents: int = 1,
 ) -> CandidateSets:
     """Create the candidate sets of a kind (a string or :class:`Candidates`), or validate those given as lists.
 
     With the same ``rng``, the sets for a smaller ``n_candidates`` are subsets of those for a larger one. "information"
-    needs ``information``, which returns I(X_i; X_j | C), (n_features, n_features). If ``n_states`` (n_features,) is
-    given, "order-free" and "information" leave out features of one value, as children and as parents.
+    needs ``information``, which returns I(X_i; X_j | C), and "gain" needs ``gains``, which returns those of pairs; both
+    return shape (n_features, n_features). If ``n_states`` (n_features,) is given, "order-free", "information" and
+    "gain" leave out features of one value, as children and as parents.
     """
     given = Candidates(candidates) if isinstance(candidates, str) else candidates
     if not isinstance(given, Candidates):
@@ -133,13 +138,12 @@ def make_candidates(
         lists = _subsets(_others(n_features), limit, rng)
     elif kind == "order-free":
         lists = _subsets(_varied(_others(n_features), n_states), limit, rng)
-    elif kind == "information":
-        if information is None:
-            raise ValueError(
-                "candidates='information' needs rows to count: pass a function that returns I(X_i; X_j | C)."
-            )
+    elif kind in ("information", "gain"):
+        scores, of_pairs = (information, "I(X_i; X_j | C)") if kind == "information" else (gains, "gains of pairs")
+        if scores is None:
+            raise ValueError(f"candidates={kind!r} needs rows to count: pass a function that returns {of_pairs}.")
         among = _others(n_features) if ordering is None else _before(check_ordering(ordering, n_features))
-        lists = _most_informed(information(), _varied(among, n_states), limit or DEFAULT_SUBSET)
+        lists = _best(scores(), _varied(among, n_states), limit or DEFAULT_SUBSET)
     else:
         order = rng.permutation(n_features) if ordering is None else check_ordering(ordering, n_features)
         lists = _subsets(_before(order), None if kind == "all" else limit or DEFAULT_SUBSET, rng)
@@ -163,11 +167,10 @@ def _varied(lists: Sequence[IntArray], n_states: IntArray | None) -> Sequence[In
     return [parents[(n_states[parents] > 1) & (n_states[i] > 1)] for i, parents in enumerate(lists)]
 
 
-def _most_informed(information: FloatArray, among: Sequence[IntArray], limit: int) -> list[list[int]]:
-    """Return the parents with the most information about each feature; ties go to the first."""
+def _best(scores: FloatArray, among: Sequence[IntArray], limit: int) -> list[list[int]]:
+    """Return the parents with the largest scores for each feature; ties go to the first."""
     return [
-        sorted(parents[np.lexsort((parents, -information[i, parents]))[:limit]].tolist())
-        for i, parents in enumerate(among)
+        sorted(parents[np.lexsort((parents, -scores[i, parents]))[:limit]].tolist()) for i, parents in enumerate(among)
     ]
 
 

@@ -23,6 +23,7 @@ def make(kind, n_features=9, seed=0, n_parents=1, **settings):
         n_features,
         rng=np.random.default_rng(seed),
         information=lambda: information(n_features, seed),
+        gains=lambda: information(n_features, seed),
         n_parents=n_parents,
     )
 
@@ -45,7 +46,7 @@ def test_all_are_the_features_before_in_the_ordering():
     assert lists(make("all", 3, ordering=order)) == [[-1, 2], [-1, 0, 2], [-1]]
 
 
-@pytest.mark.parametrize("kind", ["subset", "unconstrained", "order-free", "information"])
+@pytest.mark.parametrize("kind", ["subset", "unconstrained", "order-free", "information", "gain"])
 def test_smaller_sets_are_nested_in_larger_ones(kind):
     small, large = lists(make(kind, 20, n_candidates=2)), lists(make(kind, 20, n_candidates=5))
     assert all(set(a) <= set(b) for a, b in zip(small, large, strict=True))
@@ -83,21 +84,22 @@ def test_only_unconstrained_may_form_cycles():
     for kind in CANDIDATE_KINDS:
         candidates = make(kind, image_shape=(3, 3) if kind == "heuristic" else None)
         assert candidates.allow_cycles == (kind == "unconstrained")
-        assert candidates.arborescence == (kind in ("order-free", "information"))
+        assert candidates.arborescence == (kind in ("order-free", "information", "gain"))
         assert candidates.is_acyclic == (kind != "unconstrained")
 
 
-def test_information_takes_who_tells_most():
-    found = lists(make("information", 6, n_candidates=2))
+@pytest.mark.parametrize("kind", ["information", "gain"])
+def test_information_takes_who_tells_most(kind):
+    found = lists(make(kind, 6, n_candidates=2))
     for i, given in enumerate(found):
         others = sorted((j for j in range(6) if j != i), key=lambda j: -information(6)[i, j])
         assert given == [-1, *sorted(others[:2])]
     order = [3, 1, 5, 0, 4, 2]
-    found = lists(make("information", 6, n_candidates=1, ordering=order))
+    found = lists(make(kind, 6, n_candidates=1, ordering=order))
     for place, i in enumerate(order):
         assert found[i] == [-1, *sorted(order[:place], key=lambda j: -information(6)[i, j])[:1]]
     with pytest.raises(ValueError, match="needs rows to count"):
-        make_candidates("information", 3, rng=np.random.default_rng(0))
+        make_candidates(kind, 3, rng=np.random.default_rng(0))
 
 
 def test_pairs_stand_behind_their_members():
@@ -187,12 +189,12 @@ def test_unknown_pixel_order_is_refused():
         check_ordering([0.0, 1.0], 2)
 
 
-@pytest.mark.parametrize("kind", ["order-free", "information"])
+@pytest.mark.parametrize("kind", ["order-free", "information", "gain"])
 def test_features_of_one_value_are_nobodys_candidates(kind):
     n_states = np.array([3, 1, 2, 1, 4])
-    rest = {"rng": np.random.default_rng(0)}
     shared = np.ones((5, 5))
-    sets = make_candidates(kind, 5, **rest, information=lambda: shared, n_states=n_states)
+    rest = {"rng": np.random.default_rng(0), "information": lambda: shared, "gains": lambda: shared}
+    sets = make_candidates(kind, 5, **rest, n_states=n_states)
     assert lists(sets) == [[-1, 2, 4], [-1], [-1, 0, 4], [-1], [-1, 0, 2]]
-    everybody = make_candidates(kind, 5, **rest, information=lambda: shared)
+    everybody = make_candidates(kind, 5, **rest)
     assert everybody.n_tables == 25

@@ -56,6 +56,7 @@ def candidates(kind="order-free", n_features=4, seed=0):
         n_features,
         rng=np.random.default_rng(seed),
         information=lambda: np.ones((n_features, n_features)),
+        gains=lambda: np.ones((n_features, n_features)),
     )
 
 
