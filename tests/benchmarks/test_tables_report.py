@@ -305,6 +305,8 @@ def test_data_sets_kept_apart_are_ranked_separately(tmp_path):
     page = (tmp_path / "tables.md").read_text(encoding="utf-8")
     assert "on 5 raw data sets" in page
     assert text in page
+    assert page.count("(tables_times.png)") == 1
+    assert (tmp_path / "tables_times.png").stat().st_size > 5000
     assert "On 4 data sets that were kept apart from all choices of settings" in page
     assert "| mean, all sets |  | 5 sets |" in (tmp_path / "tables_details.md").read_text(encoding="utf-8")
 

@@ -11,6 +11,7 @@ from .learners import LEARNERS
 from .outcomes import MEASURES, PARTS
 from .rankings import DIGITS, pools, ranking, unlimited
 from .sets import HALF
+from .time_plot import finished_lines
 from .verdicts import WORSE
 
 FIGURES = {"error": "Errors in %", "log_loss": "Log losses in nats", "brier": "Brier scores"}
@@ -21,12 +22,7 @@ def costs(outcomes, learners):
     """Return mean seconds, microseconds per row and sizes over the common sets."""
     common, rows = outcomes.common(learners), []
     for learner in learners:
-        lines = [
-            line
-            for name, seeds in common.items()
-            if (name, learner) not in outcomes.failures
-            for line in outcomes.lines(name, learner, seeds)
-        ]
+        lines = finished_lines(outcomes, learner, common)
         fit, wall, n_bytes = (
             np.mean([line[what] for line in lines]) for what in ("fit_seconds", "fit_wall", "n_bytes")
         )

@@ -11,6 +11,7 @@ from .method import how_peers_are_run, introduction
 from .outcomes import MEASURES, Outcomes
 from .rankings import pools, ranking_apart, ranks_and_means, taking_part, unlimited
 from .sets import LATER
+from .time_plot import NAMED, draw_times
 from .verdicts import is_default_peer, judge, ranks_of
 
 #: Number of learners in the first table.
@@ -104,6 +105,13 @@ def sections(lines, outcomes, kept_apart, judged, folder):
         yield f"## The best learners\n\n{best_learners(outcomes)}"
     if kept_apart.sets:
         yield f"## Data sets kept apart\n\n{ranking_apart(kept_apart)}"
+        yield "![Mean ranks by log loss over mean fitting times of all learners](tables_times.png)"
+        everyone, apart = unlimited(outcomes), taking_part(kept_apart, lambda one: True)
+        groups = {
+            f"{len(everyone)} learners on {len(outcomes.common(everyone))} data sets": (outcomes, everyone, NAMED),
+            f"defaults on {len(kept_apart.common(apart))} sets kept apart": (kept_apart, apart, apart),
+        }
+        draw_times(folder / "tables_times.png", groups)
     duels = against_peers(outcomes, judged)
     yield f"## {judged} against each peer\n\n{duels}" if duels else ""
     verdicts = [one.row() for one in judge(outcomes, unlimited(outcomes), judged)]
