@@ -2,27 +2,39 @@
 Calibrated probabilities
 ========================
 
-Compare predicted probabilities with observed frequencies. Naive Bayes is overconfident, because it counts evidence
-twice that features share. Learners that hold rows out scale their scores to calibrated probabilities. A forest
-weights its networks by out-of-fold predictions.
+Compare predicted probabilities with observed frequencies on handwritten digits. On the diagonal, predictions with a
+probability of 80 % are correct in 80 % of the cases. Half of the rows are held out for the plots.
 """
 
 import matplotlib.pyplot as plt
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
 
 from tanlearn import BayesForestClassifier, NaiveBayesClassifier, TANClassifier
 from tanlearn.displays import ReliabilityDisplay
 
-X, y = make_classification(4000, n_features=12, n_informative=5, n_redundant=6, flip_y=0.1, random_state=0)
+X, y = load_digits(return_X_y=True)
+X, X_test, y, y_test = train_test_split(X, y, test_size=1 / 2, stratify=y, random_state=0)
 models = {
     "naive Bayes": NaiveBayesClassifier(),
-    "TAN, by gradient": TANClassifier(n_epochs=30, random_state=0),
-    "BayesForest": BayesForestClassifier(n_estimators=12, random_state=0),
+    "gradient TAN": TANClassifier(random_state=0),
+    "BayesForest": BayesForestClassifier(random_state=0),
+    "random forest": RandomForestClassifier(random_state=0),
 }
 
-figure, axes = plt.subplots(1, 3, figsize=(13, 6.1), layout="constrained")
-figure.suptitle("Accuracy over predicted probability")
-for ax, (name, model) in zip(axes, models.items(), strict=True):
-    model.fit(X[:2000], y[:2000])
-    ReliabilityDisplay.from_estimator(model, X[2000:], y[2000:], ax=ax)
+figure, axes = plt.subplots(2, 2, figsize=(9, 12), layout="constrained")
+figure.suptitle("Handwritten digits: accuracy over predicted probability")
+for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
+    model.fit(X, y)
+    ReliabilityDisplay.from_estimator(model, X_test, y_test, ax=ax)
     ax.set_title(name)
+    loss = log_loss(y_test, model.predict_proba(X_test))
+    print(f"{name}: accuracy {model.score(X_test, y_test):.3f}, log loss {loss:.3f}")
+
+# %%
+# Naive Bayes is too certain: it counts evidence twice that neighboring pixels share. The random forest is as accurate
+# as BayesForest, but not certain enough: predictions with a probability of 70 % are nearly always correct. Gradient TAN
+# scales its scores on held-out rows, and BayesForest weights its networks by out-of-fold predictions. Both are close to
+# the diagonal. The log losses show the difference: that of the random forest is three times that of BayesForest.

@@ -2,15 +2,14 @@
 BayesForest beside other learners
 =================================
 
-Compare ``BayesForestClassifier`` with a random forest and logistic regression. It needs no tuning and no
-preprocessing. Errors and log losses are means over five folds of four small data sets, of which two are nearly
-linear.
+Compare a ``BayesForestClassifier`` with a random forest, gradient boosting and logistic regression, all with their
+defaults. Errors and log losses are means over five folds of three small, numeric data sets.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
@@ -22,11 +21,11 @@ tables = {
     "iris": load_iris(return_X_y=True),
     "wine": load_wine(return_X_y=True),
     "breast cancer": load_breast_cancer(return_X_y=True),
-    "noisy": make_classification(600, n_features=10, n_informative=4, flip_y=0.2, random_state=3),
 }
 models = {
-    "BayesForest": BayesForestClassifier(n_estimators=8, random_state=0),
+    "BayesForest": BayesForestClassifier(random_state=0),
     "random forest": RandomForestClassifier(random_state=0),
+    "gradient boosting": HistGradientBoostingClassifier(random_state=0),
     "logistic regression": make_pipeline(StandardScaler(), LogisticRegression()),
 }
 scores = {
@@ -35,14 +34,20 @@ scores = {
     for name, model in models.items()
 }
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-figure.suptitle("Four data sets: errors and log losses of three learners")
-places = np.arange(len(tables))
-for k, (name, colour) in enumerate(zip(models, ["#0072b2", "#999999", "#d55e00"], strict=True)):
+figure, axes = plt.subplots(2, 1, figsize=(7, 7), layout="constrained")
+figure.suptitle("Three data sets: errors and log losses of four learners")
+positions = np.arange(len(tables))
+for k, (name, color) in enumerate(zip(models, ["#0072b2", "#999999", "#009e73", "#d55e00"], strict=True)):
     errors = [100 * (1 - scores[table, name]["test_accuracy"].mean()) for table in tables]
     losses = [-scores[table, name]["test_neg_log_loss"].mean() for table in tables]
-    axes[0].bar(places + 0.27 * (k - 1), errors, 0.25, color=colour, label=name)
-    axes[1].bar(places + 0.27 * (k - 1), losses, 0.25, color=colour)
-axes[0].set(ylabel="error [%]", xticks=places, xticklabels=tables)
-axes[1].set(ylabel="log loss [nats]", xticks=places, xticklabels=tables)
+    axes[0].bar(positions + 0.2 * (k - 1.5), errors, 0.18, color=color, label=name)
+    axes[1].bar(positions + 0.2 * (k - 1.5), losses, 0.18, color=color)
+axes[0].set(ylabel="error [%]", xticks=positions, xticklabels=tables)
+axes[1].set(ylabel="log loss [nats]", xticks=positions, xticklabels=tables)
 axes[0].legend()
+
+# %%
+# No learner is the best on all three. BayesForest has the lowest log loss on breast cancer. On iris, the random forest
+# is better in both measures. On wine, whose classes are nearly linear, logistic regression is clearly better than
+# BayesForest (an error of 1.7 instead of 4.5 %). Three small data sets cannot rank learners: see the
+# :doc:`comparison on 39 data sets </benchmarks/tables>`, with tuned peers, times and significance tests.
