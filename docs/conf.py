@@ -93,6 +93,8 @@ PAGES = {
     "benchmarks/quality/parent_dropout.md": "benchmarks/parent_dropout",
     "benchmarks/quality/parent_dropout_details.md": "benchmarks/parent_dropout_details",
     "benchmarks/quality/exact_margin.md": "benchmarks/exact_margin",
+    "benchmarks/peers/README.md": "benchmarks/peers",
+    "benchmarks/peers/climbing.md": "benchmarks/peers_climbing",
     "benchmarks/peers/bnclassify.md": "benchmarks/bnclassify",
     "benchmarks/embedded/README.md": "benchmarks/embedded",
     "benchmarks/scale/counts.md": "benchmarks/counts",

@@ -16,6 +16,7 @@ import numpydoc.docscrape
 import numpydoc.validate
 import pytest
 from support.modules import PACKAGES, docstrings, module_names
+from support.titanic import write_titanic
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -145,6 +146,8 @@ def test_examples_of_pages_run(page, tmp_path, monkeypatch):
     text = re.sub(r"^```.*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     monkeypatch.chdir(tmp_path)
     Path(page.name).write_text(text, encoding="utf-8")
+    if "titanic3.csv" in text:  # which readers download
+        write_titanic(Path("titanic3.csv"))
     results = doctest.testfile(page.name, module_relative=False, optionflags=FLAGS, encoding="utf-8")
     assert results.attempted > 0
     assert results.failed == 0
