@@ -95,5 +95,35 @@ def test_ranks_of_the_readme_are_those_of_the_report():
         assert [error, log_loss.removesuffix(" |")] == [found[learner][1], found[learner][4]]
 
 
+def rows_of(page, heading):
+    """Return the rows of the first table below a heading of a report on tables, by their first cell."""
+    text = (ROOT / "benchmarks" / "quality" / page).read_text(encoding="utf-8")
+    section = text.partition(heading)[2].partition("\n#")[0].replace("**", "")
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_verdicts_of_the_readme_are_those_of_the_report():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    duels = rows_of("tables_details.md", "### By log loss\n")
+    duel = duels["BayesEnsemble"][duels["learner"].index("LightGBM, tuned")]
+    assert duel.startswith("/".join(re.search(r"(\d+) data sets won, (\d+) undecided and (\d+) lost", readme).groups()))
+    times = rows_of("tables_details.md", "## Time and size: all learners")
+    own, peer = (float(times[learner][0]) for learner in ("BayesEnsemble", "LightGBM"))
+    fit, ratio = re.search(r"takes ([\d.]+) s on average, (\d+) times as long as LightGBM", readme).groups()
+    assert (f"{own:.1f}", f"{own / peer:.0f}") == (fit, ratio)
+
+
+def test_the_readme_names_the_best_learners_on_data_sets_kept_apart():
+    ranks = rows_of("tables.md", "## Data sets kept apart\n")
+    n_learners = len(ranks) - 2
+    assert f"is first of {n_learners} learners with defaults" in (ROOT / "README.md").read_text(encoding="utf-8")
+    for column in (0, 2, 4):  # by error, log loss, Brier score
+        found = {name: float(row[column]) for name, row in ranks.items() if re.fullmatch(r"[\d.]+", row[column])}
+        order = sorted(found, key=found.get)
+        assert order[0] == "BayesEnsemble"
+        assert next(name for name in order if not name.startswith(("Bayes", "Terms", "NB"))) == "EBM"
+
+
 def test_the_readme_is_of_one_screen():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 80
