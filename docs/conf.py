@@ -107,7 +107,9 @@ PAGES = {
     "benchmarks/paper/resource_efficient/report.md": "benchmarks/few_bits",
     "benchmarks/paper/resource_efficient/fronts.md": "benchmarks/fronts",
     "benchmarks/paper/maximum_margin/report.md": "benchmarks/maximum_margin",
+    "benchmarks/paper/maximum_margin/report_details.md": "benchmarks/maximum_margin_details",
     "benchmarks/paper/maximum_margin/missing_features.md": "benchmarks/missing_features",
+    "benchmarks/paper/maximum_margin/missing_features_details.md": "benchmarks/missing_features_details",
     "benchmarks/paper/order_based/report.md": "benchmarks/order_based",
 }
 INCLUDED = {page: name for name, page in PAGES.items() if page and not name.startswith("docs/") and name != "README.md"}

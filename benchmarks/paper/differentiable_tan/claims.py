@@ -1,9 +1,8 @@
 """Claims of the paper's text, checked with the lowest test errors here: which hold, and which do not."""
 
 from statistics import median
-from typing import NamedTuple
 
-from benchmarks.shared.reports import markdown_table
+from benchmarks.paper.claims import Claim
 
 from .cells import CLOSED_FORM, FEW_FEATURES, IMAGES
 
@@ -13,19 +12,6 @@ NEIGHBORS = (1, 2, 5, 8)
 SUBSET, PSEUDO = "TAN Subset K={}", "Pseudo-TAN K=8"
 #: Improvement of the pseudo-TAN on letter in the paper, in points.
 PSEUDO_GAIN = 0.75
-
-
-class Claim(NamedTuple):
-    """A claim, the evidence here, and whether it holds; None if runs are not complete."""
-
-    claim: str
-    evidence: str
-    holds: bool | None
-
-    def row(self):
-        """Return cells of a table."""
-        verdict = {None: "open", True: "yes", False: "**no**"}[self.holds]
-        return [self.claim, verdict, self.evidence]
 
 
 class Lowest:
@@ -195,10 +181,3 @@ def claims(runs):
             [name for name in sets if name != "letter"],
         ),
     ]
-
-
-def claims_table(found):
-    """Return the table of claims."""
-    return markdown_table(
-        ["claim", "holds", "evidence (lowest test errors in %)"], [one.row() for one in found], left=range(3)
-    )

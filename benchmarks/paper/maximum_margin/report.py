@@ -4,10 +4,12 @@ from statistics import fmean
 
 import numpy as np
 
+from benchmarks.paper.claims import claims_in_words, claims_table
 from benchmarks.shared.reports import decimals, markdown_table, paragraph, picture, write_sections
 from benchmarks.shared.versions import made_with
 
 from .cells import choice, latest, mean, order
+from .claims import claims
 from .convex import CONVEX, CONVEX_FIGURE, convex_against_frequencies, convex_by_rows, convex_table, draw_convex
 from .kappa import kappa_section, without_kappas
 from .learners import PUBLISHED, TUNED
@@ -60,29 +62,84 @@ SIZES_HEADER = [
 #: Largest difference in points from the published rate that is not marked.
 TOLERANCE = 0.7
 COLORS = {"ML": "#999999", "ML, alpha=1": "#000000", "CG-CL": "#e69f00", "CG-MM": "#0072b2", "HYB": "#009e73"}
+#: Parameters of the table of the summary.
+OVERVIEW = ("ML", "CG-CL", "CG-MM", "HYB", PUBLISHED, TUNED)
 RATES_FIGURE = "figures/maximum-margin-rates.png"
 
 
 def write_report(lines, folder):
-    """Write ``report.md`` and the figures of the finished lines into a folder."""
+    """Write the summary ``report.md``, the page of details, and the figures of the finished lines into a folder."""
     found = latest(lines)
     convex = {name: cells for name, cells in found.items() if "pixels" in name}
     whole = {name: without_kappas(cells) for name, cells in found.items() if name not in convex}
-    sections = [_introduction(lines, whole)]
-    sections += [f"## {name}\n\n{rates_table(name, cells)}" for name, cells in whole.items()]
+    checked = claims(whole, convex, SIZES)
+    sections = ["# Maximum margin Bayesian network classifiers: tables 1 to 7", summary(whole, checked)]
     if whole:
         draw_rates(whole, folder / RATES_FIGURE)
-        sections.append(f"![Rates of all parameters and structures, set by set]({RATES_FIGURE})")
-        sizes = size_rows(whole)
-        if sizes:
-            table = markdown_table(SIZES_HEADER, sizes, left=(0, -1))
-            sections.append(f"## Table 4: numbers of parameters\n\n{_SIZES}\n\n{table}")
-    sections.append(kappa_section(found.get("usps", {})))
+        sections += [
+            f"![Rates of all parameters and structures, set by set]({RATES_FIGURE})",
+            "## Rates in %, and the published ones in brackets",
+            overview(whole),
+        ]
+    sections += [
+        f"## Claims of the paper\n\n{claims_table(checked, 'evidence (rates in %)')}",
+        "All rates, sizes and settings are on [a page of details](report_details.md).",
+        f"## How it was measured\n\n{method(lines, whole)}",
+    ]
+    write_sections(folder / "report.md", sections)
+    write_sections(folder / "report_details.md", details(found, whole, convex, folder))
+
+
+def details(found, whole, convex, folder):
+    """Yield the sections of the page of details, and draw the figure of the convex relaxation."""
+    yield "# Maximum margin Bayesian network classifiers: details"
+    yield "The [summary](report.md) has the verdicts, and explains learners, data sets and columns."
+    for name, cells in whole.items():
+        yield f"## {name}\n\n{rates_table(name, cells)}"
+    sizes = size_rows(whole)
+    if sizes:
+        table = markdown_table(SIZES_HEADER, sizes, left=(0, -1))
+        yield f"## Table 4: numbers of parameters\n\n{_SIZES}\n\n{table}"
+    yield kappa_section(found.get("usps", {}))
     if convex:
         draw_convex(convex, folder / CONVEX_FIGURE)
-        sections += [CONVEX, convex_table(convex), convex_against_frequencies(convex), convex_by_rows(convex)]
-        sections.append(f"![Rates of the convex relaxation beside conjugate gradient]({CONVEX_FIGURE})")
-    write_sections(folder / "report.md", sections)
+        yield from (CONVEX, convex_table(convex), convex_against_frequencies(convex), convex_by_rows(convex))
+        yield f"![Rates of the convex relaxation beside conjugate gradient]({CONVEX_FIGURE})"
+
+
+def summary(whole, checked):
+    """Return the verdicts in sentences."""
+    if not whole:
+        return "No cell is finished yet."
+    text = [agreement(whole), claims_in_words(checked)]
+    for name, cells in whole.items():
+        networks = {cell: found for cell, found in cells.items() if cell[0] != "SVM" and cell[1] != "structure"}
+        if not networks or ("SVM", TUNED) not in cells:
+            continue
+        best = max(networks, key=lambda cell: mean(networks[cell], "rate"))
+        rates = 100 * mean(networks[best], "rate"), 100 * mean(cells["SVM", TUNED], "rate")
+        text.append(
+            f"On {name}, the best Bayesian network is {' '.join(best)} with {rates[0]:.2f} %; the cross-tuned support "
+            f"vector machine has {rates[1]:.2f} %."
+        )
+    return paragraph(" ".join(filter(None, text)))
+
+
+def overview(whole):
+    """Return one row per data set and structure with the rates of the paper's parameters, and the published ones."""
+    rows = []
+    for name, cells in whole.items():
+        for structure in dict.fromkeys(structure for (structure, _), _ in sorted(cells.items(), key=order)):
+            row = [name, structure]
+            for parameters in OVERVIEW:
+                if (structure, parameters) not in cells:
+                    row.append("")
+                    continue
+                rate, known = 100 * mean(cells[structure, parameters], "rate"), published(name, structure, parameters)
+                row.append(f"{rate:.2f}" if known is None else f"{rate:.2f} ({known:.2f}){mark(rate, known)}")
+            if any(row[2:]):
+                rows.append(row)
+    return markdown_table(["set", "structure", *OVERVIEW], rows, left=(0, 1))
 
 
 def rates_table(name, cells):
@@ -121,8 +178,12 @@ def published(name, structure, parameters):
 
 def difference(rate, known):
     """Return the difference from the published rate in points, marked if it is large."""
-    mark = " **!**" if round(abs(rate - known), 2) > TOLERANCE else ""
-    return f"{rate - known:+.2f}{mark}"
+    return f"{rate - known:+.2f}{mark(rate, known)}"
+
+
+def mark(rate, known):
+    """Return the mark of a large difference from the published rate, or an empty string."""
+    return " **!**" if round(abs(rate - known), 2) > TOLERANCE else ""
 
 
 def standard_error(rate, n_test):
@@ -170,8 +231,8 @@ def draw_rates(whole, path):
             axes.legend(fontsize="small")
 
 
-def _introduction(lines, whole):
-    """Return how the figures were made, and which ones differ from the paper."""
+def method(lines, whole):
+    """Return how the figures were made."""
     absent = [
         text
         for start, text in (
@@ -180,13 +241,7 @@ def _introduction(lines, whole):
         )
         if not any(name.startswith(start) for name in whole)
     ]
-    return f"""# Maximum margin Bayesian network classifiers, tables 1 to 7
-
-This page compares our classification rates (in %) with those of the paper.
-
-{agreement(whole)}
-
-- *ML*: frequencies with zeros replaced by 1e-5, as in the paper. *alpha=1*: Laplace's rule.
+    return f"""- *ML*: frequencies with zeros replaced by 1e-5, as in the paper. *alpha=1*: Laplace's rule.
 - *CG-MM*, *CG-CL*: conjugate gradient from Laplace's frequencies (the paper starts at ML). lambda (*scale*), kappa and
   the number of iterations are selected on five folds of the training rows; for large data sets, lambda and kappa are
   selected on a sample. *s training* is one training with the selected settings.

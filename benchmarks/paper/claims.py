@@ -1,0 +1,33 @@
+"""Claims of the text of a paper, and whether they hold for the results here."""
+
+from typing import NamedTuple
+
+from benchmarks.shared.reports import markdown_table
+
+
+class Claim(NamedTuple):
+    """A claim, the evidence here, and whether it holds; None if runs are not complete."""
+
+    claim: str
+    evidence: str
+    holds: bool | None
+
+    def row(self):
+        """Return cells of a table."""
+        verdict = {None: "open", True: "yes", False: "**no**"}[self.holds]
+        return [self.claim, verdict, self.evidence]
+
+
+def claims_table(found, evidence):
+    """Return the table of claims with a heading for the evidence."""
+    return markdown_table(["claim", "holds", evidence], [one.row() for one in found], left=range(3))
+
+
+def claims_in_words(found):
+    """Return the number of claims that hold, and those that do not, in a sentence; empty without decided claims."""
+    decided = [one for one in found if one.holds is not None]
+    failed = [one.claim for one in decided if not one.holds]
+    if not decided:
+        return ""
+    text = f"Of {len(decided)} claims of the text, {len(decided) - len(failed)} hold here"
+    return f"{text} and {len(failed)} do not: {'; '.join(failed)}." if failed else f"{text}."
