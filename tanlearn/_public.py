@@ -18,6 +18,7 @@ from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.estimators.term_net import TermNetClassifier
+from tanlearn.exports.sql import to_sql
 from tanlearn.files.models import load, save
 from tanlearn.files.values import register
 from tanlearn.models.calibration import Calibration
@@ -106,6 +107,7 @@ __all__ = [
     "save",
     "scale_weights",
     "size_path",
+    "to_sql",
     "warmup",
     "write_bif",
     "write_xmlbif",

@@ -24,6 +24,8 @@ _ADVICE = {
     r"Drop it if it is noise; cast it to str, or name it in discrete_features of TableEncoder.*": (
         "--drop leaves such a column out."
     ),
+    r"missing='null'": "--null-missing",
+    r"max_bytes(?=[,=])": "--max-bytes",
     r"(?<=[:,] )X column (?=')": "",
     r"GreedySearch\(score='margin'\)": "the learner 'TAN-MM ML'",
     r"Pass a dict to name them\.": "Rename one of the files.",

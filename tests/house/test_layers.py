@@ -23,7 +23,7 @@ RANKS = (
     {"models"},
     {"files"},
     {"c_export", "forest", "training"},
-    {"displays", "parameters", "terms"},
+    {"displays", "exports", "parameters", "terms"},
     {"estimators"},
     {"_warmup", "baselines", "search"},
     {"_public"},

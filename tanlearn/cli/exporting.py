@@ -1,0 +1,82 @@
+"""``tanlearn export-sql``: statements of a model that predict in a database."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+import tanlearn
+from tanlearn.cli.messages import plain_errors
+from tanlearn.cli.models import ModelArgument, ModelFile
+from tanlearn.cli.outputs import check_output
+from tanlearn.files.regular_files import Kind, write_file
+
+__all__ = ["export_sql"]
+
+_FILE = Kind("SQL statement", "Name another file", "Export it again")
+
+
+class DialectName(StrEnum):
+    """Values of ``--dialect``."""
+
+    SQLITE = "sqlite"
+    DUCKDB = "duckdb"
+    POSTGRESQL = "postgresql"
+
+
+class Result(StrEnum):
+    """Values of ``--result``."""
+
+    PREDICTION = "prediction"
+    PROBABILITY = "probability"
+    LOG_PROBABILITY = "log_probability"
+    LOG_JOINT = "log_joint"
+
+
+OutputOption = Annotated[str, typer.Option("--output", "-o", help="File to write; - is the standard output.")]
+
+
+def export_sql(
+    model: ModelArgument,
+    table: Annotated[str, typer.Option(help="Table or view in the database, with the columns of the model.")],
+    dialect: Annotated[DialectName, typer.Option(help="Dialect of SQL.")],
+    schema: Annotated[str | None, typer.Option(help="Schema of the table.")] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Column to return before the results; repeat it.")] = None,
+    result: Annotated[
+        list[Result] | None, typer.Option(help="Result to return; repeat it. By default, prediction and probability.")
+    ] = None,
+    null_missing: Annotated[
+        bool,
+        typer.Option("--null-missing", help="NULL where a column is missing on which others depend; shorter SQL."),
+    ] = False,
+    max_bytes: Annotated[int, typer.Option(help="Largest size of the statement.")] = 5_000_000,
+    output: OutputOption = "-",
+) -> None:
+    """Export a single network as a SELECT statement for SQLite, DuckDB or PostgreSQL."""
+    with plain_errors():
+        if output != "-":
+            check_output(output, model)
+        file = ModelFile(model)
+        statement = tanlearn.to_sql(
+            file.classifier,
+            table,
+            dialect=str(dialect),
+            schema=schema,
+            columns=file.names,
+            keep=keep or [],
+            output=[str(one) for one in result or (Result.PREDICTION, Result.PROBABILITY)],
+            missing="null" if null_missing else "marginalize",
+            max_bytes=max_bytes,
+        )
+        write_text(f"{statement};\n", output, _FILE)
+
+
+def write_text(text: str, output: str, kind: Kind) -> None:
+    """Write a text to a file, or to the standard output for ``-``."""
+    if output == "-":
+        stream = typer.get_binary_stream("stdout")
+        stream.write(text.encode())
+        stream.flush()
+        return
+    write_file(output, text.encode(), kind)
+    typer.echo(f"{output}: {len(text.encode()):,} bytes")

@@ -1,0 +1,112 @@
+"""SQL dialects: names, constants and functions that SQLite, DuckDB and PostgreSQL write differently."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["DIALECTS", "Dialect"]
+
+#: Arguments of a function, at most: 127 in older versions of SQLite.
+_MOST_ARGUMENTS = 100
+#: Terms of a sum before parentheses: parsers limit the depth of an expression, SQLite to 1,000.
+_MOST_TERMS = 100
+#: Powers of two in factors of this many bits, which SQLite reads exactly.
+_BITS = 30
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One SQL dialect."""
+
+    name: str
+    title: str  # name in messages
+    most_columns: int | None  # most columns of a query
+    most_bytes_of_name: int | None  # longer names are shortened
+    largest: str  # function for the largest argument
+    # Suffix of a query that keeps an optimizer from merging it into the next one, which would repeat its expressions.
+    fence: str
+    is_typed: bool  # whether columns have types; SQLite stores any value in any column
+    double: str  # type of numbers
+
+    def quote(self, name: str) -> str:
+        """Return an identifier."""
+        if self.most_bytes_of_name is not None and len(name.encode()) > self.most_bytes_of_name:
+            raise ValueError(
+                f"{self.title} shortens names to {self.most_bytes_of_name} bytes, and {name!r} has "
+                f"{len(name.encode())}. Shorten it, with columns=[...] for columns of the table."
+            )
+        if "\0" in name or not name:
+            raise ValueError(
+                f"{name!r} cannot be a name in SQL. Rename it, for the table's columns with columns=[...]."
+            )
+        return '"' + name.replace('"', '""') + '"'
+
+    def literal(self, value: Any) -> str:
+        """Return a label or category: a string, a boolean or a number."""
+        if isinstance(value, str):
+            return "'" + value.replace("'", "''") + "'"
+        if isinstance(value, bool):
+            return str(value).upper() if self.is_typed else str(int(value))
+        return str(value) if isinstance(value, int) else self.exact(value)
+
+    def number(self, value: float) -> str:
+        """Return a double-precision constant; SQLite may read its last digit differently."""
+        if math.isinf(value):
+            return f"CAST('-Infinity' AS {self.double})" if self.is_typed else "-9e999"
+        if self.name == "postgresql":  # decimal constants would be of type numeric
+            return f"'{value!r}'::float8"
+        text = repr(float(value))
+        return text if "e" in text else f"{text}e0"
+
+    def exact(self, value: float) -> str:
+        """Return a double-precision constant with exactly this value, to compare with.
+
+        SQLite reads only 15 digits reliably. More digits are written as an integer times a power of two.
+        """
+        if self.is_typed or float(f"{value:.15g}") == value:
+            return self.number(value)
+        mantissa, exponent = math.frexp(value)
+        exponent -= 53
+        text = str(int(mantissa * 2**53))
+        operator, left = ("*", exponent) if exponent > 0 else ("/", -exponent)
+        while left:
+            text += f" {operator} {2 ** min(left, _BITS)}.0"
+            left -= min(left, _BITS)
+        return f"({text})"
+
+    def maximum(self, values: Sequence[str]) -> str:
+        """Return the largest of some expressions."""
+        parts = list(values)
+        while len(parts) > 1:
+            groups = [parts[k : k + _MOST_ARGUMENTS] for k in range(0, len(parts), _MOST_ARGUMENTS)]
+            parts = [f"{self.largest}({', '.join(group)})" if len(group) > 1 else group[0] for group in groups]
+        return parts[0]
+
+    def total(self, values: Sequence[str]) -> str:
+        """Return the sum of some expressions."""
+        parts = list(values)
+        while len(parts) > _MOST_TERMS:
+            groups = [parts[k : k + _MOST_TERMS] for k in range(0, len(parts), _MOST_TERMS)]
+            parts = [f"({' + '.join(group)})" for group in groups]
+        return " + ".join(parts)
+
+    def exponential(self, value: str) -> str:
+        """Return the exponential of an expression; PostgreSQL raises an error where the result is too small."""
+        return f"exp({self.maximum([value, self.number(-700.0)])})"
+
+    def is_nan(self, value: str) -> str:
+        """Return the condition that a number is NaN, with OR before it; SQLite stores NaN as NULL."""
+        return f" OR CAST({value} AS {self.double}) = CAST('NaN' AS {self.double})" if self.is_typed else ""
+
+
+DIALECTS = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect("sqlite", "SQLite", 2000, None, "max", " LIMIT -1 OFFSET 0", False, "REAL"),
+        Dialect("duckdb", "DuckDB", None, None, "greatest", "", True, "DOUBLE"),
+        Dialect("postgresql", "PostgreSQL", 1600, 63, "greatest", " OFFSET 0", True, "double precision"),
+    )
+}

@@ -1,0 +1,58 @@
+"""``tanlearn export-sql``."""
+
+import sqlite3
+
+import pandas as pd
+import pytest
+from support.odd_tables import odd_table
+
+import tanlearn
+
+
+@pytest.fixture
+def odd_model(tmp_path):
+    """Return a classifier of odd columns, and the path of its file."""
+    X, y = odd_table(300, 0, missing=0.1)
+    classifier = tanlearn.NaiveBayesClassifier().fit(X, y)
+    classifier.save(tmp_path / "odd.tan")
+    return classifier, tmp_path / "odd.tan"
+
+
+def test_a_statement_on_the_standard_output_predicts(run, odd_model):
+    classifier, path = odd_model
+    done = run(
+        "export-sql", path, "--table", "o'dd \"table", "--dialect", "sqlite", "--keep", "x-y", "--keep", "select"
+    )
+    assert done.exit_code == 0, done.output
+    assert done.stdout.endswith(";\n")
+    X, _ = odd_table(30, 1, missing=0.2)
+    database = sqlite3.connect(":memory:")
+    X.to_sql("o'dd \"table", database, index=False)
+    found = pd.read_sql(done.stdout.rstrip(";\n"), database)
+    database.close()
+    assert found["prediction"].tolist() == classifier.predict(X).tolist()
+    assert found.columns.tolist() == ["x-y", "select", "prediction", *(f"probability_{c}" for c in classifier.classes_)]
+
+
+def test_a_file_and_chosen_results(run, odd_model, tmp_path):
+    _, path = odd_model
+    options = ["--result", "log_joint", "--null-missing", "--schema", "clinic", "-o", tmp_path / "predict.sql"]
+    done = run("export-sql", path, "--table", "visits", "--dialect", "postgresql", *options)
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "predict.sql").read_text("utf-8")
+    assert done.stdout.endswith(f"predict.sql: {len(text.encode()):,} bytes\n")
+    assert '"clinic"."visits"' in text
+    assert '"prediction"' not in text
+    assert "log_joint_it's" in text
+
+
+def test_errors_name_the_options(run, odd_model, tmp_path):
+    _, path = odd_model
+    base = ["export-sql", path, "--table", "visits", "--dialect", "sqlite"]
+    small = run(*base, "--max-bytes", "100")
+    assert small.exit_code == 2
+    assert "more than --max-bytes=100. Pass --null-missing, a larger --max-bytes, or fit" in small.stderr
+    over = run(*base, "-o", path)
+    assert over.exit_code == 2
+    assert "odd.tan is read, so it cannot be written" in over.stderr
+    assert run("export-sql", tmp_path / "absent", "--table", "t", "--dialect", "duckdb").exit_code == 2
