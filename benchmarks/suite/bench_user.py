@@ -11,7 +11,7 @@ import numpy as np
 from tanlearn import BayesForestClassifier, BayesNetClassifier, NaiveBayesClassifier, TableEncoder
 from tanlearn.baselines import AODEClassifier, ChowLiu
 
-from .shapes import SHAPES, make, make_mixed
+from .shapes import SHAPES, make, make_mixed, make_mixed_rows
 
 LEARNERS = {
     "naive Bayes": "tanlearn.NaiveBayesClassifier()",
@@ -98,6 +98,28 @@ class RowPredictor:
 
     def time_codes(self):
         self.predictor.predict_codes(self.codes)
+
+
+class MixedRows:
+    """The predictor of single rows of 20 mixed columns: complete, with missing values, and with an unseen category."""
+
+    params = [["naive Bayes", "Chow-Liu", "forest"], ["complete", "missing", "unseen"]]
+    param_names = ["learner", "row"]
+    timeout = 300
+
+    def setup(self, learner, row):
+        X, y = make_mixed_rows(2_000, 20)
+        self.predictor = OneRow.learners[learner]().fit(X, y).row_predictor()
+        first = tuple(X[0])
+        rows = {"missing": (*first[:2], None, float("nan"), *first[4:]), "unseen": (*first[:4], "new", *first[5:])}
+        self.row = rows.get(row, first)
+        self.time_probabilities(learner, row)
+
+    def time_class(self, learner, row):
+        self.predictor.predict(self.row)
+
+    def time_probabilities(self, learner, row):
+        self.predictor.predict_proba(self.row)
 
 
 class ExportC:

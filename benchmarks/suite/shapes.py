@@ -64,3 +64,17 @@ def make_mixed(n_samples, seed):
         columns.append(before.astype(float))
     columns += [rng.normal(0.7 * y * (j % 2) + 0.8 * columns[j]) for j in range(4)]
     return np.stack(columns, axis=1), y
+
+
+def make_mixed_rows(n_samples, n_features):
+    """Return an object array of strings and numbers, column by column in turn, and three classes."""
+    n_samples = n_rows(n_samples)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, n_samples)
+    X = np.empty((n_samples, n_features), dtype=object)
+    for j in range(n_features):
+        if j % 2:
+            X[:, j] = (y + rng.normal(size=n_samples) * (1 + j / 4)).tolist()
+        else:
+            X[:, j] = np.array(list("abcdef"), dtype=object)[(y + rng.integers(0, 4, n_samples)) % 6]
+    return X, y

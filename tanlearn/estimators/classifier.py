@@ -411,25 +411,33 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self.encoder_.check_columns(columns)
 
     def row_predictor(self) -> RowPredictor:
-        """Return a predictor of single rows; only classifiers with a single network have one.
+        """Return a predictor of single rows, for services: it takes microseconds per row.
 
         Returns
         -------
         RowPredictor
-            Never: classifiers that combine several networks raise an error.
+            Its ``predict``, ``predict_proba`` and ``log_joint`` take a tuple of raw values, its ``predict_codes`` a row
+            of codes. Later changes of the classifier do not affect it.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
-        TypeError
-            Otherwise. Call ``predict`` with many rows at once.
+
+        Examples
+        --------
+        >>> from tanlearn import NaiveBayesClassifier
+        >>> model = NaiveBayesClassifier().fit([["cough"], ["cough"], ["none"]], ["cold", "cold", "well"])
+        >>> model.row_predictor().predict(("cough",))
+        'cold'
         """
         check_is_fitted(self)
-        raise TypeError(
-            f"row_predictor() needs a single-network classifier; {type(self).__name__} combines several. Call "
-            f"predict() on batches instead."
-        )
+        joint_error = None
+        try:
+            self._check_joint()
+        except AttributeError as error:
+            joint_error = str(error)
+        return RowPredictor(self.encoder_, self.model_, self.classes_, self.calibration_, joint_error)
 
     def save(self, path: Any, *, counts: bool = False) -> None:
         """Save the fitted classifier to a file that :func:`tanlearn.load` reads.

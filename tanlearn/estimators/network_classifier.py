@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -23,7 +23,6 @@ from tanlearn.estimators.completed_rows import completed_rows
 from tanlearn.estimators.estimator_input import encode_rows, generator
 from tanlearn.estimators.explanation_frame import explanation_frame
 from tanlearn.estimators.partial_rows import PartialRows, best_features, gains_of, read_costs, read_gain
-from tanlearn.estimators.row_predictor import RowPredictor
 from tanlearn.files.description import describe, feature_names
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration, decision_tables
@@ -462,31 +461,6 @@ class NetworkClassifier(Classifier):
         """
         options: dict[str, Any] = {"gain": gain, "costs": costs, "depth": depth, "n_features": n_features}
         return acquisition_curve(self, X, y, **options, n_random=n_random, random_state=random_state)
-
-    def row_predictor(self) -> RowPredictor:
-        """Return a predictor of single rows, for services: a few microseconds per row.
-
-        Returns
-        -------
-        RowPredictor
-            Its ``predict`` takes a tuple of raw values, its ``predict_codes`` a row of codes; both return a class.
-            Later changes of the classifier do not affect it.
-
-        Raises
-        ------
-        NotFittedError
-            If the classifier is not fitted.
-
-        Examples
-        --------
-        >>> from tanlearn import NaiveBayesClassifier
-        >>> model = NaiveBayesClassifier().fit([["cough"], ["cough"], ["none"]], ["cold", "cold", "well"])
-        >>> model.row_predictor().predict(("cough",))
-        'cold'
-        """
-        check_is_fitted(self)
-        tables = decision_tables(self.tables_, self.calibration_)
-        return RowPredictor(self.encoder_, replace(self.model_, tables=tables), self.classes_)
 
     @property
     def size_bits_(self) -> int:

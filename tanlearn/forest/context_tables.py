@@ -28,7 +28,7 @@ from tanlearn.kernels.context_smoothing import divide_by_above
 from tanlearn.kernels.context_trie import ContextTrie
 from tanlearn.kernels.mathematics import log_all
 
-__all__ = ["IMPLIED", "ContextTables"]
+__all__ = ["IMPLIED", "ContextTables", "join_tables"]
 
 #: Row numbers of all levels of the families that are grown together, at most: 64 MiB.
 _ROOM = 2**24
@@ -79,7 +79,7 @@ class ContextTables:
             family = np.arange(first, last), table[first:last]
             grown = CountedContexts.grow(*rows, *family, min_samples=min_samples, is_full=True)
             found.append(cls.smooth(n_states, table[first:last], grown, smoothing))
-        return _joined(found)
+        return join_tables(found)
 
     @classmethod
     def smooth(
@@ -143,7 +143,7 @@ def _starts(sizes: IntArray) -> IntArray:
     return as_index(np.append(0, np.cumsum(sizes)))
 
 
-def _joined(tables: Sequence[ContextTables]) -> ContextTables:
+def join_tables(tables: Sequence[ContextTables]) -> ContextTables:
     """Concatenate the families of tables, with the same values of the features."""
     tries = [own.trie for own in tables]
     first = np.cumsum([0, *(len(trie.branch) for trie in tries[:-1])])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +62,23 @@ class Ensemble(Model):
         if self.weights[1]:
             log_p[1] = log_posterior(self.network.log_joint(self.discretization.encode(codes), **rule))
         return pooled(log_p, self.weights) + self.shift
+
+    def row_scorer(self) -> Callable[[IntArray], FloatArray]:
+        """Return a function that computes the log joint of a row of codes; it holds a copy of the forest."""
+        of_forest = self.forest.row_scorer() if self.weights[0] else None
+        of_network = self.network.row_scorer() if self.weights[1] else None
+        values, start, n_values = self.discretization.merged, self.discretization.start[:-1], self.numbers_of_values()
+
+        def score(row: IntArray) -> FloatArray:
+            log_p = np.zeros((2, 1, len(self.shift)))
+            if of_forest is not None:
+                log_p[0] = of_forest(row)
+            if of_network is not None:
+                codes = values[start + np.minimum(row, n_values)].astype(np.intp)
+                log_p[1] = log_posterior(of_network(codes)[np.newaxis])
+            return pooled(log_p, self.weights)[0] + self.shift
+
+        return score
 
     def explain(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
         """Split the log probabilities of each row into contributions of its features, for each class.

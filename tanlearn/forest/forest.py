@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from tanlearn._threads import in_blocks, number_of_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn.forest.forest_network import ForestNetwork
+from tanlearn.forest.joined_networks import JoinedNetworks
 from tanlearn.forest.serialization import read_state, to_state
 from tanlearn.kernels.mathematics import exp_all, log_all
 from tanlearn.models.model import Model
@@ -73,19 +75,35 @@ class Forest(Model):
 
         Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows, n_classes).
         """
-        n_rows, n_classes = codes.shape[1], len(self.log_prior)
-        out = np.empty((n_rows, n_classes))
+        n_rows = codes.shape[1]
+        out = np.empty((n_rows, len(self.log_prior)))
 
         def score(first: int, last: int) -> None:
             p = self.noiseless_proba(np.ascontiguousarray(codes[:, first:last]))
-            p *= 1.0 - self.label_noise
-            p += self.label_noise / n_classes
-            log_all(p.ravel(), p.ravel())
-            out[first:last] = p + self.shift
+            out[first:last] = self._log_mixture(p)
 
         share = -(-n_rows // number_of_threads(n_jobs))
         in_blocks(score, n_rows, min(max(share, _FEWEST), _MOST), n_jobs)
         return out
+
+    def _log_mixture(self, p: FloatArray) -> FloatArray:
+        """Mix label noise into probabilities (n_rows, n_classes) in place; return their logarithms with the shift."""
+        p *= 1.0 - self.label_noise
+        p += self.label_noise / p.shape[1]
+        log_all(p.ravel(), p.ravel())
+        return p + self.shift
+
+    def row_scorer(self) -> Callable[[IntArray], FloatArray]:
+        """Return a function that computes the log joint of a row of codes; it holds a copy of all networks."""
+        rule = {"is_average": self.is_average}
+        joined = JoinedNetworks(self.members, self.weights, self.numbers_of_values(), **rule)
+
+        def score(row: IntArray) -> FloatArray:
+            p = softmax(joined.scores(row, self.log_prior)).sum(axis=0, keepdims=True)
+            p /= len(self.members) if self.is_average else 1
+            return self._log_mixture(p)[0]
+
+        return score
 
     def with_log_prior(self, log_prior: FloatArray) -> Forest:
         """Return a copy with other class probabilities than the frequencies in training, (n_classes,)."""

@@ -23,6 +23,7 @@ from tanlearn.counts.packing import worth_threads
 from tanlearn.kernels.context_scores import add_log_probabilities
 from tanlearn.kernels.mathematics import log, log_all
 from tanlearn.models.local_networks import LocalNetworks
+from tanlearn.models.row_scorers import ColumnScorer, RowScorer, Scorer
 from tanlearn.models.tables import Tables
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -206,6 +207,10 @@ class BackOffTables(Tables):
                 self._add(i, codes, first, i, parents, scores)
 
         return score
+
+    def row_scorer(self, structure: Structure, score_column: ColumnScorer) -> RowScorer:
+        """Return a function that computes the log joint of single rows, as of tables of one row."""
+        return Scorer(self, structure, score_column)
 
     def _add(self, i: int, codes: Codes, first: int, child: int, parents: IntArray, scores: AnyArray) -> None:
         """Add the contribution of a feature; ``child`` and ``parents`` are the rows of codes with its family."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +43,10 @@ class BayesNet(Model):
     def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
         """Compute log p(class, observed features) of each row, with missing values marginalized."""
         return log_joint(self.tables, self.structure, codes, n_jobs=n_jobs, device=device)
+
+    def row_scorer(self) -> Callable[[IntArray], FloatArray]:
+        """Return a function that computes the log joint of a row of codes."""
+        return self.tables.row_scorer(self.structure, lambda column: self.log_joint(column, n_jobs=1)[0])
 
     def with_log_prior(self, log_prior: FloatArray) -> BayesNet:
         """Return a copy with other log class probabilities, (n_classes,)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -44,6 +45,19 @@ class Model(ABC):
     @abstractmethod
     def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> Self:
         """Restore a model from the output of :meth:`to_state`; raise ValueError for inconsistent values."""
+
+    def row_scorer(self) -> Callable[[IntArray], FloatArray]:
+        """Return a function that computes the log joint (n_classes,) of a row of valid codes (n_features,), intp.
+
+        Its results are those of :meth:`log_joint`; what does not depend on the row is prepared here.
+        """
+        dtype = codes_dtype(int(self.numbers_of_values().max()))
+
+        def score(row: IntArray) -> FloatArray:
+            column: AnyArray = row.astype(dtype)[:, np.newaxis]
+            return self.log_joint(column, n_jobs=1)[0]
+
+        return score
 
     def log_joint_without_features(self) -> FloatArray:
         """Compute the log joint of a row in which every feature is missing, (n_classes,)."""

@@ -12,6 +12,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import scores
 from tanlearn.models.elimination import Eliminator
+from tanlearn.models.row_scorers import ColumnScorer, DenseScorer, RowScorer
 from tanlearn.models.upward_pass import log_joint_in_trees
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -159,6 +160,23 @@ class Tables:
             scores.log_joint(codes, first, *arrays, missing, np.empty(len(sums), np.intp), sums)
 
         return score
+
+    def row_scorer(self, structure: Structure, score_column: ColumnScorer) -> RowScorer:
+        """Return a function that computes the log joint of single rows.
+
+        Parameters
+        ----------
+        structure : Structure
+            The structure of these CPTs.
+        score_column : callable
+            Function that computes the log joint of codes of shape (n_features, 1), in a slower way.
+
+        Returns
+        -------
+        callable
+            ``score(row)`` returns the log joint (n_classes,) of valid codes (n_features,), intp.
+        """
+        return DenseScorer(self, structure, score_column)
 
     def marginalize(
         self,

@@ -22,6 +22,7 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype,
 from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.kernels import scores as kernels
 from tanlearn.models.local_networks import LocalNetworks
+from tanlearn.models.row_scorers import ColumnScorer, RowScorer, TermScorer
 from tanlearn.models.tables import Tables
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -188,7 +189,7 @@ class TermTables(Tables):
 
         ``score(codes, first, scores)`` processes ``len(scores)`` rows, starting with row ``first``.
         """
-        layout, cells = self._flat
+        layout, cells = self.flat
 
         def score(codes: Codes, first: int, scores: AnyArray) -> None:
             block = encode_columns(self.columns, codes[:, first : first + len(scores)])
@@ -198,8 +199,12 @@ class TermTables(Tables):
 
         return score
 
+    def row_scorer(self, structure: Structure, score_column: ColumnScorer) -> RowScorer:
+        """Return a function that computes the log joint of single rows."""
+        return TermScorer(self, structure, score_column)
+
     @cached_property
-    def _flat(self) -> tuple[TableLayout, FloatArray]:
+    def flat(self) -> tuple[TableLayout, FloatArray]:
         """Columns as CPTs without parents, with one more value for missing values, whose cells are 0."""
         n_states = np.array([column.n_cells + 1 for column in self.columns], np.intp)
         nothing = np.zeros((1, self.layout.n_classes))
@@ -217,8 +222,9 @@ class TermTables(Tables):
         device: str = "cpu",
     ) -> FloatArray:
         """Return the log joint of the selected rows, (n_rows, n_classes), with missing values marginalized."""
-        if self._is_tree(structure) and self.layout.sizes().sum() <= _MOST_DENSE:
-            return self._dense.marginalize(structure, codes, rows, is_exact=is_exact, n_jobs=n_jobs, device=device)
+        dense = self.dense_tree(structure)
+        if dense is not None:
+            return dense.marginalize(structure, codes, rows, is_exact=is_exact, n_jobs=n_jobs, device=device)
         return self._networks(structure).log_joint(codes, rows, is_exact=is_exact, n_jobs=n_jobs)
 
     def is_exact(self, structure: Structure, codes: Codes) -> AnyArray:
@@ -235,9 +241,10 @@ class TermTables(Tables):
         """Return the networks of missing features."""
         return LocalNetworks(self, structure, is_normalized=self.is_normalized)
 
-    def _is_tree(self, structure: Structure) -> bool:
-        """Return whether each feature has at most one augmenting parent."""
-        return not (structure.parents[:, 1:] >= 0).any()
+    def dense_tree(self, structure: Structure) -> Tables | None:
+        """Return dense CPTs, which marginalize missing values faster, if the structure is a tree and they are small."""
+        is_tree = not (structure.parents[:, 1:] >= 0).any()
+        return self._dense if is_tree and self.layout.sizes().sum() <= _MOST_DENSE else None
 
     @cached_property
     def _dense(self) -> Tables:
@@ -365,7 +372,7 @@ class TermTables(Tables):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is computed on demand."""
-        return {name: value for name, value in vars(self).items() if name not in ("cells", "_dense", "_flat")}
+        return {name: value for name, value in vars(self).items() if name not in ("cells", "_dense", "flat")}
 
     def __repr__(self) -> str:
         shape = f"n_features={len(self)}, n_classes={self.layout.n_classes}"

@@ -23,7 +23,7 @@ from tanlearn.kernels.mathematics import exp_all, log
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 
-__all__ = ["device_blocks", "log_joint_in_trees", "score_in_blocks", "score_on_device"]
+__all__ = ["UpwardPass", "device_blocks", "log_joint_in_trees", "score_in_blocks", "score_on_device"]
 
 #: Rows per block: the codes and scores of a block stay in the L1 cache.
 _BLOCK = 512
@@ -48,34 +48,71 @@ def log_joint_in_trees(
     parent, missing = structure.parent, missing_code(codes.dtype)
     scores = np.empty((codes.shape[1], layout.n_classes))
     is_hidden = (codes == missing).any(axis=1)
-    probabilities = np.empty_like(cells)
-    for i in np.flatnonzero(is_hidden | ((parent >= 0) & is_hidden[parent])).tolist():
-        own = slice(layout.offset[i], layout.offset[i + 1])
-        exp_all(cells[own], probabilities[own])
-    # The minimum is over all CPTs, so that a score does not depend on other rows. (Sums over values must not overflow.)
-    lowest = cells.min(initial=-1.0 - log(float(layout.n_states.max())), where=cells > -np.inf)
-    most = int(_LOWEST_LOG / lowest)
-    start = np.append(0, np.cumsum(layout.n_states)) * layout.n_classes
-    upward = np.ascontiguousarray(structure.order[::-1])
-    arrays = cells, probabilities, parent, upward, layout.n_states, layout.offset, start
-    rules = is_normalized, most, missing
-    sizes = len(parent), int(start[-1]), layout.n_classes
-
-    def score(first: int, last: int) -> None:
-        count = np.empty(sizes[0], np.intp)
-        belief, message, product = (np.empty(n) for n in (sizes[1], np.diff(start).max(), sizes[2]))
-        block = np.ascontiguousarray(codes[:, first:last])
-        kernels.log_joint_upward(block, *arrays, *rules, count, belief, message, product, scores[first:last])
-
+    is_used = is_hidden | ((parent >= 0) & is_hidden[parent])
+    prepared = UpwardPass(structure, layout, cells, is_normalized=is_normalized, is_used=is_used)
     if device == "cpu":
-        score_in_blocks(score, len(scores), n_jobs)
+        score_in_blocks(
+            lambda first, last: prepared.score(codes[:, first:last], scores[first:last]), len(scores), n_jobs
+        )
     else:
-        n_workers = max(1, min(len(scores), _DEVICE_BYTES // (8 * sum(sizes))))
-        types = np.int64, np.float64, np.float64
-        count, belief, product = (cupy().empty((n_workers, n), dtype) for n, dtype in zip(sizes, types, strict=True))
-        arguments = *to_device(*arrays), *rules, count, belief, None, product
-        score_on_device(cuda_kernels.log_joint_upward, arguments, codes, scores)
+        prepared.score_on_device(codes, scores)
     return scores
+
+
+class UpwardPass:
+    """Upward pass of a tree, with everything prepared that does not depend on the rows.
+
+    ``is_used`` (n_features,) masks the CPTs that may be multiplied: those of features that are missing or whose parent
+    is missing in any row. By default, all may be.
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        layout: TableLayout,
+        cells: FloatArray,
+        *,
+        is_normalized: bool,
+        is_used: AnyArray | None = None,
+    ) -> None:
+        probabilities = np.empty_like(cells)
+        for i in range(layout.n_tables) if is_used is None else np.flatnonzero(is_used).tolist():
+            own = slice(layout.offset[i], layout.offset[i + 1])
+            exp_all(cells[own], probabilities[own])
+        # The minimum is over all CPTs, so that a score does not depend on other rows. (Sums over values must not
+        # overflow.)
+        lowest = cells.min(initial=-1.0 - log(float(layout.n_states.max())), where=cells > -np.inf)
+        self._rules = is_normalized, int(_LOWEST_LOG / lowest)
+        start = np.append(0, np.cumsum(layout.n_states)) * layout.n_classes
+        upward = np.ascontiguousarray(structure.order[::-1])
+        self._arrays = cells, probabilities, structure.parent, upward, layout.n_states, layout.offset, start
+        self._sizes = layout.n_tables, int(start[-1]), layout.n_classes
+        self._most_message = int(np.diff(start).max())
+
+    def score(self, codes: Codes, scores: FloatArray) -> None:
+        """Write the log joint of rows, on the CPU; safe across threads.
+
+        Shapes: codes: (n_features, n_rows); scores: (n_rows, n_classes).
+        """
+        count = np.empty(self._sizes[0], np.intp)
+        belief, message, product = np.empty(self._sizes[1]), np.empty(self._most_message), np.empty(self._sizes[2])
+        block = np.ascontiguousarray(codes)
+        rules = *self._rules, missing_code(codes.dtype)
+        kernels.log_joint_upward(block, *self._arrays, *rules, count, belief, message, product, scores)
+
+    def score_on_device(self, codes: Codes, scores: FloatArray) -> None:
+        """Write the log joint of rows, on a CUDA device.
+
+        Shapes: codes: (n_features, n_rows); scores: (n_rows, n_classes).
+        """
+        n_workers = max(1, min(len(scores), _DEVICE_BYTES // (8 * sum(self._sizes))))
+        types = np.int64, np.float64, np.float64
+        count, belief, product = (
+            cupy().empty((n_workers, n), dtype) for n, dtype in zip(self._sizes, types, strict=True)
+        )
+        rules = *self._rules, missing_code(codes.dtype)
+        arguments = *to_device(*self._arrays), *rules, count, belief, None, product
+        score_on_device(cuda_kernels.log_joint_upward, arguments, codes, scores)
 
 
 def score_in_blocks(score: Callable[[int, int], None], n_samples: int, n_jobs: int | None) -> None:

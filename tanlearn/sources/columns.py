@@ -20,10 +20,10 @@ from tanlearn._threads import in_blocks
 from tanlearn.sources.frames import lazy_error, native_frame
 from tanlearn.sources.table import ArrayTable, Column, Table, shorten
 
-__all__ = ["from_array", "from_objects", "plain", "read_columns", "temporal_error"]
+__all__ = ["MISSING_TYPES", "from_array", "from_objects", "plain", "read_columns", "temporal_error"]
 
 # None, numpy.ma.masked, pandas.NA and pandas.NaT; compared by name so that pandas need not be imported.
-_MISSING_TYPES = frozenset({"MaskedConstant", "NAType", "NaTType", "NoneType"})
+MISSING_TYPES = frozenset({"MaskedConstant", "NAType", "NaTType", "NoneType"})
 # Values per block: 256 kB of doubles, which fit a second-level cache.
 _VALUES_PER_BLOCK = 2**15
 # Remedies for values that NumPy has no numeric type for, by argument.
@@ -372,7 +372,7 @@ def _without_decimals(values: NDArray[np.object_]) -> NDArray[np.object_]:
 
 def _is_missing(value: Any) -> bool:
     """Return whether a Python object represents a missing value."""
-    return type(value).__name__ in _MISSING_TYPES or (isinstance(value, Real) and value != value)
+    return type(value).__name__ in MISSING_TYPES or (isinstance(value, Real) and value != value)
 
 
 def _category_values(categories: NDArray[Any]) -> NDArray[Any]:

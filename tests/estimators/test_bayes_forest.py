@@ -217,8 +217,6 @@ def test_it_is_no_density():
         with pytest.raises(AttributeError, match=method) as caught:
             getattr(model, method)(X)
         assert "Use predict_log_proba, or a network such as NaiveBayesClassifier" in str(caught.value.__cause__)
-    with pytest.raises(TypeError, match="needs a single-network classifier"):
-        model.row_predictor()
 
 
 @pytest.mark.parametrize("n_cuts", [(5,), (5, 3), (0, 3), (1.5, 3), (True, 3), True, [3.0, 15.0], [[3, 15]], np.eye(2)])

@@ -119,9 +119,9 @@ def test_files_and_predictors_keep_the_category(learner, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(new), model.predict_proba(new))
     np.testing.assert_array_equal(loaded.encoder_.has_missing_category_, model.encoder_.has_missing_category_)
     assert loaded.encoder_.handle_missing == "category"
+    predictor = model.row_predictor()
+    assert [predictor.predict(tuple(row)) for row in X + new] == model.predict(X + new).tolist()
     if learner != "forest":  # which has no single network
-        predictor = model.row_predictor()
-        assert [predictor.predict(tuple(row)) for row in X + new] == model.predict(X + new).tolist()
         shares = model.explain(new)
         np.testing.assert_allclose(shares.sum(axis=1), model.predict_joint_log_proba(new), rtol=1e-9)
         assert shares[0, :2].any()  # a missing value is evidence

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KBinsDiscretizer
 
 from tanlearn import BayesNetClassifier, HierarchicalSmoothing, NaiveBayesClassifier, Structure, TableEncoder
-from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
+from tanlearn.baselines import ChowLiu
 
 
 def table(n=300):
@@ -243,12 +243,9 @@ def test_an_encoder_that_refuses_what_is_unseen_refuses_it_here():
         predictor.predict(("new", 1, True, 0.5))
 
 
-def test_who_has_no_rows_to_predict_says_so():
+def test_an_unfitted_classifier_has_no_predictor():
     with pytest.raises(NotFittedError):
         NaiveBayesClassifier().row_predictor()
-    for ensemble in (AODEClassifier(), AnDEClassifier()):
-        with pytest.raises(TypeError, match=f"single-network classifier; {type(ensemble).__name__} combines"):
-            ensemble.fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1]).row_predictor()
 
 
 def test_a_series_without_names_is_in_order():
