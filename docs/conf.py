@@ -111,6 +111,7 @@ PAGES = {
     "benchmarks/paper/maximum_margin/missing_features.md": "benchmarks/missing_features",
     "benchmarks/paper/maximum_margin/missing_features_details.md": "benchmarks/missing_features_details",
     "benchmarks/paper/order_based/report.md": "benchmarks/order_based",
+    "benchmarks/paper/order_based/report_details.md": "benchmarks/order_based_details",
 }
 INCLUDED = {page: name for name, page in PAGES.items() if page and not name.startswith("docs/") and name != "README.md"}
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")

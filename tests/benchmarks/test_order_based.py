@@ -8,7 +8,7 @@ from support.results_files import appended, cut_after
 
 from benchmarks import DATA
 from benchmarks.paper.order_based import __main__ as command
-from benchmarks.paper.order_based import data, orderings, rates, report
+from benchmarks.paper.order_based import claims, data, orderings, rates, report
 from benchmarks.paper.order_based.learners import ORDERINGS, ExplainingAway
 from tanlearn import EncodedData
 from tanlearn.counts.rounded_information import Information
@@ -220,13 +220,14 @@ def test_report_averages_complete_sets_and_draws_figure_1(run, tmp_path):
     lines = run("uci", learners=table)
     run("synthetic", "--simulations", "2", learners=["NB", "TAN-CMI", "TAN-OMI-CR", "SVM"])
     command.main(["report", "--results", str(tmp_path / "results"), "--output", str(tmp_path)])
-    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    summary, text = ((tmp_path / name).read_text(encoding="utf-8") for name in ("report.md", "report_details.md"))
     rows = {label: cells for label, *cells in rows_of(text)}
     folds = [lines["iris", fold, "NB", 1] for fold in range(1, 6)]
     iris = np.average([line["test"]["ML"][0] for line in folds], weights=[line["n_test"] for line in folds])
     mofn = lines["mofn-3-7-10", 1, "NB", 1]["test"]["ML"][0]
     assert rows["iris"][0] == f"{100 * iris:.2f}"
-    assert "| NB-ML | 83.82 | " + f"{50 * (iris + mofn):.2f} |" in text
+    assert "| NB-ML | 83.82 | " + f"{50 * (iris + mofn):.2f} |" in summary
+    assert "\n\nOn 2 data sets, " in summary
     assert rows["1000"][-2].endswith("%")
     assert rows["2 sets, sum of seconds"][2] == "100 (100)"
     assert (tmp_path / "figures" / "order-based-figure1.png").stat().st_size > 5000
@@ -305,3 +306,37 @@ def test_sets_have_the_sizes_that_friedman_prints(name, n_rows, n_classes):
     parts = data.uci(name, DATA).parts
     assert parts[0].data.n_samples + len(parts[0].y) == n_rows
     assert parts[0].data.n_classes == n_classes
+
+
+def test_claims_and_sentences_follow_from_results():
+    def small(**changes):
+        rng = np.random.default_rng(0)
+        means = dict.fromkeys(rates.labels(command.TABLE_1), 85.0) | {"TAN-CMI-ML": 83.0, "2-tree-OMI-CR-ML": 87.0}
+        means |= {"TAN-RO-CR-ML Mean": 84.9, **changes}
+        return {f"set {k}": {label: value + 0.1 * rng.random() for label, value in means.items()} for k in range(9)}
+
+    mnist = {"NB-ML": 83.9, "NB-CL": 91.0, "TAN-CMI-ML": 91.0, "TAN-CMI-CL": 91.02, "2-tree-OMI-CR-ML": 93.0}
+    mnist |= dict.fromkeys(claims.SEARCHES, 92.0)
+    times = {"mnist": np.array([1.0, 2.0, 40.0])}
+
+    def checked(small, mnist):
+        found = {**{name: np.array([0.1, 1.0, 12.0]) for name in small}, **times}
+        arguments = (small, found, {"mnist": mnist}, ["mnist"], {20: {"TAN-OMI-CR-ML": 60, "TAN-CMI-ML": 55}})
+        return claims.claims(*arguments, report.significance, np.asarray, 0.05)
+
+    found = checked(small(), mnist)
+    assert [one.holds for one in found] == [True, True, True, True, True, False, True, True]
+    assert found[5].evidence == "NB +7.10, TAN-CMI +0.02"
+    assert found[6].evidence == "9 data sets 12.0 times, mnist 20.0 times"
+    assert found[7].evidence == "difference in points: 20 rows +5.00"
+    changed = small(**{"TAN-CMI-ML": 85.5, "TAN-CR-ML": 88.0, "TAN-RO-CR-ML Mean": 86.0})
+    found = checked(changed, {**mnist, "NB-CL": 83.92, "TAN-CR-ML": 91.4})
+    assert [one.holds for one in found] == [False, False, False, False, False, True, True, True]
+
+    text = " ".join(report.summary(small(), {"mnist": mnist}, checked(small(), mnist)).split())
+    assert "On mnist, the 6 rates of ML parameters differ by 0.58 points at most." in text
+    assert "NB-CL has 91.00 % on mnist where the paper has 83.77 %; the maximum-margin paper of 2012 reports" in text
+    assert "Of 8 claims of the text, 7 hold here and 1 do not: CL parameters change the rate" in text
+    text = " ".join(report.summary({}, {"mnist": {**mnist, "NB-CL": 84.0}}, []).split())
+    assert "NB-CL has 84.00 % on mnist" in text
+    assert report.summary({}, {}, []) == "No data set is finished yet."

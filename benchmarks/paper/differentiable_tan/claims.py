@@ -72,7 +72,7 @@ def heuristic(pixels=("A", "B", "C"), neighbors=NEIGHBORS):
 
 def pixel_orderings(lowest):
     """Check that the center-out ordering C is better than B, and B better than A, on mnist."""
-    claim = "mnist: pixel ordering C is slightly better than B, and B better than A"
+    claim = "pixel ordering C is slightly better than B, and B better than A, on mnist"
     if not lowest.has("mnist", *heuristic()):
         return Claim(claim, "", None)
     errors = {pixels: lowest.errors("mnist", heuristic(pixels)) for pixels in "ABC"}
@@ -83,7 +83,7 @@ def pixel_orderings(lowest):
 
 def orderings_beside_subsets(lowest):
     """Check that each pixel ordering is better than the random orderings of TAN Subset on mnist."""
-    claim = "mnist: each pixel ordering is better than the random orderings of TAN Subset"
+    claim = "each pixel ordering is better than the random orderings of TAN Subset on mnist"
     subsets = [SUBSET.format(k) for k in (2, 5, 8)]
     if not lowest.has("mnist", *heuristic(), *subsets):
         return Claim(claim, "", None)
@@ -96,8 +96,8 @@ def orderings_beside_subsets(lowest):
 def neighbors(lowest):
     """Check that the step from 1 to 2 neighbors lowers the error on mnist, and that from 5 to 8 is marginal."""
     claims = (
-        "mnist: a choice of K = 2 neighboring pixels is better than K = 1",
-        "mnist: the step from K = 5 to 8 neighboring pixels is marginal",
+        "a choice of K = 2 neighboring pixels is better than K = 1 on mnist",
+        "the step from K = 5 to 8 neighboring pixels is marginal on mnist",
     )
     if not lowest.has("mnist", *heuristic()):
         return [Claim(claim, "", None) for claim in claims]
@@ -125,7 +125,7 @@ def steps(lowest):
 
 def no_benefit(lowest):
     """Check that heuristic structures have no benefit on usps."""
-    claim = "usps: heuristic structures have no benefit"
+    claim = "heuristic structures have no benefit on usps"
     subset = SUBSET.format(8)
     if not lowest.has("usps", subset, *heuristic()):
         return Claim(claim, "", None)
@@ -137,7 +137,7 @@ def no_benefit(lowest):
 
 def pseudo_tan(lowest):
     """Check that edges against the ordering lower the error on letter as much as in the paper."""
-    claim, subset = f"letter: the pseudo-TAN lowers the error by {PSEUDO_GAIN:g} points", SUBSET.format(8)
+    claim, subset = f"the pseudo-TAN lowers the error on letter by {PSEUDO_GAIN:g} points", SUBSET.format(8)
     if not lowest.has("letter", subset, PSEUDO):
         return Claim(claim, "", None)
     gain = lowest.best("letter", subset) - lowest.best("letter", PSEUDO)
@@ -152,7 +152,7 @@ def claims(runs):
     return [
         lower(lowest, "discriminative training has lower errors than maximum likelihood", ml, sets),
         lower(lowest, "TAN Random is better than naive Bayes", [("TAN Random HYB", "NB HYB")], sets),
-        lower(lowest, "usps: Chow-Liu is worse than TAN Random", [("TAN Random HYB", "Chow-Liu HYB")], ["usps"]),
+        lower(lowest, "Chow-Liu is worse than TAN Random on usps", [("TAN Random HYB", "Chow-Liu HYB")], ["usps"]),
         lower(
             lowest,
             "TAN Subset is better than TAN Random and Chow-Liu",
@@ -163,7 +163,7 @@ def claims(runs):
         similar(lowest, "TAN All has no benefit over TAN Subset with K = 8", "TAN All", subset, FEW_FEATURES),
         lower(
             lowest,
-            "mnist: the best heuristic structure is better than TAN Subset, with ordering C",
+            "the best heuristic structure on mnist has ordering C and is better than TAN Subset",
             [("TAN Heuristic C K=8", cell) for cell in (subset, *heuristic("AB"))],
             ["mnist"],
         ),
