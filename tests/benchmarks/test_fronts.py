@@ -7,7 +7,7 @@ import pytest
 from support.results_files import appended, cut_after
 
 from benchmarks.paper.resource_efficient import __main__ as command
-from benchmarks.paper.resource_efficient import counted, fronts, pairs, report
+from benchmarks.paper.resource_efficient import counted, fronts, fronts_claims, fronts_report, pairs, report
 from benchmarks.paper.resource_efficient.neural.sizes import MEMORY, OPERATIONS
 from benchmarks.shared import data
 from tanlearn import EncodedData
@@ -264,8 +264,9 @@ def test_the_report_says_what_was_found(tmp_path):
         for n_bits, error in ((1, 0.4), (2, 0.123))
     ]
     racing = [net("validation", (0.2, 0.01), n_folds=1, kind="convolutional", model_bits=1000, epochs=8)]
-    fronts.write_fronts([], [], counts, nets + racing, tmp_path)
-    text = (tmp_path / "fronts.md").read_text()
+    fronts_report.write_fronts([], [], counts, nets + racing, tmp_path)
+    summary, text = ((tmp_path / name).read_text() for name in ("fronts.md", "fronts_details.md"))
+    assert "| letter | this library | 40.00 |" in summary
     assert "convolutional" not in text.partition("## letter")[2]  # nothing of it is trained on all rows yet
     assert "| NB, counted |  |  | 40.00 (40.00) | 12.30 (12.30) |" in text
     assert "| dense, relu, real |  | 11.00 (11.00) |" in text
@@ -277,5 +278,43 @@ def test_the_report_says_what_was_found(tmp_path):
 
 
 def test_sets_without_neural_networks_are_left_out(tmp_path):
-    fronts.write_fronts([], [], [bayes("test", 0.1, 0.1, learner="NB, counted")], [], tmp_path)
+    fronts_report.write_fronts([], [], [bayes("test", 0.1, 0.1, learner="NB, counted")], [], tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_claims_and_sentences_follow_from_the_models_within_budgets():
+    def models(bayes_error, dense_error, start, size):
+        unit = 1000
+        found = trained("NB HYB, trained", "1 bit", (9, bayes_error), (8650, 2560))
+        found += trained("TAN of Subset K=8, trained", "1 bit", (8, bayes_error - 1), (8650 * 4, 2560))
+        found += trained("dense, relu, real", "x", (9, dense_error), (8650, 2560))
+        found += trained("dense, relu, one-hot", "x", (9, dense_error + 4), (8650, 2560))
+        return found + trained("convolutional, relu, real", "x", (1, 0.5), (8650 * start, size * 2560 + unit))
+
+    def checked(*arguments):
+        trainings = models(*arguments)
+        chosen = fronts.chosen_points(trainings)
+        best = fronts_claims.Best({"usps": trainings})
+        found = fronts_claims.claims(best, {"usps": (fronts.front(chosen, "validation"), chosen)})
+        return best, found
+
+    best, found = checked(6.0, 3.0, 0.25, 2)
+    assert [one.holds for one in found[:4]] == [True, False, True, True]  # one-hot inputs are worse for all budgets
+    assert found[0].evidence == "5 of 5 budgets"
+    assert found[2].evidence == "usps from 0.25 x memory on"
+    assert found[3].evidence == "usps 2 to 8 times"
+    text = " ".join(fronts_claims.summary(best, "Words.").split())
+    assert text == (
+        "With the operations of a Bayesian network, the best network of this library has a lower error than the best "
+        "neural network on 0 of 1 data sets (usps 5.00 and 3.00 %). With 32 times as many, the best network of this "
+        "library has a lower error than the best neural network on 0 of 1 data sets (usps 5.00 and 0.50 %). To be "
+        "better than every network of this library, convolutional networks need 2 to 8 times the operations on usps. "
+        "Words."
+    )
+    assert "| usps | this library | 6.00 | 5.00 | 5.00 | 5.00 | 5.00 | 5.00 |" in fronts_claims.table(best)
+    best, found = checked(6.0, 8.0, 1, 30)
+    assert [one.holds for one in found[:5]] == [False, False, False, False, True]
+    assert found[2].evidence == "usps from 1 x memory on"
+    assert found[3].evidence == "usps 8 to 32 times"
+    assert "on 1 of 1 data sets (usps 5.00 and 8.00 %)" in fronts_claims.summary(best, "").replace("\n", " ")
+    assert found[5].evidence.startswith("models on the front: usps: 2 this library, ")

@@ -40,7 +40,7 @@ from tanlearn.search.runs import Part
 from tanlearn.structures.table_layout import TableLayout
 
 from . import counted, pairs, search
-from .fronts import write_fronts
+from .fronts_report import write_fronts
 from .neural import plan as neural_plan
 from .report import (
     FORMATS,
@@ -53,9 +53,9 @@ from .report import (
     TRAINED_FORMATS,
     best_float,
     choices,
-    write_report,
 )
 from .scoring import errors_of
+from .summary import write_report
 
 SETTINGS = "narrow"
 EPOCHS = {"letter": 300, "satimage": 300, "usps": 300, "mnist": 60}
@@ -260,7 +260,7 @@ def report(arguments):
     def search_section(name, found):
         return search.section(name, [line for line in searched if line["set"] == name], found)
 
-    write_report(lines, arguments.output, search_section)
+    write_report(lines, arguments.output, search_section, search.longest(searched))
     write_fronts(lines, searched, [*counts, *of_pairs], nets, arguments.output)
 
 

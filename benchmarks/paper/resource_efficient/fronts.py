@@ -12,12 +12,11 @@ from statistics import mean
 
 import numpy as np
 
-from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.reports import markdown_table, paragraph, picture
 from tanlearn.search.pareto import not_dominated
 
 from .neural.sizes import MEMORY, NAIVE_BAYES, OPERATIONS
-from .report import FLOAT, NB, ORDER_FREE, SUBSET, TAN, best_float, errors_by_ratio, figure_6, models, of_most_epochs
+from .report import FLOAT, NB, ORDER_FREE, SUBSET, TAN, best_float, errors_by_ratio, models
 from .search import SEARCHED
 
 #: Classes times features: additions of naive Bayes, and of every network of one table a feature ([RE] V-D).
@@ -32,55 +31,6 @@ BUDGETS = {"bits": MEMORY, "operations": OPERATIONS}
 LARGER = "*"
 FLOAT_BITS = 32
 COLORS = {"bayes": "#0072b2", "dense": "#d55e00", "convolutional": "#009e73"}
-
-
-HEAD = """# Errors, bits and operations of Bayesian and neural networks
-
-This page reproduces figures 3, 4 and 7 of "On resource-efficient Bayesian network classifiers and deep neural
-networks", with test errors in %.
-
-- *Selection*. Each model is selected on 20 % of a fold's training part, then trained on all of it and tested.
-- *Best on test*. The numbers in brackets are the lowest test errors of all trainings, as in the paper, as means over
-  folds. Most of these trainings are on 80 % of the training part. For neural networks, only those at the end of a race
-  are included ([how](neural/plan.py)).
-- *Budgets*. A model fits a budget if it needs at most 5 % more. A star marks the network whose widths were solved for
-  the budget, as in the paper, if no network of the family fits. Widths are rounded, which makes small networks larger.
-- *Operations*. Networks for budgets of operations are convolutional. Dense networks are those for budgets of memory. An
-  operation is an addition, a multiplication with addition, or a normalized unit.
-- *Memory*. Parameters of normalization and biases count as 32 bits.
-- *small* trees have a size penalty and few bits. *counted* models have rounded smoothed frequencies. K-trees have up to
-  two parents per feature, trained by gradient (not in the paper, [how](pairs.py)).
-- [BayesForest](../../quality/tables.md) is not included. It stores counts of millions of contexts, for which no
-  representation of few bits exists.
-
-Selected neural networks are trained once more on all rows, with other initial weights. Each result is therefore a
-single draw. Very small networks are unstable, and their test errors can be far above their validation errors. The
-largest such difference is stated for each data set.
-
-The paper shows these figures as plots without numbers. Its text reports the following, which is compared with our
-results:
-
-- Dense networks with real inputs have lower errors than naive Bayes for every memory budget: the same here. With
-  one-hot inputs, the fairer comparison, only some have: the same here.
-- Convolutional networks with ReLU and the smallest memory budget are better than all others with the largest budget.
-  Here this holds from the budget of naive Bayes with one bit on, but not for the smallest budget.
-- To be better than naive Bayes, convolutional networks need 2 to 4 times the operations of a Bayesian network on usps,
-  and 4 to 8 times on mnist. Here they need 2 to 8 times on both. To be better than any network of this library, they
-  need 8 to 32 times on usps (with k-trees), and 2 to 8 times on mnist (without k-trees).
-- Training for few bits is far better than branch and bound. Here this holds on usps and satimage, but branch and bound
-  is better on letter ([searches](report.md)).
-
-Budgets of 3, 5, 6 and 7 bits, more than 32 times the operations, and other initial weights were not run.
-
-Made by
-
-    python -m benchmarks.paper.resource_efficient run bits size small --budget 20
-    python -m benchmarks.paper.resource_efficient run counted k-trees
-    python -m benchmarks.paper.resource_efficient run search --limit 10    # letter also with 2
-    python -m benchmarks.paper.resource_efficient run neural --budget 1    # mnist: see there
-    python -m benchmarks.paper.resource_efficient report
-
-with {made_with}."""
 
 
 @dataclass(frozen=True)
@@ -413,24 +363,3 @@ def draw_front(name, found, path):
             errors_by_ratio(axes)
         figure.axes[0].set_ylabel("test error [%]")
         figure.axes[0].legend(fontsize="small")
-
-
-def write_fronts(lines, searched, counted, nets, folder):
-    """Write the report of all lines to a folder; sets without neural networks are left out."""
-    sections = []
-    for name in dict.fromkeys(line["set"] for line in nets):
-        own = [[line for line in found if line["set"] == name] for found in (lines, searched, counted, nets)]
-        own[0] = of_most_epochs(own[0], figure_6)
-        found = [*of_bayes(name, *own[:3]), *of_nets(own[3])]
-        chosen = chosen_points(found)
-        if not any(point.kind != "bayes" for point in chosen):
-            continue
-        finished = {(point.family, point.label) for point in chosen}  # races under way have test errors, too
-        trainings = [training for training in found if training.column in finished]
-        draw_memory(name, trainings, folder / f"figures/memory-{name}.png")
-        draw_front(name, chosen, folder / f"figures/front-{name}.png")
-        kinds = {point.kind for point in chosen}
-        made_of = effort(*own[:3], [line for line in own[3] if line["kind"] in kinds])
-        sections.append(section(name, made_of, trainings, chosen, best_points(trainings)))
-    if sections:
-        write_sections(folder / "fronts.md", [HEAD.format(made_with=made_with([*lines, *nets])), *sections])

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.shared.reports import markdown_table, picture, write_sections
+from benchmarks.shared.reports import markdown_table, picture
 from benchmarks.shared.results import pooled_error
-from benchmarks.shared.versions import made_with
 from tanlearn.search.pareto import not_dominated
 
 NB, TAN, SUBSET, ORDER_FREE = "NB HYB", "TAN of Subset K=8", "TAN Subset K=8", "TAN Order-free K=8"
@@ -152,47 +151,36 @@ def mean_error(folds):
     return 100 * pooled_error([vars(model) for model in folds])
 
 
-def write_report(lines, folder, more):
-    """Write the report of lines to a folder; ``more(name, lines)`` returns a further section of a data set."""
-    sections = [
-        f"""# Few bits and size penalty
-
-This page reproduces figures 5 and 6 of "On resource-efficient Bayesian network classifiers and deep neural networks",
-with test errors in %. For the comparison with neural networks, see [errors, bits and operations](fronts.md).
-
-A run draws the settings of the hybrid loss and the learning rates. Runs, and splits into integer and fraction bits, are
-selected for each fold on 20 % of its training part, and then trained on all of it. The paper reports the best of 100
-runs by test error. Runs have fewer epochs than the 500 of the paper. Errors are therefore above those of
-[table 1](../differentiable_tan/report.md), whose trainings and searches are longer.
-
-Made by
-
-    python -m benchmarks.paper.resource_efficient run bits size --budget 20
-    python -m benchmarks.paper.resource_efficient run search --limit 10    # letter also with 2; satimage --bits 1 2 3 4
-    python -m benchmarks.paper.resource_efficient report
-
-with {made_with(lines)}."""
-    ]
+def figures(lines):
+    """Return the lines and figure 6, and the lines and figure 5, of every data set that has them."""
+    bits, sizes = {}, {}
     for name in dict.fromkeys(line["set"] for line in lines):
         found = [line for line in lines if line["set"] == name]
-        trained = of_most_epochs(found, figure_6)
+        trained, priced = of_most_epochs(found, figure_6), of_most_epochs(found, figure_5)
         if trained:
-            budget, columns = figure_6(trained)
+            bits[name] = trained, *figure_6(trained)
+        if priced:
+            sizes[name] = priced, *figure_5(priced)
+    return bits, sizes
+
+
+def details(lines, bits, sizes, folder, more):
+    """Yield the sections of the page of details, and draw their figures."""
+    yield "# Few bits and size penalty: details"
+    yield "The [summary](report.md) has the verdicts. All errors are test errors in %."
+    for name in dict.fromkeys(line["set"] for line in lines):
+        if name in bits:
+            trained, budget, columns = bits[name]
             image = f"figures/few-bits-{name}.png"
             draw_bits(name, columns, folder / image)
-            sections.append(
-                bits_section(name, trained, budget, columns) + f"\n\n![Errors over bits on {name}]({image})"
-            )
-        priced = of_most_epochs(found, figure_5)
-        if priced:
-            budget, prices = figure_5(priced)
-            image = f"figures/size-{name}.png"
-            points = size_points(prices)
+            yield f"{bits_section(name, trained, budget, columns)}\n\n![Errors over bits on {name}]({image})"
+        if name in sizes:
+            priced, budget, prices = sizes[name]
+            image, points = f"figures/size-{name}.png", size_points(prices)
             draw_sizes(name, points, folder / image)
             section = size_section(name, budget, priced[0]["epochs"], points)
-            sections.append(section + f"\n\n![Errors over sizes on {name}]({image})")
-        sections.append(more(name, trained))
-    write_sections(folder / "report.md", sections)
+            yield f"{section}\n\n![Errors over sizes on {name}]({image})"
+        yield more(name, bits[name][0] if name in bits else [])
 
 
 def bits_section(name, lines, budget, columns):

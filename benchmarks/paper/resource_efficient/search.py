@@ -147,6 +147,17 @@ def figure(lines):
     return {column: folds for column, folds in found.items() if len(folds) == folds[0]["n_folds"]}
 
 
+def longest(searched):
+    """Return the errors in % with the longest time limit, by data set, and by learner and number of bits."""
+    found = {}
+    for name in dict.fromkeys(line["set"] for line in searched):
+        own = [line for line in searched if line["set"] == name]
+        limit = max(line["limit"] for line in own)
+        columns = figure([line for line in own if line["limit"] == limit])
+        found[name] = {column: 100 * pooled_error(folds) for column, folds in columns.items()}
+    return found
+
+
 def section(name, searched, lines):
     """Return the section of a data set, one table per time limit, with training and rounding on the same folds."""
     _, others = figure_6(lines) if lines else (0, {})

@@ -1,0 +1,91 @@
+"""The pages about errors, bits and operations: verdicts, details, and how the figures were made."""
+
+from benchmarks.paper.claims import claims_in_words, claims_table
+from benchmarks.shared.reports import paragraph, write_sections
+from benchmarks.shared.versions import made_with
+
+from . import fronts_claims
+from .fronts import (
+    best_points,
+    chosen_points,
+    draw_front,
+    draw_memory,
+    effort,
+    front,
+    of_bayes,
+    of_nets,
+    section,
+)
+from .report import figure_6, of_most_epochs
+
+METHOD = """This page reproduces figures 3, 4 and 7 of "On resource-efficient Bayesian network classifiers and deep
+neural networks". The paper shows these figures as plots without numbers; claims are from its text."""
+TERMS = """\
+- *Selection*. Each model is selected on 20 % of a fold's training part, then trained on all of it and tested.
+- *Best on test*. The numbers in brackets are the lowest test errors of all trainings, as in the paper, as means over
+  folds. Most of these trainings are on 80 % of the training part. For neural networks, only those at the end of a race
+  are included ([how](neural/plan.py)).
+- *Budgets*. A model fits a budget if it needs at most 5 % more. A star marks the network whose widths were solved for
+  the budget, as in the paper, if no network of the family fits. Widths are rounded, which makes small networks larger.
+- *Operations*. Networks for budgets of operations are convolutional. Dense networks are those for budgets of memory. An
+  operation is an addition, a multiplication with addition, or a normalized unit.
+- *Memory*. Parameters of normalization and biases count as 32 bits.
+- *small* trees have a size penalty and few bits. *counted* models have rounded smoothed frequencies. K-trees have up to
+  two parents per feature, trained by gradient (not in the paper, [how](pairs.py)).
+- [BayesForest](../../quality/tables.md) is not included. It stores counts of millions of contexts, for which no
+  representation of few bits exists."""
+TABLE = """Test errors in %. A memory budget is a multiple of the size of naive Bayes with 1 bit per parameter, and a
+budget of operations is a multiple of the additions of a Bayesian network."""
+ONCE = """Selected neural networks are trained once more on all rows, with other initial weights. Each result is
+therefore a single draw. Very small networks are unstable, and their test errors can be far above their validation
+errors. The largest such difference is stated for each data set. Budgets of 3, 5, 6 and 7 bits, more than 32 times the
+operations, and other initial weights were not run."""
+MADE = """Made by
+
+    python -m benchmarks.paper.resource_efficient run bits size small --budget 20
+    python -m benchmarks.paper.resource_efficient run counted k-trees
+    python -m benchmarks.paper.resource_efficient run search --limit 10    # letter also with 2
+    python -m benchmarks.paper.resource_efficient run neural --budget 1    # mnist: see there
+    python -m benchmarks.paper.resource_efficient report
+
+with {made_with}."""
+
+
+def write_fronts(lines, searched, counted, nets, folder):
+    """Write the summary and the page of details; sets without neural networks are left out."""
+    details, sets, fronts = [], {}, {}
+    for name in dict.fromkeys(line["set"] for line in nets):
+        own = [[line for line in found if line["set"] == name] for found in (lines, searched, counted, nets)]
+        own[0] = of_most_epochs(own[0], figure_6)
+        found = [*of_bayes(name, *own[:3]), *of_nets(own[3])]
+        chosen = chosen_points(found)
+        if not any(point.kind != "bayes" for point in chosen):
+            continue
+        finished = {(point.family, point.label) for point in chosen}  # races under way have test errors, too
+        trainings = [training for training in found if training.column in finished]
+        sets[name], fronts[name] = trainings, (front(chosen, "validation"), chosen)
+        draw_memory(name, trainings, folder / f"figures/memory-{name}.png")
+        draw_front(name, chosen, folder / f"figures/front-{name}.png")
+        kinds = {point.kind for point in chosen}
+        made_of = effort(*own[:3], [line for line in own[3] if line["kind"] in kinds])
+        details.append(section(name, made_of, trainings, chosen, best_points(trainings)))
+    if not sets:
+        return
+    best = fronts_claims.Best(sets)
+    checked, shown = fronts_claims.claims(best, fronts), list(sets)[-1]
+    sections = [
+        "# Errors, bits and operations of Bayesian and neural networks",
+        fronts_claims.summary(best, claims_in_words(checked)),
+        f"![{shown}: Pareto fronts of networks, Bayesian and neural](figures/front-{shown}.png)",
+        f"{fronts_claims.table(best)}\n\n{paragraph(TABLE)}",
+        f"## Claims of the paper\n\n{claims_table(checked, 'evidence (test errors in %)')}",
+        "All families, budgets and fronts are on [a page of details](fronts_details.md).",
+        f"## How it was measured\n\n{paragraph(METHOD)}\n\n{TERMS}",
+        paragraph(ONCE),
+        MADE.format(made_with=made_with([*lines, *nets])),
+    ]
+    write_sections(folder / "fronts.md", sections)
+    start = """The [summary](fronts.md) has the verdicts, and explains families, budgets and selection. All errors are
+    test errors in %, unless a column states otherwise."""
+    heading = "# Errors, bits and operations of Bayesian and neural networks: details"
+    write_sections(folder / "fronts_details.md", [heading, paragraph(start), *details])
