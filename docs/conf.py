@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 import tanlearn  # noqa: E402
 
 project, author, release = "tanlearn", "The tanlearn developers", tanlearn.__version__
-project_copyright = "the tanlearn developers, BSD 3-Clause licence"
+project_copyright = "the tanlearn developers, BSD 3-Clause license"
 version = release
 
 extensions = [
@@ -65,7 +65,7 @@ html_theme_options = {
     "logo": {"text": "tanlearn"},
     "navigation_with_keys": True,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
     "secondary_sidebar_items": ["page-toc"],
@@ -115,6 +115,43 @@ PAGES = {
     "benchmarks/paper/order_based/report.md": "benchmarks/order_based",
     "benchmarks/paper/order_based/report_details.md": "benchmarks/order_based_details",
 }
+#: Search words of a page beside its text, as entries of the index: the search of the site lists these pages first.
+KEYWORDS = {
+    "about/limits": ["regression", "multi-label", "limitations", "FAQ", "cite", "license"],
+    "about/related": [
+        "EBM",
+        "explainable boosting",
+        "LightGBM",
+        "XGBoost",
+        "CatBoost",
+        "pgmpy",
+        "pyAgrum",
+        "InterpretML",
+    ],
+    "guide/comparing": ["significance test", "critical difference", "cross-validation"],
+    "guide/explaining": ["SHAP", "feature importance", "interpretability", "explanation"],
+    "guide/gpu": ["GPU", "CUDA"],
+    "guide/high_cardinality": ["high cardinality", "many categories", "target encoding"],
+    "guide/imbalance": ["class imbalance", "imbalanced", "threshold", "class_weight", "cost-sensitive", "oversampling"],
+    "guide/install": ["installation", "pip", "compilation"],
+    "guide/missing_values": ["missing values", "imputation", "NaN"],
+    "guide/own_parts": ["custom loss", "own structure learner"],
+    "guide/probabilities": ["calibration", "reliability", "density", "outlier detection"],
+    "guide/save_and_serve": ["save model", "load model", "pickle", "deploy", "serialization"],
+    "guide/tables": [
+        "categorical",
+        "one-hot",
+        "ordinal",
+        "discretize",
+        "discretise",
+        "discretisation",
+        "sample weights",
+    ],
+    "guide/tuning": ["hyperparameter", "grid search", "tuning"],
+    "large": ["large data", "out of core", "streaming", "Dask", "partial_fit"],
+    "learners/classic": ["hill climbing", "structure learning", "AODE", "tabu search"],
+    "small": ["C code", "microcontroller", "Arduino", "quantization", "quantisation"],
+}
 INCLUDED = {page: name for name, page in PAGES.items() if page and not name.startswith("docs/") and name != "README.md"}
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 
@@ -139,6 +176,9 @@ def read_links(app, docname, source):
 
     if home.suffix == ".md" and home.exists():  # and not of the API or the gallery; labels may be broken over two lines
         source[0] = LINK.sub(replace, source[0])
+    if docname in KEYWORDS:
+        entries = "\n".join(f"```{{index}} ! single: {word}\n```" for word in KEYWORDS[docname])
+        source[0] = re.sub(r"\A(# .+\n)", rf"\1\n{entries}\n", source[0])  # at the top, where a result leads
     if docname in INCLUDED:
         up = "../" * docname.count("/")
         folder = Path(INCLUDED[docname]).parent.as_posix()

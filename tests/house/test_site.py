@@ -47,15 +47,56 @@ def test_every_public_name_has_a_page():
     assert public <= listed
 
 
-def read_pages():
-    """Return which files of the repository are pages, as conf.py names them."""
+def read_setting(name):
+    """Return a literal of conf.py."""
     tree = ast.parse((DOCS / "conf.py").read_text(encoding="utf-8"))
-    (pages,) = (
+    (found,) = (
         ast.literal_eval(node.value)
         for node in tree.body
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PAGES"
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name
     )
-    return pages
+    return found
+
+
+def read_pages():
+    """Return which files of the repository are pages, as conf.py names them."""
+    return read_setting("PAGES")
+
+
+#: Words that newcomers search for, and the page that answers them.
+SEARCHES = {
+    "class imbalance": "guide/imbalance",
+    "missing values": "guide/missing_values",
+    "save model": "guide/save_and_serve",
+    "feature importance": "guide/explaining",
+    "categorical": "guide/tables",
+    "discretise": "guide/tables",
+    "discretize": "guide/tables",
+    "calibration": "guide/probabilities",
+    "GPU": "guide/gpu",
+    "C code": "small",
+    "EBM": "about/related",
+    "SHAP": "guide/explaining",
+    "hill climbing": "learners/classic",
+}
+
+
+@pytest.mark.parametrize("words", SEARCHES)
+def test_searches_of_newcomers_lead_to_the_right_page_first(words):
+    """Sphinx's search puts main entries of the index (!) first, by the share of the words in their letters."""
+    assert "! single: {word}" in (DOCS / "conf.py").read_text(encoding="utf-8")
+    scores = {}
+    for page, entries in read_setting("KEYWORDS").items():
+        found = [len(words) / len(entry) for entry in entries if words.lower() in entry.lower()]
+        scores[page] = max((share for share in found if share >= 0.5), default=0)
+    assert max(scores, key=scores.get) == SEARCHES[words]
+    assert scores[SEARCHES[words]] == 1
+    assert sum(score > 0 for score in scores.values()) <= 3
+
+
+def test_pages_with_search_words_exist_and_begin_with_a_title():
+    for page in read_setting("KEYWORDS"):
+        assert (DOCS / f"{page}.md").read_text(encoding="utf-8").startswith("# ")
 
 
 def test_columns_and_pictures_have_words_for_those_who_hear_the_page():
