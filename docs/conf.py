@@ -129,6 +129,7 @@ KEYWORDS = {
         "InterpretML",
     ],
     "guide/comparing": ["significance test", "critical difference", "cross-validation"],
+    "guide/databases": ["SQL", "database"],
     "guide/explaining": ["SHAP", "feature importance", "interpretability", "explanation"],
     "guide/gpu": ["GPU", "CUDA"],
     "guide/high_cardinality": ["high cardinality", "many categories", "target encoding"],
