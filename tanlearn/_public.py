@@ -18,6 +18,7 @@ from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.estimators.term_net import TermNetClassifier
+from tanlearn.exports.javascript import to_javascript
 from tanlearn.exports.sql import to_sql
 from tanlearn.files.models import load, save
 from tanlearn.files.values import register
@@ -107,6 +108,7 @@ __all__ = [
     "save",
     "scale_weights",
     "size_path",
+    "to_javascript",
     "to_sql",
     "warmup",
     "write_bif",

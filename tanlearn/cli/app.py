@@ -8,7 +8,7 @@ from tanlearn import __version__
 from tanlearn.cli.asking import ask
 from tanlearn.cli.comparing import compare
 from tanlearn.cli.counting import counts, merge
-from tanlearn.cli.exporting import export_sql
+from tanlearn.cli.exporting import export_js, export_sql
 from tanlearn.cli.fitting import fit
 from tanlearn.cli.inspecting import describe, explain, export_c
 from tanlearn.cli.predicting import predict
@@ -22,7 +22,21 @@ def build_app() -> typer.Typer:
     """Return the Typer application."""
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(options)
-    for command in (fit, predict, explain, ask, describe, export_c, export_sql, compare, report, counts, merge, warmup):
+    for command in (
+        fit,
+        predict,
+        explain,
+        ask,
+        describe,
+        export_c,
+        export_sql,
+        export_js,
+        compare,
+        report,
+        counts,
+        merge,
+        warmup,
+    ):
         app.command()(command)
     return app
 

@@ -1,4 +1,4 @@
-"""``tanlearn export-sql``: statements of a model that predict in a database."""
+"""``tanlearn export-sql`` and ``export-js``: models for databases, browsers and Node.js."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -11,9 +11,10 @@ from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
 from tanlearn.files.regular_files import Kind, write_file
 
-__all__ = ["export_sql"]
+__all__ = ["export_js", "export_sql"]
 
-_FILE = Kind("SQL statement", "Name another file", "Export it again")
+_SQL = Kind("SQL statement", "Name another file", "Export it again")
+_MODULE = Kind("JavaScript module", "Name another file", "Export it again")
 
 
 class DialectName(StrEnum):
@@ -68,7 +69,19 @@ def export_sql(
             missing="null" if null_missing else "marginalize",
             max_bytes=max_bytes,
         )
-        write_text(f"{statement};\n", output, _FILE)
+        write_text(f"{statement};\n", output, _SQL)
+
+
+def export_js(
+    model: ModelArgument,
+    max_bytes: Annotated[int, typer.Option(help="Largest size of the module.")] = 20_000_000,
+    output: OutputOption = "-",
+) -> None:
+    """Export a model as a JavaScript module without dependencies."""
+    with plain_errors():
+        if output != "-":
+            check_output(output, model)
+        write_text(tanlearn.to_javascript(ModelFile(model).classifier, max_bytes=max_bytes), output, _MODULE)
 
 
 def write_text(text: str, output: str, kind: Kind) -> None:

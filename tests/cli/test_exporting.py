@@ -1,4 +1,4 @@
-"""``tanlearn export-sql``."""
+"""``tanlearn export-sql`` and ``export-js``."""
 
 import sqlite3
 
@@ -56,3 +56,13 @@ def test_errors_name_the_options(run, odd_model, tmp_path):
     assert over.exit_code == 2
     assert "odd.tan is read, so it cannot be written" in over.stderr
     assert run("export-sql", tmp_path / "absent", "--table", "t", "--dialect", "duckdb").exit_code == 2
+
+
+def test_a_module_is_that_of_python(run, odd_model, tmp_path):
+    classifier, path = odd_model
+    module = tanlearn.to_javascript(classifier)
+    assert run("export-js", path).stdout == module
+    done = run("export-js", path, "-o", tmp_path / "odd.mjs")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "odd.mjs").read_text("utf-8") == module
+    assert "more than --max-bytes=10." in run("export-js", path, "--max-bytes", "10").stderr

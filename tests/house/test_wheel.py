@@ -16,7 +16,7 @@ import tanlearn
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"tanlearn": "tanlearn", "baselines": "tanlearn/baselines"}
-SHIPPED = {".py", ".cu", ".typed"}
+SHIPPED = {".py", ".cu", ".js", ".typed"}
 # What a tree without git (an unpacked archive) may hold beside its sources; see .gitignore.
 UNTRACKED = shutil.ignore_patterns(".venv*", "__pycache__", "*.egg-info", "build", "dist", ".*_cache", "env", "_build")
 
