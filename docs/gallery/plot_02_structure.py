@@ -31,5 +31,5 @@ display.figure_.suptitle("Measurements of cell nuclei and their dependences")
 #
 # The same network as a NetworkX graph, and as a dictionary:
 
-print(sorted(model.to_networkx().edges)[:3])
+print([edge for edge in model.to_networkx().edges if "class" not in edge][:3])
 print(model.describe()["features"][0]["name"], model.describe()["features"][0]["cut_points"])

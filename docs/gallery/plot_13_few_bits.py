@@ -2,8 +2,8 @@
 Few bits
 ========
 
-Compare two ways to CPTs of a few bits, which are added as integers. Training for bits rounds in every step, and is
-more accurate for very few bits. Rounding after training costs nothing, and is equally accurate with more bits.
+Compare two ways to obtain CPTs of a few bits, which are added as integers. Training for bits rounds in every step,
+and is more accurate for very few bits. Rounding after training costs nothing, and is equally accurate with more bits.
 """
 
 import matplotlib.pyplot as plt
