@@ -83,7 +83,7 @@ class CountedContexts:
         class_start, value_start = trie.class_start[: n + 1], trie.value_start[: n + 1]
         n_entries = room + n_families * n_rows
         if is_full:
-            n_entries = int((np.diff(class_start) * np.diff(value_start)).sum())
+            n_entries = int((class_start[1:] - class_start[:-1]) @ (value_start[1:] - value_start[:-1]))
         trie = ContextTrie(  # copies, since the allocated arrays are much larger
             children=as_index(trie.children[: n + 1]),
             branch=trie.branch[:n].copy(),

@@ -251,22 +251,29 @@ def candidate_information(
 ) -> list[FloatArray]:
     """Compute I(X; Z | C) of each feature and its candidates Z, from dense counts, or sparse where these are large."""
     n_classes, weights = data.n_classes, data.weights
-    most = np.array([n_states[own].max(initial=0) for own in others])
+    sizes = np.array([len(own) for own in others], np.intp)
+    flat = np.concatenate([np.empty(0, np.intp), *others])
+    most, start = np.zeros(len(others), np.intp), np.append(0, np.cumsum(sizes))
+    if len(flat):
+        most[sizes > 0] = np.maximum.reduceat(n_states[flat], start[:-1][sizes > 0])
     cells = n_states[features] * most * n_classes
     is_large = cells > max(_DENSE_CELLS, 8 * data.n_samples)
     listed = np.flatnonzero(~is_large)
-    start = np.append(0, np.cumsum([len(others[i]) for i in listed]))
+    if len(listed) < len(others):
+        flat = np.concatenate([np.empty(0, np.intp), *(others[i] for i in listed)])
+        start = np.append(0, np.cumsum(sizes[listed]))
     scale = unit_scale(float(weights.sum()))
     units = np.empty(min(int(weights.sum()) + 1, _TABULATED_COUNTS) if weights.dtype.kind == "i" else 0, np.int64)
     tabulate_xlogx(scale, units)
     counts = np.zeros(int(cells[listed].max(initial=0)), weights.dtype)
     margins = np.empty((2 * int(n_states.max()) + 1) * n_classes, weights.dtype)
     information = np.empty(start[-1])
-    pairs = features[listed], np.concatenate([np.empty(0, np.intp), *(others[i] for i in listed)]), start
+    pairs = features[listed], flat, start
     listed_information(codes, n_states, data.y, weights, *pairs, n_classes, scale, units, counts, margins, information)
     found: list[FloatArray] = [np.empty(0)] * len(features)
+    edges = start.tolist()
     for place, i in enumerate(listed.tolist()):
-        found[i] = information[start[place] : start[place + 1]]
+        found[i] = information[edges[place] : edges[place + 1]]
     for i in np.flatnonzero(is_large).tolist():
         found[i] = visited_information(codes, n_states, data.y, weights, n_classes, features[i], others[i])
     return found

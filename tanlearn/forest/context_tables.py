@@ -145,6 +145,8 @@ def _starts(sizes: IntArray) -> IntArray:
 
 def join_tables(tables: Sequence[ContextTables]) -> ContextTables:
     """Concatenate the families of tables, with the same values of the features."""
+    if len(tables) == 1:
+        return tables[0]
     tries = [own.trie for own in tables]
     first = np.cumsum([0, *(len(trie.branch) for trie in tries[:-1])])
     lists = {}

@@ -9,6 +9,7 @@ all rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,13 @@ class Discretization:
     def encode(self, codes: Codes) -> Codes:
         """Convert codes to those of the network; shapes: (n_features, n_rows)."""
         out: AnyArray = np.empty(codes.shape, self.merged.dtype)
-        merge_codes(codes, np.diff(self.start) - 1, self.start, self.merged, out)
+        merge_codes(codes, self._n_codes, self.start, self.merged, out)
         return out
+
+    @cached_property
+    def _n_codes(self) -> IntArray:
+        """Number of codes of each feature, (n_features,)."""
+        return np.diff(self.start) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +177,14 @@ def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, draws: Dra
         rows = np.sort(rng.integers(data.n_samples, size=_MOST_ROWS))
         codes, data = np.ascontiguousarray(codes[:, rows]), data.take(rows)
     found = candidate_information(codes, n_states, data, order, candidates)
+    # All candidates in one sort, by child and decreasing information; ties go to the first candidate.
+    sizes = [len(own) for own in candidates]
+    number = np.repeat(np.arange(d), sizes)
+    best = np.concatenate(candidates)[np.lexsort((-np.concatenate(found), number))]
+    is_parent = splits[best]
+    best, number = best[is_parent], number[is_parent]
+    start = np.searchsorted(number, np.arange(d + 1)).tolist()
     parents: list[IntArray] = [np.empty(0, np.intp)] * d
-    for child, others, own in zip(order.tolist(), candidates, found, strict=True):
-        best = others[np.argsort(-own, kind="stable")]
-        parents[child] = best[splits[best]][: draws.max_parents]
+    for place, child in enumerate(order.tolist()):
+        parents[child] = best[start[place] : start[place + 1]][: draws.max_parents]
     return parents

@@ -130,7 +130,8 @@ def _fit_levels(out_of_fold: OutOfFold) -> Fitted:
 
     start = np.full(n_levels + 1, 0.5)
     start[[0, -1]] = 1.0
-    whole, parts = out_of_fold.problems(of_levels, first_rows(out_of_fold.rows[:LEVEL_ROWS], n_levels * data.n_classes))
+    rows = first_rows(out_of_fold.rows[:LEVEL_ROWS], n_levels * data.n_classes)
+    whole, parts = out_of_fold.problems(of_levels, rows, is_first=True)
     return fit_weights(whole, parts, start, [start] * len(parts), LEVEL_RIDGES)
 
 

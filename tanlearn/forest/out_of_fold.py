@@ -177,18 +177,21 @@ class OutOfFold:
     fold: IntArray  # (n_samples,) fold of each row in validating weights
     rows: IntArray  # (n_rows,) rows with out-of-fold predictions, in random order
 
-    def problems(self, make: Scores, rows: IntArray) -> tuple[Problem, list[tuple[Problem, Problem]]]:
+    def problems(
+        self, make: Scores, rows: IntArray, *, is_first: bool = False
+    ) -> tuple[Problem, list[tuple[Problem, Problem]]]:
         """Return the problem of all rows, and for each fold the problems of the rows outside and inside of it.
 
         ``make(networks, part, rows)`` returns a problem. ``part`` is the fold whose earlier weights are used, -1 for
-        those of all rows.
+        those of all rows. If ``is_first``, there are no earlier weights, so that problems do not depend on the part.
         """
         whole, fold = make(self.outer, -1, rows), self.fold[rows]
         if not self.inner:
             return whole, [(whole.take(fold != f), whole.take(fold == f)) for f in range(int(self.fold.max()) + 1)]
-        return whole, [
-            (make(view, f, rows[fold != f]), make(self.outer, f, rows[fold == f])) for f, view in enumerate(self.inner)
-        ]
+        outside = [make(view, f, rows[fold != f]) for f, view in enumerate(self.inner)]
+        if is_first:
+            return whole, [(own, whole.take(fold == f)) for f, own in enumerate(outside)]
+        return whole, [(own, make(self.outer, f, rows[fold == f])) for f, own in enumerate(outside)]
 
 
 def grow_out_of_fold(
@@ -235,4 +238,6 @@ def grow_out_of_fold(
 def _add(member: ForestNetwork, codes: AnyArray, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
     """Add the scores of a network that may have fewer levels than others."""
     n = member.tables.n_levels
-    member.add_scores(codes, np.ascontiguousarray(weight[:, :n]), np.ascontiguousarray(slot[:, :n]), scores)
+    if n < weight.shape[1]:
+        weight, slot = np.ascontiguousarray(weight[:, :n]), np.ascontiguousarray(slot[:, :n])
+    member.add_scores(codes, weight, slot, scores)
