@@ -98,6 +98,7 @@ PAGES = {
     "benchmarks/peers/bnclassify.md": "benchmarks/bnclassify",
     "benchmarks/embedded/README.md": "benchmarks/embedded",
     "benchmarks/scale/counts.md": "benchmarks/counts",
+    "benchmarks/scale/counts_details.md": "benchmarks/counts_details",
     "benchmarks/README.md": "benchmarks/speed",
     "examples/README.md": "guide/devices",
     "benchmarks/climbing/time_to_accuracy.md": "benchmarks/time_to_accuracy",

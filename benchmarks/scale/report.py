@@ -39,17 +39,77 @@ def span(seconds):
     return f"{seconds / 86_400:,.0f} days"
 
 
-def introduction(cells, lines):
+def summary(cells):
+    """Return the verdicts in sentences."""
+    most = max(n_rows for n_rows, _ in cells.tables)
+    n_workers, text = max(cells.workers), []
+    best = {
+        task: min(
+            seconds for n_rows, _, workers, seconds in cells.of_task(task) if (n_rows, workers) == (most, n_workers)
+        )
+        for task in FITS
+        if any((n_rows, workers) == (most, n_workers) for n_rows, _, workers, _ in cells.of_task(task))
+    }
+    if best:
+        listed = " and ".join(
+            f"{task} in {seconds:.1f} s ({most / seconds:,.0f} rows/s)" for task, seconds in best.items()
+        )
+        text.append(f"From Parquet files, {most:,} rows are fitted on {n_workers} workers: {listed}.")
+    ratios = best_speed_ups(cells)
+    if ratios:
+        listed = " and ".join(f"{ratio:.2f} for {task}" for task, ratio in ratios.items())
+        n_met = sum(ratio >= TARGET for ratio in ratios.values())
+        text.append(
+            f"The speed-up of two workers is at best {listed}; the target of {TARGET:g} is met for {n_met} of "
+            f"{len(ratios)} fits."
+        )
+    peaks = {
+        table: cells.largest((*table, n_workers), "peak_worker")
+        for table in cells.tables
+        if table[0] == most and any(cell[:3] == (*table, n_workers) for cell in cells.lines)
+    }
+    listed = " and ".join(f"{peak:,.0f} MiB with {table[1]} partitions" for table, peak in peaks.items())
+    text.append(f"A worker needs at most {listed}.")
+    if cells.alone:
+        task = next(task for task in FITS if task in cells.tasks)
+        seconds, fitting = predicted_seconds(cells, task), fitting_features()
+        text.append(
+            f"By the cost model, {ROWS:,} rows on {WORKERS} workers take {span(seconds)} ({task}). Counts of all pairs "
+            f"of {fitting:,} features fit into {MEMORY / 2**30:g} GiB per worker; many more need blocks of pairs."
+        )
+    return paragraph(" ".join(text))
+
+
+def best_speed_ups(cells):
+    """Return the best speed-up of two workers on the largest data, by fit."""
+    most, found = max(n_rows for n_rows, _ in cells.tables), {}
+    for task in FITS:
+        ratios = [cells.speed_up(*table, task) for table in cells.tables if table[0] == most]
+        if any(ratios):
+            found[task] = max(filter(None, ratios))
+    return found
+
+
+def predicted_seconds(cells, task):
+    """Return the predicted seconds of a task with many rows on many workers."""
+    return cells.costs(task).seconds(ROWS, ROWS // PARTITION_ROWS, WORKERS, result_bytes(cells)[task][1], NETWORK)
+
+
+def fitting_features():
+    """Return the largest number of features whose counts of all pairs can be merged in the memory of a worker."""
+    sizes = {n: model.reduction_bytes(model.count_bytes([N_STATES] * n, N_CLASSES)) for n in FEATURES}
+    return max((n for n, n_bytes in sizes.items() if n_bytes <= MEMORY), default=0)
+
+
+def method(cells):
     """Return how the figures were made."""
-    said = """This page reports the time, transfers and memory of counting with `tanlearn.dask`, and predicts them for
-    larger clusters. The first reading summarizes the columns, and the second counts all pairs of features. A fit does
-    both and fits the model; naive Bayes counts single features only."""
-    made = f"""The data have {N_FEATURES} features: {len(N_VALUES)} numeric (half of them real), and {len(N_VALUES)} of
+    what = """The page reports counting with `tanlearn.dask`. The first reading summarizes the columns, and the second
+    counts all pairs of features. A fit does both and fits the model; naive Bayes counts single features only."""
+    how = f"""The data have {N_FEATURES} features: {len(N_VALUES)} numeric (half of them real), and {len(N_VALUES)} of
     strings with {N_VALUES[0]} to {N_VALUES[-1]} values. Each partition is a Parquet file. Workers are processes of one
     thread on one machine, which scheduler and client share. Entries are median and minimum (in brackets) wall-clock
-    seconds of {min(map(len, cells.lines.values()))} or more runs after a warm-up. Made by `python -m
-    benchmarks.scale.counts run`, then `report`, with {made_with(lines)}."""
-    return f"{paragraph(said)}\n\n{paragraph(made)}"
+    seconds of {min(map(len, cells.lines.values()))} or more runs after a warm-up. Sentences use minima."""
+    return f"{paragraph(what)}\n\n{paragraph(how)}"
 
 
 def times(cells):
@@ -73,7 +133,7 @@ def times(cells):
 
 
 def speed_ups(cells):
-    """Return the speed-ups of two workers over one by the least seconds, and the verdict."""
+    """Return the speed-ups of two workers over one by the least seconds, and whether the target is met."""
     rows = []
     for table in cells.tables:
         found = [cells.speed_up(*table, task) for task in cells.tasks]
@@ -175,13 +235,19 @@ def checked(cells):
     return f"{fitted}\n\n{paragraph(said)}\n\n{markdown_table(header, rows)}"
 
 
-def at_scale(cells):
-    """Return the predictions of the model for many rows on many workers."""
-    n_partitions, alone = ROWS // PARTITION_ROWS, max(cells.alone.values(), key=lambda line: line["n_rows"])
-    summary = model.summary_bytes(len(N_VALUES) / 2, alone["n_classes"], ROWS, n_partitions)
+def result_bytes(cells):
+    """Return the bytes of the result of a partition and of all rows on many workers, by task."""
+    alone = max(cells.alone.values(), key=lambda line: line["n_rows"])
+    summary = model.summary_bytes(len(N_VALUES) / 2, alone["n_classes"], ROWS, ROWS // PARTITION_ROWS)
     counts = max(line["result_bytes"] for cell in cells.lines if cell[3] == READINGS[1] for line in cells.lines[cell])
     n_bytes = {READINGS[0]: (alone["summary_bytes"], summary), READINGS[1]: (counts, counts)}
-    n_bytes |= dict.fromkeys(FITS, n_bytes[READINGS[0]])
+    return n_bytes | dict.fromkeys(FITS, n_bytes[READINGS[0]])
+
+
+def at_scale(cells):
+    """Return the predictions of the model for many rows on many workers."""
+    n_partitions, n_bytes = ROWS // PARTITION_ROWS, result_bytes(cells)
+    summary = n_bytes[READINGS[0]][1]
     rows = []
     for task in cells.tasks:
         costs, (part, whole) = cells.costs(task), n_bytes[task]
@@ -264,10 +330,21 @@ def draw(path, cells):
 
 
 def sections(lines, cells, folder):
-    """Yield the sections, and draw their picture."""
-    yield from ("# Counting over partitions", introduction(cells, lines), times(cells))
+    """Yield the sections of the summary, and draw their picture."""
+    yield from ("# Counting over partitions", summary(cells))
     yield "![Rows per second against rows, by workers, in the best number of partitions](counts.png)"
     draw(folder / "counts.png", cells)
+    yield times(cells)
+    yield paragraph("""Speed-ups, transfers, memory, the cost model and its predictions are on [a page of
+    details](counts_details.md).""")
+    yield f"## How it was measured\n\n{method(cells)}"
+    yield paragraph(f"Made by `python -m benchmarks.scale.counts run`, then `report`, with {made_with(lines)}.")
+
+
+def details(cells):
+    """Yield the sections of the page of details."""
+    yield "# Counting over partitions: details"
+    yield "The [summary](counts.md) has the verdicts, and explains tasks, data and machine."
     yield from ("## Speed-up with two workers", speed_ups(cells))
     yield from ("## Costs of one partition", partitions_alone(cells))
     yield from ("## Transfers", travel(cells), "## Memory", memory(cells))
@@ -280,8 +357,9 @@ def sections(lines, cells, folder):
 
 
 def write_report(lines, folder):
-    """Write the report of lines and its picture."""
+    """Write the summary with its picture, and the page of details."""
     cells = Cells(lines)
     if not cells.lines:
         raise SystemExit("nothing is finished: the command run does it.")
     write_sections(folder / "counts.md", sections(lines, cells, folder))
+    write_sections(folder / "counts_details.md", details(cells))

@@ -10,7 +10,7 @@ from support.results_files import appended, cut_after
 
 from benchmarks.scale import counts, measure, model, rows
 from benchmarks.scale.cells import Cells
-from benchmarks.scale.report import size, span, write_report
+from benchmarks.scale.report import size, span, summary, write_report
 
 
 @pytest.mark.parametrize("n_partitions", [1, 3])
@@ -121,13 +121,18 @@ def test_runs_go_on_where_they_were_stopped_and_are_reported(monkeypatch, tmp_pa
     assert [counts.key(line) for line in lines[-3:]] == [counts.key(one) for one in done]
     capsys.readouterr()
     counts.main(["report", "--output", str(tmp_path / "report"), *results])
-    said = (tmp_path / "report" / "counts.md").read_text()
+    page, said = ((tmp_path / "report" / name).read_text() for name in ("counts.md", "counts_details.md"))
     assert (tmp_path / "report" / "counts.png").stat().st_size > 0
-    assert "100,000 | 8 | 2 | 0.45 (0.45)" in said
+    assert "100,000 | 8 | 2 | 0.45 (0.45)" in page
     assert "| 400,000 | 8 | 1.83 | 1.83 | 1.83 | 1.83 |" in said
     assert "Chow-Liu 1.93 at best, met" in said
     assert "| Chow-Liu | 1,000,000 | 64 | 2 | 2.70 |" in said
-    assert str(tmp_path) not in said
+    assert str(tmp_path) not in said + page
+    sentences = " ".join(page.split())
+    assert "From Parquet files, 1,000,000 rows are fitted on 2 workers: Chow-Liu in 2.7 s (370,370 rows/s)" in sentences
+    assert "at best 1.93 for Chow-Liu and 1.93 for naive Bayes; the target of 1.8 is met for 2 of 2 fits." in sentences
+    assert "A worker needs at most 400 MiB with 8 partitions and 400 MiB with 64 partitions." in sentences
+    assert "Counts of all pairs of 300 features fit into 16 GiB per worker" in sentences
 
 
 def test_speed_ups_and_errors_are_of_the_least_seconds(tmp_path):
@@ -139,6 +144,12 @@ def test_speed_ups_and_errors_are_of_the_least_seconds(tmp_path):
     assert cells.median(10**5, 8, 1, "Chow-Liu") == 4.0
     assert list(cells.check("Chow-Liu")) == []
     assert cells.client_seconds("Chow-Liu") >= 0
+    text = " ".join(summary(cells).split())
+    assert text == (
+        "From Parquet files, 100,000 rows are fitted on 2 workers: Chow-Liu in 2.0 s (50,000 rows/s). The speed-up of "
+        "two workers is at best 1.50 for Chow-Liu; the target of 1.8 is met for 0 of 1 fits. A worker needs at most "
+        "400 MiB with 8 partitions."
+    )
     with pytest.raises(SystemExit, match="nothing is finished"):
         write_report([], tmp_path)
 
