@@ -97,6 +97,7 @@ PAGES = {
     "benchmarks/peers/climbing.md": "benchmarks/peers_climbing",
     "benchmarks/peers/bnclassify.md": "benchmarks/bnclassify",
     "benchmarks/embedded/README.md": "benchmarks/embedded",
+    "benchmarks/embedded/details.md": "benchmarks/embedded_details",
     "benchmarks/scale/counts.md": "benchmarks/counts",
     "benchmarks/scale/counts_details.md": "benchmarks/counts_details",
     "benchmarks/README.md": "benchmarks/speed",

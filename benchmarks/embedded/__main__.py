@@ -2,6 +2,7 @@
 
     python -m benchmarks.embedded                                        # of this machine: bytes, nanoseconds, errors
     python -m benchmarks.embedded --cross "avr-gcc -mmcu=atmega1284p"    # and bytes for another one
+    python -m benchmarks.embedded.report                                 # writes the pages
 
 Trained on the published training part; errors are those that the C programs make on the test part. All functions take
 codes. The logistic regression is one of ones and zeros, a one for the value of every feature: written by hand, it adds
@@ -25,10 +26,12 @@ from benchmarks import DATA, command_line
 from benchmarks.embedded import classifiers
 from benchmarks.embedded.programs import PRELUDE
 from benchmarks.paper.differentiable_tan.letter import CHOSEN, base, load
-from benchmarks.shared.reports import table_head, table_row
+from benchmarks.shared.results import Results, line_key, pack
 
 BITS = (3, 1)
 LEVELS = ("-Os", "-O2")
+#: Names of compilers in results.
+NAMES = {"cc": "x86_64", "avr-gcc": "AVR", "arm-none-eabi-gcc": "Cortex-M0+"}
 #: Sections of functions and constants in an object file; AVR's compiler puts constants into named sections.
 SECTIONS = {"code": r"\.text(?!\S*_cells)\S*", "tables": r"\.(rodata|data|progmem|text\S*_cells)\S*"}
 
@@ -134,17 +137,21 @@ def main():
     parser.add_argument("--epochs", type=int, default=300)
     parser.add_argument("--repeats", type=int, default=7, help="runs of every program")
     parser.add_argument("--cross", nargs="*", default=[], help="commands of other compilers")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder of results")
     arguments = parser.parse_args()
     compilers = {"cc": ["cc"], **{shlex.split(command)[0]: shlex.split(command) for command in arguments.cross}}
-    columns = ["test error [%]", *(f"{name}: {kind} [bytes]" for name in compilers for kind in SECTIONS)]
-    columns += [f"{level} [ns]" for level in LEVELS]
-    print(*table_head(["model", *columns]), sep="\n")
+    results = Results(arguments.results / "computer.jsonl", line_key("model"))
     with tempfile.TemporaryDirectory() as folder:
         for name, source, rows, labels in sources(arguments, folder):
-            n_bytes = [n for compiler in compilers.values() for n in sizes(compiler, source, folder)]
+            n_bytes = {
+                NAMES.get(compiler, compiler): [int(n.replace(",", "")) for n in found]
+                for compiler, command in compilers.items()
+                if "-" not in (found := sizes(command, source, folder))
+            }
             timed = [timing(source, rows, labels, level, folder, arguments.repeats) for level in LEVELS]
-            cells = [f"{timed[0][0]:.2f}", *n_bytes, *(f"{ns:.0f}" for _, ns in timed)]
-            print(table_row([name, *cells]), flush=True)
+            line = {"model": name, "error": round(timed[0][0], 4), "bytes": n_bytes}
+            print(results.append({**line, "nanoseconds": [round(ns, 1) for _, ns in timed]}), flush=True)
+    pack(results.path)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ Compares TANs of 1, 2, 4 and 8 bits and of floats, naive Bayes, logistic regress
 a small net of 8 bits, all on the codes of letter's published parts. Every program must find the class and the scores
 that Python finds, bit for bit, on every test row; else the command fails. What is not here is left out with the reason.
 
-Exact cycles are simavr's; those of Cortex-M are a model (see `simulators.py`), the median of the first 200 rows.
+Results are appended to results/cycles.jsonl.xz; the command ``benchmarks.embedded.report`` writes the pages. Exact
+cycles are simavr's; those of Cortex-M are a model (see `simulators.py`), the median of the first 200 rows.
 """
 
 import tempfile
@@ -27,13 +28,12 @@ from benchmarks.embedded.programs import AVR, AVR_LARGE, LEVELS, PARTS, TooLarge
 from benchmarks.embedded.simulators import run
 from benchmarks.embedded.toolchain import Missing
 from benchmarks.paper.differentiable_tan.letter import CHOSEN, ENCODER, base, load
-from benchmarks.shared.reports import table_head, table_row
+from benchmarks.shared.results import Results, line_key, pack
 from tanlearn import NaiveBayesClassifier
 from tanlearn import load as load_model
 
 #: Integer and fraction bits by their sum: those that `bits=1`, `2` and `8` choose in 30 epochs; of 4, the published.
 SPLITS = {1: (3, -2), 2: (2, 0), 4: (3, 1), 8: (2, 6)}
-COLUMNS = ["error [%]", "flash [bytes]", "RAM [bytes]", "cycles -Os", "cycles -O2", "-Os [µs]", "-Os [µJ]"]
 
 
 def trained(bits, x, y, arguments):
@@ -86,7 +86,7 @@ def all_classifiers(arguments, folder):
 
 
 def measured(classifier, part, folder, packages):
-    """Return bytes of flash and RAM, cycles of both levels, microseconds and microjoules of a prediction."""
+    """Return bytes of flash and RAM, and cycles of both levels of a prediction."""
     cycles, sizes = [], None
     for level in LEVELS:
         program = build(classifier.source, part, level, folder, packages)
@@ -99,25 +99,24 @@ def measured(classifier, part, folder, packages):
         if sizes is None:
             flash, ram = classifier_bytes(classifier.source, part, level, folder, packages)
             sizes = flash, ram + outcome.stack
-    return *sizes, *cycles, cycles[0] / part.megahertz, cycles[0] * part.nanojoules / 1000
+    return *sizes, *cycles
 
 
 def line(classifier, labels, part, folder, packages):
-    """Return a line of the table of a part."""
-    error = 100 * np.mean(classifier.labels != labels)
-    note, figures = "", None
+    """Return a line of results: a model on a microcontroller."""
+    start = {"microcontroller": part.name, "model": classifier.name}
+    start["error"] = round(100 * float(np.mean(classifier.labels != labels)), 4)
     try:
         try:
             figures = measured(classifier, part, folder, packages)
         except TooLarge:
             if part is not AVR:
                 raise
-            figures, note = measured(classifier, AVR_LARGE, folder, packages), f" (on {AVR_LARGE.name})"
+            figures, start = measured(classifier, AVR_LARGE, folder, packages), {**start, "on": AVR_LARGE.name}
     except TooLarge as reason:
-        return table_row([f"{classifier.name}: {reason}", f"{error:.2f}", *["-"] * (len(COLUMNS) - 1)])
-    flash, ram, *cycles, microseconds, microjoules = figures
-    cells = [f"{error:.2f}", f"{flash:,}", f"{ram:,}", *(f"{n:,.0f}" for n in cycles)]
-    return table_row([f"{classifier.name}{note}", *cells, f"{microseconds:,.0f}", f"{microjoules:.2g}"])
+        return {**start, "failure": str(reason)}
+    flash, ram, *cycles = figures
+    return {**start, "flash": int(flash), "ram": int(ram), "cycles": cycles}
 
 
 def main():
@@ -128,21 +127,21 @@ def main():
     parser.add_argument("--models", type=Path, help="folder to keep trained TANs in")
     parser.add_argument("--packages", type=Path, help="folder to unpack compilers and simavr in")
     parser.add_argument("--rows", type=int, help="test rows, all by default")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="folder of results")
     arguments = parser.parse_args()
+    results = Results(arguments.results / "cycles.jsonl", line_key("microcontroller", "model"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         labels, *found = all_classifiers(arguments, folder)
         found = [classifiers.first_rows(classifier, arguments.rows) for classifier in found]
         for part in PARTS:
-            print(f"### {part.name}", "", *table_head(["model", *COLUMNS]), sep="\n")
             try:
                 for classifier in found:
-                    print(
-                        line(classifier, labels[: len(classifier.rows)], part, folder, arguments.packages), flush=True
-                    )
+                    own = labels[: len(classifier.rows)]
+                    print(results.append(line(classifier, own, part, folder, arguments.packages)), flush=True)
             except Missing as missing:
                 print(f"\nLeft out: {missing}.")
-            print()
+    pack(results.path)
 
 
 if __name__ == "__main__":
