@@ -33,3 +33,7 @@ for name, colour in zip(errors, ["#999999", "#0072b2", "#d55e00"], strict=True):
 ax.set(xscale="log", xlabel="training rows", ylabel="test error [%]")
 ax.legend()
 ax.grid(alpha=0.3)
+
+# %%
+# Trained parameters have lower errors for each number of rows. With 4,000 rows, they are 24 % (conditional
+# likelihood) and 23 % (margin); that of frequencies is 29 %.

@@ -3,7 +3,7 @@ CPTs and training
 =================
 
 Plot one CPT of a network and the course of its training. A CPT contains the probabilities of the values of a
-feature, given its parent and the class. During training, the loss falls and the choice of parents becomes certain.
+feature, given its parent and the class. During training, the loss falls and the choice of parents becomes more certain.
 """
 
 from sklearn.datasets import load_breast_cancer
@@ -26,3 +26,7 @@ table.figure_.suptitle("A conditional probability table as a heat map")
 
 training = TrainingDisplay.from_estimator(model)
 training.figure_.suptitle("Training by epoch")
+
+# %%
+# The entropy measures how uncertain the parents are. It falls during the whole training, but not to 0, so a longer
+# training may still change the structure. The validation error changes little after the first epochs.

@@ -39,3 +39,7 @@ for (name, learner), marker in zip(learners.items(), "os^", strict=True):
 ax.set(xscale="log", xlabel="training rows", ylabel="test error")
 ax.grid(alpha=0.3)
 ax.legend()
+
+# %%
+# Naive Bayes has the lowest error with up to 150 rows. From 400 rows on, both networks with edges are more accurate,
+# and the curves still fall: more rows would help.
