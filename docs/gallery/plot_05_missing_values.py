@@ -34,8 +34,9 @@ for name, model in models.items():
         errors[name].append(100 * (1 - model.score(lost, y[1200:])))
 
 # %%
-# The random forest has the lowest error on complete rows. From 20 % missing values on, that of the Chow-Liu tree is lower.
-# With half of the pixels missing, the errors are 16 % for the tree, 19 % for naive Bayes and 40 % for the random forest.
+# The random forest has the lowest error on complete rows. From 20 % missing values on, that of the Chow-Liu tree is
+# lower. With half of the pixels missing, the errors are 16 % for the tree, 19 % for naive Bayes and 40 % for the
+# random forest.
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 figure.suptitle("Test errors over the fraction of missing values")

@@ -20,5 +20,5 @@ display.figure_.suptitle("Handwritten digits: each pixel and its parent")
 
 # %%
 # Of the 54 edges with mutual information above 0.005 nats, 51 connect adjacent pixels. The strongest edge is an
-# exception: it connects the top and the bottom of the third column. Pixels at the border are constant, so their edges
-# have no meaning.
+# exception: it connects the top and the bottom of the third column. Pixels on the left and right are constant, so
+# their edges have no meaning.
