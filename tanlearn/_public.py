@@ -19,6 +19,7 @@ from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.estimators.term_net import TermNetClassifier
 from tanlearn.exports.javascript import to_javascript
+from tanlearn.exports.onnx_model import to_onnx
 from tanlearn.exports.sql import to_sql
 from tanlearn.files.models import load, save
 from tanlearn.files.values import register
@@ -109,6 +110,7 @@ __all__ = [
     "scale_weights",
     "size_path",
     "to_javascript",
+    "to_onnx",
     "to_sql",
     "warmup",
     "write_bif",

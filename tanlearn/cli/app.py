@@ -8,7 +8,7 @@ from tanlearn import __version__
 from tanlearn.cli.asking import ask
 from tanlearn.cli.comparing import compare
 from tanlearn.cli.counting import counts, merge
-from tanlearn.cli.exporting import export_js, export_sql
+from tanlearn.cli.exporting import export_js, export_onnx, export_sql
 from tanlearn.cli.fitting import fit
 from tanlearn.cli.inspecting import describe, explain, export_c
 from tanlearn.cli.predicting import predict
@@ -31,6 +31,7 @@ def build_app() -> typer.Typer:
         export_c,
         export_sql,
         export_js,
+        export_onnx,
         compare,
         report,
         counts,

@@ -1,4 +1,4 @@
-"""``tanlearn export-sql`` and ``export-js``: models for databases, browsers and Node.js."""
+"""``tanlearn export-sql``, ``export-js`` and ``export-onnx``: models for other runtimes."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -11,9 +11,10 @@ from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
 from tanlearn.files.regular_files import Kind, write_file
 
-__all__ = ["export_js", "export_sql"]
+__all__ = ["export_js", "export_onnx", "export_sql"]
 
 _SQL = Kind("SQL statement", "Name another file", "Export it again")
+_GRAPH = Kind("ONNX model", "Name another file", "Export it again")
 _MODULE = Kind("JavaScript module", "Name another file", "Export it again")
 
 
@@ -82,6 +83,18 @@ def export_js(
         if output != "-":
             check_output(output, model)
         write_text(tanlearn.to_javascript(ModelFile(model).classifier, max_bytes=max_bytes), output, _MODULE)
+
+
+def export_onnx(
+    model: ModelArgument,
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write, such as shop.onnx.")],
+) -> None:
+    """Export naive Bayes or a tree as an ONNX model."""
+    with plain_errors():
+        check_output(output, model)
+        content = tanlearn.to_onnx(ModelFile(model).classifier).SerializeToString()
+        write_file(output, content, _GRAPH)
+        typer.echo(f"{output}: {len(content):,} bytes")
 
 
 def write_text(text: str, output: str, kind: Kind) -> None:

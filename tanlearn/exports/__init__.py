@@ -1,4 +1,4 @@
-"""Export of fitted classifiers to SQL and JavaScript.
+"""Export of fitted classifiers to SQL, JavaScript and ONNX.
 
 An exported classifier takes raw values, encodes them with the comparisons of Python, and computes the same log joint.
 """

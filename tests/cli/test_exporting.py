@@ -1,6 +1,7 @@
-"""``tanlearn export-sql`` and ``export-js``."""
+"""``tanlearn export-sql``, ``export-js`` and ``export-onnx``."""
 
 import sqlite3
+import sys
 
 import pandas as pd
 import pytest
@@ -66,3 +67,18 @@ def test_a_module_is_that_of_python(run, odd_model, tmp_path):
     assert done.exit_code == 0, done.output
     assert (tmp_path / "odd.mjs").read_text("utf-8") == module
     assert "more than --max-bytes=10." in run("export-js", path, "--max-bytes", "10").stderr
+
+
+def test_an_onnx_model_is_that_of_python(run, odd_model, tmp_path):
+    pytest.importorskip("onnx", reason="exports to ONNX need the extra `onnx`")
+    classifier, path = odd_model
+    done = run("export-onnx", path, "-o", tmp_path / "odd.onnx")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "odd.onnx").read_bytes() == tanlearn.to_onnx(classifier).SerializeToString()
+
+
+def test_an_absent_package_for_onnx_is_named(run, odd_model, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    done = run("export-onnx", odd_model[1], "-o", tmp_path / "odd.onnx")
+    assert done.exit_code == 2
+    assert 'to_onnx needs the package onnx. Install it with: pip install "tanlearn[onnx]"' in done.stderr

@@ -45,6 +45,7 @@ HEAVY = {
     "distributed",
     "matplotlib",
     "networkx",
+    "onnx",
     "pandas",
     "polars",
     "rich",
