@@ -137,6 +137,7 @@ KEYWORDS = {
     "guide/high_cardinality": ["high cardinality", "many categories", "target encoding"],
     "guide/imbalance": ["class imbalance", "imbalanced", "threshold", "class_weight", "cost-sensitive", "oversampling"],
     "guide/install": ["installation", "pip", "compilation"],
+    "guide/javascript": ["JavaScript", "browser"],
     "guide/missing_values": ["missing values", "imputation", "NaN"],
     "guide/own_parts": ["custom loss", "own structure learner"],
     "guide/probabilities": ["calibration", "reliability", "density", "outlier detection"],
