@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     ROOT / "examples" / "README.md",
     *sorted((ROOT / "docs").glob("*.*")),
     *sorted((ROOT / "docs").glob("[agl]*/*.*")),  # about, api, gallery, guide, learners
