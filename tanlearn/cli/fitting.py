@@ -76,6 +76,12 @@ def fit(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the learner and the folds.")] = 0,
+    metadata: Annotated[
+        list[str],
+        typer.Option(
+            metavar="KEY=VALUE", help="Text to store in the model with the date, rows and versions; repeatable."
+        ),
+    ] = [],  # noqa: B006
     jobs: JobsOption = -1,
     *,
     reading: Reading,
@@ -87,6 +93,7 @@ def fit(
     with plain_errors(lambda: unfinished), parallel_config("threading", n_jobs=jobs):
         check_output(output, data)
         check_source(data)
+        given_metadata = _metadata(metadata)
         if learner is not None:  # report errors before a large table is read
             from tanlearn import TableEncoder
             from tanlearn.baselines import find_learner
@@ -116,11 +123,20 @@ def fit(
                     name, model = _learn(dataset, learner, settings, seed, folds)
         if kind is None and reading.notation != Notation():
             model._notation = reading.notation  # predict reads new rows in the same notation
-        model.save(output)
+        model.save(output, metadata=given_metadata)
         typer.echo(f"{name}: {model.n_parameters_:,} parameters in {output} ({file_size(output)})")
         if dataset is not None and folds is not None:
             unfinished = f"{output} was written, but its error was not estimated"
             _print_estimate(dataset, name, model, folds, seed, jobs)
+
+
+def _metadata(pairs: list[str]) -> dict[str, str] | None:
+    """Return ``--metadata`` as a dictionary, None without any."""
+    for pair in pairs:
+        if not pair.partition("=")[0].strip() or "=" not in pair:
+            raise ValueError(f"--metadata takes KEY=VALUE, such as author=Ada; got {pair!r}.")
+    split = [pair.partition("=") for pair in pairs]
+    return {key.strip(): value.strip() for key, _, value in split} if pairs else None
 
 
 def _rows_a_chunk(table: TableFile, chunk_rows: int | None) -> int:

@@ -191,6 +191,8 @@ def _print_model(file: ModelFile) -> None:
     console.print(Text(f"parameters  {classifier.n_parameters_:,}"), soft_wrap=True)
     for title, content in classifier._summary().items():
         console.print(Text(f"{title:12}{content}"), soft_wrap=True)
+    for title, content in _metadata_lines(classifier.metadata_).items():
+        console.print(Text(f"{title:12}{content}"), soft_wrap=True)
     table = Table("column", "kind", "states", "values", "depends on", box=box.SIMPLE, pad_edge=False)
     cuts = iter(getattr(classifier.encoder_.discretizer_, "cut_points_", ()))
     for i, (name, known) in enumerate(zip(file.names, classifier.encoder_.categories_, strict=True)):
@@ -206,6 +208,16 @@ def _print_model(file: ModelFile) -> None:
         depends = ", ".join(["class", *parents]) if structure is not None else "class, and each other"
         table.add_row(Text(name), kind, str(classifier.encoder_.n_states_[i]), Text(shown), Text(depends))
     console.print(table)
+
+
+def _metadata_lines(metadata: dict[str, Any] | None) -> dict[str, str]:
+    """Return the metadata of a model as lines by their titles, empty without any."""
+    if metadata is None:
+        return {}
+    rows = "an unknown number of rows" if metadata["rows"] is None else f"{metadata['rows']:,} rows"
+    versions = ", ".join(f"{name} {version}" for name, version in metadata["versions"].items())
+    saved = {"saved": f"{metadata['saved']}, from {rows}", "versions": versions}
+    return saved | {str(key): str(value) for key, value in metadata["user"].items()}
 
 
 @with_reading_options

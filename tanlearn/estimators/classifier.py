@@ -86,6 +86,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     counts_: Counts
     #: Map from scores to probabilities, fitted on held-out rows by learners that calibrate.
     calibration_: Calibration = Calibration()
+    #: Metadata of the file that the classifier was loaded from.
+    metadata_: dict[str, Any] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
@@ -439,7 +441,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             joint_error = str(error)
         return RowPredictor(self.encoder_, self.model_, self.classes_, self.calibration_, joint_error)
 
-    def save(self, path: Any, *, counts: bool = False) -> None:
+    def save(self, path: Any, *, counts: bool = False, metadata: dict[str, Any] | None = None) -> None:
         """Save the fitted classifier to a file that :func:`tanlearn.load` reads.
 
         Parameters
@@ -451,6 +453,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
             Whether to save ``counts_``, so that ``partial_fit`` can continue from the loaded classifier. Only
             ``partial_fit``, ``fit_batches`` and ``from_counts`` set ``counts_``, which can be many times as large as
             the model.
+        metadata : dict, optional
+            Your own values by name, to store with the date, the numbers of rows and columns, and the versions of
+            packages. A loaded classifier has them in ``metadata_``.
 
         Raises
         ------
@@ -467,7 +472,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         >>> again.counts_.class_counts.tolist()
         [2, 1]
         """
-        save(self, path, counts=counts)
+        save(self, path, counts=counts, metadata=metadata)
 
     @property
     def n_parameters_(self) -> int:

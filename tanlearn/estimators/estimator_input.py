@@ -52,6 +52,7 @@ def encode_training(
     multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
     if weights is not None:
         warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
+    estimator._n_rows = columns.n_samples
     estimator.classes_ = classes
     encoder = estimator.encoder_ = new_encoder(estimator)
     names = getattr(estimator, "feature_names_in_", None)
@@ -89,10 +90,14 @@ def encode_batch(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
             _refuse_supervised_cut_points(estimator, encoder, columns, classes.tolist()[codes[0]])
         if weights is not None:
             warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
+        estimator._n_rows = columns.n_samples
         estimator.classes_ = classes
         estimator.encoder_ = encoder
         table = encoder.fit_columns(columns, codes, weights, names=getattr(estimator, "feature_names_in_", None))
     else:
+        if hasattr(estimator, "_n_rows"):
+            estimator._n_rows += columns.n_samples
+        vars(estimator).pop("metadata_", None)  # of a file with fewer rows
         table = estimator.encoder_.encode_columns(columns)
         warn_of_new_categories(columns, estimator.encoder_.categories_, table)
         warn_of_new_missing_values(estimator.encoder_, columns)
@@ -158,7 +163,7 @@ def delete_fitted_attributes(estimator: Any) -> None:
     """Delete the attributes of an earlier fit, so that a failed fit does not leave a mix of two models."""
     for attribute in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, attribute)
-    for name in ("_was_loaded", "_notation"):
+    for name in ("_was_loaded", "_notation", "_n_rows"):
         vars(estimator).pop(name, None)
 
 

@@ -103,6 +103,9 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
   - ``notation``, omitted if it is unknown or the default: the notation of the text table that ``tanlearn fit`` read. An
     object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings ``symbols`` and
     ``missing``: the options of the command line by these names;
+  - ``metadata``, omitted if ``save`` was called without: a dict (see below) of ``saved``, the UTC date as a string;
+    ``rows``, the number of training rows with a class and a positive weight, or null if it is unknown; ``columns``, the
+    number of columns; ``versions``, a dict of the versions of Python and of packages; and ``user``, a dict of values;
   - ``counts``, omitted if the file stores none: an object with ``kind`` and ``counts``, as in a file of
     :class:`~tanlearn.TableCounts`, which :mod:`tanlearn.files.counts` describes.
 
@@ -145,6 +148,7 @@ from tanlearn.encoding.stored_values import fields
 from tanlearn.files.archive import ExplainedError, pack, read_archive, unpack
 from tanlearn.files.counts import describe_counts, restore_counts
 from tanlearn.files.encoders import describe_table, restore_table
+from tanlearn.files.metadata import check_metadata, new_metadata
 from tanlearn.files.regular_files import write_file
 from tanlearn.files.values import Reader, Writer, is_registered
 from tanlearn.sources.notation import Notation
@@ -152,7 +156,9 @@ from tanlearn.sources.notation import Notation
 __all__ = ["load", "save"]
 
 
-def save(model: Any, path: str | os.PathLike[str], *, counts: bool = False) -> None:
+def save(
+    model: Any, path: str | os.PathLike[str], *, counts: bool = False, metadata: dict[str, Any] | None = None
+) -> None:
     """Write a fitted classifier to a file, atomically.
 
     Parameters
@@ -163,13 +169,19 @@ def save(model: Any, path: str | os.PathLike[str], *, counts: bool = False) -> N
         Path of a regular file with any extension. An existing file is replaced, and its permissions are kept.
     counts : bool, default=False
         Whether to store ``counts_``, so that training can be continued with ``partial_fit`` after loading.
+    metadata : dict, optional
+        Your own values by name (strings, numbers, booleans, None, lists and dicts), such as the author or the origin of
+        the data. ``load`` returns them in ``metadata_["user"]``, with the date of saving, the numbers of training rows
+        and columns, and the versions of Python and packages. By default, a file has no metadata, so that equal models
+        give equal files, and a loaded classifier keeps its own.
 
     Raises
     ------
     NotFittedError
         If the classifier is not fitted, or was fitted to codes instead of a table.
     TypeError
-        If the object is not a classifier of this library, or its kind of counts cannot be stored.
+        If the object is not a classifier of this library, its kind of counts cannot be stored, or ``metadata`` is not
+        a dict with strings as keys.
     ValueError
         If ``counts`` is true and the classifier has none; if a parameter cannot be stored (a random generator, a
         callback, an object of a user's class); or if a category is neither a string nor a number. No file is written.
@@ -194,8 +206,9 @@ def save(model: Any, path: str | os.PathLike[str], *, counts: bool = False) -> N
             f"search, or the last step of a pipeline; pickle objects of your own classes."
         )
     check_is_fitted(model)
+    found = getattr(model, "metadata_", None) if metadata is None else new_metadata(model, metadata)
     try:
-        content = pack(*_describe(model, counts))
+        content = pack(*_describe(model, counts, found))
         _restore(*unpack(content))  # validated by the rules of load, so that each written file can be read
     except RecursionError as error:
         raise ValueError("the model cannot be saved: a parameter contains itself, or is nested too deeply.") from error
@@ -242,7 +255,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return read_archive(path, _restore)
 
 
-def _describe(model: Any, counts: bool) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+def _describe(model: Any, counts: bool, metadata: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Return a fitted classifier as JSON and arrays."""
     writer = Writer()
     names = getattr(model, "feature_names_in_", None)
@@ -255,6 +268,8 @@ def _describe(model: Any, counts: bool) -> tuple[dict[str, Any], dict[str, AnyAr
     }
     if (notation := getattr(model, "_notation", None)) is not None:
         description["notation"] = notation.to_state()
+    if metadata is not None:
+        description["metadata"] = writer.encode(metadata, "metadata", "metadata", "Convert it to one of these.")
     if counts:
         description["counts"] = describe_counts(writer, model._get_counts(), "model.counts_")
     return description, writer.arrays
@@ -263,8 +278,8 @@ def _describe(model: Any, counts: bool) -> tuple[dict[str, Any], dict[str, AnyAr
 def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
     """Return the classifier described by :func:`_describe`."""
     reader = Reader(arrays)
-    counts, notation = (
-        description.pop(key, None) if type(description) is dict else None for key in ("counts", "notation")
+    counts, notation, metadata = (
+        description.pop(key, None) if type(description) is dict else None for key in ("counts", "notation", "metadata")
     )
     name, parameters, classes, names, encoder, state = fields(
         description, "class", "parameters", "classes", "feature_names", "encoder", "state"
@@ -280,6 +295,10 @@ def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
     model._was_loaded = True
     if notation is not None:
         model._notation = Notation.from_state(notation)
+    if metadata is not None:
+        model.metadata_ = check_metadata(reader.decode(metadata))
+        if model.metadata_["rows"] is not None:
+            model._n_rows = model.metadata_["rows"]
     if counts is not None:
         kind, amounts = fields(counts, "kind", "counts")
         model.counts_ = restore_counts(reader, kind, amounts, model.encoder_.n_states_, len(model.classes_))

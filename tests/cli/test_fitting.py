@@ -367,3 +367,18 @@ def test_in_chunks_gaps_are_no_texts_and_truths_no_numbers(run, tmp_path):
     done = run("fit", path, "-t", "y", *options)
     assert done.exit_code == 0
     assert tanlearn.load(tmp_path / "m").classes_.tolist() == ["0", "1", "False", "True"]
+
+
+def test_metadata_is_stored_and_described(run, shop, tmp_path):
+    base = ["fit", shop, "--target", "buys", "--drop", "id", "--learner", "NB ML", "-o", tmp_path / "shop.tan"]
+    assert run(*base, "--metadata", "author=Ada = L", "--metadata", " source =shop.csv").exit_code == 0
+    found = tanlearn.load(tmp_path / "shop.tan").metadata_
+    assert found["user"] == {"author": "Ada = L", "source": "shop.csv"}
+    assert found["rows"] == 298
+    shown = run("describe", tmp_path / "shop.tan").stdout
+    assert f"saved       {found['saved']}, from 298 rows\n" in shown
+    assert "versions    tanlearn 0." in shown
+    assert "author      Ada = L\n" in shown
+    wrong = run(*base, "--metadata", "author")
+    assert wrong.exit_code == 2
+    assert "--metadata takes KEY=VALUE, such as author=Ada; got 'author'." in wrong.stderr
