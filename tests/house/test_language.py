@@ -14,6 +14,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "SECURITY.md",
+    ROOT / "CHANGELOG.md",
     ROOT / "examples" / "README.md",
     *sorted((ROOT / "docs").glob("*.*")),
     *sorted((ROOT / "docs").glob("[agl]*/*.*")),  # about, api, gallery, guide, learners
