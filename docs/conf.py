@@ -59,6 +59,7 @@ warnings.filterwarnings("ignore", "discretization left a single interval")  # ex
 html_theme = "pydata_sphinx_theme"
 html_title = f"tanlearn {release}"
 html_static_path = ["static"]
+html_favicon = "static/favicon.svg"
 html_css_files = ["tanlearn.css"]
 html_js_files = ["tanlearn.js"]
 html_theme_options = {
