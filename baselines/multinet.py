@@ -100,8 +100,8 @@ class Multinet(Model):
 class MultinetClassifier(Classifier):
     """Bayesian multinet: for each class a tree and CPTs of its own, learned from the rows of that class.
 
-    A multinet fits dependences that differ from class to class. Each tree uses only the rows of one class, so that it
-    needs more rows than a TAN.
+    A multinet fits dependences that differ from class to class. Each tree is fitted to the rows of one class only.
+    A multinet therefore needs more rows than a TAN.
 
     Parameters
     ----------

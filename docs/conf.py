@@ -66,7 +66,7 @@ html_theme_options = {
     "logo": {"text": "tanlearn"},
     "navigation_with_keys": True,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
     "secondary_sidebar_items": ["page-toc"],

@@ -92,11 +92,11 @@ class TermNetClassifier(NetworkClassifier):
         triples. If no network predicts held-out rows clearly better than the class frequencies, all are 4**10, so that
         features have no effect.
     standard_errors_ : list of ndarray of shape (n_values, n_classes)
-        For each feature, the standard error of the contribution of each value to the log odds of each class against the
-        other classes, relative to the mean over the training rows. They are a Laplace approximation with the ridges as
-        priors. The contributions of all other features, pairs and triples, the ridges, and the odds among the other
-        classes are held fixed. The errors are therefore too small where features are correlated. The list is empty if
-        ``loss_`` is a margin loss, because the approximation needs a likelihood.
+        Standard errors of the contributions of the values of each feature, to the log odds of each class against the
+        other classes. Contributions are relative to their mean over the training rows. The errors are a Laplace
+        approximation with the ridges as priors. The contributions of all other features, pairs and triples, the ridges,
+        and the odds among the other classes are held fixed. The errors are therefore too small where features are
+        correlated. The list is empty if ``loss_`` is a margin loss, because the approximation needs a likelihood.
         :class:`~tanlearn.displays.ContributionDisplay` plots them as bands.
     cv_results_ : dict
         Results on held-out rows, with one entry per attempt: ``param_n_parents`` (maximum number of parents),

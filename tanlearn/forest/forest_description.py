@@ -5,8 +5,9 @@
 - ``format``: ``"tanlearn forest description"``; ``version``: 1; ``tanlearn``: the version of the library;
 - ``learner``: an object with ``class`` and ``parameters``, those that differ from the defaults, as Python writes them;
 - ``classes``: the classes, sorted, and ``class_probabilities``, in training or by a class prior, in the same order;
-- ``n_parameters``: the number of stored numbers that predictions are sums of; ``n_members``, the number of networks;
-  ``n_contexts`` of all of them; and ``n_levels``, one more than the largest number of parents of a feature;
+- ``n_parameters``: the number of stored parameters; predictions are sums of them;
+- ``n_members``: the number of networks; ``n_contexts``: the number of contexts in all networks; ``n_levels``: one more
+  than the largest number of parents of a feature;
 - ``combined``: ``"averaged"`` if probabilities of networks are averaged, ``"added"`` if weighted scores are added;
 - ``level_weights``: the weight of the gains of each level, of no parent, of the first parent, and so on; the mean over
   features, where 1 is the weight in a single network;

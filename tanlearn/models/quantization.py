@@ -274,7 +274,7 @@ class IntegerTables(Tables):
         Parameters
         ----------
         sums : ndarray of any shape, of :attr:`sum_dtype`
-            Sums of one magnitude per CPT and one of the prior.
+            Sums of magnitudes: of one entry per CPT, and of the class prior.
 
         Returns
         -------
