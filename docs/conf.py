@@ -140,6 +140,7 @@ KEYWORDS = {
     "guide/install": ["installation", "pip", "compilation"],
     "guide/javascript": ["JavaScript", "browser"],
     "guide/missing_values": ["missing values", "imputation", "NaN"],
+    "guide/onnx": ["ONNX"],
     "guide/own_parts": ["custom loss", "own structure learner"],
     "guide/probabilities": ["calibration", "reliability", "density", "outlier detection"],
     "guide/save_and_serve": ["save model", "load model", "pickle", "deploy", "serialization"],
