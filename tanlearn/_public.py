@@ -2,6 +2,7 @@
 
 from tanlearn._warmup import warmup
 from tanlearn.counts.pair_counts import PairCounts
+from tanlearn.density.imputer import TANImputer
 from tanlearn.encoding.categories import CategoryEncoder
 from tanlearn.encoding.column_warnings import ColumnKindWarning
 from tanlearn.encoding.discretize import MDLPDiscretizer, QuantileDiscretizer
@@ -94,6 +95,7 @@ __all__ = [
     "StochasticGradient",
     "Structure",
     "TANClassifier",
+    "TANImputer",
     "TANSearchCV",
     "TableCounts",
     "TableEncoder",

@@ -1,0 +1,40 @@
+"""Encoding of tables without classes, for estimators that are fitted without ``y``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from tanlearn.density.latent_classes import CodedRows
+from tanlearn.estimators.estimator_input import new_encoder
+from tanlearn.sources.columns import read_columns
+from tanlearn.sources.frames import native_frame
+from tanlearn.sources.table import Table
+
+__all__ = ["encode_table"]
+
+
+def encode_table(estimator: Any, X: Any) -> tuple[CodedRows, Table]:
+    """Validate and encode the argument of ``fit``, and set ``encoder_`` and the names of the columns.
+
+    Raises ValueError for an encoder whose cut points or missing values depend on classes.
+    """
+    columns = read_columns(X, n_jobs=estimator.n_jobs)
+    validate_data(estimator, native_frame(X), skip_check_array=True)
+    encoder = new_encoder(estimator)
+    if getattr(encoder.discretizer, "uses_classes", False):
+        raise ValueError(
+            f"encoder={estimator.encoder!r} chooses cut points by classes, and {type(estimator).__name__} is fitted "
+            f"without classes. Pass TableEncoder(discretizer=QuantileDiscretizer(max_bins=12))."
+        )
+    if encoder.handle_missing not in (None, "marginalize"):
+        raise ValueError(
+            f"encoder has handle_missing={encoder.handle_missing!r}, which makes missing values a category, but "
+            f"{type(estimator).__name__} treats them as unknown values. Leave handle_missing out."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    codes = encoder.fit_columns(columns, np.zeros(columns.n_samples, np.intp), names=names)
+    estimator.encoder_ = encoder
+    return CodedRows(codes, encoder.n_states_, ~encoder.is_discrete_, names), columns

@@ -1,0 +1,105 @@
+"""Expectation maximization for a network whose class is latent, from rows with missing values.
+
+An iteration computes the posterior of the latent class and the expected counts over the completions of each row
+(Dempster, Laird and Rubin 1977; for trees, Meila and Jordan, "Learning with mixtures of trees", 2000). Counts of
+intervals are smoothed over adjacent intervals before the CPTs are estimated (Silverman and others, "A smoothed EM
+approach", 1990).
+
+Shapes: K latent classes; codes (n_features, n_samples); posterior (n_samples, K).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
+from tanlearn.models.incomplete_rows import IncompleteRows
+from tanlearn.models.log_joint import log_evidence
+from tanlearn.models.tables import Tables
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
+
+__all__ = ["CodedRows", "add_pseudo_rows", "fit_latent_classes", "smooth_over_intervals"]
+
+#: Pseudo-rows, distributed as the feature's own frequencies, per distribution of categories (as Friedman and others
+#: 1997) and of intervals. With 5 pseudo-rows for intervals, errors of numbers on iris are a third larger.
+_PSEUDO_ROWS = 5.0, 1.0
+#: Count added to each cell, so that values without rows keep a probability.
+_ALPHA = 0.01
+#: Part of the count of an interval that goes to each adjacent interval.
+_MIXED = 0.125
+#: Iterations of one run, and the increase of the mean log-likelihood per row at which it stops, in nats.
+_MAX_ITER, _TOLERANCE = 30, 1e-3
+
+
+class CodedRows(NamedTuple):
+    """Encoded rows without classes."""
+
+    codes: Codes  # (n_features, n_samples)
+    n_states: IntArray  # (n_features,)
+    has_intervals: AnyArray  # (n_features,) bool: numeric features, whose values are intervals
+    names: Any  # (n_features,) names of the columns, for ties
+
+
+def fit_latent_classes(
+    structure: Structure, rows: CodedRows, posterior: FloatArray, n_jobs: int | None = None
+) -> tuple[Tables, FloatArray]:
+    """Fit the CPTs of a forest with a latent class, starting from the posterior of the class.
+
+    Returns the CPTs and the posterior under them.
+    """
+    n_samples, n_classes = posterior.shape
+    layout = TableLayout.of_parents(structure.parents, rows.n_states, n_classes)
+    counts: FloatArray = np.zeros(layout.n_cells)
+    for c in range(n_classes):
+        counts += layout.count(rows.codes, np.full(n_samples, c), np.ascontiguousarray(posterior[:, c]))
+    tables = _estimate(counts, layout, rows.has_intervals)
+    incomplete, last = IncompleteRows(structure, layout, rows.codes), -np.inf
+    for _ in range(_MAX_ITER):
+        scores = incomplete.log_joint(tables.cells, n_jobs=n_jobs)
+        evidence = log_evidence(scores)
+        posterior = np.exp(scores - evidence[:, np.newaxis])
+        likelihood = float(evidence.mean())
+        if likelihood - last < _TOLERANCE:
+            break
+        last = likelihood
+        counts = incomplete.log_joint_adjoint(tables.cells, posterior, n_jobs=n_jobs)
+        tables = _estimate(counts, layout, rows.has_intervals)
+    return tables, posterior
+
+
+def _estimate(counts: FloatArray, layout: TableLayout, has_intervals: AnyArray) -> Tables:
+    """Return the CPTs for expected counts, which are smoothed in place."""
+    smooth_over_intervals(counts, layout, has_intervals)
+    add_pseudo_rows(counts, layout, has_intervals)
+    return MaximumLikelihood(alpha=_ALPHA).from_counts(layout, counts)
+
+
+def add_pseudo_rows(counts: FloatArray, layout: TableLayout, has_intervals: AnyArray) -> None:
+    """Add pseudo-rows, distributed as the feature's own frequencies, to each distribution in place.
+
+    Shapes: counts: (n_cells,); has_intervals: (n_features,).
+    """
+    for i in range(layout.n_tables):
+        own = counts[layout.offset[i] : layout.offset[i + 1]].reshape(layout.n_states[i], -1)
+        frequencies = own.sum(axis=1, keepdims=True)
+        if frequencies.sum() > 0:
+            own += _PSEUDO_ROWS[int(has_intervals[i])] * frequencies / frequencies.sum()
+
+
+def smooth_over_intervals(counts: FloatArray, layout: TableLayout, has_intervals: AnyArray) -> None:
+    """Distribute the counts of intervals in place: three quarters stay, and an eighth goes to each adjacent interval.
+
+    Outermost intervals keep the eighth that has no adjacent interval, so that all totals stay. Parents with intervals
+    are smoothed, too. Shapes: counts: (n_cells,); has_intervals: (n_features,).
+    """
+    for i in range(layout.n_tables):
+        own = counts[layout.offset[i] : layout.offset[i + 1]].reshape(layout.shape(i))
+        for axis, feature in enumerate([i, *layout.parents[i][layout.parents[i] >= 0].tolist()]):
+            if has_intervals[feature]:
+                lines = np.moveaxis(own, axis, 0)  # a view
+                below, above = np.concatenate([lines[:1], lines[:-1]]), np.concatenate([lines[1:], lines[-1:]])
+                lines[...] = (1 - 2 * _MIXED) * lines + _MIXED * (below + above)

@@ -1,0 +1,111 @@
+"""Learning of a network without class: naive Bayes or a tree with a latent class.
+
+The number of latent classes, and whether the features have a tree between them, are selected by the log-probability of
+values that are hidden from the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tanlearn._typing import Codes, FloatArray, missing_code
+from tanlearn.baselines import ChowLiu
+from tanlearn.density.latent_classes import CodedRows, fit_latent_classes
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.models.bayes_net import BayesNet
+from tanlearn.models.log_joint import log_evidence
+from tanlearn.structures.structures import Structure
+
+__all__ = ["LatentCandidate", "learn_network"]
+
+#: Numbers of latent classes that are compared, while there are this many rows per class.
+_SIZES, _ROWS_PER_CLASS = (1, 2, 4, 8, 16, 32), 8
+#: Larger numbers are not tried after this many that did not improve.
+_PATIENCE = 2
+#: Fraction of the values that are hidden, and the largest number of rows used for the selection.
+_HIDDEN, _MOST_ROWS = 0.1, 5_000
+#: The tree is learned again from the posterior of the latent class, at most this many times.
+_ROUNDS = 3
+
+
+class LatentCandidate(NamedTuple):
+    """One network that was compared in the selection."""
+
+    n_components: int  # latent classes
+    has_tree: bool  # whether features have other features as parents
+    score: float  # mean log-probability of a hidden value, in nats
+
+
+def learn_network(
+    rows: CodedRows, n_components: Any, rng: np.random.Generator, n_jobs: int | None = None
+) -> tuple[BayesNet, list[LatentCandidate]]:
+    """Return the network, and the candidates of the selection.
+
+    ``n_components`` is a number of latent classes, with a tree, or "auto".
+    """
+    seed = int(rng.integers(2**62))
+    found: list[LatentCandidate] = []
+    size, has_tree = n_components, True
+    if n_components == "auto":
+        found = _compare(rows, seed, n_jobs)
+        size, has_tree, _ = max(found, key=lambda candidate: candidate.score)
+    return list(_networks(rows, size, seed, n_jobs, has_tree=has_tree))[-1], found
+
+
+def _compare(rows: CodedRows, seed: int, n_jobs: int | None) -> list[LatentCandidate]:
+    """Fit networks of increasing size to rows with hidden values, and score these values."""
+    rng = np.random.default_rng((seed, 0))
+    codes = rows.codes
+    if codes.shape[1] > _MOST_ROWS:
+        codes = np.ascontiguousarray(codes[:, np.sort(rng.choice(codes.shape[1], _MOST_ROWS, replace=False))])
+    missing = missing_code(codes.dtype)
+    hidden = (rng.random(codes.shape) < _HIDDEN) & (codes != missing)
+    shown: Codes = np.where(hidden, codes.dtype.type(missing), codes)
+    found: list[LatentCandidate] = []
+    best, n_worse = -np.inf, 0
+    for size in _SIZES:
+        if size > 1 and (size * _ROWS_PER_CLASS > codes.shape[1] or n_worse == _PATIENCE):
+            break
+        own = []
+        for has_tree, network in enumerate(_networks(rows._replace(codes=shown), size, seed, n_jobs)):
+            logs = [log_evidence(network.log_joint(c, n_jobs=n_jobs)) for c in (codes, shown)]
+            own.append(LatentCandidate(size, bool(has_tree), float((logs[0] - logs[1]).sum() / max(hidden.sum(), 1))))
+        found += own
+        score = max(candidate.score for candidate in own)
+        n_worse = 0 if score > best else n_worse + 1
+        best = max(best, score)
+    return found
+
+
+def _networks(
+    rows: CodedRows, size: int, seed: int, n_jobs: int | None, *, has_tree: bool = True
+) -> Iterator[BayesNet]:
+    """Yield a network without edges between features, then, with ``has_tree``, one with a tree that starts from it."""
+    n_features, n_samples = rows.codes.shape
+    start: FloatArray = np.ones((n_samples, 1))
+    if size > 1:
+        start = np.random.default_rng((seed, size)).dirichlet(np.ones(size), n_samples)
+    structure = Structure.naive_bayes(n_features)
+    tables, posterior = fit_latent_classes(structure, rows, start, n_jobs)
+    yield BayesNet(structure, tables)
+    if not has_tree:
+        return
+    for _ in range(_ROUNDS):
+        found = _tree(rows, posterior, n_jobs)
+        if found == structure:
+            break
+        structure = found
+        tables, posterior = fit_latent_classes(structure, rows, posterior, n_jobs)
+    yield BayesNet(structure, tables)
+
+
+def _tree(rows: CodedRows, posterior: FloatArray, n_jobs: int | None) -> Structure:
+    """Return the tree of maximum likelihood, with each row counted in each class by the posterior."""
+    n_samples, size = posterior.shape
+    codes = rows.codes if size == 1 else np.ascontiguousarray(np.tile(rows.codes, size))
+    weights = None if size == 1 else posterior.T.ravel()
+    data = EncodedData(codes, rows.n_states, np.repeat(np.arange(size), n_samples), size, weights, names=rows.names)
+    return ChowLiu(n_jobs=n_jobs).learn(data, np.random.default_rng(0))

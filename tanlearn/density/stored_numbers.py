@@ -1,0 +1,64 @@
+"""Observed numbers of each interval, for draws, and tables whose missing values are filled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.estimators.completed_rows import completed_rows
+from tanlearn.sources.frames import native_frame
+from tanlearn.sources.table import Table
+
+__all__ = ["IntervalNumbers", "completed_table"]
+
+#: Training values that are kept per interval; evenly spaced in their order if there are more.
+_MOST_NUMBERS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalNumbers:
+    """Training values of the intervals of numeric columns."""
+
+    numbers: dict[int, FloatArray]  # sorted values of each numeric column, interval by interval
+    start: dict[int, IntArray]  # first value of each interval, (n_intervals + 1,)
+
+    @classmethod
+    def of(cls, columns: Table, codes: Codes, encoder: TableEncoder) -> IntervalNumbers:
+        """Collect the values of training rows."""
+        numbers, start = {}, {}
+        for i in np.flatnonzero(~encoder.is_discrete_).tolist():
+            known = codes[i] != missing_code(codes.dtype)
+            values, own = columns[i].numbers()[known].astype(np.float64), codes[i][known]
+            order = np.argsort(values, kind="stable")
+            parts = [values[order][own[order] == k] for k in range(encoder.n_states_[i])]
+            parts = [part[np.linspace(0, len(part) - 1, min(len(part), _MOST_NUMBERS)).astype(int)] for part in parts]
+            numbers[i] = np.concatenate(parts)
+            start[i] = np.append(0, np.cumsum([len(part) for part in parts])).astype(np.intp)
+        return cls(numbers, start)
+
+    def draw(self, feature: int, codes: AnyArray, rng: np.random.Generator) -> AnyArray:
+        """Return a random training value of each interval in ``codes``; NaN if the column has no values."""
+        start, numbers = self.start[feature], self.numbers[feature]
+        first, n_numbers = start[codes], np.diff(start)[codes]
+        uniform = rng.random(len(codes))
+        if not numbers.size:
+            return np.full(len(codes), np.nan)
+        return numbers[np.minimum(first + (uniform * n_numbers).astype(np.intp), first + np.maximum(n_numbers - 1, 0))]
+
+
+def completed_table(X: Any, absent: AnyArray, values: AnyArray) -> Any:
+    """Return a copy of ``X`` with ``values`` where it is ``absent``; both have shape (n_samples, n_features).
+
+    Frames stay frames, and arrays of numbers stay arrays of floating numbers.
+    """
+    native = native_frame(X)
+    table = None if hasattr(native, "columns") else np.asarray(native)
+    if table is None or table.dtype.kind not in "biuf":
+        return completed_rows(native, values)
+    filled: AnyArray = table.astype(table.dtype if table.dtype.kind == "f" else np.float64)
+    filled[absent] = values[absent].astype(np.float64)
+    return filled
