@@ -86,6 +86,7 @@ PAGES = {
     "docs/small.md": "small",
     "benchmarks/quality/tables.md": "benchmarks/tables",
     "benchmarks/quality/tables_details.md": "benchmarks/tables_details",
+    "benchmarks/quality/imputation.md": "benchmarks/imputation",
     "benchmarks/quality/k_trees.md": "benchmarks/k_trees",
     "benchmarks/quality/k_trees_details.md": "benchmarks/k_trees_details",
     "benchmarks/quality/calibration.md": "benchmarks/calibration",
