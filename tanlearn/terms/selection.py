@@ -27,7 +27,7 @@ from tanlearn.terms.losses import held_out_temperature
 from tanlearn.terms.search import HeldOutSearch, log_softmax
 from tanlearn.training.losses import Loss
 
-__all__ = ["START", "Selection", "Trial", "divide"]
+__all__ = ["START", "Fold", "Selection", "Trial", "divide"]
 
 #: Ridges at the start of the search; those of edges and triples start at most at this value.
 START: Ridges = (16.0, 4.0, 16.0, 4.0, 16.0)
