@@ -87,6 +87,7 @@ PAGES = {
     "benchmarks/quality/tables.md": "benchmarks/tables",
     "benchmarks/quality/tables_details.md": "benchmarks/tables_details",
     "benchmarks/quality/imputation.md": "benchmarks/imputation",
+    "benchmarks/quality/prediction_sets.md": "benchmarks/prediction_sets",
     "benchmarks/quality/k_trees.md": "benchmarks/k_trees",
     "benchmarks/quality/k_trees_details.md": "benchmarks/k_trees_details",
     "benchmarks/quality/calibration.md": "benchmarks/calibration",

@@ -29,6 +29,7 @@ from tanlearn import (
     BayesNetClassifier,
     CategoryEncoder,
     ConditionalNLL,
+    ConformalClassifier,
     ConjugateGradient,
     GradientTraining,
     Hybrid,
@@ -81,6 +82,7 @@ EXPECTED = {
     dask.BayesForestClassifier: FOLDS,
     BayesEnsembleClassifier: FOLDS,
     BayesForestClassifier: FOLDS,
+    ConformalClassifier: FOLDS,
     TermNetClassifier: FOLDS,
     **dict.fromkeys((KTreeClassifier, TANClassifier, TANSearchCV), GRADIENT),
 }
@@ -125,6 +127,7 @@ OTHER_PARAMETERS = [
     TermNetClassifier(max_parents=0),
     TermNetClassifier(max_parents=3),
     NaiveBayesClassifier(encoder=TableEncoder(handle_missing="category")),
+    ConformalClassifier(NaiveBayesClassifier(), cv=2, random_state=0),
 ]
 
 
