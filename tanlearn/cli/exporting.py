@@ -51,10 +51,12 @@ def export_sql(
         bool,
         typer.Option("--null-missing", help="NULL where a column is missing on which others depend; shorter SQL."),
     ] = False,
-    max_bytes: Annotated[int, typer.Option(help="Largest size of the statement.")] = 5_000_000,
+    max_bytes: Annotated[
+        int | None, typer.Option(help="Largest size; by default 5,000,000, and 1,000,000 for DuckDB.")
+    ] = None,
     output: OutputOption = "-",
 ) -> None:
-    """Export a single network as a SELECT statement for SQLite, DuckDB or PostgreSQL."""
+    """Export a model as a SELECT statement for SQLite, DuckDB or PostgreSQL."""
     with plain_errors():
         if output != "-":
             check_output(output, model)

@@ -25,6 +25,9 @@ class Dialect:
     title: str  # name in messages
     most_columns: int | None  # most columns of a query
     most_bytes_of_name: int | None  # longer names are shortened
+    # Default of the largest statement. DuckDB 2.0 plans a forest of 0.7 MB in 16 s and an ensemble of 2.7 MB in 105 s,
+    # SQLite 3.40 in 0.3 s and 1.3 s (one core of a busy machine, with 150 and 300 rows).
+    most_bytes: int
     largest: str  # function for the largest argument
     # Suffix of a query that keeps an optimizer from merging it into the next one, which would repeat its expressions.
     fence: str
@@ -105,8 +108,8 @@ class Dialect:
 DIALECTS = {
     dialect.name: dialect
     for dialect in (
-        Dialect("sqlite", "SQLite", 2000, None, "max", " LIMIT -1 OFFSET 0", False, "REAL"),
-        Dialect("duckdb", "DuckDB", None, None, "greatest", "", True, "DOUBLE"),
-        Dialect("postgresql", "PostgreSQL", 1600, 63, "greatest", " OFFSET 0", True, "double precision"),
+        Dialect("sqlite", "SQLite", 2000, None, 5_000_000, "max", " LIMIT -1 OFFSET 0", False, "REAL"),
+        Dialect("duckdb", "DuckDB", None, None, 1_000_000, "greatest", "", True, "DOUBLE"),
+        Dialect("postgresql", "PostgreSQL", 1600, 63, 5_000_000, "greatest", " OFFSET 0", True, "double precision"),
     )
 }

@@ -1,4 +1,4 @@
-"""Export of a fitted classifier with a single network as one SQL statement.
+"""Export of a fitted classifier as one SQL statement.
 
 The statement is a chain of queries: raw values, codes, values marginalized from the leaves of the tree to its roots,
 the log joint of each class, and the requested results.
@@ -15,10 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._version import __version__
 from tanlearn.exports.dialects import DIALECTS, Dialect
-from tanlearn.exports.raw_columns import raw_columns
+from tanlearn.exports.raw_columns import RawColumn, raw_columns
 from tanlearn.exports.sql_codes import code_of, raw_value
+from tanlearn.exports.sql_forest import EnsembleScores, ForestScores
 from tanlearn.exports.sql_scores import NetworkScores
 from tanlearn.files.description import feature_names
+from tanlearn.forest.ensemble import Ensemble
+from tanlearn.forest.forest import Forest
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration, EvidenceCalibration
 
@@ -33,6 +36,8 @@ OUTPUTS = {
 }
 #: Largest number of constants, so that a statement that is too large is refused before it is written.
 _MOST_CONSTANTS = 20_000_000
+#: Smallest size of a parameter of a forest in a statement.
+_BYTES_PER_PARAMETER = 25
 
 
 def to_sql(
@@ -45,7 +50,7 @@ def to_sql(
     keep: Sequence[str] = (),
     output: str | Sequence[str] = ("prediction", "probability"),
     missing: str = "marginalize",
-    max_bytes: int = 5_000_000,
+    max_bytes: int | None = None,
 ) -> str:
     """Return one SQL SELECT statement that predicts the rows of a table in a database.
 
@@ -56,7 +61,8 @@ def to_sql(
     ----------
     model : Classifier
         A fitted classifier with a single network, such as :class:`~tanlearn.NaiveBayesClassifier`,
-        :class:`~tanlearn.TANClassifier` or :class:`~tanlearn.TermNetClassifier`.
+        :class:`~tanlearn.TANClassifier` or :class:`~tanlearn.TermNetClassifier`; or a small
+        :class:`~tanlearn.BayesForestClassifier` or :class:`~tanlearn.BayesEnsembleClassifier`.
     table : str
         Name of the table or view in the database.
     dialect : {"sqlite", "duckdb", "postgresql"}
@@ -70,14 +76,16 @@ def to_sql(
         Columns of the table that the statement returns before its results, such as a key.
     output : str or sequence of str, default=("prediction", "probability")
         Results to return: ``"prediction"``, the class in a column of this name; and ``"probability"``,
-        ``"log_probability"`` or ``"log_joint"``, each with one column per class, such as ``probability_yes``.
+        ``"log_probability"`` or ``"log_joint"``, each with one column per class, such as ``probability_yes``. Forests
+        and ensembles have no ``"log_joint"``.
     missing : {"marginalize", "null"}, default="marginalize"
         Treatment of rows with missing values. With "marginalize", they are marginalized exactly, as in Python; each
         column may depend on at most one other column. With "null", which gives shorter statements and accepts all
         networks, all results of a row are NULL if a column is missing on which another column depends. Other missing
-        values are marginalized exactly.
-    max_bytes : int, default=5_000_000
-        Largest size of the statement in bytes. Databases parse statements of some megabytes in seconds.
+        values are marginalized exactly. Forests treat missing values as in Python with both settings.
+    max_bytes : int, optional
+        Largest size of the statement in bytes. By default 5,000,000, and 1,000,000 for DuckDB, which plans large
+        statements slowly. A forest takes about 45 bytes per parameter (``n_parameters_``).
 
     Returns
     -------
@@ -89,7 +97,7 @@ def to_sql(
     NotFittedError
         If the classifier is not fitted.
     TypeError
-        If the classifier combines several networks.
+        If the classifier is of another kind.
     ValueError
         If a parameter is invalid, the columns have no names, values are encoded by your own class, the network is not
         a tree and ``missing="marginalize"``, a name is too long, or the statement is too large.
@@ -119,18 +127,14 @@ def to_sql(
     check_is_fitted(model)
     chosen = _find_dialect(dialect)
     outputs = _read_outputs(output)
-    network = getattr(model, "model_", None)
-    if not isinstance(network, BayesNet):
-        raise TypeError(
-            f"only classifiers with a single network can be exported to SQL, and {type(model).__name__} combines "
-            f"several. Fit a NaiveBayesClassifier, TANClassifier or TermNetClassifier."
-        )
+    max_bytes = chosen.most_bytes if max_bytes is None else max_bytes
     if missing not in ("marginalize", "null"):
         raise ValueError(f"missing must be 'marginalize' or 'null', got {missing!r}.")
     encoded = raw_columns(model.encoder_, feature_names(model))
     names = _names_in_table(model, columns)
-    _check_tree(network, feature_names(model), missing)
-    scores = NetworkScores(network, encoded, chosen, is_exact=missing == "marginalize")
+    scores = _make_scores(model, encoded, chosen, missing, max_bytes)
+    if "log_joint" in outputs and not isinstance(scores, NetworkScores):
+        raise ValueError(f"{type(model).__name__} has no log joint. Leave 'log_joint' out of output.")
     chain = _Chain(chosen, _free_prefix(table))
     of_table = [f"t.{chosen.quote(name)}" for name in (*keep, *names)]
     kept = [f"k{i}" for i in range(len(keep))]
@@ -150,12 +154,40 @@ def to_sql(
     statement = title + chain.select(labels)
     size = len(statement.encode())
     if size > max_bytes:
-        shorter = "" if missing == "null" else "missing='null', "
-        raise ValueError(
-            f"the statement has {size:,} bytes, more than max_bytes={max_bytes:,}. Pass {shorter}a larger max_bytes, "
-            f"or fit a smaller network: NaiveBayesClassifier, or fewer columns."
-        )
+        raise _too_large(f"{size:,}", missing, max_bytes)
     return statement
+
+
+def _too_large(size: str, missing: str, max_bytes: int) -> ValueError:
+    """Return the error for a statement that is too large."""
+    shorter = "" if missing == "null" else "missing='null', "
+    return ValueError(
+        f"the statement has {size} bytes, more than max_bytes={max_bytes:,}. Pass {shorter}a larger max_bytes, or fit "
+        f"a smaller model: NaiveBayesClassifier, fewer columns, or fewer n_estimators of a forest."
+    )
+
+
+def _make_scores(
+    model: Any, columns: list[RawColumn], dialect: Dialect, missing: str, max_bytes: int
+) -> NetworkScores | ForestScores | EnsembleScores:
+    """Return the expressions of the scores of a classifier."""
+    own, is_exact = model.model_, missing == "marginalize"
+    if isinstance(own, (Forest, Ensemble)):
+        n_bytes = _BYTES_PER_PARAMETER * own.n_parameters
+        if n_bytes > max_bytes:
+            raise _too_large(f"about {n_bytes:,}", missing, max_bytes)
+    if isinstance(own, Forest):
+        return ForestScores(own, dialect)
+    if isinstance(own, Ensemble):
+        _check_network(own.network, feature_names(model), missing)
+        return EnsembleScores(own, columns, dialect, is_exact=is_exact)
+    if isinstance(own, BayesNet):
+        _check_network(own, feature_names(model), missing)
+        return NetworkScores(own, columns, dialect, is_exact=is_exact)
+    raise TypeError(
+        f"{type(model).__name__} cannot be exported to SQL. Fit a classifier with a single network, such as "
+        f"NaiveBayesClassifier, TANClassifier or TermNetClassifier."
+    )
 
 
 class _Chain:
@@ -286,7 +318,7 @@ def _names_in_table(model: Any, columns: Sequence[str] | None) -> list[str]:
     return list(columns)
 
 
-def _check_tree(network: BayesNet, names: list[str], missing: str) -> None:
+def _check_network(network: BayesNet, names: list[str], missing: str) -> None:
     """Raise ValueError if missing values cannot be marginalized in SQL."""
     parents = network.structure.parents
     remedy = "Pass missing='null' for NULL in rows with such missing values, or fit a tree or naive Bayes."

@@ -41,7 +41,10 @@ class NetworkScores:
     is missing.
     """
 
-    def __init__(self, network: BayesNet, columns: Sequence[RawColumn], dialect: Dialect, *, is_exact: bool) -> None:
+    def __init__(
+        self, network: BayesNet, columns: Sequence[RawColumn], dialect: Dialect, *, is_exact: bool, codes: str = "x"
+    ) -> None:
+        self._code = codes  # the name of the code of a feature, before its number
         self._tables, self._structure, self._dialect = network.tables, network.structure, dialect
         self._is_exact = is_exact
         self._columns = columns
@@ -90,7 +93,7 @@ class NetworkScores:
 
     def _if_missing(self, i: int, expression: str) -> str:
         """Return the expression for rows in which a feature is missing, and NULL otherwise."""
-        return f"CASE WHEN x{i} = {MISSING} THEN {expression} END"
+        return f"CASE WHEN {self._code}{i} = {MISSING} THEN {expression} END"
 
     def _beliefs(self, features: list[int]) -> dict[str, str]:
         """Return the log of b_i(v): the sum of the contributions of the children for each value of their parent."""
@@ -127,9 +130,9 @@ class NetworkScores:
         parents, branches = self._parents[i], ""
         if any(self._columns[j].can_be_missing for j in parents):
             nothing = self._dialect.number(0.0) if self._is_exact else "NULL"
-            branches += f" WHEN {MISSING} IN ({', '.join(f'x{j}' for j in parents)}) THEN {nothing}"
+            branches += f" WHEN {MISSING} IN ({', '.join(f'{self._code}{j}' for j in parents)}) THEN {nothing}"
         if self._columns[i].can_be_missing:
-            branches += f" WHEN x{i} = {MISSING} THEN {self._marginal(i, y)}"
+            branches += f" WHEN {self._code}{i} = {MISSING} THEN {self._marginal(i, y)}"
         return f"CASE{branches} ELSE {observed} END" if branches else observed
 
     def _contribution_given(self, i: int, value: int, y: int) -> str:
@@ -137,7 +140,7 @@ class NetworkScores:
         observed = self._observed(i, y, value)
         if not self._columns[i].can_be_missing:
             return observed
-        return f"CASE WHEN x{i} = {MISSING} THEN {self._marginal_given(i, y, value)} ELSE {observed} END"
+        return f"CASE WHEN {self._code}{i} = {MISSING} THEN {self._marginal_given(i, y, value)} ELSE {observed} END"
 
     def _observed(self, i: int, y: int, value: int | None = None) -> str:
         """Return log P(x_i | parents, y), where ``value`` is that of the only parent, or None if it is observed."""
@@ -149,7 +152,7 @@ class NetworkScores:
                     table = table[..., group[value]]
                 else:
                     codes = [np.flatnonzero(group == g).tolist() for g in range(table.shape[axis])]
-                    axes.append((f"x{j}", codes))
+                    axes.append((f"{self._code}{j}", codes))
             parts.append(self._lookup(axes, table))
         return f"({' + '.join(parts)})" if len(parts) > 1 else parts[0]
 
@@ -161,13 +164,13 @@ class NetworkScores:
         if not self._children[i]:
             if self._tables.is_normalized:
                 return self._dialect.number(0.0)
-            axes = [(f"x{j}", [[k] for k in range(self._n_states[j])]) for j in parents]
+            axes = [(f"{self._code}{j}", [[k] for k in range(self._n_states[j])]) for j in parents]
             return self._lookup(axes, self._log_sums(i)[..., y])
         if not parents:
             return self._marginal_given(i, y, None)
         values = range(self._n_states[parents[0]])
         branches = "".join(f" WHEN {v} THEN {self._marginal_given(i, y, v)}" for v in values)
-        return f"CASE x{parents[0]}{branches} END"
+        return f"CASE {self._code}{parents[0]}{branches} END"
 
     def _marginal_given(self, i: int, y: int, value: int | None) -> str:
         """Return the contribution of a missing feature given the value of its only parent, None without a parent."""

@@ -1,6 +1,7 @@
 """Statements in SQL predict what Python predicts, in SQLite and in DuckDB."""
 
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,16 @@ from sklearn.exceptions import NotFittedError
 from support.odd_tables import odd_table, rows_of
 
 import tanlearn
-from tanlearn import BayesNetClassifier, Calibration, NaiveBayesClassifier, TableEncoder, TermNetClassifier, to_sql
+from tanlearn import (
+    BayesEnsembleClassifier,
+    BayesForestClassifier,
+    BayesNetClassifier,
+    Calibration,
+    NaiveBayesClassifier,
+    TableEncoder,
+    TermNetClassifier,
+    to_sql,
+)
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
 from tanlearn.exports.dialects import DIALECTS
 from tanlearn.models.bayes_net import BayesNet
@@ -81,6 +91,16 @@ def check(model, dialect, X, **options):
     return found
 
 
+def check_probabilities(model, dialect, X):
+    """Compare predictions and probabilities of all rows with Python, for models without a log joint."""
+    statement = to_sql(model, "visits", dialect=dialect, keep=["id"], output=ALL[:3])
+    found = results(statement, dialect, X)
+    expected = model.predict_log_proba(X)
+    np.testing.assert_allclose(numbers(found, "log_probability", model), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(numbers(found, "probability", model), np.exp(expected), rtol=0, atol=1e-12)
+    assert found["prediction"].tolist() == model.predict(X).tolist()
+
+
 @pytest.fixture(params=["sqlite", "duckdb"])
 def dialect(request):
     """Return the name of a dialect."""
@@ -111,6 +131,34 @@ def test_statements_agree_with_an_enumeration_of_missing_values(name, dialect):
 def test_sums_of_terms_agree_with_python(dialect):
     model = TermNetClassifier(random_state=0).fit(X, y)
     check(model, dialect, X_NEW)
+
+
+COMBINED = {
+    "forest": BayesForestClassifier(n_estimators=3, random_state=0),
+    "forest of averages": BayesForestClassifier(n_estimators=3, weights=None, random_state=0),
+    "forest with a prior": BayesForestClassifier(n_estimators=3, class_prior=[0.2, 0.3, 0.5], random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_forests_agree_with_python(name, dialect):
+    model = clone(COMBINED[name]).fit(X[:100], y[:100])
+    check_probabilities(model, dialect, X_NEW)
+
+
+def test_ensembles_agree_with_python(dialect):
+    model = BayesEnsembleClassifier(forest=BayesForestClassifier(n_estimators=3), random_state=0).fit(X, y)
+    for weights in ([0.7, 0.4], [1.0, 0.0], [0.0, 1.0]):
+        model.model_ = replace(model.model_, weights=np.array(weights))
+        check_probabilities(model, dialect, X_NEW)
+
+
+def test_large_forests_are_refused_before_they_are_written():
+    model = BayesForestClassifier(n_estimators=3, random_state=0).fit(X[:100], y[:100])
+    with pytest.raises(ValueError, match=r"has about [\d,]+ bytes, more than max_bytes=10,000\. .* fewer n_estimators"):
+        to_sql(model, "visits", dialect="sqlite", max_bytes=10_000)
+    with pytest.raises(ValueError, match=r"BayesForestClassifier has no log joint\. Leave 'log_joint' out of output"):
+        to_sql(model, "visits", dialect="sqlite", output=ALL)
 
 
 def test_several_parents_need_null(dialect):
@@ -277,7 +325,7 @@ def test_other_classifiers_and_encoders_are_refused():
     with pytest.raises(NotFittedError):
         to_sql(NaiveBayesClassifier(), "visits", dialect="sqlite")
     forest = AODEClassifier().fit(X, y)
-    with pytest.raises(TypeError, match="AODEClassifier combines several"):
+    with pytest.raises(TypeError, match="AODEClassifier cannot be exported to SQL"):
         to_sql(forest, "visits", dialect="sqlite")
     model = NaiveBayesClassifier(encoder=TableEncoder(discretizer=Halves())).fit([[0.1], [0.2], [9.8]], [0, 0, 1])
     with pytest.raises(ValueError, match=r"values are encoded by a Halves\. Fit with TableEncoder"):
