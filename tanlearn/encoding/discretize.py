@@ -5,6 +5,7 @@ The code of a value is the number of cut points below it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import pairwise
 from numbers import Integral
@@ -31,6 +32,7 @@ __all__ = [
     "CutPointDiscretizer",
     "MDLPDiscretizer",
     "QuantileDiscretizer",
+    "add_mdl_points",
     "between",
     "discretize",
     "fit_discretizer",
@@ -38,6 +40,8 @@ __all__ = [
 
 #: Logarithms of all counts are tabulated if the total count is at most this multiple of the number of rows.
 _LARGEST_LOG_TABLE = 4
+#: Minimum weight of the rows of an interval if a quantile interval is divided.
+_LEAST_WEIGHT = 5.0
 #: Up to this number of rows, NumPy sorts a feature, in at most 0.1 ms more. Two kernels less are compiled (1 s).
 _FEW_ROWS = 2_000
 
@@ -54,11 +58,14 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": [Integral, None]}
-    #: Whether cut points depend on classes, so that each fold must fit its own.
-    uses_classes: ClassVar[bool] = True
     n_jobs: int | None
     cut_points_: list[FloatArray]
     n_states_: IntArray
+
+    @property
+    def uses_classes(self) -> bool:
+        """True if cut points depend on classes, so that each fold must fit its own."""
+        return True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Find the cut points of every feature.
@@ -69,7 +76,7 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             Finite numbers. NaN, None and other null values mean missing.
         y : array-like of shape (n_samples,)
             Class labels, strings or numbers. :class:`~tanlearn.MDLPDiscretizer` uses them and needs at least two
-            classes. :class:`~tanlearn.QuantileDiscretizer` ignores them.
+            classes. :class:`~tanlearn.QuantileDiscretizer` ignores them, unless ``mdl_points`` is set.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights. A weight of 2 equals repeating the row, a weight of 0 equals removing it. The scale of the
             weights matters for the criterion of minimum description length (MDL): a set of rows whose total weight is
@@ -356,12 +363,16 @@ class QuantileDiscretizer(CutPointDiscretizer):
     A feature with at most ``max_bins`` distinct values gets one interval per value. A cut point lies midway between two
     adjacent training values, and a value equal to a cut point belongs to the lower interval. Every feature with at
     least two distinct values has a cut point. Missing values are ignored in ``fit`` and remain missing in
-    ``transform``. Classes are not used.
+    ``transform``. Classes are not used, unless ``mdl_points`` is set.
 
     Parameters
     ----------
     max_bins : int, default=1024
-        Largest number of intervals of a feature, from 2 to 65,535.
+        Largest number of intervals of a feature, from 2 to 65,535; ``mdl_points`` may add some.
+    mdl_points : bool, default=False
+        Whether to add the cut points of :class:`~tanlearn.MDLPDiscretizer`, which separate classes. A cut point is
+        added if the rows on both sides, up to the next cut points, have a total weight of at least 5. With few
+        intervals, quantiles miss exact thresholds, in particular those that separate a small class.
     n_jobs : int, optional
         Number of threads, over features in ``fit`` and over rows in ``transform`` (``None`` is 1, -1 all cores). The
         result does not depend on it.
@@ -372,6 +383,9 @@ class QuantileDiscretizer(CutPointDiscretizer):
         Increasing cut points of every feature.
     n_states_ : ndarray of shape (n_features_in_,), intp
         Number of intervals of every feature.
+    quantiles_ : list of ndarray, float64
+        Cut points of every feature that do not depend on classes, and are the same in all folds. Set only with
+        ``mdl_points``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -388,13 +402,18 @@ class QuantileDiscretizer(CutPointDiscretizer):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **CutPointDiscretizer._parameter_constraints,
         "max_bins": [Interval(Integral, 2, 2**16 - 1, closed="both")],
+        "mdl_points": ["boolean"],
     }
 
-    uses_classes: ClassVar[bool] = False
-
-    def __init__(self, *, max_bins: int = 1024, n_jobs: int | None = None) -> None:
+    def __init__(self, *, max_bins: int = 1024, mdl_points: bool = False, n_jobs: int | None = None) -> None:
         self.max_bins = max_bins
+        self.mdl_points = mdl_points
         self.n_jobs = n_jobs
+
+    @property
+    def uses_classes(self) -> bool:
+        """True if cut points depend on classes, so that each fold must fit its own."""
+        return bool(self.mdl_points)
 
     def fit_columns(self, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None) -> QuantileDiscretizer:
         """Find the cut points of columns that are already read.
@@ -406,7 +425,7 @@ class QuantileDiscretizer(CutPointDiscretizer):
         chosen : list of int
             Column numbers; these columns become the features in this order.
         y : array-like of shape (n_samples,)
-            Not used.
+            Class labels, at least two classes; not used without ``mdl_points``.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights. Rows of weight 0 are ignored.
 
@@ -427,7 +446,11 @@ class QuantileDiscretizer(CutPointDiscretizer):
         def cut_points(number: int) -> FloatArray:
             return _quantile_cut_points(columns[number], weights, self.max_bins)
 
-        self.restore(in_threads(cut_points, chosen, self.n_jobs))
+        quantiles = in_threads(cut_points, chosen, self.n_jobs)
+        self.restore(quantiles)
+        if self.mdl_points:
+            self.quantiles_ = quantiles
+            add_mdl_points(self, columns, chosen, y, sample_weight)
         return self
 
 
@@ -451,6 +474,35 @@ def _quantile_cut_points(column: Column, weights: AnyArray | None, max_bins: int
     after = np.searchsorted(reached, reached[-1] * np.arange(1, max_bins) / max_bins)
     after = np.unique(np.minimum(after, len(values) - 2))
     return between(values[after], values[after + 1])
+
+
+def add_mdl_points(
+    discretizer: CutPointDiscretizer, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None
+) -> None:
+    """Add the cut points of :class:`MDLPDiscretizer` to those of a fitted discretizer of the chosen columns."""
+    weights = read_weights(sample_weight, columns.n_samples)
+    points = MDLPDiscretizer(n_jobs=discretizer.n_jobs).fit_columns(columns, chosen, y, sample_weight).cut_points_
+
+    def cut_points(k: int) -> FloatArray:
+        return _with_cut_points(discretizer.cut_points_[k], points[k], columns[chosen[k]], weights)
+
+    discretizer.restore(in_threads(cut_points, range(len(chosen)), discretizer.n_jobs))
+
+
+def _with_cut_points(cuts: FloatArray, more: FloatArray, column: Column, weights: AnyArray | None) -> FloatArray:
+    """Return cut points with those of ``more`` that leave a weight of :data:`_LEAST_WEIGHT` on both sides."""
+    x, present = column.numbers().astype(np.float64, copy=False), column.present
+    x, own = x[present], np.ones(int(present.sum())) if weights is None else weights[present].astype(np.float64)
+    order = np.argsort(x, kind="stable")  # the sums of real weights depend on the order of equal values
+    x, reached = x[order], np.append(0.0, np.cumsum(own[order]))
+    found = [-np.inf, *cuts.tolist(), np.inf]
+    for cut in more.tolist():
+        k = bisect_left(found, cut)
+        if found[k] != cut:
+            before, at, after = reached[np.searchsorted(x, [found[k - 1], cut, found[k]], side="right")].tolist()
+            if min(at - before, after - at) >= _LEAST_WEIGHT:
+                found.insert(k, cut)
+    return np.array(found[1:-1])
 
 
 #: Discretizers that are fully described by their cut points; subclasses may encode differently.

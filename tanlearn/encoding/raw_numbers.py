@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from tanlearn._typing import AnyArray, Codes, IntArray
-from tanlearn.encoding.discretize import discretize, fit_discretizer
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
+from tanlearn.encoding.discretize import add_mdl_points, discretize, fit_discretizer
 from tanlearn.sources.table import Column, Table
 
 if TYPE_CHECKING:
@@ -28,9 +28,12 @@ class RawNumbers:
     discretizer: Any  # unfitted; cloned for every fit
     # (n_samples,) selected rows of the columns, so that taking rows copies no values; None means all rows
     rows: IntArray | None = None
+    # cut points of each column that do not depend on classes, and are the same in all folds
+    quantiles: tuple[FloatArray, ...] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RawNumbers, (tuple(self.values), self.features, self.discretizer)  # the selected rows only
+        # the selected rows only
+        return RawNumbers, (tuple(self.values), self.features, self.discretizer, None, self.quantiles)
 
     def take(self, rows: Any) -> RawNumbers:
         """Return the values of some rows, given as row numbers or as a mask."""
@@ -44,7 +47,8 @@ class RawNumbers:
         if not len(positions):
             return None
         own = np.searchsorted(self.features, chosen[positions])
-        return replace(self, columns=tuple(self.columns[k] for k in own), features=positions)
+        quantiles = None if self.quantiles is None else tuple(self.quantiles[k] for k in own)
+        return replace(self, columns=tuple(self.columns[k] for k in own), features=positions, quantiles=quantiles)
 
     @property
     def values(self) -> list[AnyArray]:
@@ -57,7 +61,11 @@ class RawNumbers:
         ``y`` are class codes of at least two classes, and ``sample_weight`` the weights before class weights.
         """
         discretizer = clone(self.discretizer)
-        fit_discretizer(discretizer, self._table, list(range(len(self.columns))), y, sample_weight)
+        arguments = self._table, list(range(len(self.columns))), y, sample_weight
+        if self.quantiles is None:
+            fit_discretizer(discretizer, *arguments)
+        else:
+            add_mdl_points(discretizer.restore(list(self.quantiles)), *arguments)
         return discretizer
 
     def encode(self, discretizer: Any) -> Codes:
@@ -81,7 +89,8 @@ def raw_numbers(encoder: TableEncoder, columns: Table) -> RawNumbers | None:
     if discretizer is None or not len(features) or not getattr(discretizer, "uses_classes", True):
         return None
     numbers = tuple(columns[i].numbers(were_numbers=True) for i in features.tolist())
-    return RawNumbers(numbers, features, discretizer)
+    quantiles = getattr(discretizer, "quantiles_", None)
+    return RawNumbers(numbers, features, discretizer, quantiles=None if quantiles is None else tuple(quantiles))
 
 
 def joined_numbers(parts: Sequence[RawNumbers]) -> RawNumbers:

@@ -35,10 +35,11 @@ class TermNetClassifier(NetworkClassifier):
 
     u_i is the curve of feature i. v_ij is the interaction of two features, which are connected by an edge of the
     network. Both are sums of terms from coarse to fine. The curve of a numeric column has a slope and a bend over its
-    ranks (mapped to a normal distribution), and a number for each of 4, 8, 16 and 32 quantile intervals. An interaction
-    of numeric columns has the product of their slopes, and a number for each combination of 2, 4 and 8 intervals. A
-    categorical column has a number for each category. Each kind of term has a ridge penalty, which is selected on
-    held-out rows. Few rows therefore give smooth curves, and many rows give detailed ones.
+    ranks (mapped to a normal distribution), and a number for each of 4, 8, 16 and 32 quantile intervals. These are
+    divided further at cut points that separate classes. An interaction of numeric columns has the product of their
+    slopes, and a number for each combination of 2, 4 and 8 intervals. A categorical column has a number for each
+    category. Each kind of term has a ridge penalty, which is selected on held-out rows. Few rows therefore give smooth
+    curves, and many rows give detailed ones.
 
     The training maximizes the conditional likelihood of the classes with L-BFGS, which is a convex problem. A margin
     loss is available for the best classification rate. Edges are added where the held-out residuals of the model
@@ -69,8 +70,8 @@ class TermNetClassifier(NetworkClassifier):
     class_prior : array-like of shape (n_classes,), optional
         Class probabilities in sorted order of the classes, instead of the fitted ones.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default ``TableEncoder(discretizer=QuantileDiscretizer(max_bins=32),
-        handle_missing="auto")``. These are also the defaults of an encoder without ``discretizer`` or
+        Encoder of raw columns; by default ``TableEncoder(discretizer=QuantileDiscretizer(max_bins=32,
+        mdl_points=True), handle_missing="auto")``. These are also the defaults of an encoder without ``discretizer`` or
         ``handle_missing``.
     n_jobs : int, optional
         Number of threads for encoding, prediction and the folds of the selection, as in joblib. Results do not depend
@@ -178,7 +179,7 @@ class TermNetClassifier(NetworkClassifier):
 
     def _default_discretizer(self) -> QuantileDiscretizer:
         """Return a quantile discretizer; terms of fewer intervals are unions of its intervals."""
-        return QuantileDiscretizer(max_bins=N_INTERVALS, n_jobs=self.n_jobs)
+        return QuantileDiscretizer(max_bins=N_INTERVALS, mdl_points=True, n_jobs=self.n_jobs)
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Select ridges and the number of parents on held-out rows, and train on all rows."""

@@ -38,7 +38,7 @@ def test_threads_change_nothing():
 @pytest.mark.parametrize("max_parents", [1, 3])
 def test_the_order_of_columns_changes_nothing_but_rounding(max_parents):
     """Copies of columns have equal gains, so their names decide which of them get an edge."""
-    X, y = mixed(100)
+    X, y = mixed(110)
     X["copy"], X["another"] = X.height, X.width
     names = list(X)
     expected = TermNetClassifier(max_parents=max_parents).fit(X, y)
