@@ -123,7 +123,7 @@ def add_gains(codes, n_states, root, child, parents, trie, gain, unseen, weight,
             x = np.intp(codes[i, r])
             if x >= n_values:
                 continue
-            node, is_seen, place = root[f], True, 0
+            node, is_seen, place = root[f], True, np.intp(0)
             out, w = scores[slot[f, 0], r], weight[f, 0]
             top = gain[start + x * n_classes : start + (x + 1) * n_classes]  # a root has all values and classes
             for c in range(n_classes):
