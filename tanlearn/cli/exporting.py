@@ -84,7 +84,8 @@ def export_js(
     with plain_errors():
         if output != "-":
             check_output(output, model)
-        write_text(tanlearn.to_javascript(ModelFile(model).classifier, max_bytes=max_bytes), output, _MODULE)
+        file = ModelFile(model)
+        write_text(tanlearn.to_javascript(file.classifier, max_bytes=max_bytes), output, _MODULE)
 
 
 def export_onnx(
@@ -94,7 +95,8 @@ def export_onnx(
     """Export naive Bayes or a tree as an ONNX model."""
     with plain_errors():
         check_output(output, model)
-        content = tanlearn.to_onnx(ModelFile(model).classifier).SerializeToString()
+        file = ModelFile(model)
+        content = tanlearn.to_onnx(file.classifier).SerializeToString()
         write_file(output, content, _GRAPH)
         typer.echo(f"{output}: {len(content):,} bytes")
 
