@@ -50,10 +50,11 @@ def test_frequencies_are_overconfident_about_digits_and_a_temperature_mends_what
     for name in ("NB ML", "NB CG-CL", "TAN-CMI ML", "TAN-CMI HYB"):
         model = LEARNERS[name].make(random_state=0)
         splits = [calibration.measure(model, X_DIGITS, Y_DIGITS, seed) for seed in range(3)]
-        wrong, confidence, error, chance, loss, _ = np.mean([figures for _, figures in splits], axis=0)
+        mean = {what: np.mean([split[what] for split in splits]) for what in splits[0] if what != "bins"}
+        wrong, confidence, error = mean["error"], mean["confidence"], mean["ece"]
         excess = (confidence + wrong) / 100 - 1
-        found[name] = error, loss
+        found[name] = error, mean["log_loss"]
         assert (excess > 0.02) == name.endswith("ML")
-        assert (error > 2 * chance) == name.endswith("ML")  # in per cent
+        assert (error > 2 * mean["chance"]) == name.endswith("ML")  # in per cent
     assert found["NB CG-CL"][1] < found["NB ML"][1] / 2
     assert found["TAN-CMI HYB"][1] < found["TAN-CMI ML"][1] / 1.5
