@@ -2,6 +2,8 @@
 
 from tanlearn._warmup import warmup
 from tanlearn.counts.pair_counts import PairCounts
+from tanlearn.density.density import TANDensity
+from tanlearn.density.drift import drift_report
 from tanlearn.density.imputer import TANImputer
 from tanlearn.encoding.categories import CategoryEncoder
 from tanlearn.encoding.column_warnings import ColumnKindWarning
@@ -97,12 +99,14 @@ __all__ = [
     "StochasticGradient",
     "Structure",
     "TANClassifier",
+    "TANDensity",
     "TANImputer",
     "TANSearchCV",
     "TableCounts",
     "TableEncoder",
     "Tables",
     "TermNetClassifier",
+    "drift_report",
     "load",
     "open_table",
     "pareto_search",

@@ -270,7 +270,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 completed[i, chosen] = own.argmax(axis=1)
                 typical = self.encoder_.typical_values_[i]
                 if self.strategy == "mean" and typical is not None and chosen.size:
-                    means.append((chosen, i, own @ typical))
+                    means.append((chosen, i, (own * typical).sum(axis=1)))
         values = self.encoder_.decode(completed)
         for chosen, i, mean in means:
             values[chosen, i] = mean

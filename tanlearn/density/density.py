@@ -1,0 +1,484 @@
+"""Density of rows without a class, as a scikit-learn estimator: scores, surprising values, sampling and queries."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
+from tanlearn.density.coded_tables import encode_table
+from tanlearn.density.learning import LatentCandidate, learn_network
+from tanlearn.density.stored_numbers import IntervalNumbers
+from tanlearn.encoding.discretize import QuantileDiscretizer
+from tanlearn.encoding.novelty import Novelty
+from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.estimators.estimator_input import delete_fitted_attributes, encode_new_rows, generator
+from tanlearn.models.bayes_net import BayesNet
+from tanlearn.models.explanation import explain
+from tanlearn.models.log_joint import log_evidence
+from tanlearn.models.sampling import sample
+from tanlearn.models.tables import Tables
+from tanlearn.models.value_joints import log_joint_of_values, value_starts
+from tanlearn.sources.columns import read_columns
+from tanlearn.structures.structures import Structure
+
+__all__ = ["TANDensity"]
+
+#: Numbers per block of rows of contributions: 64 MB.
+_BLOCK_NUMBERS = 2**23
+
+
+class TANDensity(OutlierMixin, BaseEstimator):
+    """Density of rows by a tree-augmented network with a latent class, for tables without a class.
+
+    The network of :class:`~tanlearn.TANImputer`, for outliers, unusual values, sampling and conditional probabilities.
+
+    Parameters
+    ----------
+    n_components : "auto" or int, default="auto"
+        Number of latent classes. 1 is a single Chow-Liu tree. "auto" compares 1, 2, 4, 8, 16 and 32 latent classes,
+        with and without a tree between the columns, by the log-probability of a tenth of the values, which are hidden.
+    contamination : float, default=0.05
+        Fraction of the training rows that ``predict`` calls outliers, above 0 and at most 0.5.
+    encoder : TableEncoder, optional
+        Encoder of raw columns; by default, numeric columns have up to 12 intervals with about equally many rows.
+    n_jobs : int, optional
+        Number of threads, as in joblib. Results do not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the start of the latent classes, of the hidden values, and of samples.
+
+    Attributes
+    ----------
+    offset_ : float
+        Log density below which a row without missing values is an outlier.
+    n_components_ : int
+        Number of latent classes.
+    structure_ : Structure
+        The network of the columns. The latent class is a parent of all of them.
+    tables_ : Tables
+        CPTs of the columns given their parent and the latent class.
+    candidates_ : list of LatentCandidate
+        The networks that were compared, with ``n_components``, ``has_tree`` and ``score``, the mean log-probability of
+        a hidden value in nats. Empty if ``n_components`` is a number.
+    encoder_ : TableEncoder
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns; set only if ``X`` had names.
+
+    Notes
+    -----
+    With the latent class c, the parent x_p(j) of each column, and the width w of the interval of a number::
+
+        log p(x) = log sum_c p(c) prod_j p(x_j | x_p(j), c)  -  sum_numeric log w_j
+
+    This is a density over the numeric columns, in their units, and a probability over the categorical columns. Within
+    an interval, the density is constant. The outermost intervals end at the smallest and largest training value.
+    Outside, the log density decreases linearly, as in ``score_samples`` of classifiers. Missing values are
+    marginalized: the density is that of the observed values.
+
+    References
+    ----------
+    Meila, Jordan: Learning with mixtures of trees. Journal of Machine Learning Research 1, 2000.
+
+    Examples
+    --------
+    >>> from tanlearn import TANDensity
+    >>> X = [["sun", "hot"]] * 30 + [["rain", "cold"]] * 30 + [["rain", "hot"]]
+    >>> model = TANDensity(contamination=0.02, random_state=0).fit(X)
+    >>> model.predict([["sun", "hot"], ["rain", "hot"]]).tolist()
+    [1, -1]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "contamination": [Interval(Real, 0, 0.5, closed="right")],
+        "encoder": [None, TableEncoder],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    #: Treatment of missing values by an encoder without ``handle_missing``: they are unknown values.
+    _default_handle_missing: ClassVar[str | None] = None
+
+    encoder_: TableEncoder
+    candidates_: list[LatentCandidate]
+    model_: BayesNet
+    interval_numbers_: IntervalNumbers
+
+    def __init__(
+        self,
+        *,
+        n_components: Any = "auto",
+        contamination: float = 0.05,
+        encoder: TableEncoder | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.contamination = contamination
+        self.encoder = encoder
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def structure_(self) -> Structure:
+        """Structure of the network."""
+        return self.model_.structure
+
+    @property
+    def tables_(self) -> Tables:
+        """CPTs of the network."""
+        return self.model_.tables
+
+    @property
+    def n_components_(self) -> int:
+        """Number of latent classes."""
+        return self.model_.tables.layout.n_classes
+
+    def _default_discretizer(self) -> Any:
+        """Return the discretizer of an encoder without one."""
+        return QuantileDiscretizer(max_bins=12, n_jobs=self.n_jobs)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the network to rows with or without missing values.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars frame of shape (n_samples, n_features)
+            Raw values; NaN, None and the like are missing.
+        y : object, optional
+            Ignored.
+
+        Returns
+        -------
+        TANDensity
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a column or a parameter is invalid, or the encoder needs classes or has no cut points.
+        """
+        self._validate_params()
+        delete_fitted_attributes(self)
+        rows, columns = encode_table(self, X)
+        self.interval_numbers_ = IntervalNumbers.of(columns, rows.codes, self.encoder_)
+        self._log_widths = _log_widths(self.encoder_)
+        rng = generator(self.random_state)
+        self.model_, self.candidates_ = learn_network(rows, self.n_components, rng, self.n_jobs)
+        scores, parts = self.score_samples(X), self.contributions(X)
+        known = (rows.codes != missing_code(rows.codes.dtype)).T
+        self._expected = parts.sum(axis=0, where=known) / np.maximum(known.sum(axis=0), 1)
+        self.offset_ = float(np.quantile(scores + np.where(known, 0.0, self._expected).sum(axis=1), self.contamination))
+        return self
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return the log density of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values. Missing values are marginalized. An unseen category has the smallest probability of all values
+            of its column, and a number outside the training range has an exponential tail.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Natural logarithms.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError, TypeError
+            If a column is invalid, or the columns differ from those in ``fit``.
+        """
+        codes, novelty = encode_new_rows(self, X)
+        return self._score(codes, novelty)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the log density minus ``offset_``; negative for outliers.
+
+        A row with missing values has a larger density, because it is a product of fewer probabilities. Each missing
+        value therefore adds the mean contribution of its column in training, so that it is neither usual nor unusual.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values, as for :meth:`score_samples`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            For rows without missing values, ``score_samples(X) - offset_``.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        """
+        codes, novelty = encode_new_rows(self, X)
+        is_missing = (codes == missing_code(codes.dtype)) & ~novelty.is_unseen
+        lost = np.where(is_missing.T, self._expected, 0.0).sum(axis=1)
+        return self._score(codes, novelty) + lost - self.offset_
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return -1 for outliers and 1 for other rows.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values, as for :meth:`score_samples`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int
+        """
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def contributions(self, X: Any) -> FloatArray:
+        """Split the log density of each row into contributions of the columns.
+
+        Columns are added in the order of ``structure_.order``, parents before children::
+
+            contribution_i = log p(x_1, ..., x_i) - log p(x_1, ..., x_i-1)
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values, as for :meth:`score_samples`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            The log density of each value given the values before it; 0 for missing values. The sum of a row is
+            ``score_samples``. Unseen categories share what is left of the sum equally, and so do numbers outside the
+            training range.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+
+        Examples
+        --------
+        >>> from tanlearn import TANDensity
+        >>> X = [["sun", "hot"]] * 30 + [["rain", "cold"]] * 30 + [["rain", "hot"]]
+        >>> model = TANDensity(n_components=1).fit(X)
+        >>> model.contributions([["rain", "hot"]]).round(1).tolist()
+        [[-0.7, -2.3]]
+        """
+        codes, novelty = encode_new_rows(self, X)
+        found = np.zeros(codes.T.shape)
+        order = self.structure_.order
+        n_rows = max(1, _BLOCK_NUMBERS // (codes.shape[0] * self.n_components_))
+        for first in range(0, codes.shape[1], n_rows):
+            block = np.ascontiguousarray(codes[:, first : first + n_rows])
+            parts = explain(self.tables_, self.structure_, block, n_jobs=self.n_jobs)
+            sums = np.concatenate([parts[:, -1:], parts[:, order]], axis=1).cumsum(axis=1)  # the prior first
+            evidence = np.logaddexp.reduce(sums, axis=2)
+            found[first : first + n_rows, order] = np.diff(evidence, axis=1)
+        found -= self._widths_of(codes)
+        rest = self._score(codes, novelty) - found.sum(axis=1)
+        new = novelty.is_unseen.T | self._outside(X)
+        n_new = new.sum(axis=1, keepdims=True)
+        found += np.where(new, rest[:, np.newaxis] / np.maximum(n_new, 1), 0.0)
+        return found
+
+    def surprises(self, X: Any) -> FloatArray:
+        """Return how surprising each value is given all other values of its row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values, as for :meth:`score_samples`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            ``-log p(value | other values)`` in nats, 0 for missing values. For a number, it is the probability of its
+            interval. The value is unusual if it is large, and the most likely one to be an error. Unlike
+            :meth:`contributions`, surprises do not add up to the log density.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+
+        Examples
+        --------
+        >>> from tanlearn import TANDensity
+        >>> X = [["sun", "hot"]] * 30 + [["rain", "cold"]] * 30 + [["rain", "hot"]]
+        >>> model = TANDensity(n_components=1).fit(X)
+        >>> model.surprises([["rain", "hot"], ["rain", "cold"]]).round(1).tolist()
+        [[2.3, 2.3], [0.1, 0.1]]
+        """
+        codes, novelty = encode_new_rows(self, X)
+        own = log_evidence(self.model_.log_joint_of_new_values(codes, novelty.is_unseen, n_jobs=self.n_jobs))
+        found = np.zeros(codes.T.shape)
+        missing = missing_code(codes.dtype)
+        for i in range(len(codes)):
+            hidden, is_unseen = codes.copy(), novelty.is_unseen.copy()
+            hidden[i], is_unseen[i] = missing, False
+            found[:, i] = log_evidence(self.model_.log_joint_of_new_values(hidden, is_unseen, n_jobs=self.n_jobs)) - own
+            found[(codes[i] == missing) & ~novelty.is_unseen[i], i] = 0.0
+        return found
+
+    def sample(self, n_samples: int = 1, *, random_state: Any = None) -> AnyArray:
+        """Draw rows from the density.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+        random_state : int, RandomState, Generator or None, default=None
+            Seed; by default the estimator's ``random_state``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), object
+            Categories, and training values of the drawn intervals of numeric columns.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+
+        Examples
+        --------
+        >>> from tanlearn import TANDensity
+        >>> X = [["sun", "hot"]] * 30 + [["rain", "cold"]] * 30
+        >>> TANDensity(n_components=1).fit(X).sample(2, random_state=0).shape
+        (2, 2)
+        """
+        rng = generator(self.random_state if random_state is None else random_state)
+        codes, _ = sample(self.tables_, self.structure_, n_samples, rng)
+        values = self.encoder_.decode(codes)
+        for i in np.flatnonzero(~self.encoder_.is_discrete_).tolist():
+            values[:, i] = self.interval_numbers_.draw(i, codes[i], rng)
+        return values
+
+    def conditional(self, feature: Any, given: Mapping[Any, Any] | None = None) -> dict[Any, float]:
+        """Return the probability of each value of a column, given values of other columns.
+
+        Parameters
+        ----------
+        feature : str or int
+            Name or number of the column.
+        given : dict, optional
+            Values of other columns, by name or number; all others are marginalized.
+
+        Returns
+        -------
+        dict
+            Probabilities by category, or by interval (low, high) of a numeric column. Intervals contain their upper
+            end; the outermost ones end at -inf and inf.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If a column does not exist, ``given`` contains the column itself, or a given category is unseen.
+
+        Examples
+        --------
+        >>> from tanlearn import TANDensity
+        >>> X = [["sun", "hot"]] * 30 + [["rain", "cold"]] * 30 + [["rain", "hot"]]
+        >>> model = TANDensity(n_components=1).fit(X)
+        >>> {value: round(p, 2) for value, p in model.conditional(1, {0: "rain"}).items()}
+        {'cold': 0.9, 'hot': 0.1}
+        """
+        i, others = self._number(feature), {self._number(name): value for name, value in (given or {}).items()}
+        if i in others:
+            raise ValueError(f"given contains {feature!r}, the column whose probabilities are computed. Leave it out.")
+        row = [others.get(j) for j in range(self.n_features_in_)]
+        codes = self.encoder_.encode_columns(read_columns([row]), handle_unknown="error")
+        start = value_starts(self.encoder_.n_states_)
+        logs = log_evidence(log_joint_of_values(self.tables_, self.structure_, codes)[0, start[i] : start[i + 1]])
+        p = np.exp(logs - np.logaddexp.reduce(logs))
+        return dict(zip(self._values(i), p.tolist(), strict=False))
+
+    def _values(self, i: int) -> list[Any]:
+        """Return the categories of a column, or its intervals."""
+        categories = self.encoder_.categories_[i]
+        if categories is not None:
+            return categories.tolist()
+        ends = [-np.inf, *_cut_points(self.encoder_, i).tolist(), np.inf]
+        return list(itertools.pairwise(ends))
+
+    def _number(self, feature: Any) -> int:
+        """Return the number of a column, given its name or number."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and feature in names.tolist():
+            return int(names.tolist().index(feature))
+        if isinstance(feature, int | np.integer) and 0 <= feature < self.n_features_in_:
+            return int(feature)
+        known = (
+            f"numbers from 0 to {self.n_features_in_ - 1}" if names is None else ", ".join(map(repr, names.tolist()))
+        )
+        raise ValueError(f"there is no column {feature!r}; columns are {known}.")
+
+    def _score(self, codes: Codes, novelty: Novelty) -> FloatArray:
+        """Return the log density of encoded rows."""
+        scores = self.model_.log_joint_of_new_values(codes, novelty.is_unseen, n_jobs=self.n_jobs)
+        return log_evidence(scores) + novelty.log_density - self._widths_of(codes).sum(axis=1)
+
+    def _widths_of(self, codes: Codes) -> FloatArray:
+        """Return the log width of the interval of each value, (n_samples, n_features); 0 for categories."""
+        found = np.zeros(codes.T.shape)
+        for i, widths in self._log_widths.items():
+            known = codes[i] != missing_code(codes.dtype)
+            found[known, i] = widths[codes[i, known]]
+        return found
+
+    def _outside(self, X: Any) -> AnyArray:
+        """Return a mask of numbers outside the training range, (n_samples, n_features)."""
+        columns = read_columns(X)
+        found = np.zeros((columns.n_samples, len(columns)), np.bool_)
+        for i, bounds in enumerate(self.encoder_.value_ranges_):
+            if bounds is not None:
+                values = np.asarray(columns[i].numbers(), np.float64)
+                found[:, i] = (values < bounds[0]) | (values > bounds[1])
+        return found
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _cut_points(encoder: TableEncoder, i: int) -> FloatArray:
+    """Return the cut points of a numeric column."""
+    found: list[FloatArray] | None = getattr(encoder.discretizer_, "cut_points_", None)
+    if found is None:
+        raise ValueError(
+            f"encoder has the discretizer {encoder.discretizer_!r} without cut_points_, and the density of a number "
+            f"needs the width of its interval. Pass TableEncoder(discretizer=QuantileDiscretizer())."
+        )
+    return found[int(np.count_nonzero(~encoder.is_discrete_[:i]))]
+
+
+def _log_widths(encoder: TableEncoder) -> dict[int, FloatArray]:
+    """Return the log width of each interval of numeric columns; 0 for columns with a single value."""
+    found = {}
+    for i, bounds in enumerate(encoder.value_ranges_):
+        if bounds is not None:
+            ends = np.concatenate([bounds[:1], _cut_points(encoder, i), bounds[1:]])
+            with np.errstate(invalid="ignore"):
+                widths = np.diff(ends)
+            found[i] = np.log(np.where(widths > 0, widths, 1.0))
+    return found

@@ -1,0 +1,136 @@
+"""Drift between two tables: columns, and dependences between columns, whose distributions differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
+from tanlearn.density.density import TANDensity
+from tanlearn.estimators.estimator_input import encode_new_rows
+
+__all__ = ["drift_report"]
+
+
+def drift_report(density: TANDensity, reference: Any, new: Any) -> Any:
+    """Compare two tables column by column, and report which columns and dependences changed.
+
+    Parameters
+    ----------
+    density : TANDensity
+        Fitted to the reference table; its encoder and its structure are used. Pass one with ``n_components=1``, whose
+        tree describes the dependences.
+    reference : array-like or frame of shape (n_reference, n_features)
+        Rows of the reference table.
+    new : array-like or frame of shape (n_new, n_features)
+        Rows of the new table, with the same columns.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One line per column, with the most significant change of a column first:
+
+        - ``column`` and ``parent``: the names, or numbers, of the column and of its parent in the structure;
+        - ``missing_reference`` and ``missing_new``: fractions of missing values;
+        - ``distance``: total variation distance of the frequencies of the values, from 0 to 1;
+        - ``log_ratio``: log-likelihood ratio in nats of separate frequencies in both tables against common ones;
+        - ``p_value``: of the likelihood-ratio test for equal frequencies;
+        - ``log_ratio_given_parent`` and ``p_value_given_parent``: the same for the frequencies given each value of the
+          parent, which change if the dependence changes; equal to the former without a parent.
+
+    Raises
+    ------
+    NotFittedError
+        If ``density`` is not fitted.
+    ValueError, TypeError
+        If a column is invalid, or the columns differ from those in ``fit``.
+    ImportError
+        If pandas is not installed.
+
+    Notes
+    -----
+    With the counts n of value v given the value u of the parent, in both tables t::
+
+        log_ratio_given_parent = sum_tuv n_tuv log(n_tuv / n_tu)  -  sum_uv n_uv log(n_uv / n_u)
+
+    Twice this ratio has approximately a chi-squared distribution if nothing changed. The sum over the columns is the
+    log-likelihood ratio of two trees against one. Rows in which the column or its parent is missing are not counted.
+    Unseen categories of the new table are counted as one further value. P-values are not corrected for the number of
+    columns.
+
+    Examples
+    --------
+    >>> from tanlearn import TANDensity, drift_report
+    >>> X = [["sun", "hot"], ["rain", "cold"]] * 50
+    >>> new = [["sun", "hot"], ["sun", "cold"]] * 50
+    >>> density = TANDensity(n_components=1).fit(X)
+    >>> drift_report(density, X, new)[["column", "distance", "log_ratio", "log_ratio_given_parent"]].round(2)
+       column  distance  log_ratio  log_ratio_given_parent
+    0       0       0.5      43.15                   43.15
+    1       1       0.0       0.00                   26.16
+    """
+    import pandas as pd
+
+    check_is_fitted(density)
+    tables = [_codes_with_unseen(density, table) for table in (reference, new)]
+    missing, n_states = missing_code(tables[0].dtype), density.encoder_.n_states_ + 1
+    names = getattr(density, "feature_names_in_", np.arange(len(n_states))).tolist()
+    parent = density.structure_.parent.tolist()
+    lines = []
+    for i, j in enumerate(parent):
+        alone = np.stack([_counts(codes[[i]], n_states[[i]], missing) for codes in tables])
+        family = alone if j < 0 else np.stack([_counts(c[[i, j]], n_states[[i, j]], missing) for c in tables])
+        frequencies = alone[:, :, 0] / np.maximum(alone.sum(axis=1), 1)
+        ratio, p_value = _test(alone)
+        ratio_given, p_value_given = _test(family)
+        lines.append(
+            {
+                "column": names[i],
+                "parent": None if j < 0 else names[j],
+                "missing_reference": float((tables[0][i] == missing).mean()),
+                "missing_new": float((tables[1][i] == missing).mean()),
+                "distance": float(np.abs(frequencies[0] - frequencies[1]).sum() / 2),
+                "log_ratio": ratio,
+                "p_value": p_value,
+                "log_ratio_given_parent": ratio_given,
+                "p_value_given_parent": p_value_given,
+            }
+        )
+    order = ["p_value", "log_ratio", "p_value_given_parent"]
+    return pd.DataFrame(lines).sort_values(order, ascending=[True, False, True], kind="stable", ignore_index=True)
+
+
+def _codes_with_unseen(density: TANDensity, table: Any) -> Codes:
+    """Encode a table, with the number of values as the code of unseen values, as uint16."""
+    codes, novelty = encode_new_rows(density, table)
+    found: Codes = codes.astype(np.uint16)
+    found[codes == missing_code(codes.dtype)] = missing_code(found.dtype)
+    for i, n_values in enumerate(density.encoder_.n_states_.tolist()):
+        found[i, novelty.is_unseen[i]] = n_values
+    return found
+
+
+def _counts(codes: Codes, n_states: AnyArray, missing: int) -> FloatArray:
+    """Count the values of a column for each value of its parent, (n_values, n_parent_values)."""
+    known = codes[:, (codes != missing).all(axis=0)].astype(np.intp)
+    shape = (int(n_states[0]), int(n_states[1:].prod()))
+    flat = known[0] * shape[1] + (known[1] if len(known) > 1 else 0)
+    return np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+
+
+def _test(counts: FloatArray) -> tuple[float, float]:
+    """Return the log-likelihood ratio of two tables against one, and its p-value.
+
+    Shapes: counts: (2, n_values, n_parent_values).
+    """
+    from scipy.special import chdtrc, xlogy
+
+    both = counts.sum(axis=0)
+    separate = xlogy(counts, counts).sum() - xlogy(counts.sum(axis=1), counts.sum(axis=1)).sum()
+    common = xlogy(both, both).sum() - xlogy(both.sum(axis=0), both.sum(axis=0)).sum()
+    ratio = max(0.0, float(separate - common))
+    compared = (counts.sum(axis=1) > 0).all(axis=0)  # contexts with rows in both tables
+    free = int(((both[:, compared] > 0).sum(axis=0) - 1).sum())
+    return ratio, float(chdtrc(free, 2 * ratio)) if free else 1.0
