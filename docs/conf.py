@@ -86,6 +86,7 @@ PAGES = {
     "docs/small.md": "small",
     "benchmarks/quality/tables.md": "benchmarks/tables",
     "benchmarks/quality/tables_details.md": "benchmarks/tables_details",
+    "benchmarks/quality/anomalies.md": "benchmarks/anomalies",
     "benchmarks/quality/imputation.md": "benchmarks/imputation",
     "benchmarks/quality/prediction_sets.md": "benchmarks/prediction_sets",
     "benchmarks/quality/k_trees.md": "benchmarks/k_trees",
