@@ -36,7 +36,7 @@ class K2Search(BaseEstimator):
     ----------
     ordering : {"mi", "random"} or array-like of shape (n_features,), default="mi"
         Ordering of the features. ``"mi"`` sorts them by decreasing mutual information with the class, as KDB does. An
-        array contains feature numbers, first feature first.
+        array contains the indices of the features in this order.
     max_parents : int or None, default=2
         Maximum number of augmenting parents per feature, at least 1; None for no limit.
     score : {"bdeu", "bic", "aic", "k2", "log-likelihood"}, default="k2"

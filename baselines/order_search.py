@@ -47,7 +47,7 @@ class OrderSearch(WrapperSearch):
     ordering : {"cmi", "cmisp", "random"} or array-like of shape (n_features,), default="cmi"
         Ordering of the features. ``"cmi"`` (OMI) appends the feature with the largest information about the class given
         all features before it, ``"cmisp"`` (OMISP) given the best single feature before it, ``"random"`` (RO) a random
-        feature. An array contains feature numbers, first feature first.
+        feature. An array contains the indices of the features in this order.
     max_parents : {1, 2}, default=1
         Maximum number of augmenting parents per feature. With 2, all pairs of earlier features are evaluated as well.
     n_candidates : int, optional

@@ -301,7 +301,7 @@ class BayesEnsembleClassifier(Classifier):
         return against_class(self.model_.explain(codes, n_jobs=self.n_jobs), against, self.classes_)
 
     def explain_frame(self, X: Any, *, against: Any = None) -> Any:
-        """Return the contributions of ``explain`` as a frame with names.
+        """Return the contributions of ``explain`` as a data frame with the names of features and classes.
 
         Parameters
         ----------

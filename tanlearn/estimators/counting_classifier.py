@@ -92,8 +92,8 @@ class CountingClassifier(Classifier):
         -------
         object
             The fitted estimator. It predicts the same as after ``fit`` on all rows, bit for bit, if cut points are
-            exact, weights are integers and the sample contains all rows. Typical values of intervals are equal up to
-            rounding.
+            exact, weights are integers and the sample contains all rows. Means of training values in intervals
+            (``encoder_.typical_values_``) are equal up to rounding.
 
         Raises
         ------

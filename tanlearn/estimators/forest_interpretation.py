@@ -75,15 +75,15 @@ class ForestReadingMixin:
         >>> from tanlearn import BayesForestClassifier
         >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0], ["sun", 25.0]] * 5
         >>> model = BayesForestClassifier(n_estimators=4, random_state=0).fit(X, ["beach", "home", "home", "beach"] * 5)
-        >>> shares = model.explain([["sun", 11.0]], against="home")[0, :, 0]  # what speaks for the beach
-        >>> (shares > 0.1).tolist(), (shares < -0.1).tolist()  # the weather does, the temperature speaks against it
+        >>> contributions = model.explain([["sun", 11.0]], against="home")[0, :, 0]  # evidence for the beach
+        >>> (contributions > 0.1).tolist(), (contributions < -0.1).tolist()  # weather is for, temperature against it
         ([True, False, False], [False, True, False])
         """
         codes = encode_rows(self, X)
         return against_class(explain(self.forest_, codes, n_jobs=self.n_jobs), against, self.classes_)
 
     def explain_frame(self, X: Any, *, against: Any = None) -> Any:
-        """Return the contributions of ``explain`` as a frame with names.
+        """Return the contributions of ``explain`` as a data frame with the names of features and classes.
 
         Parameters
         ----------

@@ -123,7 +123,8 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     Attributes
     ----------
     structure_ : Structure
-        The most probable structure, with ``structure_.parents`` and ``structure_.to_networkx()``.
+        The most probable structure. ``structure_.parents`` contains the parents of each feature, and
+        ``structure_.to_networkx()`` returns the graph.
     tables_ : Tables
         Unnormalized scores of the values of each feature given its parents and the class.
     structure_probabilities_ : list of dict
@@ -164,7 +165,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     >>> import numpy as np
     >>> from tanlearn import Candidates, KTreeClassifier
     >>> X = np.random.default_rng(0).integers(0, 2, (500, 6))
-    >>> y = X[:, 0] ^ X[:, 1] ^ X[:, 2]  # no tree with one parent a feature can tell
+    >>> y = X[:, 0] ^ X[:, 1] ^ X[:, 2]  # a tree with one parent per feature cannot represent it
     >>> model = KTreeClassifier(candidates=Candidates("all", ordering=range(6)), random_state=0).fit(X, y)
     >>> model.score(X, y), model.structure_.parents[2].tolist()
     (1.0, [0, 1])

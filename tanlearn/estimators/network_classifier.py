@@ -100,7 +100,7 @@ class NetworkClassifier(Classifier):
         >>> from tanlearn import NaiveBayesClassifier
         >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0]]
         >>> model = NaiveBayesClassifier().fit(X, ["beach", "home", "home"])
-        >>> model.explain([["sun", None]], against="home")[0, :, 0].round(2).tolist()  # what speaks for the beach
+        >>> model.explain([["sun", None]], against="home")[0, :, 0].round(2).tolist()  # evidence for the beach
         [0.98, 0.0, -0.41]
         """
         codes = encode_rows(self, X)
@@ -108,7 +108,7 @@ class NetworkClassifier(Classifier):
         return against_class(contributions, against, self.classes_, self.calibration_)
 
     def explain_frame(self, X: Any, *, against: Any = None) -> Any:
-        """Return the contributions of ``explain`` as a frame with names.
+        """Return the contributions of ``explain`` as a data frame with the names of features and classes.
 
         Parameters
         ----------
@@ -265,8 +265,8 @@ class NetworkClassifier(Classifier):
         -------
         X : DataFrame, or ndarray of shape (n_samples, n_features), object
             The completed rows; a frame stays a frame. An interval of a continuous column is imputed by the mean of its
-            training values. Imputed columns of a frame keep declared categories, and otherwise get the type of their
-            values.
+            training values. An imputed column of a frame keeps its declared categories. Without them, its dtype is
+            inferred from the values.
         y : ndarray of shape (n_samples,)
             The most probable classes jointly with the completion, which may differ from those of ``predict``.
 

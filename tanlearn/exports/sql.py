@@ -334,8 +334,8 @@ def _check_network(network: BayesNet, names: list[str], missing: str) -> None:
     sizes = network.tables.layout.sizes()
     if network.tables.is_dense and sizes.sum() > _MOST_CONSTANTS:
         raise ValueError(
-            f"the network has {int(sizes.sum()):,} CPT entries, too many for a statement. Fit with fewer columns, "
-            f"values or parents."
+            f"the network has {int(sizes.sum()):,} CPT entries, too many for one SQL statement. Fit with fewer "
+            f"columns, values or parents."
         )
 
 

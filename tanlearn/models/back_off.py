@@ -237,7 +237,7 @@ class BackOffTables(Tables):
         return LocalNetworks(self, structure).log_joint(codes, rows, is_exact=is_exact, n_jobs=n_jobs)
 
     def is_exact(self, structure: Structure, codes: Codes) -> AnyArray:
-        """Return a mask of the rows within the limit of operations; others back off."""
+        """Return a mask of the rows within the limit of operations; other rows are approximated with fewer parents."""
         return LocalNetworks(self, structure).is_exact(codes, np.arange(codes.shape[1]))
 
     def complete(

@@ -216,7 +216,10 @@ class Tables:
         return log_joint_in_trees(structure, self.layout, self.cells, own, **rule, n_jobs=n_jobs, device=device)
 
     def is_exact(self, structure: Structure, codes: Codes) -> AnyArray:
-        """Return a mask of the rows that can be explained exactly; the others back off (back-off CPTs only).
+        """Return a mask of the rows that can be explained exactly.
+
+        With back-off CPTs and sums of terms, rows over the limit of operations are approximated. All other CPTs are
+        exact.
 
         Parameters
         ----------

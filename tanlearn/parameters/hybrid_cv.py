@@ -48,9 +48,9 @@ class HybridCV(BaseEstimator):
     max_iter : int, default=100
         Maximum number of iterations of the batch learners.
     cv : int or float, optional
-        Number of folds, or the fraction of rows that is held out once. By default there are five folds up to 300,000
-        values (rows times features times classes), three folds up to 3,000,000, and one fifth of the rows of larger
-        data is held out once.
+        Number of folds, or the fraction of rows that is held out once. By default, data of up to 300,000
+        values (rows times features times classes) are split into five folds, and data of up to 3,000,000 values into
+        three. Of larger data, one fifth of the rows is held out once.
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on the held-out rows. A temperature divides the log joint, or
         only the evidence of the features if that has a clearly lower log loss (``EvidenceCalibration``, not for CPTs of

@@ -147,7 +147,7 @@ class CudaPopulation:
 
 
 class CudaEngine(Engine):
-    """Engine of one run of a CUDA population, which draws its noise on the device.
+    """Engine of one run of a CUDA population, with random numbers drawn on the GPU.
 
     If the population has a single run, :meth:`epoch` trains it.
     """
