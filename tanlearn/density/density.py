@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import OutlierMixin
+from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
-from tanlearn.density.coded_tables import encode_table
-from tanlearn.density.learning import LatentCandidate, learn_network
-from tanlearn.density.stored_numbers import IntervalNumbers
-from tanlearn.encoding.discretize import QuantileDiscretizer
+from tanlearn.density.latent_estimator import LatentNetworkEstimator
 from tanlearn.encoding.novelty import Novelty
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.estimator_input import delete_fitted_attributes, encode_new_rows, generator
-from tanlearn.models.bayes_net import BayesNet
+from tanlearn.estimators.estimator_input import encode_new_rows, generator
 from tanlearn.models.explanation import explain
 from tanlearn.models.log_joint import log_evidence
 from tanlearn.models.sampling import sample
-from tanlearn.models.tables import Tables
 from tanlearn.models.value_joints import log_joint_of_values, value_starts
 from tanlearn.sources.columns import read_columns
-from tanlearn.structures.structures import Structure
 
 __all__ = ["TANDensity"]
 
@@ -34,7 +28,7 @@ __all__ = ["TANDensity"]
 _BLOCK_NUMBERS = 2**23
 
 
-class TANDensity(OutlierMixin, BaseEstimator):
+class TANDensity(OutlierMixin, LatentNetworkEstimator):
     """Density of rows by a tree-augmented network with a latent class, for tables without a class.
 
     The network of :class:`~tanlearn.TANImputer`, for outliers, unusual values, sampling and conditional probabilities.
@@ -98,20 +92,9 @@ class TANDensity(OutlierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        **LatentNetworkEstimator._parameter_constraints,
         "contamination": [Interval(Real, 0, 0.5, closed="right")],
-        "encoder": [None, TableEncoder],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state", np.random.Generator],
     }
-
-    #: Treatment of missing values by an encoder without ``handle_missing``: they are unknown values.
-    _default_handle_missing: ClassVar[str | None] = None
-
-    encoder_: TableEncoder
-    candidates_: list[LatentCandidate]
-    model_: BayesNet
-    interval_numbers_: IntervalNumbers
 
     def __init__(
         self,
@@ -127,25 +110,6 @@ class TANDensity(OutlierMixin, BaseEstimator):
         self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    @property
-    def structure_(self) -> Structure:
-        """Structure of the network."""
-        return self.model_.structure
-
-    @property
-    def tables_(self) -> Tables:
-        """CPTs of the network."""
-        return self.model_.tables
-
-    @property
-    def n_components_(self) -> int:
-        """Number of latent classes."""
-        return self.model_.tables.layout.n_classes
-
-    def _default_discretizer(self) -> Any:
-        """Return the discretizer of an encoder without one."""
-        return QuantileDiscretizer(max_bins=12, n_jobs=self.n_jobs)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the network to rows with or without missing values.
@@ -167,13 +131,8 @@ class TANDensity(OutlierMixin, BaseEstimator):
         ValueError, TypeError
             If a column or a parameter is invalid, or the encoder needs classes or has no cut points.
         """
-        self._validate_params()
-        delete_fitted_attributes(self)
-        rows, columns = encode_table(self, X)
-        self.interval_numbers_ = IntervalNumbers.of(columns, rows.codes, self.encoder_)
+        rows = self._fit_network(X)
         self._log_widths = _log_widths(self.encoder_)
-        rng = generator(self.random_state)
-        self.model_, self.candidates_ = learn_network(rows, self.n_components, rng, self.n_jobs)
         scores, parts = self.score_samples(X), self.contributions(X)
         known = (rows.codes != missing_code(rows.codes.dtype)).T
         self._expected = parts.sum(axis=0, where=known) / np.maximum(known.sum(axis=0), 1)

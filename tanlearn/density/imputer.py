@@ -7,23 +7,18 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils._param_validation import StrOptions
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
-from tanlearn.density.coded_tables import encode_table
-from tanlearn.density.learning import LatentCandidate, learn_network
-from tanlearn.density.stored_numbers import IntervalNumbers, completed_table
-from tanlearn.encoding.discretize import QuantileDiscretizer
+from tanlearn.density.latent_estimator import LatentNetworkEstimator
+from tanlearn.density.stored_numbers import completed_table
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.estimator_input import delete_fitted_attributes, generator, read_rows
-from tanlearn.models.bayes_net import BayesNet
+from tanlearn.estimators.estimator_input import generator, read_rows
 from tanlearn.models.completion import most_probable_completion
 from tanlearn.models.elimination import Eliminator
 from tanlearn.models.log_joint import log_evidence
-from tanlearn.models.tables import Tables
 from tanlearn.models.value_joints import log_joint_of_values, value_starts
-from tanlearn.structures.structures import Structure
 
 __all__ = ["TANImputer"]
 
@@ -31,7 +26,7 @@ __all__ = ["TANImputer"]
 _BLOCK_NUMBERS = 2**23
 
 
-class TANImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator):
     """Imputation of missing values by a tree-augmented network with a latent class.
 
     The network is a joint distribution of all columns. It is fitted to rows with missing values by expectation
@@ -104,20 +99,9 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **LatentNetworkEstimator._parameter_constraints,
         "strategy": [StrOptions({"mean", "mode", "joint", "draw"})],
-        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "encoder": [None, TableEncoder],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state", np.random.Generator],
     }
-
-    #: Treatment of missing values by an encoder without ``handle_missing``: they are unknown values.
-    _default_handle_missing: ClassVar[str | None] = None
-
-    encoder_: TableEncoder
-    candidates_: list[LatentCandidate]
-    model_: BayesNet
-    interval_numbers_: IntervalNumbers
 
     def __init__(
         self,
@@ -133,25 +117,6 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    @property
-    def structure_(self) -> Structure:
-        """Structure of the network."""
-        return self.model_.structure
-
-    @property
-    def tables_(self) -> Tables:
-        """CPTs of the network."""
-        return self.model_.tables
-
-    @property
-    def n_components_(self) -> int:
-        """Number of latent classes."""
-        return self.model_.tables.layout.n_classes
-
-    def _default_discretizer(self) -> Any:
-        """Return the discretizer of an encoder without one."""
-        return QuantileDiscretizer(max_bins=12, n_jobs=self.n_jobs)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the network to rows with or without missing values.
@@ -174,13 +139,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ValueError, TypeError
             If a column or a parameter is invalid, or the encoder needs classes.
         """
-        self._validate_params()
-        delete_fitted_attributes(self)
-        rows, columns = encode_table(self, X)
-        self.interval_numbers_ = IntervalNumbers.of(columns, rows.codes, self.encoder_)
-        self.model_, self.candidates_ = learn_network(
-            rows, self.n_components, generator(self.random_state), self.n_jobs
-        )
+        self._fit_network(X)
         return self
 
     def transform(self, X: Any) -> Any:
