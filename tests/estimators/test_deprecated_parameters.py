@@ -219,7 +219,7 @@ FORMER_FILE = {
 )
 def test_files_of_earlier_versions_are_read_without_a_warning(model, former, expected):
     model.fit(X, Y)
-    description, arrays = _describe(model, False)
+    description, arrays = _describe(model, False, None)
     del description["parameters"]["training"]
     description["parameters"] |= {**FORMER_FILE, **former}
     with warnings.catch_warnings():
@@ -232,7 +232,7 @@ def test_files_of_earlier_versions_are_read_without_a_warning(model, former, exp
 
 def test_files_of_earlier_forests_are_read_without_a_warning():
     model = BayesForestClassifier(n_estimators=2, random_state=0).fit(X, Y)
-    description, arrays = _describe(model, False)
+    description, arrays = _describe(model, False, None)
     description["parameters"] |= {"ridge": 0.5, "n_folds": 3, "device": "cpu"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
