@@ -11,14 +11,12 @@ from tanlearn.encoding.weights import log_frequencies
 from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import TermFit
 from tanlearn.terms.gains import edge_gains
+from tanlearn.terms.learning import sample_rows
 from tanlearn.terms.search import LEAST_DECREASE, MAX_ITER, log_softmax
 from tanlearn.terms.selection import START, Fold, divide
 from tanlearn.training.losses import ConditionalNLL
 
 __all__ = ["held_out_gains"]
-
-#: Maximum number of rows; those of larger data sets are sampled.
-MOST_ROWS = 20_000
 
 
 def held_out_gains(data: EncodedData, *, n_jobs: int | None = None) -> FloatArray:
@@ -30,8 +28,9 @@ def held_out_gains(data: EncodedData, *, n_jobs: int | None = None) -> FloatArra
     """
     if not data.weights.all():
         data = data.take(np.flatnonzero(data.weights))
-    if data.n_samples > MOST_ROWS:
-        data = data.take(np.sort(np.random.default_rng(0).choice(data.n_samples, MOST_ROWS, replace=False)))
+    rows = sample_rows(data.n_samples)
+    if len(rows) < data.n_samples:
+        data = data.take(rows)
     folds = divide(data)
     frequencies = np.bincount(data.y, data.in_whole_rows().weights, data.n_classes)
     probabilities = np.tile(np.exp(log_frequencies(frequencies)), (data.n_samples, 1))

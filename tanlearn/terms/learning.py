@@ -22,7 +22,7 @@ from tanlearn.terms.standard_errors import curve_errors
 from tanlearn.training.history import Iteration
 from tanlearn.training.losses import ConditionalNLL, Loss
 
-__all__ = ["NO_ROWS", "TermOutcome", "learn_terms"]
+__all__ = ["NO_ROWS", "TermOutcome", "learn_terms", "sample_rows"]
 
 #: Numbers of parents that are tried in this order, as long as the held-out loss falls, and then of triples per feature.
 PARENTS, TRIPLES = (1, 2, 3, 5), (1, 3)
@@ -80,7 +80,7 @@ def learn_terms(
     """
     if not data.weights.all():
         data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row, to the last bit
-    rows = _sample(data.n_samples, needed)
+    rows = sample_rows(data.n_samples, needed)
     sample = data if len(rows) == data.n_samples else data.take(rows)
     folds = divide(sample)
     if not folds:
@@ -103,7 +103,7 @@ def learn_terms(
     return TermOutcome(*fitted, loss, selection.trials, selection.best, held_out)
 
 
-def _sample(n_rows: int, needed: IntArray) -> IntArray:
+def sample_rows(n_rows: int, needed: IntArray = NO_ROWS) -> IntArray:
     """Return the rows of the selection, in order: all, or a random sample with those that are needed."""
     if n_rows <= MOST_ROWS:
         return np.arange(n_rows)

@@ -6,6 +6,7 @@ from oracles import term_nets as naive
 
 from tanlearn import Candidates, EncodedData, TANClassifier
 from tanlearn.terms import held_out_gains as module
+from tanlearn.terms import learning
 from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import TermFit
 from tanlearn.terms.held_out_gains import held_out_gains
@@ -76,7 +77,7 @@ def test_without_folds_the_probabilities_are_the_class_frequencies():
 
 
 def test_large_data_are_sampled(monkeypatch):
-    monkeypatch.setattr(module, "MOST_ROWS", 200)
+    monkeypatch.setattr(learning, "MOST_ROWS", 200)
     sizes = []
     monkeypatch.setattr(module, "divide", lambda data: sizes.append(data.n_samples) or divide(data))
     gains = held_out_gains(encoded(*rows(600)))

@@ -246,7 +246,7 @@ def test_held_out_predictions_are_those_of_networks_trained_without_the_rows(mon
     needed = rng.permutation(300)[:90]
     monkeypatch.setattr(learning, "MOST_ROWS", most_rows)
     found = learn_terms(data, 0, needed=needed)
-    rows = learning._sample(300, needed)
+    rows = learning.sample_rows(300, needed)
     assert len(rows) == most_rows
     assert (np.diff(rows) > 0).all()
     assert np.isin(needed, rows).all()
