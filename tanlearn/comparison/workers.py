@@ -199,6 +199,7 @@ class _Worker:
             return pickle.load(self.process.stdout)  # type: ignore[arg-type]
         finally:
             timer.cancel()
+            timer.join()  # so that no thread is left when a comparison ends
 
     def _expire(self) -> None:
         self.is_late, self.is_alive = True, False
