@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from benchmarks.climbing import __main__ as command
+from benchmarks.climbing.budgets import budget_curves
+from benchmarks.climbing.details import all_datasets, failures, median
 from benchmarks.climbing.learners import BUDGETED, CLIMBERS, DISCRIMINATIVE, GRADIENT, OTHERS, all_learners
-from benchmarks.climbing.report import Shape, budget_curves
+from benchmarks.climbing.report import Duel, Shape, compared, crossing, digits, exceptions, joined
 from benchmarks.climbing.tables import NAMES, TWINS, load
 from tanlearn.baselines import LEARNERS
 from tanlearn.comparison import CellResult, Comparison
@@ -66,17 +68,20 @@ def test_a_run_goes_on_is_packed_and_reported(folder, capsys, monkeypatch):
     assert comparison.failures == []
     command.main(["report", *options, "--output", str(folder)])
     text = (folder / "README.md").read_text()
-    assert "TAN Subset HYB, 10 epochs has a mean error that is" in text
-    assert "| categorical features only | 2 |" in text
+    assert "the mean error of TAN Subset HYB, 10 epochs is" in " ".join(text.split())
+    assert "| only categorical features | 2 |" in text
+    details = (folder / "details.md").read_text()
+    assert all(f"| {name} |" in details for name in (*SHORT, "iris", "glass"))
+    assert "## Failures" not in details
     for picture in ("ranks", "pairs", "budgets"):
         assert (folder / f"{picture}.png").stat().st_size > 1000
 
 
-def cell(dataset, learner, fold, error, seconds):
+def cell(dataset, learner, fold, error, seconds, **options):
     """Return a finished cell."""
     names = {"dataset": dataset, "learner": learner, "data_id": dataset, "learner_id": learner}
     shape = {"n_train": 80, "n_test": 20, "n_folds": 2, "seed": 0, "settings": "", "versions": ""}
-    return CellResult(repeat=1, fold=fold, error=error, fit_seconds=seconds, **names, **shape)
+    return CellResult(repeat=1, fold=fold, error=error, fit_seconds=seconds, **names, **shape, **options)
 
 
 def test_a_budget_takes_the_most_expensive_setting_in_time():
@@ -96,3 +101,75 @@ def test_a_budget_takes_the_most_expensive_setting_in_time():
 def test_shapes_count_kinds_of_features(folder):
     shape = Shape(load("iris", folder), 64)
     assert (shape.n_features, shape.n_categorical, shape.n_classes, shape.n_train) == (4, 4, 2, 64)
+
+
+def duel_of(gaps, seconds=(2.0, 0.5)):
+    """Return the pair of two learners whose errors differ by a gap on each data set, in all folds nearly the same."""
+    cells = [
+        cell(f"set {k}", name, fold, 10.0 + (gap + 0.04 * fold) * is_first, seconds[1 - is_first], log_loss=gap)
+        for k, gap in enumerate(gaps)
+        for name, is_first in (("one", 1), ("two", 0))
+        for fold in (1, 2, 3, 4)
+    ]
+    return Duel(Comparison(cells), "one", "two")
+
+
+def test_a_pair_counts_significant_differences():
+    duel = duel_of([-5.0, -4.0, 3.0, 0.0])
+    assert (duel.won, duel.lost, duel.score) == (["set 0", "set 1"], ["set 2"], "2 / 1 / 1")
+    assert (duel.n, round(duel.difference, 3), duel.times) == (4, 1.4, 4.0)
+    assert duel.row() == ["one", "two", "-1.40", "2 / 1 / 1", "0.62", "+0.000", "4 x"]
+
+
+@pytest.mark.parametrize(
+    ("gaps", "words"),
+    [
+        ([-5.0] * 6 + [-4.0], "Yes. Over 7 data sets, the mean error of one is 4.76 percent points lower than that"),
+        ([5.0] * 6 + [4.0], "No. Over 7 data sets, the mean error of one is 4.96 percent points higher than that"),
+        (
+            [5.0, -5.0, 0.1],
+            "The tests do not tell. Over 3 data sets, the mean error of one is 0.13 percent points",
+        ),
+    ],
+)
+def test_a_sentence_follows_the_tests(gaps, words):
+    assert compared(duel_of(gaps)).startswith(words)
+
+
+def test_exceptions_name_kinds_and_data_sets():
+    kinds = {"many rows": duel_of([-1.0, -1.0]), "few rows": duel_of([1.0, 1.0])}
+    text = exceptions(duel_of([-5.0, 3.0]), kinds)
+    assert text.startswith("On data with few rows (+1.10), its mean error is not lower than that of two.")
+    assert text.endswith("two is significantly better on set 1. one is significantly better on set 0.")
+    assert "lower than that of two on all kinds of data" in exceptions(duel_of([-5.0]), {"few rows": duel_of([-1.0])})
+
+
+def test_equal_seconds_name_the_lowest_mean_error():
+    rows = {"gradient": [9.0, 5.0, 5.0, 5.0, 5.0], "climbing": [6.0] * 4 + [4.0]}
+    curves = {kind: np.array(errors)[:, np.newaxis] for kind, errors in rows.items()}
+    curves["climbing"][1] = np.nan  # not in time: this budget does not count
+    assert crossing(curves).endswith(
+        "climbing has the lowest mean error at 0.1 s and 10 s; gradient has the lowest mean error at 1 s and 3 s."
+    )
+
+
+def test_words():
+    assert [joined(words) for words in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]
+    assert [digits(ratio) for ratio in (0.123, 9.94, 31.2, 1234.5)] == ["0.12", "9.9", "31", "1,234"]
+
+
+def test_details_mark_the_best_and_name_failures():
+    cells = [cell("iris", name, fold, error + 0.1 * fold, 1.0) for name, error in BEST.items() for fold in (1, 2, 3)]
+    cells += [cell("wine", "a", fold, 1.0, fold) for fold in (1, 2)]
+    cells += [cell("wine", "b", fold, None, None, failure="too long") for fold in (1, 2)]
+    whole = Comparison(cells)
+    text = all_datasets(whole, list(BEST))
+    assert "| iris | **5.20** | 9.20 |" in text
+    assert "| wine | **1.00** | - |" in text
+    assert failures(whole) == ["## Failures", FAILED]
+    assert failures(Comparison(cells[:6])) == []
+    assert (median(whole, "a", "fit_seconds"), median(whole, "b", "n_evaluations")) == (1.25, None)
+
+
+BEST = {"a": 5.0, "b": 9.0}
+FAILED = "| learner | reason | data sets |\n| --- | --- | --- |\n| b | too long | wine |"
