@@ -24,10 +24,12 @@ def claims_table(found, evidence):
 
 
 def claims_in_words(found):
-    """Return the number of claims that hold, and those that do not, in a sentence; empty without decided claims."""
+    """Return the number of claims that hold, and quote those that do not; empty without decided claims."""
     decided = [one for one in found if one.holds is not None]
-    failed = [one.claim for one in decided if not one.holds]
+    failed = [f'"{one.claim}"' for one in decided if not one.holds]
     if not decided:
         return ""
-    text = f"Of {len(decided)} claims of the text, {len(decided) - len(failed)} hold here"
-    return f"{text} and {len(failed)} do not: {'; '.join(failed)}." if failed else f"{text}."
+    text = f"The results here confirm {len(decided) - len(failed)} of {len(decided)} claims of the paper"
+    if not failed:
+        return f"{text}."
+    return f"{text}. They do not confirm {'this claim' if len(failed) == 1 else 'these claims'}: {'; '.join(failed)}."

@@ -129,7 +129,7 @@ def table(lines, names):
         shape = own[0]
         columns = f"{shape['n_categorical']} + {shape['n_numeric']}"
         rows.append([name, f"{shape['n_samples']:,}", str(shape["n_rare"]), columns, *cells])
-    return markdown_table(["table", "rows", "rare", "categorical + numeric", *LEARNERS], rows) if rows else ""
+    return markdown_table(["data set", "rows", "rare", "categorical + numeric", *LEARNERS], rows) if rows else ""
 
 
 def complete_means(lines, names):
@@ -142,16 +142,16 @@ def complete_means(lines, names):
     return np.array(found)
 
 
-def verdict(lines, names, kind):
-    """Return the mean AUC of all learners, and on how many tables each is the best, in a sentence."""
-    found = complete_means(lines, names)
-    if not len(found):
-        return ""
-    best = (found.round(3) == found.round(3).max(axis=1, keepdims=True)).sum(axis=0)
-    listed = "; ".join(
-        f"{name} {mean:.3f}, best on {n}" for name, mean, n in zip(LEARNERS, found.mean(axis=0), best, strict=True)
-    )
-    return f"Mean AUC on {len(found)} tables with mostly {kind} columns: {listed}."
+def summary(lines, kinds):
+    """Return the table of the mean AUC of all learners, with the numbers of data sets on which each is the best."""
+    header, columns = ["learner"], []
+    for kind, names in kinds.items():
+        found = complete_means(lines, names)
+        if len(found):
+            best = (found.round(3) == found.round(3).max(axis=1, keepdims=True)).sum(axis=0)
+            header.append(f"{len(found)} data sets with mostly {kind} columns")
+            columns.append([f"{mean:.3f} (best on {n})" for mean, n in zip(found.mean(axis=0), best, strict=True)])
+    return markdown_table(header, [list(row) for row in zip(LEARNERS, *columns, strict=True)]) if columns else ""
 
 
 def write_report(lines, path):
@@ -159,24 +159,23 @@ def write_report(lines, path):
     seconds = [
         np.median([line["seconds"] for line in lines if line["learner"] == name] or [np.nan]) for name in LEARNERS
     ]
-    intro = f"""This page has the area under the ROC curve (AUC) of learners that find a rare class without labels.
-    About {RARE:.0%} of the rows have the rare class, the smallest one of the table with at least {FEWEST} rows.
-    Learners are fitted to all rows, and rank the same rows. The rule of `TANDensity` for missing values was adopted
-    after its AUC on these tables was known."""
+    intro = f"""Each learner is fitted to rows without their classes, and ranks the same rows. About {RARE:.0%} of the
+    rows have the rare class. It is the smallest class with at least {FEWEST} rows. The rule of `TANDensity` for missing
+    values was adopted after its AUC on these data sets was known."""
     made = f"""Means over {len(SEEDS)} draws of up to {MOST_ROWS:,} rows. All learners have their defaults. Learners
     other than `TANDensity` get categories as indicators, standardized numbers, and the most frequent category or the
     mean for missing values. Made by `python -m benchmarks.quality.anomalies run --pyod OTHER/bin/python`, then
     `report`, with {made_with(lines)}."""
     times = ", ".join(f"{name} {value:.2f}" for name, value in zip(LEARNERS, seconds, strict=True))
-    verdicts = [verdict(lines, CATEGORICAL, "categorical"), verdict(lines, NUMERIC, "numeric")]
-    weakness = """`TANDensity` ranks rows by how improbable their combination of values is. It misses a rare class that
-    is a homogeneous group of its own, because a latent class can represent the group, as on vote. The learners of PyOD
-    rank rows by rare values of single columns."""
-    sections = ["# Outliers without labels", *map(paragraph, verdicts), paragraph(weakness)]
-    sections += [paragraph(intro), paragraph(made)]
-    sections += ["## Tables with mostly categorical columns", table(lines, CATEGORICAL)]
-    sections += ["## Tables with mostly numeric columns", table(lines, NUMERIC)]
+    advice = """Use `TANDensity` to find rows with an improbable combination of values. It misses a rare class that is a
+    homogeneous group of its own, because a latent class can represent the group, as on vote. The learners of PyOD find
+    rows with rare values of single columns. These are mean areas under the ROC curve (AUC; higher is better):"""
+    sections = ["# Outliers without labels", paragraph(advice)]
+    sections += [summary(lines, {"categorical": CATEGORICAL, "numeric": NUMERIC}), paragraph(intro)]
+    sections += ["## Data sets with mostly categorical columns", table(lines, CATEGORICAL)]
+    sections += ["## Data sets with mostly numeric columns", table(lines, NUMERIC)]
     sections += ["## Times", paragraph(f"Median seconds of processor time for a fit with scores: {times}.")]
+    sections += ["## How it was measured", paragraph(made)]
     write_sections(path, sections)
 
 

@@ -76,8 +76,8 @@ def report(found, data):
     return [
         "# How far margin searches are from the optimum",
         paragraph(
-            f"""`ExactMarginSearch` proves the forest of maximum margin on {n_proved} of {len(found)} sets. The other
-            searches reach this optimum on so many of them: {counts}."""
+            f"""`ExactMarginSearch` proves the forest of maximum margin on {n_proved} of {len(found)} data sets. The
+            other searches reach this optimum on these numbers of data sets: {counts}."""
         ),
         markdown_table(["set", "features / rows / classes", *SEARCHES, "optimum", "nodes"], rows, left=range(2)),
         paragraph(

@@ -235,11 +235,11 @@ def table(lines, names, field, digits, better):
         rows.append([name, f"{shape['n_samples']:,}", f"{shape['n_categorical']} + {shape['n_numeric']}", *cells])
     if rows:
         rows.append(["mean", "", "", *(decimals(value, digits) for value in np.mean(all_found, axis=0))])
-    return markdown_table(["table", "rows", "categorical + numeric", *IMPUTERS], rows) if rows else ""
+    return markdown_table(["data set", "rows", "categorical + numeric", *IMPUTERS], rows) if rows else ""
 
 
 def verdict(lines, names, field, sign):
-    """Return on how many tables TANImputer is better than each other imputer, in a sentence."""
+    """Return on how many data sets TANImputer is better than each other imputer, in a sentence."""
     counts, n_tables = dict.fromkeys([name for name in IMPUTERS if name != OURS], 0), 0
     for name in names:
         found = means(lines, name, field)
@@ -248,8 +248,8 @@ def verdict(lines, names, field, sign):
         n_tables += 1
         for other in counts:
             counts[other] += sign * (found[OURS] - found[other]) > 0
-    listed = "; ".join(f"than {other} on {count}" for other, count in counts.items())
-    return f"TANImputer is better {listed}, of {n_tables} tables."
+    *first, last = (f"than *{other}* on {count}" for other, count in counts.items())
+    return f"Of {n_tables} data sets, TANImputer is better {', '.join(first)}, and {last}."
 
 
 def write_report(lines, path):
@@ -257,34 +257,37 @@ def write_report(lines, path):
     right, rmse, seconds = (
         dict(zip(IMPUTERS, column_means(lines, APART, field), strict=True)) for field in ("right", "rmse", "seconds")
     )
-    found = [
-        f"{name}: {decimals(right[name], 1, '-')} %, {decimals(rmse[name], 3, '-')} and {decimals(seconds[name], 1)} s"
-        for name in IMPUTERS
-    ]
-    intro = f"""On tables kept apart, these are the means of correctly imputed categories, of the root mean squared
-    error of numbers in standard deviations, and of the time. {"; ".join(found)}.
-
-    Use `TANImputer` for tables with categorical columns: it imputes more categories correctly than the
-    other imputers on most tables. For tables of numbers only, try `IterativeImputer` first: with forests, its errors
-    are smaller on vehicle, page-blocks, iris, glass, wine-quality-white and segment, because `TANImputer` uses only the
-    interval of a number. A fifth of all values is lost completely at random ({len(SEEDS)} draws), and imputed by an
-    imputer that is fitted to the same rows."""
-    made = f"""Tables with more than {MOST_ROWS:,} rows are represented by {MOST_ROWS:,} random ones. All imputers have
-    their defaults, except that forests have {N_TREES} trees and {N_ROUNDS} rounds. `KNNImputer` gets
-    categories as indicators and standardized numbers. `BayesianRidge` gets codes, and its predictions are rounded to
-    codes. Forests classify categories, as in missForest. Made by
-    `python -m benchmarks.quality.imputation run`, then `report`, with {made_with(lines)}."""
-    sections = ["# Imputation of values lost at random", *map(paragraph, intro.split("\n\n")), paragraph(made)]
+    advice = """Use `TANImputer` for data with categorical columns: on most data sets, it imputes more categories
+    correctly than the other imputers. For data with numeric columns only, try `IterativeImputer` first. With forests,
+    its errors are smaller on vehicle, page-blocks, iris, glass, wine-quality-white and segment, because `TANImputer`
+    uses only the interval of a number."""
+    means_of = "These are means over the data sets that were not used to choose the defaults of `TANImputer`:"
+    summary = markdown_table(
+        ["imputer", "correct categories [%]", "error of numbers [standard deviations]", "time [s]"],
+        [
+            [name, decimals(right[name], 1, "-"), decimals(rmse[name], 3, "-"), decimals(seconds[name], 1)]
+            for name in IMPUTERS
+        ],
+    )
+    method = f"""A fifth of all values is removed completely at random ({len(SEEDS)} draws). Each imputer is fitted to
+    the remaining values of the same rows. The error of numbers is the root mean squared error. Of data sets with more
+    than {MOST_ROWS:,} rows, {MOST_ROWS:,} random rows are used. All imputers have their defaults, except that forests
+    have {N_TREES} trees and {N_ROUNDS} rounds. `KNNImputer` gets categories as indicators, and standardized numbers.
+    `BayesianRidge` gets codes of categories, and its predictions are rounded to codes. Forests classify categories, as
+    in missForest."""
+    made = f"""Made by `python -m benchmarks.quality.imputation run`, then `report`, with {made_with(lines)}."""
+    sections = ["# Imputation of missing values", paragraph(advice), means_of, summary]
     for title, names in (
-        ("Tables kept apart", APART),
-        ("Tables on which the defaults of TANImputer were chosen", CHOSEN),
+        ("Data sets that were not used to choose defaults", APART),
+        ("Data sets that were used to choose defaults", CHOSEN),
     ):
         sections.append(f"## {title}")
-        sections += ["Lost categories that are imputed correctly, in % (higher is better):"]
+        sections += ["Correctly imputed categories, in % (higher is better):"]
         sections += [table(lines, names, "right", 1, max), paragraph(verdict(lines, names, "right", 1))]
-        sections += ["Root mean squared error of lost numbers, in standard deviations of the column (lower is better):"]
+        sections += ["Root mean squared error of numbers, in standard deviations of the column (lower is better):"]
         sections += [table(lines, names, "rmse", 3, min), paragraph(verdict(lines, names, "rmse", -1))]
         sections += ["Seconds of processor time, on one core:", table(lines, names, "seconds", 1, min)]
+    sections += ["## How it was measured", paragraph(method), paragraph(made)]
     write_sections(path, sections)
 
 

@@ -61,17 +61,27 @@ def explanation(lines, found):
     """Return how the table was made, and how to read it."""
     n_rows = ", ".join(f"{name} ({next(iter(found[name].values())).n_rows:,})" for name in SETS)
     failures = [line for line in lines if "failure" in line and line["set"] != GAPS]
-    failed = sorted({f"{line['learner']} on {line['set']}: {line['failure'].split('. ')[0]}" for line in failures})
-    others = f", or one that fails ({'; '.join(failed)})" if failed else ""
-    return paragraph(
-        f"""Each entry is a test error in % and a log loss in nats, in five stratified folds of all rows of {n_rows}.
-        All learners have their defaults and seed 0. The lowest error of a data set is in bold, and its standard error
-        is below the name. A difference of two or three standard errors may be chance. The order of the learners depends
-        on the data set ([defaults on all data sets](../../benchmarks/quality/defaults.md)). A dash is a learner that
-        needs complete rows ({GAPS} has missing values), {CONVEX} on {" and ".join(TOO_LARGE)}, where its program takes
-        minutes{others}. Times are means of fits, in seconds of processor time of one thread, with {made_with(lines)}.
-        Made by `python -m benchmarks.quality.learners_table`."""
-    )
+    sets_of = {}  # failure -> learner -> data sets
+    for line in failures:
+        reason = line["failure"].split(". ")[0].split("; got ")[0]
+        sets_of.setdefault((line["learner"], reason), []).append(line["set"])
+    failed = [
+        paragraph(f"- {learner} on {', '.join(sorted({*sets}))}: {reason}.")
+        for (learner, reason), sets in sorted(sets_of.items())
+    ]
+    texts = [
+        """Each entry is the test error in % and the log loss in nats, in five stratified folds. The lowest error of a
+        data set is in bold, and its standard error is below the name of the data set. A difference of two or three
+        standard errors may be chance. The order of the learners depends on the data set ([defaults on all data
+        sets](../../benchmarks/quality/defaults.md)).""",
+        f"""An entry is a dash if the learner needs complete rows ({GAPS} has missing values), takes minutes ({CONVEX}
+        on {" and ".join(TOO_LARGE)}) or fails{":" if failed else "."}""",
+        f"""All learners have their defaults and seed 0. The data sets have these numbers of rows: {n_rows}. Times are
+        means of fits, in seconds of processor time of one thread. Made by `python -m
+        benchmarks.quality.learners_table` with {made_with(lines)}.""",
+    ]
+    first, dashes, made = map(paragraph, texts)
+    return "\n\n".join(filter(None, [first, dashes, "\n".join(failed), made]))
 
 
 def with_table(text, table):

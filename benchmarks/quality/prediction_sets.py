@@ -105,11 +105,13 @@ def findings(lines, names):
         within = (np.abs(coverage - COVERAGE) <= 0.02).sum(axis=0)
         smaller = int((size[:, 0] < size[:, 1]).sum())
         low, high = 100 * coverage[:, 0].min(), 100 * coverage[:, 0].max()
-        yield paragraph(f"""For the {learner}, the mean coverage of {len(names)} data sets is
-        {100 * coverage[:, 0].mean():.1f} % ({low:.1f} to {high:.1f} %; asked: {100 * COVERAGE:.0f} %), and within two
-        points on {within[0]} of them. With rows held back it is {100 * coverage[:, 1].mean():.1f} %, within two points
-        on {within[1]}. Sets are smaller without rows held back on {smaller} data sets, and have
-        {size[:, 0].mean():.2f} instead of {size[:, 1].mean():.2f} classes on average.""")
+        yield paragraph(f"""With the {learner}, the sets of `ConformalClassifier` contain the true class in
+        {100 * coverage[:, 0].mean():.1f} % of the rows, as a mean over {len(names)} data sets; the coverage of single
+        data sets is {low:.1f} to {high:.1f} %. It is within two points of the required {100 * COVERAGE:.0f} % on
+        {within[0]} data sets. If a fifth of the training rows is used for calibration only, the mean is
+        {100 * coverage[:, 1].mean():.1f} %, and {within[1]} data sets are within two points. `ConformalClassifier` has
+        the smaller sets on {smaller} data sets, with {size[:, 0].mean():.2f} instead of {size[:, 1].mean():.2f} classes
+        on average.""")
 
 
 def write_report(lines, path):
@@ -126,10 +128,10 @@ def write_report(lines, path):
                 factor = 100 if what == "coverage" else 1
                 for name, row in zip(names, rows, strict=True):
                     row.append(f"{factor * mean(lines, name, learner, method, what):.{digits}f}")
-    text = f"""Means over {N_SPLITS} random splits; half of the rows are for training. "{OURS}" is
+    text = f"""The table contains means over {N_SPLITS} random splits. Half of the rows are for training. "{OURS}" is
     `ConformalClassifier` with ten folds. "{HELD_BACK}" is `SplitConformalClassifier` of MAPIE with the same classifier:
     {100 * CALIBRATION:.0f} % of the training rows are used for calibration only. Both keep empty sets. Classes of fewer
-    than 20 rows are left out. Nothing was chosen with these data sets. Made by `python -m
+    than 20 rows are left out. No setting was chosen with these data sets. Made by `python -m
     benchmarks.quality.prediction_sets run`, then `report`, with {made_with(lines)}."""
     sections = ["# Prediction sets", *findings(lines, names), markdown_table(header, rows), paragraph(text)]
     write_sections(path, sections)

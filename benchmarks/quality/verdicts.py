@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from benchmarks.shared.reports import markdown_table, paragraph
+from benchmarks.shared.reports import markdown_table
 
 from .outcomes import mean, paired
 from .runs import PUBLISHED
@@ -100,7 +100,7 @@ def mean_errors(found, half):
 
 def clear_losses(found):
     """Judge on which sets the error of a default is clearly above that of the best fixed setting."""
-    lines, misses = [], {}
+    rows, misses = [], {}
     for short, learner in DEFAULTS.items():
         names = having(found, [learner, *TREES.values()])
         worse = [name for name in names if is_clearly_worse(found[name], learner)]
@@ -110,11 +110,12 @@ def clear_losses(found):
         for name in worse:
             best = best_tree(found[name])
             own, other = found[name][learner], found[name][TREES[best]]
-            shown.append(f"{name} {own.error:.2f}, {best} {other.error:.2f} ({plus_minus(*paired(own, other))})")
-        lines.append(paragraph(f"- {short}: {len(worse)} of {len(names)} sets. {'; '.join(shown)}"))
+            shown.append(f"{name}: {own.error:.2f}, {best} {other.error:.2f} ({plus_minus(*paired(own, other))})")
+        rows.append([short, f"{len(worse)} of {len(names)}", "; ".join(shown) or "-"])
     target = "(b) no data set with a clearly higher error than the best fixed tree"
     title = f"(b) Sets with an error over {WORSE:g} point, and two standard errors, above that of the best fixed tree"
-    return Verdict(title, target, "\n".join(lines), misses)
+    header = ["default", "number of sets", "set: error [%], best fixed setting and its error (difference)"]
+    return Verdict(title, target, markdown_table(header, rows, left=(0, 2)), misses)
 
 
 def beside_bars(title, target, found, value, bars):
@@ -182,7 +183,7 @@ def seconds(found):
 
 def log_losses(found):
     """Judge log losses beside those of conditional likelihood."""
-    lines, misses = [], {}
+    rows, misses = [], {}
     for short, learner in DEFAULTS.items():
         names = [name for name, row in found.items() if learner != REFERENCE and row.keys() >= {learner, REFERENCE}]
         if not names:
@@ -192,13 +193,14 @@ def log_losses(found):
         misses[short] = len(worse)
         ratios = {name: own / max(other, 1e-9) for name, (own, other) in worse.items()}
         shown = [
-            f"{name} {100 * ratios[name] - 100:+.0f} % ({worse[name][0]:.3g}, {worse[name][1]:.3g})"
+            f"{name}: {worse[name][0]:.3g} / {worse[name][1]:.3g} ({100 * ratios[name] - 100:+.0f} %)"
             for name in sorted(ratios, key=ratios.get, reverse=True)
         ]
-        lines.append(paragraph(f"- {short}: {len(worse)} of {len(names)} sets. {'; '.join(shown)}"))
+        rows.append([short, f"{len(worse)} of {len(names)}", "; ".join(shown) or "-"])
+    header = ["default", "number of sets", f"set: log loss of the default / of {REFERENCE} (difference)"]
     target = f"(f) log loss at most {100 * LOSS_RATIO - 100:.0f} % above that of CG-CL"
     title = f"(f) Sets whose log loss is over {100 * LOSS_RATIO - 100:.0f} % above that of the default of {REFERENCE}"
-    return Verdict(title, target, "\n".join(lines), misses)
+    return Verdict(title, target, markdown_table(header, rows, left=(0, 2)), misses)
 
 
 def calibration(found):

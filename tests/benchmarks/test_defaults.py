@@ -94,8 +94,8 @@ def test_mean_errors_are_those_of_the_same_sets():
 
 def test_clear_losses_are_listed():
     found = judged(verdicts.clear_losses, [*row("a", {"TAN-CMI HYB": 16}), *row("b", {"TAN-CMI HYB": 11})])
-    assert "- HYB: 1 of 2 sets. a 16.00, ML 10.00 (+6.00 ± 2.37)" in found.text
-    assert "- CG-CL: 0 of 2 sets." in found.text
+    assert "| HYB | 1 of 2 | a: 16.00, ML 10.00 (+6.00 ± 2.37) |" in found.text
+    assert "| CG-CL | 0 of 2 | - |" in found.text
     assert found.misses == {**dict.fromkeys(DEFAULTS, 0), "HYB": 1}
 
 
@@ -137,7 +137,7 @@ def test_log_losses_are_compared_with_conditional_likelihood():
     lines = [line(name, "TAN-CMI CG-CL", 1) for name in losses]
     lines += [line(name, "TAN Subset HYB", 1, log_loss=loss) for name, loss in losses.items()]
     found = judged(verdicts.log_losses, lines)
-    assert found.text == "- Subset: 2 of 3 sets. usps, published +100 % (1, 0.5); a +6 % (0.53, 0.5)"
+    assert found.text.endswith("| Subset | 2 of 3 | usps, published: 1 / 0.5 (+100 %); a: 0.53 / 0.5 (+6 %) |")
     assert found.misses == {"Subset": 2}
 
 

@@ -436,14 +436,14 @@ def test_sentences_follow_from_results():
         "Of 2 trained cells of table 1, 1 reach or improve on the published error with their best run on the test "
         "part, as the paper selects it. The other 1 are above it by 0.20 to 0.20 points (the most: letter, NB HYB). 1 "
         "of them differ by less than two standard errors. The 1 closed forms differ by 0.02 points at most (letter). A "
-        "tree that is selected on validation rows is better than the best published tree on 0 of 1 data sets. Of 1 "
-        "claims of the text, 1 hold here."
+        "tree that is selected on validation rows is better than the best published tree on 0 of 1 data sets. The "
+        "results here confirm 1 of 1 claims of the paper."
     )
     text = sentences({**errors, ("TAN All", "narrow"): 0.08, ("NB HYB", "narrow"): 0.27})
     assert "by 14.07 to 14.07 points (the most: letter, NB HYB). 0 of them differ by less" in text
     assert "on 1 of 1 data sets (letter 8.00 instead of 8.73 %)" in text
     assert text.endswith(
-        "Of 1 claims of the text, 0 hold here and 1 do not: discriminative training has lower errors than maximum "
-        "likelihood."
+        'confirm 0 of 1 claims of the paper. They do not confirm this claim: "discriminative training has lower errors '
+        'than maximum likelihood".'
     )
     assert report.summary({"letter": []}, []) == "No cell with a published error is complete yet."

@@ -11,7 +11,7 @@ from benchmarks.quality import exact_margin
 def test_page_has_a_row_for_each_set(tmp_path):
     exact_margin.main(["--sets", "iris", "balance-scale", "--output", str(tmp_path)])
     text = (tmp_path / "exact_margin.md").read_text(encoding="utf-8")
-    assert "proves the forest of maximum margin on 2 of 2 sets" in text
+    assert "proves the forest of maximum margin on 2 of 2 data sets" in text
     (row,) = [line for line in text.splitlines() if line.startswith("| balance-scale | 4 / 625 / 3 |")]
     greedy, order, _, _, exact, status, _ = row.strip("| ").split(" | ")[2:]
     assert exact == f"**{exact.strip('*')}**"

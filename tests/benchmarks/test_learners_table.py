@@ -46,10 +46,10 @@ def test_table_has_a_row_a_learner_and_the_lowest_errors_in_bold(lines):
 def test_explanation_names_what_fails_where_nothing_is_missing(lines):
     said = learners_table.explanation(lines, outcomes(lines)).replace("\n", " ")
     assert "segment (1,000), car (1,000)" in said
-    assert "takes minutes. Times" in said
-    lines[3]["failure"] = "Not solved: no. Try another."
+    assert "or fails.  All learners" in said
+    lines[3]["failure"] = "Not solved: no; got 3. Try another."
     said = learners_table.explanation(lines, outcomes(lines)).replace("\n", " ")
-    assert f"takes minutes, or one that fails ({lines[3]['learner']} on segment: Not solved: no). Times" in said
+    assert f"or fails:  - {lines[3]['learner']} on segment: Not solved: no.  All learners" in said
 
 
 def test_page_is_written_when_all_is_finished(lines, tmp_path):
@@ -66,7 +66,7 @@ def test_page_is_written_when_all_is_finished(lines, tmp_path):
     learners_table.main(asked)
     text = page.read_text(encoding="utf-8")
     assert text.startswith(f"before\n{BEGIN}| learner |")
-    assert text.endswith(f"learners_table`.\n{END}after\n")
+    assert text.endswith(f" machine.\n{END}after\n")
     assert "earlier table" not in text
 
 

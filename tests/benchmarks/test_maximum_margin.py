@@ -286,7 +286,7 @@ def test_claims_hold_or_not_by_the_rates():
     assert found[0][1] == "4 of 4; closest: usps: TAN-OMI-CR ML 92.00, TAN-CMI ML 91.00"
     assert found[3][1] == "1 of 2; usps: TAN-CR CG-MM 96.00, TAN-CR CG-CL 97.00"
     assert found[5:] == [(True, "usps 102 times"), (True, "difference in points from ML: 100 rows +1.00")]
-    assert "6 hold here and 1 do not: maximum margin is above conditional likelihood in most cases." in text
+    assert 'do not confirm this claim: "maximum margin is above conditional likelihood in most cases".' in text
     assert text.endswith(
         "On usps, the best Bayesian network is TAN-CR CG-CL with 97.00 %; the cross-tuned support vector machine has "
         "98.00 %."

@@ -336,7 +336,7 @@ def test_claims_and_sentences_follow_from_results():
     text = " ".join(report.summary(small(), {"mnist": mnist}, checked(small(), mnist)).split())
     assert "On mnist, the 6 rates of ML parameters differ by 0.58 points at most." in text
     assert "NB-CL has 91.00 % on mnist where the paper has 83.77 %; the maximum-margin paper of 2012 reports" in text
-    assert "Of 8 claims of the text, 7 hold here and 1 do not: CL parameters change the rate" in text
+    assert 'confirm 7 of 8 claims of the paper. They do not confirm this claim: "CL parameters change the rate' in text
     text = " ".join(report.summary({}, {"mnist": {**mnist, "NB-CL": 84.0}}, []).split())
     assert "NB-CL has 84.00 % on mnist" in text
     assert report.summary({}, {}, []) == "No data set is finished yet."

@@ -240,8 +240,8 @@ def test_report_shows_verdicts_and_the_best_learners(tmp_path):
     assert "| letter, published: at most 3 % | test part | - | open |" in text
     sentences = " ".join(text.split())
     assert (
-        f"On 6 data sets, the mean ranks of {FOREST} among 4 learners are 1.00 by error (place 1), 1.00 by log loss "
-        f'(place 1), 1.00 by Brier score (place 1). The best peers are "{BOOSTING}" by error (2.00) and '
+        f"On 6 data sets, the mean ranks of {FOREST} among 4 learners are 1.00 by error (the best), 1.00 by log loss "
+        f'(the best), 1.00 by Brier score (the best). The best peers are "{BOOSTING}" by error (2.00) and '
         f'"{BOOSTING}" by log loss (2.00).'
     ) in sentences
     assert f"A fit of {FOREST} takes 2.0 processor seconds on average, 1 times as long as" in sentences
@@ -265,8 +265,9 @@ def test_details_contain_groups_duels_costs_and_all_sets(tmp_path):
         in text.replace("\n", " ")
     )
     assert "| AODE | 0/6/0 (0:6) | 0/6/0 (0:6) |" in text
-    assert "- AODE, held out: 3 of 3 sets. " in text
-    assert f"- {FOREST}, chosen on: 0 of 3 sets." in text
+    assert "| AODE | held out | 3 of 3 | " in text
+    assert " 9.00 / 6.00, " in text
+    assert f"| {FOREST} | chosen on | 0 of 3 | - |" in text
     assert f"| {FOREST} | 2.000 | 3.000 | 2.0 | 3.0 | 5.00 |" in text
     assert "| mean, chosen on |  | 3 sets | 9.00 | **5.00** | 6.00 | 5.50 |" in text
     assert "| chosen on | 0/3/0 (0:3) | 0/3/0 (0:3) |" in text
@@ -307,7 +308,7 @@ def test_data_sets_kept_apart_are_ranked_separately(tmp_path):
     assert text in page
     assert page.count("(tables_times.png)") == 1
     assert (tmp_path / "tables_times.png").stat().st_size > 5000
-    assert "On 4 data sets that were kept apart from all choices of settings" in page
+    assert "On 4 data sets that were not used to choose any setting" in page
     assert "| mean, all sets |  | 5 sets |" in (tmp_path / "tables_details.md").read_text(encoding="utf-8")
 
 

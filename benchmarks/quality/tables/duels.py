@@ -8,7 +8,7 @@ from tanlearn.comparison.statistics import equivalence_probabilities
 from .learners import LEARNERS, RANDOM_FOREST
 from .outcomes import MEASURES, PARTS
 from .ranks import differences, is_clear
-from .verdicts import in_words, losses
+from .verdicts import losses
 
 #: Largest difference in log loss, in nats, that counts as equal in the Bayesian test.
 EQUAL = 0.01
@@ -65,11 +65,18 @@ def against_peers(outcomes, judged):
 
 
 def great_losses(outcomes):
-    """Return the sets on which our errors are much above a random forest's, by group."""
-    items = []
+    """Return the table of sets on which our errors are much above those of a random forest, by group."""
+    rows = []
     for learner in (name for name in outcomes.learners if LEARNERS[name].is_ours):
         for part in PARTS[1:]:
             found, n_sets = losses(outcomes, learner, part), len(outcomes.common([learner, RANDOM_FOREST], part))
             if n_sets:
-                items.append(paragraph(f"- {learner}, {part}: {len(found)} of {n_sets} sets. {in_words(found)}"))
-    return "\n".join(items)
+                ordered = sorted(found.items(), key=lambda one: one[1][1] - one[1][0])
+                pairs = ", ".join(f"{name} {own:.2f} / {other:.2f}" for name, (own, other, _) in ordered)
+                rows.append([learner, part, f"{len(found)} of {n_sets}", pairs or "-"])
+    if not rows:
+        return ""
+    text = """Each pair of numbers is the error of the learner / of the random forest on a data set, in %. The forest
+    has the encoding of categories with the lower error. The largest differences come first."""
+    header = ["learner", "group", "number of sets", "sets and errors"]
+    return f"{paragraph(text)}\n\n{markdown_table(header, rows, left=(0, 1, 3))}"

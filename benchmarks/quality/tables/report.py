@@ -23,9 +23,10 @@ RIVALS = "error", "log_loss"
 def in_ranks(outcomes, learners, judged, where):
     """Return the mean ranks of a learner and of the best peers in sentences."""
     ranks = {measure: ranks_of(outcomes, learners, measure, "all sets") for measure in MEASURES}
-    places = {measure: 1 + sum(rank < own[judged] for rank in own.values()) for measure, own in ranks.items()}
+    better = {measure: sum(rank < own[judged] for rank in own.values()) for measure, own in ranks.items()}
+    words = {n: f"{n} {'is' if n == 1 else 'are'} better" if n else "the best" for n in better.values()}
     own = ", ".join(
-        f"{ranks[measure][judged]:.2f} by {title} (place {places[measure]})" for measure, title in MEASURES.items()
+        f"{ranks[measure][judged]:.2f} by {title} ({words[better[measure]]})" for measure, title in MEASURES.items()
     )
     text = f"{where}, the mean ranks of {judged} among {len(learners)} learners are {own}."
     if any(not LEARNERS[name].is_ours for name in learners):
@@ -56,7 +57,7 @@ def summary(outcomes, kept_apart, judged):
     apart = taking_part(kept_apart, lambda one: True)
     if judged in apart:
         n_apart = len(kept_apart.common(apart))
-        where = f"On {n_apart} data sets that were kept apart from all choices of settings"
+        where = f"On {n_apart} data sets that were not used to choose any setting"
         text.append(in_ranks(kept_apart, apart, judged, where))
     ranks = ranks_of(outcomes, learners, "log_loss", "all sets")
     tuned = [name for name in ranks if not LEARNERS[name].is_ours and name.endswith(TUNED)]
