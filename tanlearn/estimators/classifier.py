@@ -21,6 +21,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.row_checks import RowCheck
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import read_prior
+from tanlearn.estimators.class_prior import moved_prior
 from tanlearn.estimators.estimator_input import (
     delete_fitted_attributes,
     encode_new_rows,
@@ -37,7 +38,7 @@ from tanlearn.files.archive import ExplainedError
 from tanlearn.files.models import save
 from tanlearn.kernels._cuda import DEVICES, check_device
 from tanlearn.models.calibration import Calibration
-from tanlearn.models.log_joint import log_evidence, log_posterior
+from tanlearn.models.log_joint import log_evidence
 from tanlearn.models.model import Model
 
 __all__ = ["Classifier"]
@@ -175,10 +176,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _set_log_prior(self, log_prior: FloatArray) -> None:
-        """Replace the class prior.
+        """Replace the class prior, as :mod:`tanlearn.estimators.class_prior` explains.
 
-        The prior is meant for calibrated probabilities: a row without evidence gets exactly this prior. The CPTs
-        therefore hold the prior to the power of the temperature, so that features need more evidence to outweigh it.
         The power of a calibration applies to the sum of prior and features and would violate Bayes' rule, so it is
         dropped. Naive Bayes on dependent features, fitted at 50:50 and applied where 1 of 100 rows had the second
         class, had a log loss of 0.080 with the power and 0.054 without it; the prior alone has 0.060.
@@ -186,9 +185,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         calibration = Calibration(self.calibration_.temperature)
         if calibration != self.calibration_:
             self.calibration_ = calibration
-        if calibration != Calibration():
-            log_prior = log_posterior(log_prior[np.newaxis] * calibration.temperature)[0]
-        self.model_ = self.model_.with_log_prior(log_prior)
+        self.model_ = self.model_.with_log_prior(moved_prior(self, log_prior))
 
     def with_class_prior(self, class_prior: Any) -> Self:
         """Return a copy of the fitted classifier with other class probabilities.
@@ -203,9 +200,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         object
-            A new classifier whose predictions use this prior. If the classifier has ``tables_``, the class prior in
-            them, which ``sample`` and ``describe`` use, is the given prior to the power of the calibration temperature,
-            normalized. In this case only the temperature of ``calibration_`` is kept.
+            A new classifier whose predictions use this prior: the odds of two classes change by the same factor as
+            those of their probabilities, from the class frequencies of the training rows on. Of ``calibration_``, only
+            the temperature is kept. The class prior in ``tables_``, which ``sample`` and ``describe`` use, is the given
+            prior to the power of the temperature, normalized; one that was trained with the other parameters also keeps
+            its ratio to the class frequencies.
 
         Raises
         ------

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.c_export.header import export_c
 from tanlearn.estimators.acquisition import AcquisitionCurve, acquisition_curve
+from tanlearn.estimators.class_prior import read_offset, state_of_offset
 from tanlearn.estimators.classifier import Classifier
 from tanlearn.estimators.completed_rows import completed_rows
 from tanlearn.estimators.estimator_input import encode_rows, generator
@@ -607,11 +608,14 @@ class NetworkClassifier(Classifier):
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes for a model file, besides classes and encoder."""
         state = super()._get_state()
-        return {"structure": state.pop("structure"), "calibration": asdict(self.calibration_), **state}
+        state = {"structure": state.pop("structure"), "calibration": asdict(self.calibration_), **state}
+        return state | state_of_offset(self)
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore the fitted attributes from a file, after classes and encoder."""
         state = dict(state)
         calibration = Calibration.of_state(state.pop("calibration", {}))
+        offset = read_offset(state.pop("prior_offset", None), len(self.classes_))
         super()._set_state(state)
         self.calibration_ = calibration
+        self._prior_offset = offset

@@ -25,6 +25,7 @@ from tanlearn.counts.counts_base import Counts
 from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.estimators.class_prior import keep_offset, weights_of_classes
 from tanlearn.estimators.counting_classifier import FROM_COUNTS
 from tanlearn.estimators.estimator_input import generator
 from tanlearn.estimators.row_sources import EncodedSource
@@ -32,7 +33,7 @@ from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
-from tanlearn.parameters.parameter_learner import check_learner_device, needs_of
+from tanlearn.parameters.parameter_learner import check_learner_device, counts_classes, needs_of
 from tanlearn.structures.structures import Structure, check_structure
 from tanlearn.structures.table_layout import TableLayout
 
@@ -114,6 +115,8 @@ def learn_rows(classifier: Any, data: EncodedData, validation: EncodedData | Non
     tables = learner.fit(given, data, rng)
     classifier.calibration_ = getattr(learner, "calibration_", Calibration())
     classifier.model_ = BayesNet(found, tables)
+    if not counts_classes(learner):
+        keep_offset(classifier, weights_of_classes(data))
 
 
 def learn_batches(classifier: Any, rows: EncodedSource) -> None:
@@ -144,6 +147,8 @@ def learn_batches(classifier: Any, rows: EncodedSource) -> None:
         tables = learner.from_objective(learned, layout, cells, rows)
         classifier.calibration_ = learner.calibration_
         classifier.model_ = BayesNet(structure, tables)
+        if not counts_classes(learner):
+            keep_offset(classifier, counts.class_counts)
         return
     if counts is pairs or pairs is None:  # other counts cannot learn the structure again
         classifier.counts_ = counts

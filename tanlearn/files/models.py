@@ -63,9 +63,11 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     float64 cells sum to one. ``calibration`` is a dict of ``temperature``, ``power`` and ``pivot``, the parameters of
     :class:`~tanlearn.Calibration` that map log joints to class probabilities; it also has ``prior_shift``, a tuple with
     one number per class that is added to the log joint, if only the evidence of the features is divided by the
-    temperature. ``TANClassifier`` also has ``structure_probabilities``, for each feature a dict from parents, -1 for
-    none, to probabilities, and ``loss``, an object, the training loss. ``TermNetClassifier`` also has
-    ``standard_errors``, float64 (the sum of the encoder's states, n_classes), of the states of all features.
+    temperature. ``prior_offset``, float64 (n_classes,), omitted if the class prior was counted, is the difference
+    between the calibrated class prior and the log frequencies of the classes in training. ``TANClassifier`` also has
+    ``structure_probabilities``, for each feature a dict from parents, -1 for none, to probabilities, and ``loss``, an
+    object, the training loss. ``TermNetClassifier`` also has ``standard_errors``, float64 (the sum of the encoder's
+    states, n_classes), of the states of all features.
     ``AODEClassifier`` has other keys. The states of all features are numbered consecutively, and the state of a
     constant feature comes last (V in all). ``is_parent`` is bool of shape (V,). ``log_parent``, float32 of shape (V *
     n_classes,), is the log joint of state and class. ``log_child``, float32 of shape (V * V * n_classes,), indexed

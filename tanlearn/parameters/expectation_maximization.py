@@ -74,6 +74,7 @@ class ExpectationMaximization(BaseEstimator):
     ([0, 1], True)
     """
 
+    counts_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],

@@ -116,6 +116,7 @@ class HierarchicalDirichlet(BaseEstimator):
     """
 
     needs: ClassVar[str] = "contexts"
+    counts_classes: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_iter": [Interval(Integral, 1, None, closed="left")],

@@ -85,6 +85,7 @@ class HierarchicalSmoothing(BaseEstimator):
     """
 
     needs: ClassVar[str] = "contexts"
+    counts_classes: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "m": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],

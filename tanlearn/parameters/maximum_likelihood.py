@@ -58,6 +58,7 @@ class MaximumLikelihood(BaseEstimator):
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     needs: ClassVar[str] = "families"
+    counts_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "epsilon": [None, Interval(Real, 0, 1, closed="neither")],

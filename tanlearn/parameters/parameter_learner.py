@@ -10,7 +10,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.tables import Tables
 from tanlearn.structures.structures import Structure
 
-__all__ = ["ParameterLearner", "check_learner_device", "needs_of"]
+__all__ = ["ParameterLearner", "check_learner_device", "counts_classes", "needs_of"]
 
 
 class ParameterLearner(Protocol):
@@ -31,6 +31,10 @@ class ParameterLearner(Protocol):
     ``"families"`` with the method ``from_counts(layout, cells)``; ``"contexts"`` with
     ``from_contexts(contexts, rows)``; or ``"gradients"`` with ``from_objective(structure, layout, cells, rows)``.
     Without it, ``fit`` gets all rows.
+
+    A learner whose class prior consists of class frequencies has the attribute ``counts_classes = True``. Without it,
+    the class prior counts as a trained parameter, which keeps its ratio to the frequencies if users set other class
+    probabilities.
     """
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
@@ -56,6 +60,11 @@ def needs_of(learner: Any) -> str:
     """Return what a structure or parameter learner is fitted to: its attribute ``needs``, by default ``"rows"``."""
     needs: str = getattr(learner, "needs", "rows")
     return needs
+
+
+def counts_classes(learner: Any) -> bool:
+    """Return whether the class prior of a parameter learner consists of class frequencies: ``counts_classes``."""
+    return bool(getattr(learner, "counts_classes", False))
 
 
 def check_learner_device(learner: Any, device: str) -> None:

