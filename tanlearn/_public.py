@@ -7,8 +7,9 @@ from tanlearn.density.drift import drift_report
 from tanlearn.density.imputer import TANImputer
 from tanlearn.encoding.categories import CategoryEncoder
 from tanlearn.encoding.column_warnings import ColumnKindWarning
-from tanlearn.encoding.discretize import MDLPDiscretizer, QuantileDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
+from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import scale_weights
 from tanlearn.estimators.bayes_ensemble import BayesEnsembleClassifier

@@ -13,7 +13,7 @@ from tanlearn.density.coded_tables import encode_table
 from tanlearn.density.latent_classes import CodedRows
 from tanlearn.density.learning import LatentCandidate, learn_network
 from tanlearn.density.stored_numbers import IntervalNumbers
-from tanlearn.encoding.discretize import QuantileDiscretizer
+from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.estimator_input import delete_fitted_attributes, generator
 from tanlearn.models.bayes_net import BayesNet

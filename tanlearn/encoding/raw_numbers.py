@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
-from tanlearn.encoding.discretize import add_mdl_points, discretize, fit_discretizer
+from tanlearn.encoding.discretize import discretize, fit_discretizer
+from tanlearn.encoding.quantile_discretizer import add_mdl_points
 from tanlearn.sources.table import Column, Table
 
 if TYPE_CHECKING:

@@ -14,7 +14,9 @@ from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.column_kinds import check_missing_categories, find_all_categories, have_order, named_columns
 from tanlearn.encoding.column_summaries import ColumnSummary, Limits, from_state, summarize, to_state
 from tanlearn.encoding.column_warnings import LARGEST_SHARE, warn_of_constant_columns, warn_of_string_summaries
-from tanlearn.encoding.discretize import CutPointDiscretizer, MDLPDiscretizer, fit_discretizer
+from tanlearn.encoding.cut_points import CutPointDiscretizer
+from tanlearn.encoding.discretize import fit_discretizer
+from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.missing_values import depend_on_class
 from tanlearn.encoding.stored_values import DAMAGE, read_arrays, read_format
 from tanlearn.encoding.table_encoder import TableEncoder

@@ -17,7 +17,8 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype,
 from tanlearn.encoding.column_encoder import ColumnEncoder, mean_values, value_ranges, wider_ranges
 from tanlearn.encoding.column_kinds import check_missing_categories, find_all_categories
 from tanlearn.encoding.column_warnings import warn_of_fitted_columns, warn_of_unseen
-from tanlearn.encoding.discretize import MDLPDiscretizer, fit_discretizer
+from tanlearn.encoding.discretize import fit_discretizer
+from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.missing_values import with_missing_category
 from tanlearn.encoding.row_checks import RowCheck, check_columns
 from tanlearn.sources.columns import read_columns
@@ -47,7 +48,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     discretizer : object, optional
         Discretizer of continuous columns with ``fit(X, y, sample_weight=None)``, ``transform(X)``, which returns codes
         of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. By default
-        :class:`~tanlearn.encoding.discretize.MDLPDiscretizer`.
+        :class:`~tanlearn.MDLPDiscretizer`.
     handle_unknown : {"missing", "error"}, default="missing"
         How to treat a category that was not seen in ``fit``: as missing, or as an error.
     handle_missing : {"marginalize", "category", "auto"}, optional

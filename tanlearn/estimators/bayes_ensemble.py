@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn._version import __version__
-from tanlearn.encoding.discretize import QuantileDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import weights_of_values

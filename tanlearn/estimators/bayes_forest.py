@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn.counts.counts_base import Counts
-from tanlearn.encoding.discretize import QuantileDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.classifier import Classifier
 from tanlearn.estimators.counting_classifier import CountingClassifier

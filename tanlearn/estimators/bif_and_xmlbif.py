@@ -35,7 +35,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.encoding.discretize import MDLPDiscretizer
+from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.stored_values import fields
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.encoding.column_kinds import find_all_categories, have_order
 from tanlearn.encoding.column_warnings import warn_of_new_categories, warn_of_new_missing_values
-from tanlearn.encoding.discretize import MDLPDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.novelty import Novelty, find_novelty
 from tanlearn.encoding.raw_numbers import raw_numbers
 from tanlearn.encoding.splits import hold_out

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
-from tanlearn.encoding.discretize import CutPointDiscretizer
+from tanlearn.encoding.cut_points import CutPointDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.structures.value_groups import group_values

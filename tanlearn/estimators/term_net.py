@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.encoding.discretize import QuantileDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.network_classifier import NetworkClassifier

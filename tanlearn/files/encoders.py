@@ -8,7 +8,9 @@ import numpy as np
 
 from tanlearn._typing import AnyArray
 from tanlearn.encoding.column_kinds import LARGEST_N_STATES
-from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS, CutPointDiscretizer, QuantileDiscretizer
+from tanlearn.encoding.cut_points import CutPointDiscretizer
+from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS
+from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.encoding.stored_values import fields
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.files.archive import ExplainedError

@@ -21,7 +21,7 @@ from tanlearn import (
 from tanlearn.baselines import WeightedNaiveBayesClassifier
 from tanlearn.displays import ContributionDisplay, FeatureValues, PairContributionDisplay
 from tanlearn.displays.feature_values import shortened
-from tanlearn.encoding.discretize import QuantileDiscretizer
+from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 
 matplotlib = pytest.importorskip("matplotlib")
 

@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tanlearn import MDLPDiscretizer, QuantileDiscretizer
-from tanlearn.encoding.discretize import CutPointDiscretizer
+from tanlearn.encoding.cut_points import CutPointDiscretizer
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 MISSING = 255

@@ -21,7 +21,7 @@ from tanlearn import (
     TableEncoder,
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu, GreedySearch, KDependence, RandomTree
-from tanlearn.encoding.discretize import QuantileDiscretizer
+from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 
 CLASSES = ["no", "perhaps", "yes"]
 MODELS = [
