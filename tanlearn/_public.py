@@ -21,6 +21,7 @@ from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
 from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
+from tanlearn.estimators.semi_supervised import SemiSupervisedClassifier
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.estimators.term_net import TermNetClassifier
 from tanlearn.exports.javascript import to_javascript
@@ -49,6 +50,7 @@ from tanlearn.search.random_search import TANSearchCV
 from tanlearn.search.size_path import size_path
 from tanlearn.sources.file_source import read_table
 from tanlearn.sources.table_files import open_table
+from tanlearn.sources.unlabeled_rows import UnlabeledRowsWarning
 from tanlearn.structures.candidate_kinds import Candidates
 from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.structures import Structure
@@ -96,6 +98,7 @@ __all__ = [
     "NaiveBayesClassifier",
     "PairCounts",
     "QuantileDiscretizer",
+    "SemiSupervisedClassifier",
     "SoftHybrid",
     "StochasticGradient",
     "Structure",
@@ -107,6 +110,7 @@ __all__ = [
     "TableEncoder",
     "Tables",
     "TermNetClassifier",
+    "UnlabeledRowsWarning",
     "drift_report",
     "load",
     "open_table",

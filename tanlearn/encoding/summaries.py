@@ -22,7 +22,7 @@ from tanlearn.encoding.stored_values import DAMAGE, read_arrays, read_format
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.value_counts import sum_by_key
 from tanlearn.sources.table import Column, Table, shorten
-from tanlearn.sources.validation import LARGEST_TOTAL, check_total, check_two_classes, read_classes, row_weights
+from tanlearn.sources.validation import LARGEST_TOTAL, check_classes, check_total, read_classes, row_weights
 
 __all__ = ["TableSummary"]
 
@@ -229,7 +229,7 @@ class TableSummary:
         """Return the columns after checking that an encoder can be fitted to them."""
         if self._columns is None or not self.n_samples:
             raise ValueError("the summary has no row of non-zero weight, and an encoder needs at least one. Add rows.")
-        check_two_classes(self.classes_, self.n_samples)
+        check_classes(self.classes_, self.class_counts, self.n_samples)
         check_total(float(self.class_counts.sum()), self.n_samples)
         return self._columns
 

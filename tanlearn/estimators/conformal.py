@@ -16,6 +16,8 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 from tanlearn._tasks import in_order
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.splits import validation_masks
+from tanlearn.estimators.classifier import Classifier
+from tanlearn.sources.unlabeled_rows import warn_of_unlabeled
 
 __all__ = ["ConformalClassifier"]
 
@@ -157,7 +159,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         self.estimator_ = self._fitted(X, y, None if sample_weight is None else weights)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes, sizes = np.unique(y, return_inverse=True, return_counts=True)
+        if not isinstance(self.estimator, Classifier):  # which warns itself
+            warn_of_unlabeled(self.classes_, sizes)
         rows = np.flatnonzero(weights)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         masks = validation_masks(codes[rows], len(self.classes_), self.cv, rng)

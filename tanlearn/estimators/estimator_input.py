@@ -15,6 +15,7 @@ from tanlearn.encoding.column_warnings import warn_of_new_categories, warn_of_ne
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.novelty import Novelty, find_novelty
+from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.encoding.raw_numbers import raw_numbers
 from tanlearn.encoding.splits import hold_out
 from tanlearn.encoding.table_encoder import TableEncoder
@@ -22,12 +23,13 @@ from tanlearn.encoding.weights import WeightSums, own_weights, warn_of_weights, 
 from tanlearn.sources.columns import read_columns
 from tanlearn.sources.frames import check_names, native_frame
 from tanlearn.sources.table import Table
-from tanlearn.sources.validation import present_rows, zero_weight_rows
+from tanlearn.sources.validation import present_rows, read_classes, read_weights, zero_weight_rows
 
 __all__ = [
     "delete_fitted_attributes",
     "encode_batch",
     "encode_new_rows",
+    "encode_partly_labeled",
     "encode_rows",
     "encode_training",
     "generator",
@@ -67,6 +69,40 @@ def encode_training(
         table = encoder.encode_columns(columns, handle_unknown="missing")
     data = _encoded(estimator, table, columns, codes, weights, multiplied, numbers)
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
+
+
+def encode_partly_labeled(
+    estimator: Any, X: Any, y: AnyArray, is_unlabeled: AnyArray, sample_weight: Any = None
+) -> tuple[EncodedData, EncodedData]:
+    """Validate and encode rows of which some have no class; return labeled rows and unlabeled rows, of class 0.
+
+    Categories and cut points are fitted to all rows, without classes: by default, numbers get five intervals with
+    equally many rows. Sets the attributes of :func:`encode_training`. Raises ``ValueError`` for an encoder that depends
+    on classes. Shapes: y and is_unlabeled: (n_samples,).
+    """
+    columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
+    validate_data(estimator, native_frame(X), y, skip_check_array=True)
+    weights = read_weights(sample_weight, columns.n_samples)
+    numbers = np.arange(columns.n_samples)
+    if weights is not None and not weights.all():
+        numbers = np.flatnonzero(weights)
+        columns, weights = columns.take(weights > 0), weights[numbers]
+        y, is_unlabeled = y[numbers], is_unlabeled[numbers]
+    codes = np.zeros(len(y), np.intp)
+    codes[~is_unlabeled], estimator.classes_ = read_classes(y[~is_unlabeled], int((~is_unlabeled).sum()))
+    encoder = new_encoder(estimator)
+    if encoder.discretizer is None:
+        encoder.discretizer = QuantileDiscretizer(max_bins=5, n_jobs=estimator.n_jobs)
+    if getattr(encoder.discretizer, "uses_classes", False) or encoder.handle_missing == "auto":
+        raise ValueError(
+            f"encoder={encoder!r} depends on classes, but {is_unlabeled.sum()} row(s) have none. Pass "
+            f"TableEncoder(discretizer=QuantileDiscretizer(max_bins=5)), or leave encoder out."
+        )
+    estimator._n_rows = len(y)
+    estimator.encoder_ = encoder
+    table = encoder.fit_columns(columns, codes, weights, names=getattr(estimator, "feature_names_in_", None))
+    data = _encoded(estimator, table, columns, codes, weights, weights, numbers)
+    return data.take(~is_unlabeled), data.take(is_unlabeled)
 
 
 def encode_batch(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weight: Any = None) -> EncodedData:

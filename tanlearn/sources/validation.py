@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,18 @@ from sklearn.utils.validation import column_or_1d
 from tanlearn.sources.columns import from_array, from_objects, plain
 from tanlearn.sources.frames import lazy_error
 from tanlearn.sources.table import Column, Table, shorten
+from tanlearn.sources.unlabeled_rows import UNLABELED, marks_unlabeled, warn_of_unlabeled
 
 __all__ = [
     "LARGEST_TOTAL",
+    "check_classes",
     "check_total",
-    "check_two_classes",
     "class_code",
     "encode_labels",
     "present_rows",
     "read_classes",
     "read_labels",
+    "read_partial_labels",
     "read_target",
     "read_weights",
     "row_weights",
@@ -58,17 +60,21 @@ def read_classes(
         if len(labels):  # labels of a part are doubled, because it warns if most labels differ
             check_classification_targets(np.tile(labels, 2) if is_part and not is_clear else labels)
     if not is_part:
-        check_two_classes(classes, len(codes))
+        check_classes(classes, np.bincount(codes, minlength=len(classes)), len(codes))
     return codes, classes
 
 
-def check_two_classes(classes: NDArray[Any], n_samples: int) -> None:
-    """Raise ValueError unless the rows of non-zero weight have at least two classes."""
+def check_classes(classes: NDArray[Any], weights: NDArray[Any], n_samples: int) -> None:
+    """Raise ValueError unless the rows of non-zero weight have at least two classes; warn if -1 may mark no class.
+
+    Shapes: classes: (n_classes,), sorted; weights: (n_classes,), number or weight of the rows of each class.
+    """
     if len(classes) < 2:
         raise ValueError(
             f"y holds one class only, {classes.tolist()[0]!r}, in all {n_samples} row(s) of non-zero weight, and a "
             f"classifier needs at least two classes. Add rows of another class."
         )
+    warn_of_unlabeled(classes, weights)
 
 
 def _number(column: Column) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -132,13 +138,7 @@ def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_]
     if isinstance(y, Column):
         column = y
     else:
-        if (error := lazy_error(y, "y")) is not None:
-            raise error
-        # Lists and nullable series are converted as Python objects: NumPy would convert [1, "a"] to strings and Int64
-        # to floats.
-        y = plain(y)
-        dtype = None if isinstance(getattr(y, "dtype", None), np.dtype) else object
-        labels = column_or_1d(y, dtype=dtype, warn=True)
+        labels = _label_array(y)
         column = from_array(labels, "y", ignored=ignored)
     if n_samples is not None:
         _check_length("y", len(column.values), n_samples)
@@ -146,12 +146,50 @@ def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_]
     if missing is not None and missing.any():
         raise ValueError(
             f"{column.label} is missing in row {missing.argmax()} ({np.count_nonzero(missing)} of "
-            f"{len(column.values)} rows). Every row needs a class: drop the rows without one, or make 'missing' a "
-            f"class of its own."
+            f"{len(column.values)} rows). Every row needs a class: drop the rows without one, fit "
+            f"SemiSupervisedClassifier(...) to learn from them, or make 'missing' a class of its own."
         )
     if not isinstance(y, Column) and labels.dtype.kind == "O" and column.categories is None:
         _refuse_mixed_labels(labels, ignored)
     return column
+
+
+def _label_array(y: Any) -> NDArray[Any]:
+    """Return class labels as an array, shape (n_samples,)."""
+    if (error := lazy_error(y, "y")) is not None:
+        raise error
+    # Lists and nullable series are converted as Python objects: NumPy would convert [1, "a"] to strings and Int64 to
+    # floats.
+    y = plain(y)
+    dtype = None if isinstance(getattr(y, "dtype", None), np.dtype) else object
+    labels: NDArray[Any] = column_or_1d(y, dtype=dtype, warn=True)
+    return labels
+
+
+def read_partial_labels(
+    y: Any, n_samples: int, ignored: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return labels in their own type and a mask of the rows without a class, each of shape (n_samples,).
+
+    A row has no class if its label is missing, or if -1 marks such rows (see ``unlabeled_rows.py``). An object array
+    may mix strings and the integer -1. ``ignored`` masks rows of weight 0, (n_samples,), which the mask leaves out.
+    """
+    labels = _label_array(y)
+    _check_length("y", len(labels), n_samples)
+    if labels.dtype.kind == "O" and any(isinstance(label, str) for label in labels):
+        labels = labels.copy()
+        labels[np.fromiter(map(_is_mark, labels), np.bool_, n_samples)] = None
+    column = from_array(labels, "y", ignored=ignored)
+    counted = np.ones(n_samples, np.bool_) if ignored is None else ~ignored
+    found = ~column.present & counted
+    if column.categories is None and marks_unlabeled(column.take(counted).distinct_values()):
+        found |= (column.values == UNLABELED) & counted
+    return labels, found
+
+
+def _is_mark(label: Any) -> bool:
+    """Return whether a label among strings is the integer -1."""
+    return isinstance(label, Integral) and label == UNLABELED
 
 
 def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:

@@ -36,6 +36,7 @@ from tanlearn import (
     KTreeClassifier,
     MDLPDiscretizer,
     NaiveBayesClassifier,
+    SemiSupervisedClassifier,
     TableEncoder,
     TANClassifier,
     TANSearchCV,
@@ -77,12 +78,16 @@ TREES = {
     "check_sample_weight_equivalence_on_dense_data": FOLDS["check_sample_weight_equivalence_on_dense_data"],
     "check_non_transformer_estimators_n_iter": "max_iter and n_iter_ belong to trained weights, not to those of trees",
 }
+LABELED_ROWS = {
+    "check_non_transformer_estimators_n_iter": "without unlabeled rows there are no iterations",
+}
 EXPECTED = {
     SemiNaiveBayesClassifier: COMPLETE_ROWS,
     dask.BayesForestClassifier: FOLDS,
     BayesEnsembleClassifier: FOLDS,
     BayesForestClassifier: FOLDS,
     ConformalClassifier: FOLDS,
+    SemiSupervisedClassifier: LABELED_ROWS,
     TermNetClassifier: FOLDS,
     **dict.fromkeys((KTreeClassifier, TANClassifier, TANSearchCV), GRADIENT),
 }
@@ -128,6 +133,8 @@ OTHER_PARAMETERS = [
     TermNetClassifier(max_parents=3),
     NaiveBayesClassifier(encoder=TableEncoder(handle_missing="category")),
     ConformalClassifier(NaiveBayesClassifier(), cv=2, random_state=0),
+    SemiSupervisedClassifier(NaiveBayesClassifier()),
+    SemiSupervisedClassifier(BayesNetClassifier(structure=ChowLiu())),
 ]
 
 

@@ -1,0 +1,298 @@
+"""Classifier that learns from labeled and unlabeled rows by expectation maximization over the classes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.encoding.weights import read_prior
+from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier
+from tanlearn.estimators.estimator_input import delete_fitted_attributes, encode_partly_labeled
+from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
+from tanlearn.models.bayes_net import BayesNet
+from tanlearn.parameters.expectation_maximization import ExpectationMaximization
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.unlabeled_rows import fit_unlabeled
+from tanlearn.sources.validation import read_partial_labels, read_weights, zero_weight_rows
+from tanlearn.training.history import Iteration
+
+__all__ = ["SemiSupervisedClassifier"]
+
+
+class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Bayesian network classifier that also learns from rows without a class.
+
+    Use it where labels are expensive and rows are not. The network is first fitted to the labeled rows. Each iteration
+    then computes the class probabilities of the unlabeled rows, and fits the network to all rows. An unlabeled row
+    counts for every class by its probability (expectation maximization, Nigam et al. 2000).
+
+    A row is unlabeled if its label is missing (None, NaN), or if it is -1, as in :mod:`sklearn.semi_supervised`. The
+    label -1 is a class if there is a single other class, or a class that is not an integer from 0: in a target of -1
+    and 1, no row is unlabeled. An object array may mix strings and the integer -1.
+
+    Unlabeled rows help if the classes are clusters of rows, and can do harm otherwise.
+
+    Parameters
+    ----------
+    estimator : NaiveBayesClassifier or BayesNetClassifier
+        Network whose ``parameters`` are None, :class:`~tanlearn.MaximumLikelihood` or
+        :class:`~tanlearn.ExpectationMaximization`. Without a discretizer in its encoder, numeric columns get five
+        intervals with equally many rows, labeled or not.
+    unlabeled_weight : float, default=1.0
+        Weight of an unlabeled row relative to a labeled one, from 0 to 1. Lower it if unlabeled rows do harm. With 0,
+        unlabeled rows are ignored.
+    calibrate : bool, default=True
+        Fit a temperature of the probabilities to the labeled rows, each of which is predicted without its own count
+        (at most 300 rows). Without it, probabilities are far too close to 0 and 1.
+    max_iter : int, default=2
+        Maximum number of iterations. Few iterations regularize, so there is no warning when the maximum is reached; see
+        ``converged_``.
+    tol : float, default=1e-5
+        Stop when the score in ``history_`` increases by less than this, in nats per row.
+
+    Attributes
+    ----------
+    estimator_ : NaiveBayesClassifier or BayesNetClassifier
+        The fitted classifier, with all its methods: explanations, exports, files.
+    n_unlabeled_ : int
+        Number of unlabeled rows of positive weight.
+    n_iter_ : int
+        Number of iterations; 0 if no unlabeled row was used.
+    converged_ : bool
+        Whether the iteration stopped because of ``tol``; also true if no iteration was necessary.
+    history_ : list of Iteration
+        The start and each iteration. Their ``score``, which never decreases, is the penalized
+        log-likelihood divided by the weight of all rows.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels in sorted order, those of the labeled rows.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns; set only if ``X`` had names.
+
+    Notes
+    -----
+    Let ``n`` be the counts of the labeled rows, ``w`` the weights of the unlabeled rows, times ``unlabeled_weight``,
+    and ``alpha`` the smoothing count. The score, times the weight of all rows, is::
+
+        sum_k (n_k + alpha) log theta_k  +  sum_u w_u log sum_c P(c, x_u)
+
+    Missing values of unlabeled rows are marginalized. Those of labeled rows are treated as by ``parameters``. The score
+    can decrease with ``epsilon`` or ``shrinkage`` of :class:`~tanlearn.MaximumLikelihood`.
+
+    Without unlabeled rows, or with ``unlabeled_weight=0``, the result is exactly that of ``estimator`` fitted to the
+    labeled rows, without the temperature. The iteration runs on the CPU.
+
+    References
+    ----------
+    Nigam, McCallum, Thrun, Mitchell: Text classification from labeled and unlabeled documents using EM. Machine
+    Learning 39, 2000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from tanlearn import NaiveBayesClassifier, SemiSupervisedClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> y_known = np.where(np.arange(178) % 15 == 0, y, -1)  # 12 labels
+    >>> model = SemiSupervisedClassifier(NaiveBayesClassifier()).fit(X, y_known)
+    >>> model.n_unlabeled_, model.classes_.tolist()
+    (166, [0, 1, 2])
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [NaiveBayesClassifier, BayesNetClassifier],
+        "unlabeled_weight": [Interval(Real, 0, 1, closed="both")],
+        "calibrate": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+    estimator_: Any
+    n_unlabeled_: int
+    n_iter_: int
+    converged_: bool
+    history_: list[Iteration]
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        unlabeled_weight: float = 1.0,
+        calibrate: bool = True,
+        max_iter: int = 2,
+        tol: float = 1e-5,
+    ) -> None:
+        self.estimator = estimator
+        self.unlabeled_weight = unlabeled_weight
+        self.calibrate = calibrate
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the network to labeled and unlabeled rows.
+
+        Parameters
+        ----------
+        X : array-like, pandas or polars frame of shape (n_samples, n_features)
+            Raw values, as the classifier accepts them.
+        y : array-like of shape (n_samples,)
+            Class labels; -1 or a missing label for unlabeled rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights. Rows of weight 0 are ignored.
+
+        Returns
+        -------
+        SemiSupervisedClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If labeled rows have fewer than two classes, or with unlabeled rows, if the classifier has another learner
+            of parameters, class weights, or an encoder that depends on classes.
+        """
+        self._validate_params()
+        self._check_learner()
+        delete_fitted_attributes(self)
+        ignored = zero_weight_rows(sample_weight)
+        y, is_unlabeled = read_partial_labels(y, _num_samples(X), ignored)
+        weights = read_weights(sample_weight, len(y))
+        counted = ~is_unlabeled if ignored is None else ~(is_unlabeled | ignored)
+        n_unlabeled = int(is_unlabeled.sum())
+        if not counted.any():
+            raise ValueError(
+                f"y has a missing label (NaN, None) or -1 in all {n_unlabeled} row(s) of non-zero weight, so there is "
+                f"no class. Label at least one row of each class."
+            )
+        if n_unlabeled and self.unlabeled_weight > 0:
+            self._fit_all(X, y, is_unlabeled, sample_weight)
+        else:
+            self._fit_labeled(X, y, counted, weights)
+        self.n_unlabeled_ = n_unlabeled
+        return self
+
+    def _check_learner(self) -> None:
+        """Raise ValueError for an estimator that cannot learn from unlabeled rows."""
+        learner = self.estimator.parameters
+        if learner is not None and type(learner) not in (MaximumLikelihood, ExpectationMaximization):
+            raise ValueError(
+                f"estimator has parameters={learner!r}, but unlabeled rows need a generative learner. Use "
+                f"parameters=MaximumLikelihood() or parameters=ExpectationMaximization()."
+            )
+
+    def _fit_labeled(self, X: Any, y: AnyArray, is_labeled: AnyArray, weights: AnyArray | None) -> None:
+        """Fit the classifier to the labeled rows, exactly as without the others."""
+        if not is_labeled.all():
+            rows = np.flatnonzero(is_labeled)
+            X, y = _safe_indexing(indexable(X)[0], rows), y[rows]
+            weights = None if weights is None else weights[rows]
+        self.estimator_ = clone(self.estimator).fit(X, y, weights)
+        self.history_, self.n_iter_, self.converged_ = [], 0, True
+
+    def _fit_all(self, X: Any, y: AnyArray, is_unlabeled: AnyArray, sample_weight: Any) -> None:
+        """Fit the classifier to the labeled rows, then to all rows."""
+        fitted = clone(self.estimator)
+        if fitted.class_weight is not None:
+            raise ValueError(
+                f"estimator has class_weight={fitted.class_weight!r}, but {is_unlabeled.sum()} row(s) have no class to "
+                f"weigh. Use class_prior, or estimator_.with_class_prior(...) after the fit."
+            )
+        fitted._begin()
+        labeled, unlabeled = encode_partly_labeled(fitted, X, y, is_unlabeled, sample_weight)
+        unlabeled = replace(unlabeled, sample_weight=self.unlabeled_weight * unlabeled.weights)
+        fitted._learn_all(labeled, None)
+        prior = fitted.class_prior
+        found = fit_unlabeled(
+            fitted.structure_,
+            labeled,
+            unlabeled,
+            fitted.parameters_,
+            log_prior=None if prior is None else read_prior(prior, labeled.n_classes),
+            calibrates=self.calibrate,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_jobs=fitted.n_jobs,
+        )
+        fitted.model_, fitted.calibration_ = BayesNet(fitted.structure_, found.tables), found.calibration
+        self.estimator_ = fitted._end(labeled.n_classes)  # with class_prior, to the power of the temperature
+        self.history_, self.n_iter_, self.converged_ = found.history, len(found.history) - 1, found.converged
+
+    def predict(self, X: Any) -> AnyArray:
+        """Predict the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of ``classes_``.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of the classifier."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    @property
+    def classes_(self) -> AnyArray:
+        """Class labels in sorted order."""
+        return np.asarray(self._of_fitted("classes_"))
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of ``X``."""
+        return int(self._of_fitted("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> AnyArray:
+        """Names of the columns of ``X``."""
+        return np.asarray(self._of_fitted("feature_names_in_"))
+
+    def _of_fitted(self, name: str) -> Any:
+        """Return an attribute of the fitted classifier; raise AttributeError if it has none."""
+        fitted = self.__dict__.get("estimator_")
+        if not hasattr(fitted, name):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
+        return getattr(fitted, name)
