@@ -16,10 +16,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._memory import TableMemoryError
 from tanlearn._threads import in_threads
-from tanlearn._typing import FloatArray, IntArray
+from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import exp, exp_all, log
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.knowledge import EdgeRules, Knowledge, initial_structure, read_rules
 from tanlearn.structures.structures import Structure
 
 from .feature_orderings import all_parents_ordering
@@ -74,6 +75,9 @@ class SimulatedAnnealing(WrapperSearch):
         Initial structure of each chain. ``"auto"`` uses the result of :class:`GreedySearch` with the same score if that
         search evaluates at most ``n_steps`` families (about d^3 / 3 for d features), otherwise the result of
         :class:`OrderSearch` (d^2 / 2). ``None`` is naive Bayes.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. Steps that remove a required edge or add an excluded one are
+        rejected. ``None`` and the searches for ``initial`` start with the required edges. A structure must satisfy it.
     n_jobs : int, optional
         Number of threads for the chains, as in joblib. The structure does not depend on it.
     verbose : int, default=0
@@ -123,6 +127,7 @@ class SimulatedAnnealing(WrapperSearch):
         "n_steps": [Interval(Integral, 1, None, closed="left")],
         "temperature": [StrOptions({"auto"}), tuple, list],
         "initial": [StrOptions({"auto"}), Structure, None],
+        "knowledge": [None, Knowledge],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
     }
 
@@ -137,6 +142,7 @@ class SimulatedAnnealing(WrapperSearch):
         validation: float | None = None,
         smoothing: MaximumLikelihood | None = None,
         initial: str | Structure | None = "auto",
+        knowledge: Knowledge | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -148,6 +154,7 @@ class SimulatedAnnealing(WrapperSearch):
         self.validation = validation
         self.smoothing = smoothing
         self.initial = initial
+        self.knowledge = knowledge
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -169,22 +176,25 @@ class SimulatedAnnealing(WrapperSearch):
         ------
         ValueError
             If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds,
-            ``temperature`` increases or is not positive, or ``initial`` is not a forest over these features.
+            ``temperature`` increases or is not positive, ``initial`` is not a forest over these features, or
+            ``knowledge`` contradicts itself, ``initial`` or the columns.
         """
         self._validate_params()
         initial = None if isinstance(self.initial, str) else self.initial
         if not isinstance(self.temperature, str):
             self._schedule(self.temperature)
-        scorer = self._start(data, rng, initial)
+        rules = read_rules(self.knowledge, data, max_parents=1)
+        scorer = self._start(data, rng, initial_structure(initial, rules))
         if isinstance(self.initial, str):
-            self._climb(data, scorer)
-        limits = _typical_change(scorer, rng) if isinstance(self.temperature, str) else self.temperature
+            self._climb(data, scorer, rules)
+        may_have = _without_rules(data.n_features) if rules is None else rules.choices()
+        limits = _typical_change(scorer, may_have, rng) if isinstance(self.temperature, str) else self.temperature
         temperatures = self._schedule(limits)
 
         def search(chain: tuple[int, np.random.Generator]) -> tuple[StructureScorer, list[ParentChange], int]:
             number, own = chain
             current = scorer.copy()
-            best, history = _anneal(current, temperatures, own)
+            best, history = _anneal(current, temperatures, own, may_have)
             self._report(f"chain {number + 1} of {self.n_chains}", best)
             return best, history, current.n_evaluations - scorer.n_evaluations
 
@@ -194,12 +204,13 @@ class SimulatedAnnealing(WrapperSearch):
         self._keep(best)
         return self.structure_
 
-    def _climb(self, data: EncodedData, scorer: StructureScorer) -> None:
+    def _climb(self, data: EncodedData, scorer: StructureScorer, rules: EdgeRules | None) -> None:
         """Move the scorer to the result of greedy search, or of the cheaper search along an ordering."""
-        search: GreedySearch | OrderSearch = GreedySearch()
+        search: GreedySearch | OrderSearch = GreedySearch(knowledge=self.knowledge)
         if data.n_features**3 > 3 * self.n_steps:
-            search = OrderSearch(n_jobs=self.n_jobs)
-            search.ordering_ = all_parents_ordering(data, n_jobs=self.n_jobs)
+            search = OrderSearch(knowledge=self.knowledge, n_jobs=self.n_jobs)
+            ordering = all_parents_ordering(data, n_jobs=self.n_jobs)
+            search.ordering_ = ordering if rules is None else rules.ordered(ordering)
         search.n_jobs = self.n_jobs
         try:
             search.climb(data, scorer)
@@ -221,17 +232,24 @@ class SimulatedAnnealing(WrapperSearch):
 
 
 def _anneal(
-    scorer: StructureScorer, temperatures: FloatArray, rng: np.random.Generator
+    scorer: StructureScorer, temperatures: FloatArray, rng: np.random.Generator, may_have: AnyArray | None = None
 ) -> tuple[StructureScorer, list[ParentChange]]:
-    """Run one chain from the current structure, and return the best scorer with the changes that led to it."""
+    """Run one chain from the current structure, and return the best scorer with the changes that led to it.
+
+    ``may_have`` (n_features, n_features + 1) is true where a feature may have a parent, or none (the last column); by
+    default everywhere.
+    """
+    if may_have is None:
+        may_have = _without_rules(len(scorer.parents))
     parent = scorer.parents[:, 0]  # a view: it changes with every step
     best, history = scorer.copy(), scorer.changes(None, step=0)
     for step, temperature in enumerate(temperatures.tolist(), start=1):
         child, chosen = int(rng.integers(len(parent))), int(rng.integers(-1, len(parent)))
         if rng.random() < _REVERSALS:
-            if parent[child] >= 0:
+            upper = int(parent[child])
+            if upper >= 0 and may_have[child, parent[upper]] and may_have[upper, child]:
                 _reverse(scorer, child, temperature, rng)
-        elif chosen != parent[child] and not _is_below(parent, chosen, child):
+        elif chosen != parent[child] and may_have[child, chosen] and not _is_below(parent, chosen, child):
             families = scorer.families(child, np.array([[chosen, -1]]))
             scorer.n_evaluations += 1
             value = float(scorer.try_families(families)[0])
@@ -241,6 +259,11 @@ def _anneal(
             history += scorer.changes(best.parents, step)
             best = scorer.copy()
     return best, history
+
+
+def _without_rules(n_features: int) -> AnyArray:
+    """Return that each feature may have each parent, or none, shape (n_features, n_features + 1)."""
+    return np.ones((n_features, n_features + 1), np.bool_)
 
 
 def _reverse(scorer: StructureScorer, child: int, temperature: float, rng: np.random.Generator) -> None:
@@ -257,12 +280,12 @@ def _reverse(scorer: StructureScorer, child: int, temperature: float, rng: np.ra
         scorer.take(turned, 0, value)
 
 
-def _typical_change(scorer: StructureScorer, rng: np.random.Generator) -> tuple[float, float]:
+def _typical_change(scorer: StructureScorer, may_have: AnyArray, rng: np.random.Generator) -> tuple[float, float]:
     """Return the median absolute change of the score over random changes of a parent, and a thousandth of it."""
     parent, changes = scorer.parents[:, 0], []
     for _ in range(_N_SAMPLED):
         child, chosen = int(rng.integers(len(parent))), int(rng.integers(-1, len(parent)))
-        if chosen != parent[child] and not _is_below(parent, chosen, child):
+        if chosen != parent[child] and may_have[child, chosen] and not _is_below(parent, chosen, child):
             scorer.n_evaluations += 1
             value = float(scorer.try_families(scorer.families(child, np.array([[chosen, -1]])))[0])
             changes.append(abs(value - scorer.value))

@@ -18,12 +18,13 @@ import numpy as np
 from tanlearn._clock import learning_clock
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.structures.knowledge import Knowledge, initial_structure, read_rules
 from tanlearn.structures.structures import Structure, padded_parents
 
 from .history import ParentChange
 from .scored_families import FamilyScorer
 
-__all__ = ["ArcGraph", "Climber", "FamilyMoves", "Move", "MoveScores", "numbered_parents", "structure_of"]
+__all__ = ["ArcGraph", "Climber", "FamilyMoves", "Move", "MoveScores", "first_graph", "structure_of"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,13 @@ class Move:
 class ArcGraph:
     """Directed acyclic graph, and the moves that keep it acyclic and within the limits on parents."""
 
-    def __init__(self, parents: Sequence[Sequence[int]], max_parents: int | None, is_allowed: AnyArray | None) -> None:
+    def __init__(
+        self,
+        parents: Sequence[Sequence[int]],
+        max_parents: int | None,
+        is_allowed: AnyArray | None = None,
+        is_required: AnyArray | None = None,
+    ) -> None:
         n_nodes = len(parents)
         self.arcs = np.zeros((n_nodes, n_nodes), bool)  # [child, parent]
         for i, given in enumerate(parents):
@@ -51,6 +58,8 @@ class ArcGraph:
         self.max_parents = n_nodes if max_parents is None else max_parents
         # [child, parent]: arcs that may be added
         self.is_allowed = ~np.eye(n_nodes, dtype=bool) if is_allowed is None else is_allowed
+        # [child, parent]: arcs that are neither removed nor reversed
+        self.is_required = np.zeros((n_nodes, n_nodes), bool) if is_required is None else is_required
         self._find_ancestors()
 
     def copy(self) -> ArcGraph:
@@ -67,6 +76,10 @@ class ArcGraph:
         """Return the parents of each node, in ascending order."""
         return [self.parents(i) for i in range(len(self.arcs))]
 
+    def removals(self) -> AnyArray:
+        """Return the mask of the arcs (child, parent) that may be removed."""
+        return self.arcs & ~self.is_required
+
     def additions(self) -> AnyArray:
         """Return the mask of the arcs (child, parent) that may be added."""
         # A path from the child to the parent would become a cycle.
@@ -74,7 +87,7 @@ class ArcGraph:
 
     def reversals(self) -> AnyArray:
         """Return the mask of the arcs (child, parent) that may be reversed."""
-        legal = self.arcs & self.is_allowed.T & self._has_fewer()
+        legal = self.removals() & self.is_allowed.T & self._has_fewer()
         n_parents = self.arcs.sum(axis=1)
         for count in np.unique(n_parents[n_parents > 1]).tolist():
             children = np.flatnonzero(n_parents == count)
@@ -107,7 +120,7 @@ class ArcGraph:
     def random_move(self, rng: np.random.Generator) -> Move | None:
         """Return a random legal move, or None if there is none."""
         moves = [
-            ("remove", np.argwhere(self.arcs)),
+            ("remove", np.argwhere(self.removals())),
             ("add", np.argwhere(self.additions())),
             ("reverse", np.argwhere(self.reversals())),
         ]
@@ -185,7 +198,7 @@ class FamilyMoves:
     def gains(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the changes of the score by removals, additions and reversals; -inf where a move is not legal."""
         graph = self._graph
-        removals, additions, reversals = graph.arcs, graph.additions(), graph.reversals()
+        removals, additions, reversals = graph.removals(), graph.additions(), graph.reversals()
         needed = (removals | additions | reversals.T) & np.isnan(self._change)
         for i in np.flatnonzero(needed.any(axis=1)).tolist():
             given, others = set(graph.parents(i)), np.flatnonzero(needed[i])
@@ -323,7 +336,19 @@ def _move(number: int, n_nodes: int) -> Move:
     return Move(("remove", "add", "reverse")[kind], *divmod(arc, n_nodes))
 
 
-def numbered_parents(initial: Structure | None, data: EncodedData, max_parents: int | None) -> list[list[int]]:
+def first_graph(
+    initial: Structure | None, data: EncodedData, max_parents: int | None, knowledge: Knowledge | None
+) -> ArcGraph:
+    """Return the graph of an initial structure, with features numbered by name; None: the required edges only."""
+    rules = read_rules(knowledge, data, max_parents=max_parents)
+    parents = _numbered_parents(initial_structure(initial, rules), data, max_parents)
+    if rules is None:
+        return ArcGraph(parents, max_parents)
+    rules = rules.take(data.by_name)
+    return ArcGraph(parents, max_parents, rules.allowed, rules.required)
+
+
+def _numbered_parents(initial: Structure | None, data: EncodedData, max_parents: int | None) -> list[list[int]]:
     """Return the parents of each feature in an initial structure, with features numbered by name; None: naive Bayes."""
     order = data.by_name
     if initial is None:

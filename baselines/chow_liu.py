@@ -21,9 +21,12 @@ from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log
 from tanlearn.kernels.spanning import hang_on, insert_vertices
+from tanlearn.structures.knowledge import EdgeRules, Knowledge, read_rules
 from tanlearn.structures.structures import Structure
 
-__all__ = ["ChowLiu", "check_root", "spanning_structure"]
+from .restricted_forest import dense_gains, restricted_forest
+
+__all__ = ["ChowLiu", "spanning_structure", "tree_rules"]
 
 
 _NOTHING = 1e-300
@@ -43,6 +46,9 @@ class ChowLiu(BaseEstimator):
         Penalty per free parameter in nats of log-likelihood: 1 for AIC, log(n) / 2 for BIC, or a number. An edge adds
         (values_i - 1) (values_j - 1) n_classes parameters. It is omitted if its gain in log-likelihood is smaller than
         their penalty, so the result may be a forest.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. The result is the forest of maximum likelihood that they permit. The
+        root of each tree is then a feature from which all edges lead in permitted directions.
     n_jobs : int, optional
         Number of threads for counting, as in joblib.
 
@@ -64,14 +70,21 @@ class ChowLiu(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "root": [None, Interval(Integral, 0, None, closed="left")],
         "penalty": [None, StrOptions({"aic", "bic"}), Interval(Real, 0, None, closed="left")],
+        "knowledge": [None, Knowledge],
         "n_jobs": [None, Integral],
     }
 
     def __init__(
-        self, *, root: int | None = None, penalty: str | float | None = None, n_jobs: int | None = None
+        self,
+        *,
+        root: int | None = None,
+        penalty: str | float | None = None,
+        knowledge: Knowledge | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.root = root
         self.penalty = penalty
+        self.knowledge = knowledge
         self.n_jobs = n_jobs
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
@@ -92,12 +105,13 @@ class ChowLiu(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``root`` is not a feature of the data.
+            If ``root`` is not a feature of the data, or ``knowledge`` contradicts itself, ``root`` or the columns.
         TableMemoryError
             If the counts of all pairs do not fit in the memory of the "cuda" device.
         """
-        self._check(data.n_features)
-        return self._grow(Information.of_rows(data, n_jobs=self.n_jobs))
+        self._validate_params()
+        rules = tree_rules(self.knowledge, self.root, data)
+        return self._grow(Information.of_rows(data, n_jobs=self.n_jobs), rules)
 
     def from_counts(self, state: PairCounts, rng: np.random.Generator | None = None) -> Structure:
         """Learn the tree from pair counts.
@@ -116,17 +130,13 @@ class ChowLiu(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``root`` is not a feature of the data.
+            If ``root`` is not a feature of the data, or ``knowledge`` contradicts itself, ``root`` or the columns.
         """
-        self._check(state.n_features)
-        return self._grow(Information.of_counts(state, n_jobs=self.n_jobs))
-
-    def _check(self, n_features: int) -> None:
-        """Validate the parameters before anything is counted."""
         self._validate_params()
-        check_root(self.root, n_features)
+        rules = tree_rules(self.knowledge, self.root, state)
+        return self._grow(Information.of_counts(state, n_jobs=self.n_jobs), rules)
 
-    def _grow(self, information: Information) -> Structure:
+    def _grow(self, information: Information, rules: EdgeRules | None) -> Structure:
         """Build the maximum spanning forest of the (penalized) mutual information."""
         named = {"aic": 1.0, "bic": log(max(information.weight, 1.0)) / 2}
         penalty = named[self.penalty] if isinstance(self.penalty, str) else self.penalty or 0.0
@@ -142,22 +152,37 @@ class ChowLiu(BaseEstimator):
                     gain -= penalty / max(information.weight, _NOTHING) * n_parameters
                 yield first, gain
 
-        return spanning_structure(gains(), information, self.root, spanning=self.penalty is None)
+        return spanning_structure(gains(), information, self.root, rules, spanning=self.penalty is None)
 
 
-def check_root(root: int | None, n_features: int) -> None:
-    """Raise ValueError if the root is not a feature."""
-    if root is not None and root >= n_features:
-        raise ValueError(f"root must be a feature (0..{n_features - 1}), got {root}.")
+def tree_rules(knowledge: Knowledge | None, root: int | None, data: Any) -> EdgeRules | None:
+    """Check the root and the knowledge against data or counts; return the rules of trees, or None without knowledge."""
+    if root is not None and root >= data.n_features:
+        raise ValueError(f"root must be a feature (0..{data.n_features - 1}), got {root}.")
+    rules = read_rules(knowledge, data, max_parents=1)
+    if rules is not None and root is not None:
+        for parent in rules.parents()[root]:
+            raise ValueError(
+                f"root={root} has no augmenting parent, but the edge {rules.shown[parent]} -> {rules.shown[root]} is "
+                f"required. Remove the edge, or choose another root."
+            )
+        rules.allowed[root] = False
+    return rules
 
 
 def spanning_structure(
-    gains: Iterable[tuple[int, FloatArray]], information: Information, root: int | None, *, spanning: bool
+    gains: Iterable[tuple[int, FloatArray]],
+    information: Information,
+    root: int | None,
+    rules: EdgeRules | None = None,
+    *,
+    spanning: bool,
 ) -> Structure:
     """Return the forest of maximum weight, given the weights of edges between features in the order of the names.
 
     ``root`` is the root of its tree. The root of each other tree is its feature with the lowest number; if ``root`` is
-    None, its feature with the largest information about the class. See :func:`maximum_spanning_forest`.
+    None, its feature with the largest information about the class. See :func:`maximum_spanning_forest`, and with rules
+    :func:`~tanlearn.baselines.restricted_forest.restricted_forest`.
     """
     order = information.by_name
     if root is None:
@@ -166,7 +191,11 @@ def spanning_structure(
         numbers = np.arange(len(order))
         roots = np.append(root, numbers[numbers != root])
     position = np.argsort(order)
-    found = maximum_spanning_forest(gains, position[roots], spanning=spanning)
+    if rules is None:
+        found = maximum_spanning_forest(gains, position[roots], spanning=spanning)
+    else:
+        dense = dense_gains(gains, len(order))
+        found = restricted_forest(dense, rules.take(order), position[roots], spanning=spanning)
     return Structure(np.where(found < 0, -1, order[found])[position])
 
 

@@ -19,9 +19,10 @@ from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.knowledge import Knowledge
 from tanlearn.structures.structures import Structure
 
-from .arc_moves import ArcGraph, Climber, Move, numbered_parents, structure_of
+from .arc_moves import ArcGraph, Climber, Move, first_graph, structure_of
 from .structure_scores import ROUNDING, Families, StructureScorer, WrapperSearch, try_many
 
 __all__ = ["DiscriminativeHillClimbing"]
@@ -53,6 +54,9 @@ class DiscriminativeHillClimbing(WrapperSearch):
         Estimator of the CPTs during the search; by default ``MaximumLikelihood(alpha=1)``.
     initial : Structure, optional
         Initial structure, such as the ``structure_`` of an interrupted search; by default naive Bayes.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. The search starts with the required edges, and makes only steps that
+        keep them and add no excluded edge. ``initial`` must satisfy it too.
     tabu_length : int, default=0
         Number of last structures to which the search does not return, as in :class:`~tanlearn.baselines.HillClimbing`.
     n_restarts : int, default=0
@@ -107,6 +111,7 @@ class DiscriminativeHillClimbing(WrapperSearch):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **WrapperSearch._parameter_constraints,
+        "knowledge": [None, Knowledge],
         "max_parents": [Interval(Integral, 1, 2, closed="both")],
         "tabu_length": [Interval(Integral, 0, None, closed="left")],
         "n_restarts": [Interval(Integral, 0, None, closed="left")],
@@ -123,6 +128,7 @@ class DiscriminativeHillClimbing(WrapperSearch):
         validation: float | None = None,
         smoothing: MaximumLikelihood | None = None,
         initial: Structure | None = None,
+        knowledge: Knowledge | None = None,
         tabu_length: int = 0,
         n_restarts: int = 0,
         n_random_moves: int = 10,
@@ -136,6 +142,7 @@ class DiscriminativeHillClimbing(WrapperSearch):
         self.validation = validation
         self.smoothing = smoothing
         self.initial = initial
+        self.knowledge = knowledge
         self.tabu_length = tabu_length
         self.n_restarts = n_restarts
         self.n_random_moves = n_random_moves
@@ -161,8 +168,9 @@ class DiscriminativeHillClimbing(WrapperSearch):
         Raises
         ------
         ValueError
-            If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds, or
-            ``initial`` has other features, a cycle or too many parents.
+            If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds, ``initial``
+            has other features, a cycle or too many parents, or ``knowledge`` contradicts itself, ``initial`` or the
+            columns.
         TableMemoryError
             If the CPTs of the candidate parents of a feature exceed the memory limit: 8 GiB or half of the machine's
             memory, or a quarter of that for more than 100 entries per row. The environment variable
@@ -170,7 +178,7 @@ class DiscriminativeHillClimbing(WrapperSearch):
         """
         order = data.by_name
         scorer = self._start(data.take_features(order), rng)
-        graph = ArcGraph(numbered_parents(self.initial, data, self.max_parents), self.max_parents, None)
+        graph = first_graph(self.initial, data, self.max_parents, self.knowledge)
         climber = Climber(
             order,
             tabu_length=self.tabu_length,
@@ -211,7 +219,8 @@ class _StructureMoves:
     def gains(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the changes of the score by removals, additions and reversals; -inf where a move is not legal."""
         graph, value = self._graph, self._scorer.value
-        legal = graph.arcs | graph.additions()
+        removals, additions = graph.removals(), graph.additions()
+        legal = removals | additions
         children = np.flatnonzero(legal.any(axis=1)).tolist()
         found = [self._families(i) for i in children]
         tasks = [
@@ -226,7 +235,7 @@ class _StructureMoves:
         self._scorer.n_evaluations += len(arcs)
         for (i, j), reversed_value in zip(arcs, in_threads(self._try_reversal, arcs, self._n_jobs), strict=True):
             reversals[i, j] = reversed_value - value
-        return np.where(graph.arcs, change, -np.inf), np.where(graph.arcs, -np.inf, change), reversals
+        return np.where(removals, change, -np.inf), np.where(additions, change, -np.inf), reversals
 
     def moved(self, move: Move) -> None:
         """Update the score after a move of the graph."""

@@ -35,6 +35,7 @@ from tanlearn._typing import FloatArray, IntArray
 from tanlearn._warnings import warn
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.knowledge import EdgeRules, Knowledge, read_rules
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.history import Stopwatch
@@ -69,6 +70,8 @@ class ExactMarginSearch(BaseEstimator):
         Cap of the margin of each row, in nats, from 1e-6 to 1e6.
     smoothing : MaximumLikelihood, optional
         Estimator of the CPTs, which must not be zero; by default ``MaximumLikelihood(alpha=1)``.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. The result is the best of the structures that they permit.
     max_nodes : int, optional
         Maximum number of nodes of branch and bound. The search then ends with the best structure found, and ``bound_``
         limits its distance from the optimum. By default, it runs until the optimum is proved.
@@ -121,6 +124,7 @@ class ExactMarginSearch(BaseEstimator):
         "max_parents": [Interval(Integral, 1, 2, closed="both")],
         "gamma": [Interval(Real, 1e-6, 1e6, closed="both")],
         "smoothing": [None, MaximumLikelihood],
+        "knowledge": [None, Knowledge],
         "max_nodes": [None, Interval(Integral, 1, None, closed="left")],
     }
 
@@ -137,11 +141,13 @@ class ExactMarginSearch(BaseEstimator):
         max_parents: int = 1,
         gamma: float = 1.0,
         smoothing: MaximumLikelihood | None = None,
+        knowledge: Knowledge | None = None,
         max_nodes: int | None = None,
     ) -> None:
         self.max_parents = max_parents
         self.gamma = gamma
         self.smoothing = smoothing
+        self.knowledge = knowledge
         self.max_nodes = max_nodes
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
@@ -161,7 +167,8 @@ class ExactMarginSearch(BaseEstimator):
         Raises
         ------
         ValueError
-            If there are more than 12 features, a value is missing, or ``smoothing`` allows zero probabilities.
+            If there are more than 12 features, a value is missing, ``smoothing`` allows zero probabilities, or
+            ``knowledge`` contradicts itself or the columns.
         RuntimeError
             If the solver finds no structure, for example because of ``max_nodes``.
 
@@ -182,6 +189,7 @@ class ExactMarginSearch(BaseEstimator):
                 f"smoothing must keep all probabilities above zero, or margins are infinite; got {smoothing!r}. Pass "
                 f"MaximumLikelihood(alpha=1), or MaximumLikelihood(alpha=0, epsilon=1e-5)."
             )
+        rules = read_rules(self.knowledge, data, max_parents=self.max_parents)
         watch = Stopwatch()
         scorer = StructureScorer(
             data,
@@ -193,7 +201,7 @@ class ExactMarginSearch(BaseEstimator):
             rng=rng,
         )
         data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row
-        program = _Program(data, smoothing, self.max_parents, float(self.gamma))
+        program = _Program(data, smoothing, self.max_parents, float(self.gamma), rules)
         found = program.solve(self.max_nodes)
         if found.x is None:
             raise RuntimeError(f"the solver HiGHS found no structure: {found.message} Use a larger max_nodes.")
@@ -222,7 +230,14 @@ class ExactMarginSearch(BaseEstimator):
 class _Program:
     """Mixed-integer linear program; its variables are the families of all features, then the margins of the rows."""
 
-    def __init__(self, data: EncodedData, smoothing: MaximumLikelihood, max_parents: int, gamma: float) -> None:
+    def __init__(
+        self,
+        data: EncodedData,
+        smoothing: MaximumLikelihood,
+        max_parents: int,
+        gamma: float,
+        rules: EdgeRules | None,
+    ) -> None:
         self.order, self.gamma = data.by_name, gamma
         # Ordered by name, so that the solver gets the same program whatever the order of the columns.
         data = replace(data, codes=np.ascontiguousarray(data.codes[self.order]), n_states=data.n_states[self.order])
@@ -234,6 +249,9 @@ class _Program:
             for size in range(min(max_parents, data.n_features - 1) + 1)
             for own in itertools.combinations([j for j in features if j != i], size)
         ]
+        if rules is not None:
+            by_name = rules.take(self.order)
+            self.families = [(i, own) for i, own in self.families if by_name.permits_family(i, own)]
         rows = RowCounts(data.n_states, data.n_classes).update(data)
         self.weights = rows.weights / rows.weights.sum()  # (n_rows,) of the distinct rows
         n_leads = len(rows.y) * (data.n_classes - 1)

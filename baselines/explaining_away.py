@@ -19,9 +19,10 @@ from tanlearn._typing import FloatArray
 from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.structures.knowledge import EdgeRules, Knowledge
 from tanlearn.structures.structures import Structure
 
-from .chow_liu import check_root, spanning_structure
+from .chow_liu import spanning_structure, tree_rules
 
 __all__ = ["ExplainingAway"]
 
@@ -37,6 +38,9 @@ class ExplainingAway(BaseEstimator):
         Number of the root feature, which has no augmenting parent. By default, the root of each tree of the forest is
         its feature with the largest mutual information with the class; ties are broken by name. If a number is given,
         the root of every other tree is its feature with the lowest number.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. The result is the forest of largest weight that they permit. Required
+        edges are kept whatever their weight.
     n_jobs : int, optional
         Number of threads for counting, as in joblib.
 
@@ -76,11 +80,15 @@ class ExplainingAway(BaseEstimator):
     needs: ClassVar[str] = "pairs"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "root": [None, Interval(Integral, 0, None, closed="left")],
+        "knowledge": [None, Knowledge],
         "n_jobs": [None, Integral],
     }
 
-    def __init__(self, *, root: int | None = None, n_jobs: int | None = None) -> None:
+    def __init__(
+        self, *, root: int | None = None, knowledge: Knowledge | None = None, n_jobs: int | None = None
+    ) -> None:
         self.root = root
+        self.knowledge = knowledge
         self.n_jobs = n_jobs
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
@@ -101,14 +109,15 @@ class ExplainingAway(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``root`` is not a feature of the data.
+            If ``root`` is not a feature of the data, or ``knowledge`` contradicts itself, ``root`` or the columns.
         TableMemoryError
             If the counts of all pairs do not fit in the memory of the "cuda" device.
         """
-        self._check(data.n_features)
+        self._validate_params()
+        rules = tree_rules(self.knowledge, self.root, data)
         within = Information.of_rows(data, n_jobs=self.n_jobs)
         one_class = replace(data, y=np.zeros_like(data.y), n_classes=1)
-        return self._grow(within, Information.of_rows(one_class, n_jobs=self.n_jobs))
+        return self._grow(within, Information.of_rows(one_class, n_jobs=self.n_jobs), rules)
 
     def from_counts(self, state: PairCounts, rng: np.random.Generator | None = None) -> Structure:
         """Learn the forest from pair counts.
@@ -127,23 +136,19 @@ class ExplainingAway(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``root`` is not a feature of the data.
+            If ``root`` is not a feature of the data, or ``knowledge`` contradicts itself, ``root`` or the columns.
         """
-        self._check(state.n_features)
-        within = Information.of_counts(state, n_jobs=self.n_jobs)
-        return self._grow(within, Information.of_counts(_without_classes(state), n_jobs=self.n_jobs))
-
-    def _check(self, n_features: int) -> None:
-        """Validate the parameters before anything is counted."""
         self._validate_params()
-        check_root(self.root, n_features)
+        rules = tree_rules(self.knowledge, self.root, state)
+        within = Information.of_counts(state, n_jobs=self.n_jobs)
+        return self._grow(within, Information.of_counts(_without_classes(state), n_jobs=self.n_jobs), rules)
 
-    def _grow(self, within: Information, without: Information) -> Structure:
+    def _grow(self, within: Information, without: Information, rules: EdgeRules | None) -> Structure:
         """Build the forest from the information of pairs given the class, and without it."""
         order = within.by_name
         pairs = zip(_rows(within.of_pairs(order)), _rows(without.of_pairs(order)), strict=True)
         gains = ((i, (given - alone)[np.newaxis]) for i, (given, alone) in enumerate(pairs))
-        return spanning_structure(gains, within, self.root, spanning=False)
+        return spanning_structure(gains, within, self.root, rules, spanning=False)
 
 
 def _rows(blocks: Iterable[tuple[int, FloatArray]]) -> Iterator[FloatArray]:

@@ -13,6 +13,7 @@ import numpy as np
 from tanlearn._typing import IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.knowledge import EdgeRules, Knowledge, initial_structure, read_rules
 from tanlearn.structures.structures import Structure
 
 from .structure_scores import ROUNDING, Families, StructureScorer, WrapperSearch, first_best, single_parents, try_many
@@ -41,6 +42,9 @@ class GreedySearch(WrapperSearch):
         Estimator of the CPTs during the search; by default ``MaximumLikelihood(alpha=1)``.
     initial : Structure, optional
         Initial structure, such as the ``structure_`` of an interrupted search; by default naive Bayes.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. The search starts with the required edges, and adds no excluded edge.
+        ``initial`` must satisfy it too.
     n_jobs : int, optional
         Number of threads, as in joblib. The structure does not depend on it.
     verbose : int, default=0
@@ -89,6 +93,7 @@ class GreedySearch(WrapperSearch):
         validation: float | None = None,
         smoothing: MaximumLikelihood | None = None,
         initial: Structure | None = None,
+        knowledge: Knowledge | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -97,6 +102,7 @@ class GreedySearch(WrapperSearch):
         self.validation = validation
         self.smoothing = smoothing
         self.initial = initial
+        self.knowledge = knowledge
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -118,13 +124,15 @@ class GreedySearch(WrapperSearch):
         Raises
         ------
         ValueError
-            If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds, or
-            ``initial`` is not a forest over these features.
+            If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds, ``initial``
+            is not a forest over these features, or ``knowledge`` contradicts itself, ``initial`` or the columns.
         TableMemoryError
             If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, or a quarter of that for more
             than 100 entries per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
         """
-        self.climb(data, self._start(data, rng, self.initial))
+        self._validate_params()
+        rules = read_rules(self.knowledge, data, max_parents=1)
+        self.climb(data, self._start(data, rng, initial_structure(self.initial, rules)))
         return self.structure_
 
     def climb(self, data: EncodedData, scorer: StructureScorer) -> None:
@@ -139,7 +147,8 @@ class GreedySearch(WrapperSearch):
         """
         self._keep(scorer)
         self.history_ = scorer.changes(None, step=0)
-        for step, (families, number, value) in enumerate(self._best_edges(scorer), start=1):
+        rules = read_rules(self.knowledge, data, max_parents=1)
+        for step, (families, number, value) in enumerate(self._best_edges(scorer, rules), start=1):
             if not value > scorer.value + ROUNDING:
                 break
             scorer.take(families, number, value)
@@ -149,21 +158,31 @@ class GreedySearch(WrapperSearch):
             self._report(f"edge {step}, {parent} -> {child}", scorer)
         self.n_evaluations_ = scorer.n_evaluations
 
-    def _best_edges(self, scorer: StructureScorer) -> Iterator[tuple[Families, int, float]]:
+    def _best_edges(self, scorer: StructureScorer, rules: EdgeRules | None) -> Iterator[tuple[Families, int, float]]:
         """Yield the best edge and the score with it; the caller adds the edge before the next step."""
         parent = scorer.parents[:, 0]  # a view: it changes with each edge
         order = scorer.by_name
         scorer.check_memory()
-        families = [scorer.families(i, single_parents(i, order)) for i in order[parent[order] < 0].tolist()]
-        while len(families) > 1:
+        orphans = order[parent[order] < 0].tolist()
+        families = [scorer.families(i, parents) for i in orphans if len(parents := _candidates(i, order, rules))]
+        while True:
             tree = tree_labels(parent)
             tasks = [(own, np.flatnonzero(tree[own.parents[:, 0]] != tree[own.child])) for own in families]
+            tasks = [task for task in tasks if len(task[1])]
+            if not tasks:
+                return
             scores = try_many(scorer, tasks, self.n_jobs)
             best = first_best([values.max() for values in scores])
             number = first_best(scores[best])
             chosen, candidates = tasks[best]
             yield chosen, int(candidates[number]), float(scores[best][number])
-            del families[best]
+            families = [own for own, _ in tasks if own is not chosen]  # no edge joins the others later either
+
+
+def _candidates(child: int, features: IntArray, rules: EdgeRules | None) -> IntArray:
+    """Return the families of a child with one allowed parent, shape (n_families, 2), in the order of the features."""
+    families = single_parents(child, features)
+    return families if rules is None else families[rules.allowed[child, families[:, 0]]]
 
 
 def tree_labels(parent: IntArray) -> IntArray:

@@ -15,9 +15,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.structures.knowledge import Knowledge
 from tanlearn.structures.structures import Structure
 
-from .arc_moves import ArcGraph, Climber, FamilyMoves, numbered_parents, structure_of
+from .arc_moves import Climber, FamilyMoves, first_graph, structure_of
 from .family_scores import FAMILY_SCORES, make_score
 from .history import ParentChange
 from .scored_families import FamilyScorer
@@ -43,6 +44,9 @@ class HillClimbing(BaseEstimator):
         Maximum number of augmenting parents per feature, at least 1; None for no limit.
     initial : Structure, optional
         Initial structure, such as the ``structure_`` of an interrupted search; by default naive Bayes.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. The search starts with the required edges, and makes only steps that
+        keep them and add no excluded edge. ``initial`` must satisfy it too.
     tabu_length : int, default=0
         Number of last structures to which the search does not return (tabu search). With 0, the search ends where no
         arc improves the score. Otherwise it makes the best step even if it decreases the score, and ends after
@@ -109,6 +113,7 @@ class HillClimbing(BaseEstimator):
         "equivalent_sample_size": [Interval(Real, 1e-6, 1e6, closed="both")],
         "max_parents": [None, Interval(Integral, 1, None, closed="left")],
         "initial": [None, Structure],
+        "knowledge": [None, Knowledge],
         "tabu_length": [Interval(Integral, 0, None, closed="left")],
         "n_restarts": [Interval(Integral, 0, None, closed="left")],
         "n_random_moves": [Interval(Integral, 1, None, closed="left")],
@@ -129,6 +134,7 @@ class HillClimbing(BaseEstimator):
         equivalent_sample_size: float = 1.0,
         max_parents: int | None = 2,
         initial: Structure | None = None,
+        knowledge: Knowledge | None = None,
         tabu_length: int = 0,
         n_restarts: int = 0,
         n_random_moves: int = 10,
@@ -140,6 +146,7 @@ class HillClimbing(BaseEstimator):
         self.equivalent_sample_size = equivalent_sample_size
         self.max_parents = max_parents
         self.initial = initial
+        self.knowledge = knowledge
         self.tabu_length = tabu_length
         self.n_restarts = n_restarts
         self.n_random_moves = n_random_moves
@@ -166,14 +173,15 @@ class HillClimbing(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is invalid, or ``initial`` has other features, a cycle or too many parents.
+            If a parameter is invalid, ``initial`` has other features, a cycle or too many parents, or ``knowledge``
+            contradicts itself, ``initial`` or the columns.
         """
         self._validate_params()
         order = data.by_name
-        initial = numbered_parents(self.initial, data, self.max_parents)
+        graph = first_graph(self.initial, data, self.max_parents, self.knowledge)
         score = make_score(self.score, self.equivalent_sample_size)
         scorer = FamilyScorer(data.take_features(order), score, n_jobs=self.n_jobs)
-        if not any(initial):  # all families with one parent are scored in the first step
+        if not graph.arcs.any():  # all families with one parent are scored in the first step
             scorer.add_pairs()
 
         def report(event: str, value: float) -> None:
@@ -182,7 +190,6 @@ class HillClimbing(BaseEstimator):
 
         climber = Climber(order, tabu_length=self.tabu_length, max_steps=self.max_steps, on_step=report)
         self.history_ = climber.history
-        graph = ArcGraph(initial, self.max_parents, None)
         moves = partial(FamilyMoves, scorer=scorer)
         try:
             climber.search(graph, moves, self.n_restarts, self.n_random_moves, rng)

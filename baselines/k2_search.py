@@ -17,6 +17,7 @@ from tanlearn._clock import learning_clock
 from tanlearn._typing import IntArray
 from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.structures.knowledge import EdgeRules, Knowledge, read_rules
 from tanlearn.structures.orderings import check_ordering
 from tanlearn.structures.structures import Structure, padded_parents
 
@@ -37,6 +38,10 @@ class K2Search(BaseEstimator):
     ordering : {"mi", "random"} or array-like of shape (n_features,), default="mi"
         Ordering of the features. ``"mi"`` sorts them by decreasing mutual information with the class, as KDB does. An
         array contains the indices of the features in this order.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. Each feature starts with its required parents, and gets no excluded
+        one. The orderings "mi" and "random" are changed so that required parents come before their children, and
+        earlier tiers come first. An array must have required parents first.
     max_parents : int or None, default=2
         Maximum number of augmenting parents per feature, at least 1; None for no limit.
     score : {"bdeu", "bic", "aic", "k2", "log-likelihood"}, default="k2"
@@ -80,6 +85,7 @@ class K2Search(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ordering": [StrOptions({"mi", "random"}), "array-like"],
+        "knowledge": [None, Knowledge],
         "max_parents": [None, Interval(Integral, 1, None, closed="left")],
         "score": [StrOptions(set(FAMILY_SCORES))],
         "equivalent_sample_size": [Interval(Real, 1e-6, 1e6, closed="both")],
@@ -97,6 +103,7 @@ class K2Search(BaseEstimator):
         self,
         *,
         ordering: Any = "mi",
+        knowledge: Knowledge | None = None,
         max_parents: int | None = 2,
         score: str = "k2",
         equivalent_sample_size: float = 1.0,
@@ -104,6 +111,7 @@ class K2Search(BaseEstimator):
         verbose: int = 0,
     ) -> None:
         self.ordering = ordering
+        self.knowledge = knowledge
         self.max_parents = max_parents
         self.score = score
         self.equivalent_sample_size = equivalent_sample_size
@@ -128,19 +136,29 @@ class K2Search(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is invalid, or ``ordering`` is not a permutation of the features.
+            If a parameter is invalid, ``ordering`` is not a permutation of the features, or ``knowledge`` contradicts
+            itself, the ordering or the columns.
         """
         self._validate_params()
         started = learning_clock()
-        self.ordering_ = self._order(data, rng)
+        rules = read_rules(self.knowledge, data, max_parents=self.max_parents)
+        self.ordering_ = self._order(data, rng, rules)
         score = make_score(self.score, self.equivalent_sample_size)
         scorer = FamilyScorer(data, score, n_jobs=self.n_jobs)
         scorer.add_pairs()
-        parents: list[list[int]] = [[] for _ in range(data.n_features)]
-        self.structure_, self.score_ = Structure.naive_bayes(data.n_features), scorer.total(parents)
+        parents: list[list[int]] = [[] for _ in range(data.n_features)] if rules is None else rules.parents()
+        self.structure_, self.score_ = Structure(padded_parents(parents)), scorer.total(parents)
         self.history_ = []
+        for child, required in enumerate(parents):
+            if required:
+                seconds = learning_clock() - started
+                change = ParentChange(child, tuple(required), self.score_, 0, scorer.n_evaluations, seconds)
+                self.history_.append(change)
         for position, child in enumerate(self.ordering_.tolist()):
-            for gain in self._add_parents(scorer, child, parents[child], self.ordering_[:position].tolist()):
+            earlier = self.ordering_[:position]
+            if rules is not None:
+                earlier = earlier[rules.allowed[child, earlier]]
+            for gain in self._add_parents(scorer, child, parents[child], earlier.tolist()):
                 self.structure_, self.score_ = Structure(padded_parents(parents)), self.score_ + gain
                 seconds, given = learning_clock() - started, tuple(parents[child])
                 change = ParentChange(child, given, self.score_, position, scorer.n_evaluations, seconds)
@@ -152,7 +170,10 @@ class K2Search(BaseEstimator):
         return self.structure_
 
     def _add_parents(self, scorer: FamilyScorer, child: int, given: list[int], earlier: list[int]) -> Iterator[float]:
-        """Add the best of the earlier features to the parents while one increases the score; yield each gain."""
+        """Add the best of the earlier features to the parents while one increases the score; yield each gain.
+
+        The parents that are given are among the earlier features.
+        """
         most = len(earlier) if self.max_parents is None else min(self.max_parents, len(earlier))
         own = float(scorer(child, [given])[0])
         while len(given) < most:
@@ -165,10 +186,15 @@ class K2Search(BaseEstimator):
             given.append(others[best])
             yield gain
 
-    def _order(self, data: EncodedData, rng: np.random.Generator) -> IntArray:
+    def _order(self, data: EncodedData, rng: np.random.Generator, rules: EdgeRules | None) -> IntArray:
         """Return the ordering, first feature first."""
         if not isinstance(self.ordering, str):
-            return check_ordering(self.ordering, data.n_features)
+            order = check_ordering(self.ordering, data.n_features)
+            if rules is not None:
+                rules.check_ordering(order)
+            return order
         if self.ordering == "random":
-            return rng.permutation(data.n_features)
-        return Information.of_rows(data, n_jobs=self.n_jobs).by_class
+            order = rng.permutation(data.n_features)
+        else:
+            order = Information.of_rows(data, n_jobs=self.n_jobs).by_class
+        return order if rules is None else rules.ordered(order)

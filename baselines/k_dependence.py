@@ -17,9 +17,13 @@ from sklearn.utils._param_validation import Interval
 from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.structures.knowledge import EdgeRules, Knowledge, read_rules
 from tanlearn.structures.structures import Structure
 
 __all__ = ["KDependence"]
+
+#: Added to the information of required parents, in nats: more than any information.
+_FIRST = 1e3
 
 
 class KDependence(BaseEstimator):
@@ -34,6 +38,9 @@ class KDependence(BaseEstimator):
     threshold : float, default=0.0
         Sahami's theta: a parent is used only if I(X_i; X_j | C), in nats, is larger. Empirical information is positive
         even for independent features, about (values_i - 1) (values_j - 1) n_classes / (2 n) on n rows.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. Required parents come before their children in the ordering and before
+        other parents, whatever their information. Earlier tiers come first in the ordering.
     n_jobs : int, optional
         Number of threads for counting, as in joblib.
 
@@ -56,12 +63,16 @@ class KDependence(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "k": [Interval(Integral, 0, None, closed="left")],
         "threshold": [Interval(Real, 0, None, closed="left")],
+        "knowledge": [None, Knowledge],
         "n_jobs": [None, Integral],
     }
 
-    def __init__(self, *, k: int = 1, threshold: float = 0.0, n_jobs: int | None = None) -> None:
+    def __init__(
+        self, *, k: int = 1, threshold: float = 0.0, knowledge: Knowledge | None = None, n_jobs: int | None = None
+    ) -> None:
         self.k = k
         self.threshold = threshold
+        self.knowledge = knowledge
         self.n_jobs = n_jobs
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
@@ -77,9 +88,15 @@ class KDependence(BaseEstimator):
         Returns
         -------
         Structure
+
+        Raises
+        ------
+        ValueError
+            If ``knowledge`` contradicts itself or the columns, or requires more than ``k`` parents of a feature.
         """
         self._validate_params()
-        return self.from_information(Information.of_rows(data, n_jobs=self.n_jobs))
+        rules = read_rules(self.knowledge, data, max_parents=self.k)
+        return self.from_information(Information.of_rows(data, n_jobs=self.n_jobs), rules)
 
     def from_counts(self, state: PairCounts, rng: np.random.Generator | None = None) -> Structure:
         """Learn the structure from pair counts.
@@ -94,30 +111,41 @@ class KDependence(BaseEstimator):
         Returns
         -------
         Structure
+
+        Raises
+        ------
+        ValueError
+            If ``knowledge`` contradicts itself or the columns, or requires more than ``k`` parents of a feature.
         """
         self._validate_params()
-        return self.from_information(Information.of_counts(state, n_jobs=self.n_jobs))
+        rules = read_rules(self.knowledge, state, max_parents=self.k)
+        return self.from_information(Information.of_counts(state, n_jobs=self.n_jobs), rules)
 
-    def from_information(self, information: Information) -> Structure:
+    def from_information(self, information: Information, rules: EdgeRules | None = None) -> Structure:
         """Learn the structure from mutual information.
 
         Parameters
         ----------
         information : Information
             Mutual information of features and of pairs of features.
+        rules : EdgeRules, optional
+            Required and allowed edges, in place of ``knowledge``.
 
         Returns
         -------
         Structure
-            The parents of each feature, most informative first. The parents for a smaller ``k`` are the first parents
-            for a larger ``k``.
+            The parents of each feature: required ones first, then the most informative first. Without required edges,
+            the parents for a smaller ``k`` are the first parents for a larger ``k``.
         """
-        order = information.by_class
+        order = information.by_class if rules is None else rules.ordered(information.by_class)
         rank = np.argsort(information.by_name)
         parents = np.full((len(order), max(1, min(self.k, len(order) - 1))), -1)
         for first, block in information.of_pairs(order):
             for position, row in enumerate(block, first):
                 of_pairs, earlier = row[:position], order[:position]
+                if rules is not None:
+                    of_pairs[~rules.allowed[order[position], earlier]] = -np.inf
+                    of_pairs[rules.required[order[position], earlier]] += _FIRST
                 for number in range(min(self.k, position)):
                     most = of_pairs.max()
                     if not most > self.threshold:

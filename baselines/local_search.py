@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, TypeAlias
 
@@ -13,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._clock import learning_clock
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.structures.knowledge import EdgeRules, Knowledge, initial_structure, read_rules
 from tanlearn.structures.structures import Structure, check_structure, padded_parents
 
 from .family_scores import FAMILY_SCORES, make_score
@@ -42,6 +44,9 @@ class LocalSearch(BaseEstimator):
         Maximum number of augmenting parents of each feature in the default moves, at least 1.
     initial : Structure, optional
         Initial structure; by default naive Bayes.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. The search starts with the required edges, and scores only
+        neighbors with all required and no excluded edges. ``initial`` must satisfy it too.
     max_steps : int, optional
         Maximum number of steps; by default there is no limit.
     verbose : int, default=0
@@ -79,6 +84,7 @@ class LocalSearch(BaseEstimator):
         "neighbors": [callable, None],
         "max_parents": [Interval(Integral, 1, None, closed="left")],
         "initial": [Structure, None],
+        "knowledge": [Knowledge, None],
         "max_steps": [Interval(Integral, 0, None, closed="left"), None],
         "verbose": ["verbose"],
     }
@@ -95,6 +101,7 @@ class LocalSearch(BaseEstimator):
         neighbors: Callable[[Structure], Iterable[Structure]] | None = None,
         max_parents: int = 1,
         initial: Structure | None = None,
+        knowledge: Knowledge | None = None,
         max_steps: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -102,6 +109,7 @@ class LocalSearch(BaseEstimator):
         self.neighbors = neighbors
         self.max_parents = max_parents
         self.initial = initial
+        self.knowledge = knowledge
         self.max_steps = max_steps
         self.verbose = verbose
 
@@ -122,21 +130,23 @@ class LocalSearch(BaseEstimator):
         Raises
         ------
         ValueError
-            If the score is no finite number, or a structure has other features than the data.
+            If the score is no finite number, a structure has other features than the data, or ``knowledge`` contradicts
+            itself, ``initial`` or the columns.
         TypeError
             If a neighbor is no Structure.
         """
         self._validate_params()
         started = learning_clock()
         score = decomposable(self.score, data) if isinstance(self.score, str) else self.score
-        current = Structure.naive_bayes(data.n_features) if self.initial is None else self.initial
+        rules = read_rules(self.knowledge, data, max_parents=self.max_parents if self.neighbors is None else None)
+        current = initial_structure(self.initial, rules) or Structure.naive_bayes(data.n_features)
         check_structure(current, data.n_features)
         known: dict[Structure, float] = {}
         self.structure_, self.score_, self.history_ = current, self._value(current, data, score, known), []
         self._record(Structure.naive_bayes(data.n_features), 0, started)
         step = 0
         while self.max_steps is None or step < self.max_steps:
-            found = list(self._neighbors(current))
+            found = list(self._neighbors(current, rules))
             values = [self._value(neighbor, data, score, known) for neighbor in found]
             if not values or not max(values) > self.score_:
                 break
@@ -148,11 +158,11 @@ class LocalSearch(BaseEstimator):
                 print(f"LocalSearch: step {step}, score {self.score_:.6g}", flush=True)  # noqa: T201
         return self.structure_
 
-    def _neighbors(self, structure: Structure) -> Iterable[Structure]:
-        """Return the structures that one move leads to."""
-        if self.neighbors is None:
-            return one_arc_away(structure, self.max_parents)
-        return self.neighbors(structure)
+    def _neighbors(self, structure: Structure, rules: EdgeRules | None) -> Iterable[Structure]:
+        """Return the permitted structures that one move leads to."""
+        move = partial(one_arc_away, max_parents=self.max_parents) if self.neighbors is None else self.neighbors
+        found = move(structure)
+        return found if rules is None else [one for one in found if _is_permitted(one, rules)]
 
     def _value(self, structure: Structure, data: EncodedData, score: Score, known: dict[Structure, float]) -> float:
         """Return the score of a structure, computed once."""
@@ -178,6 +188,12 @@ class LocalSearch(BaseEstimator):
                 seconds = learning_clock() - started
                 change = ParentChange(child, tuple(new), self.score_, step, self.n_evaluations_, seconds)
                 self.history_.append(change)
+
+
+def _is_permitted(structure: Structure, rules: EdgeRules) -> bool:
+    """Return whether rules permit a neighbor; neighbors of a wrong type or number of features are refused later."""
+    has_features = isinstance(structure, Structure) and structure.n_features == len(rules.tier)
+    return not has_features or rules.permits(structure)
 
 
 def decomposable(name: str, data: EncodedData) -> Score:

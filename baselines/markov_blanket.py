@@ -182,6 +182,11 @@ class MarkovBlanketClassifier(NetworkClassifier):
                 f"search.initial must be None, got {search.initial}: a structure has the class as root. Choose the "
                 f"initial network by initial='naive-bayes' or 'empty' of MarkovBlanketClassifier."
             )
+        if search.knowledge is not None:
+            raise ValueError(
+                f"search.knowledge must be None, got {search.knowledge}: the network has edges into the class, which "
+                f"knowledge does not cover. Use BayesNetClassifier(structure=HillClimbing(knowledge=...)) instead."
+            )
         order = np.append(data.by_name, data.n_features)  # nodes in the order of their names, the class last
         nodes = with_class_as_feature(data.take_features(data.by_name))
         scorer = FamilyScorer(nodes, make_score(search.score, search.equivalent_sample_size), n_jobs=self.n_jobs)

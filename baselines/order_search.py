@@ -23,6 +23,7 @@ from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.knowledge import EdgeRules, Knowledge, read_rules
 from tanlearn.structures.orderings import check_ordering
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -48,6 +49,10 @@ class OrderSearch(WrapperSearch):
         Ordering of the features. ``"cmi"`` (OMI) appends the feature with the largest information about the class given
         all features before it, ``"cmisp"`` (OMISP) given the best single feature before it, ``"random"`` (RO) a random
         feature. An array contains the indices of the features in this order.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. Orderings by name are changed so that required parents come
+        before their children, and earlier tiers come first. An array must have required parents first. A feature with
+        required parents gets them even if they lower the score.
     max_parents : {1, 2}, default=1
         Maximum number of augmenting parents per feature. With 2, all pairs of earlier features are evaluated as well.
     n_candidates : int, optional
@@ -105,6 +110,7 @@ class OrderSearch(WrapperSearch):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **WrapperSearch._parameter_constraints,
         "ordering": [StrOptions({"cmi", "cmisp", "random"}), "array-like"],
+        "knowledge": [None, Knowledge],
         "max_parents": [Interval(Integral, 1, 2, closed="both")],
         "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
     }
@@ -115,6 +121,7 @@ class OrderSearch(WrapperSearch):
         self,
         *,
         ordering: Any = "cmi",
+        knowledge: Knowledge | None = None,
         max_parents: int = 1,
         n_candidates: int | None = None,
         score: str = "accuracy",
@@ -125,6 +132,7 @@ class OrderSearch(WrapperSearch):
         verbose: int = 0,
     ) -> None:
         self.ordering = ordering
+        self.knowledge = knowledge
         self.max_parents = max_parents
         self.n_candidates = n_candidates
         self.score = score
@@ -152,14 +160,21 @@ class OrderSearch(WrapperSearch):
         Raises
         ------
         ValueError
-            If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds, or
-            ``ordering`` is not a permutation of the features.
+            If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds,
+            ``ordering`` is not a permutation of the features, or ``knowledge`` contradicts itself, the ordering or the
+            columns.
         TableMemoryError
             If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, or a quarter of that for more
             than 100 entries per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
         """
+        self._validate_params()
+        rules = read_rules(self.knowledge, data, max_parents=self.max_parents)
         scorer = self._start(data, rng)
         self.ordering_ = self._order(data, rng)
+        if rules is not None:
+            if isinstance(self.ordering, str):
+                self.ordering_ = rules.ordered(self.ordering_)
+            rules.check_ordering(self.ordering_)
         self.climb(data, scorer)
         return self.structure_
 
@@ -171,7 +186,7 @@ class OrderSearch(WrapperSearch):
         data : EncodedData
             Complete rows.
         scorer : StructureScorer
-            Scorer at naive Bayes; moved to the final structure in place.
+            Scorer at naive Bayes, or at required edges; moved to the final structure in place.
         """
         self.history_ = []
         self._keep(scorer)
@@ -180,14 +195,19 @@ class OrderSearch(WrapperSearch):
         def score(child: int, parents: IntArray) -> FloatArray:
             return scorer.try_families(scorer.families(child, parents))
 
-        for position, earlier in self._earlier(data):
+        rules = read_rules(self.knowledge, data, max_parents=self.max_parents)
+        for position, earlier in self._earlier(data, rules):
             child = int(self.ordering_[position])
             candidates = _families(earlier, self.max_parents)
+            is_required = False
+            if rules is not None:
+                is_required = bool(rules.required[child].any())
+                candidates = candidates[[rules.permits_family(child, own[own >= 0].tolist()) for own in candidates]]
             shares = _shares(data, child, candidates, n_threads)
             scorer.n_evaluations += len(candidates)
             values = np.concatenate(in_threads(partial(score, child), shares, n_threads))
             number = first_best(values)
-            if values[number] > scorer.value + ROUNDING:
+            if is_required or values[number] > scorer.value + ROUNDING:
                 scorer.take(scorer.families(child, candidates[number : number + 1]), 0, float(values[number]))
                 parents = [j for j in candidates[number].tolist() if j >= 0]
                 self.history_.append(scorer.change(child, parents, position))
@@ -206,17 +226,31 @@ class OrderSearch(WrapperSearch):
         state = PairCounts.of_features(data).update(data, n_jobs=self.n_jobs)
         return single_parent_ordering(state)
 
-    def _earlier(self, data: EncodedData) -> Iterator[tuple[int, IntArray]]:
-        """Yield each position in the ordering with the candidate parents before it, in their order."""
+    def _earlier(self, data: EncodedData, rules: EdgeRules | None) -> Iterator[tuple[int, IntArray]]:
+        """Yield each position in the ordering with the candidate parents before it, in their order, if there are any.
+
+        All required parents are candidates, however many ``n_candidates`` are.
+        """
         ordering, positions = self.ordering_, range(self._first, data.n_features)
+        for position, priority in self._priorities(data):
+            if position not in positions:
+                continue
+            child, earlier = ordering[position], ordering[:position]
+            if rules is not None:
+                priority = priority + np.where(rules.required[child, earlier], np.inf, 0.0)
+                priority[~rules.allowed[child, earlier]] = -np.inf
+            most = np.argsort(-priority, kind="stable")[: self.n_candidates]
+            most = most[priority[most] > -np.inf]
+            if len(most):
+                yield position, earlier[np.sort(most)]
+
+    def _priorities(self, data: EncodedData) -> Iterator[tuple[int, FloatArray]]:
+        """Yield each position in the ordering with the priorities of all earlier features as candidate parents."""
         if self.n_candidates is None:
-            yield from ((position, ordering[:position]) for position in positions)
+            yield from ((position, np.zeros(position)) for position in range(data.n_features))
             return
-        for first, information in Information.of_rows(data, n_jobs=self.n_jobs).of_pairs(ordering):
-            for position, row in enumerate(information, start=first):
-                if position in positions:
-                    most = np.argsort(-row[:position], kind="stable")[: self.n_candidates]
-                    yield position, ordering[np.sort(most)]
+        for first, information in Information.of_rows(data, n_jobs=self.n_jobs).of_pairs(self.ordering_):
+            yield from ((position, row[:position]) for position, row in enumerate(information, start=first))
 
 
 def _families(earlier: IntArray, max_parents: int) -> IntArray:

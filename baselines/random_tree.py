@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.structures.knowledge import Knowledge, read_rules
 from tanlearn.structures.orderings import check_ordering
 from tanlearn.structures.structures import Structure
 
@@ -29,6 +30,10 @@ class RandomTree(BaseEstimator):
     ----------
     ordering : array-like of shape (n_features,), optional
         Feature numbers, first feature first; by default a random order per call.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. A random order is changed so that required parents come before
+        their children, and earlier tiers come first. A given order must have required parents first. A feature has no
+        parent if no earlier feature is allowed.
 
     Examples
     --------
@@ -42,10 +47,14 @@ class RandomTree(BaseEstimator):
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")  # any device, because the rows are not used
     needs: ClassVar[str] = "pairs"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"ordering": [None, "array-like"]}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "ordering": [None, "array-like"],
+        "knowledge": [None, Knowledge],
+    }
 
-    def __init__(self, *, ordering: Any = None) -> None:
+    def __init__(self, *, ordering: Any = None, knowledge: Knowledge | None = None) -> None:
         self.ordering = ordering
+        self.knowledge = knowledge
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
         """Draw a tree; all parents that the ordering allows are equally likely.
@@ -53,7 +62,7 @@ class RandomTree(BaseEstimator):
         Parameters
         ----------
         data : EncodedData
-            Training rows; only their number of features is used.
+            Training rows; only the number and the names of the features are used.
         rng : numpy.random.Generator
             Source of the ordering and of the parents.
 
@@ -65,9 +74,10 @@ class RandomTree(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``ordering`` is not a permutation of the features.
+            If ``ordering`` is not a permutation of the features, or ``knowledge`` contradicts itself, the ordering or
+            the columns.
         """
-        return self._draw(data.n_features, rng)
+        return self._draw(data, rng)
 
     def from_counts(self, state: PairCounts, rng: np.random.Generator) -> Structure:
         """Draw a tree, given pair counts.
@@ -75,7 +85,7 @@ class RandomTree(BaseEstimator):
         Parameters
         ----------
         state : PairCounts
-            Pair counts; only their number of features is used.
+            Pair counts; only the number and the names of the features are used.
         rng : numpy.random.Generator
             Source of the ordering and of the parents.
 
@@ -87,15 +97,26 @@ class RandomTree(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``ordering`` is not a permutation of the features.
+            If ``ordering`` is not a permutation of the features, or ``knowledge`` contradicts itself, the ordering or
+            the columns.
         """
-        return self._draw(state.n_features, rng)
+        return self._draw(state, rng)
 
-    def _draw(self, n_features: int, rng: np.random.Generator) -> Structure:
-        """Draw a tree over n_features features."""
+    def _draw(self, data: EncodedData | PairCounts, rng: np.random.Generator) -> Structure:
+        """Draw a tree over the features of data or counts."""
         self._validate_params()
+        n_features, rules = data.n_features, read_rules(self.knowledge, data, max_parents=1)
         given = self.ordering is not None
         order = check_ordering(self.ordering, n_features) if given else rng.permutation(n_features)
         parent = np.full(n_features, -1, dtype=np.intp)
+        if rules is not None:
+            if given:
+                rules.check_ordering(order)
+            order = order if given else rules.ordered(order)
+            for position, child in enumerate(order.tolist()):
+                earlier = order[:position][rules.allowed[child, order[:position]]]
+                if len(earlier):
+                    parent[child] = rng.choice(earlier)
+            return Structure(parent)
         parent[order[1:]] = order[rng.integers(np.arange(1, n_features))]  # one draw below each position
         return Structure(parent)

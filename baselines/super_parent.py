@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tanlearn._threads import in_threads
+from tanlearn.structures.knowledge import EdgeRules
 
 from .greedy import GreedySearch, tree_labels
 from .structure_scores import Families, StructureScorer, first_best, try_many
@@ -43,6 +44,9 @@ class SuperParent(GreedySearch):
         Estimator of the CPTs during the search; by default ``MaximumLikelihood(alpha=1)``.
     initial : Structure, optional
         Initial structure, such as the ``structure_`` of an interrupted search; by default naive Bayes.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. The search starts with the required edges, and adds no excluded edge.
+        ``initial`` must satisfy it too.
     n_jobs : int, optional
         Number of threads, as in joblib. The structure does not depend on it.
     verbose : int, default=0
@@ -78,7 +82,7 @@ class SuperParent(GreedySearch):
     ([-1, -1, 0], [ParentChange(child=2, parents=(0,), score=1.0, step=1, n_evaluations=5)])
     """
 
-    def _best_edges(self, scorer: StructureScorer) -> Iterator[tuple[Families, int, float]]:
+    def _best_edges(self, scorer: StructureScorer, rules: EdgeRules | None) -> Iterator[tuple[Families, int, float]]:
         """Yield the best edge of the super-parent and the score with it; the caller then adds the edge."""
         parent = scorer.parents[:, 0]  # a view: it changes with each edge
         order = scorer.by_name
@@ -86,13 +90,19 @@ class SuperParent(GreedySearch):
         while len(orphans) > 1:
             labels = tree_labels(parent)[order]  # an orphan is the root of its tree
             children = [orphans[orphans != root] for root in labels]
+            if rules is not None:
+                pairs = zip(order.tolist(), children, strict=True)
+                children = [of_parent[rules.allowed[of_parent, number]] for number, of_parent in pairs]
+            parents_of_orphans = np.flatnonzero([len(of_parent) for of_parent in children])
+            if not len(parents_of_orphans):
+                return
             adopted = []
-            for number, of_parent in zip(order.tolist(), children, strict=True):
+            for k in parents_of_orphans.tolist():
                 parents = scorer.parents.copy()
-                parents[of_parent, 0] = number
+                parents[children[k], 0] = order[k]
                 adopted.append(parents)
             scorer.n_evaluations += len(adopted)
-            best = first_best(in_threads(scorer.score, adopted, self.n_jobs))
+            best = int(parents_of_orphans[first_best(in_threads(scorer.score, adopted, self.n_jobs))])
             edge = np.array([[order[best], -1]])
             tasks = [(scorer.families(i, edge), np.array([0])) for i in children[best].tolist()]
             values = np.concatenate(try_many(scorer, tasks, self.n_jobs))

@@ -53,6 +53,7 @@ from tanlearn.sources.table_files import open_table
 from tanlearn.sources.unlabeled_rows import UnlabeledRowsWarning
 from tanlearn.structures.candidate_kinds import Candidates
 from tanlearn.structures.candidate_sets import CandidateSets
+from tanlearn.structures.knowledge import Knowledge
 from tanlearn.structures.structures import Structure
 from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.history import EpochReport, Iteration
@@ -92,6 +93,7 @@ __all__ = [
     "Iteration",
     "JointNLL",
     "KTreeClassifier",
+    "Knowledge",
     "MDLPDiscretizer",
     "Margin",
     "MaximumLikelihood",

@@ -1,0 +1,314 @@
+"""Knowledge about the edges between features, checked against the columns and converted to masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from tanlearn._typing import AnyArray, IntArray
+from tanlearn.structures.structures import Structure, padded_parents
+
+__all__ = ["EdgeRules", "Knowledge", "initial_structure", "read_rules"]
+
+
+class Knowledge(BaseEstimator):
+    """Knowledge about the edges between features: required and forbidden edges, and tiers of columns.
+
+    Learners of structures have a parameter ``knowledge``. They return the best structure that they find among those
+    with all required edges and no forbidden edge. The class is a parent of every feature in any case, so knowledge is
+    about augmenting parents only.
+
+    Columns are given by name if the data have column names, or by position from 0.
+
+    Parameters
+    ----------
+    required : sequence of (parent, child), default=()
+        Edges that the network contains. A learner of trees allows one required parent per feature.
+    forbidden : sequence of (parent, child), default=()
+        Edges that the network does not contain. List both directions to exclude an edge in either direction.
+    tiers : sequence of sequences of columns, default=()
+        Groups of columns in the order of time or causation. A column is never a parent of a column in an earlier tier.
+        Edges within a tier, and edges of columns in no tier, are free.
+
+    See Also
+    --------
+    tanlearn.Structure : A fixed structure, where all edges are known.
+
+    Notes
+    -----
+    A structure is acyclic, so a required edge also excludes all edges that would close a cycle with required edges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import BayesNetClassifier, Knowledge
+    >>> from tanlearn.baselines import ChowLiu
+    >>> rng = np.random.default_rng(0)
+    >>> age = rng.integers(0, 3, 500)
+    >>> X = np.column_stack([age, (age + (rng.random(500) < 0.1)) % 3, rng.integers(0, 2, 500)])
+    >>> y = rng.integers(0, 2, 500)
+    >>> knowledge = Knowledge(required=[(2, 0)], tiers=[[0], [1]])  # by position, since an array has no column names
+    >>> BayesNetClassifier(structure=ChowLiu(knowledge=knowledge)).fit(X, y).structure_.parent.tolist()
+    [2, 0, -1]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "required": [list, tuple],
+        "forbidden": [list, tuple],
+        "tiers": [list, tuple],
+    }
+
+    def __init__(
+        self,
+        *,
+        required: Sequence[tuple[Any, Any]] = (),
+        forbidden: Sequence[tuple[Any, Any]] = (),
+        tiers: Sequence[Sequence[Any]] = (),
+    ) -> None:
+        self.required = required
+        self.forbidden = forbidden
+        self.tiers = tiers
+
+    def rules(self, names: Sequence[str] | None, n_features: int, *, max_parents: int | None = None) -> EdgeRules:
+        """Check the knowledge against the columns of the data, and return it as masks.
+
+        Call it in a structure learner of your own, with ``data.names`` and ``data.n_features``.
+
+        Parameters
+        ----------
+        names : sequence of str, or None
+            Names of the columns; None if only positions are known.
+        n_features : int
+            Number of columns.
+        max_parents : int, optional
+            Maximum number of augmenting parents of the learner; by default there is no limit.
+
+        Returns
+        -------
+        EdgeRules
+            ``required`` and ``allowed``, both of shape (n_features, n_features), with the child as first index.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown or is its own parent, an edge is both required and forbidden, a required edge leads
+            to an earlier tier, required edges form a cycle, a column is in two tiers, or a feature has more required
+            parents than ``max_parents``.
+        """
+        self._validate_params()
+        shown = [str(i) for i in range(n_features)] if names is None else [repr(str(name)) for name in names]
+        columns = _Columns(names, n_features, shown)
+        required, forbidden = np.zeros((2, n_features, n_features), np.bool_)
+        for mask, name in ((required, "required"), (forbidden, "forbidden")):
+            for parent, child in columns.edges(name, getattr(self, name)):
+                mask[child, parent] = True
+        tier = columns.tiers(self.tiers)
+        is_later = (tier >= 0) & (tier[:, np.newaxis] >= 0) & (tier > tier[:, np.newaxis])  # [child, parent]
+        for wrong, reason in (
+            (required & forbidden, "is both required and forbidden. Remove it from one of the two lists"),
+            (required & is_later, "is required, but leads to an earlier tier. Remove it, or change the tiers"),
+        ):
+            for child, parent in np.argwhere(wrong).tolist():
+                raise ValueError(f"the edge {shown[parent]} -> {shown[child]} {reason}.")
+        ancestors = _ancestors(required, shown)
+        allowed = ~(forbidden | is_later | ancestors.T)
+        np.fill_diagonal(allowed, False)
+        if max_parents is not None:
+            n_required = required.sum(axis=1)
+            for child in np.flatnonzero(n_required > max_parents).tolist():
+                listed = ", ".join(shown[j] for j in np.flatnonzero(required[child]).tolist())
+                raise ValueError(
+                    f"{shown[child]} has {n_required[child]} required parents, {listed}, but this learner allows at "
+                    f"most {max_parents}. Remove required edges, or use HillClimbing(max_parents={n_required[child]})."
+                )
+            is_full = n_required == max_parents
+            allowed[is_full] = required[is_full]
+        return EdgeRules(allowed, required, tier, tuple(shown))
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeRules:
+    """Required and allowed edges between features.
+
+    An edge that is not allowed is forbidden, leads to an earlier tier, would close a cycle with required edges, or
+    would be one parent too many.
+    """
+
+    allowed: AnyArray  # (n_features, n_features) bool, [child, parent]; contains the required edges
+    required: AnyArray  # (n_features, n_features) bool, [child, parent]
+    tier: IntArray  # (n_features,) number of the tier of each feature, -1 for none
+    shown: tuple[str, ...]  # name of each feature in messages
+
+    def take(self, order: IntArray) -> EdgeRules:
+        """Return the rules of features in another order, (n_features,)."""
+        both = np.ix_(order, order)
+        shown = tuple(self.shown[i] for i in order.tolist())
+        return EdgeRules(self.allowed[both], self.required[both], self.tier[order], shown)
+
+    def parents(self) -> list[list[int]]:
+        """Return the required parents of each feature."""
+        return [np.flatnonzero(row).tolist() for row in self.required]
+
+    def structure(self) -> Structure:
+        """Return the structure of the required edges."""
+        return Structure(padded_parents(self.parents()))
+
+    def choices(self) -> AnyArray:
+        """Return whether feature i may have a single parent j, or none, shape (n_features, n_features + 1).
+
+        The last column stands for no parent.
+        """
+        return np.column_stack([self.allowed, ~self.required.any(axis=1)])
+
+    def permits_family(self, child: int, parents: Sequence[int]) -> bool:
+        """Return whether some parents are all allowed for a feature, and contain the required ones."""
+        own = list(parents)
+        return bool(self.allowed[child, own].all() and self.required[child].sum() == self.required[child, own].sum())
+
+    def ordered(self, preferred: IntArray) -> IntArray:
+        """Return an ordering in which required parents come before their children, and earlier tiers come first.
+
+        Among the features that may come next, the first one in ``preferred`` (n_features,) is taken. If tiers and
+        required edges of features without a tier contradict each other as an ordering, the required edges are met.
+        """
+        left, tier = preferred.tolist(), self.tier.tolist()
+        n_waiting = self.required.sum(axis=1)  # required parents that have not come yet
+        found: list[int] = []
+        while left:
+            first = min((tier[i] for i in left if tier[i] >= 0), default=-1)
+            ready = [i for i in left if not n_waiting[i]]  # at least one, since required edges form no cycle
+            best = next((i for i in ready if tier[i] in (-1, first)), ready[0])
+            found.append(best)
+            left.remove(best)
+            n_waiting -= self.required[:, best]
+        return np.array(found, dtype=np.intp)
+
+    def check_ordering(self, ordering: IntArray) -> None:
+        """Raise ValueError unless each required parent comes before its child in an ordering (n_features,)."""
+        position = np.argsort(ordering)
+        for child, parent in np.argwhere(self.required).tolist():
+            if position[parent] > position[child]:
+                raise ValueError(
+                    f"the edge {self.shown[parent]} -> {self.shown[child]} is required, but the ordering has "
+                    f"{self.shown[child]} first. Change the ordering, or remove the edge."
+                )
+
+    def permits(self, structure: Structure) -> bool:
+        """Return whether a structure contains all required edges, and allowed edges only."""
+        return next(self._violations(structure), None) is None
+
+    def check(self, structure: Structure, name: str) -> None:
+        """Raise ValueError for a structure that violates the knowledge; ``name`` is the parameter in the message."""
+        for child, parent in self._violations(structure):
+            found = "lacks the required" if self.required[child, parent] else "contains the excluded"
+            raise ValueError(
+                f"{name} {found} edge {self.shown[parent]} -> {self.shown[child]}. Pass a structure that was learned "
+                f"with the same knowledge, or leave {name} out."
+            )
+
+    def _violations(self, structure: Structure) -> Iterator[list[int]]:
+        """Yield the child and the parent of each edge that violates the rules."""
+        edges = np.zeros_like(self.allowed)
+        child, column = np.nonzero(structure.parents >= 0)
+        edges[child, structure.parents[child, column]] = True
+        yield from np.argwhere((self.required & ~edges) | (edges & ~self.allowed)).tolist()
+
+
+def read_rules(knowledge: Knowledge | None, data: Any, *, max_parents: int | None = None) -> EdgeRules | None:
+    """Return the rules for the features of data or counts, or None without knowledge."""
+    return None if knowledge is None else knowledge.rules(data.names, data.n_features, max_parents=max_parents)
+
+
+def initial_structure(initial: Structure | None, rules: EdgeRules | None) -> Structure | None:
+    """Return the checked initial structure of a search; by default that of the required edges, None without rules."""
+    if rules is None:
+        return initial
+    if initial is None:
+        return rules.structure()
+    if initial.n_features == len(rules.tier):  # searches have an error of their own for another number
+        rules.check(initial, "initial")
+    return initial
+
+
+class _Columns:
+    """Column numbers of names and positions."""
+
+    def __init__(self, names: Sequence[str] | None, n_features: int, shown: Sequence[str]) -> None:
+        self._number = {} if names is None else {str(name): i for i, name in enumerate(names)}
+        self._n_features, self._shown = n_features, shown
+
+    def edges(self, name: str, given: Sequence[Any]) -> Iterator[tuple[int, int]]:
+        """Yield the numbers of the parent and the child of each edge of a list."""
+        for k, edge in enumerate(given):
+            if not isinstance(edge, (tuple, list)) or len(edge) != 2:
+                raise ValueError(f"{name}[{k}] must be a pair (parent, child) of columns, got {edge!r}.")
+            parent, child = (self._find(f"{name}[{k}]", column) for column in edge)
+            if parent == child:
+                raise ValueError(
+                    f"{name}[{k}] leads from {self._shown[child]} to itself. Pass two different columns as (parent, "
+                    f"child)."
+                )
+            yield parent, child
+
+    def tiers(self, given: Sequence[Any]) -> IntArray:
+        """Return the number of the tier of each feature, -1 for none, shape (n_features,)."""
+        found = np.full(self._n_features, -1, dtype=np.intp)
+        for k, tier in enumerate(given):
+            if not isinstance(tier, (tuple, list)):
+                raise ValueError(f"tiers[{k}] must be a list of columns, got {tier!r}. Pass [{tier!r}] for one column.")
+            for column in tier:
+                i = self._find(f"tiers[{k}]", column)
+                if found[i] >= 0:
+                    raise ValueError(f"{self._shown[i]} is in tiers[{found[i]}] and in tiers[{k}]. Remove one of them.")
+                found[i] = k
+        return found
+
+    def _find(self, place: str, column: Any) -> int:
+        """Return the number of a column."""
+        if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
+            if not 0 <= column < self._n_features:
+                raise ValueError(
+                    f"{place} contains column {column}, but the data have {self._n_features} columns: positions are "
+                    f"from 0 to {self._n_features - 1}."
+                )
+            return int(column)
+        if not isinstance(column, str):
+            raise ValueError(f"{place} must contain column names or positions, got {column!r}.")
+        if not self._number:
+            raise ValueError(
+                f"{place} contains the name {column!r}, but the data have no column names. Pass a frame, or use "
+                f"positions from 0 to {self._n_features - 1}."
+            )
+        if column not in self._number:
+            import difflib
+
+            near = difflib.get_close_matches(column, list(self._number), n=1)
+            hint = (
+                f"Did you mean {near[0]!r}?"
+                if near
+                else f"The columns are {', '.join(self._shown[:8])}"
+                + (f" and {self._n_features - 8} more." if self._n_features > 8 else ".")
+            )
+            raise ValueError(f"{place} contains {column!r}, which is not a column of the data. {hint}")
+        return self._number[column]
+
+
+def _ancestors(required: AnyArray, shown: Sequence[str]) -> AnyArray:
+    """Return the ancestors of each feature by required edges, (n_features, n_features) bool, [feature, ancestor]."""
+    import graphlib
+
+    sorter = graphlib.TopologicalSorter({i: np.flatnonzero(required[i]).tolist() for i in range(len(required))})
+    try:
+        order = list(sorter.static_order())
+    except graphlib.CycleError as error:
+        cycle = " -> ".join(shown[i] for i in error.args[1])
+        raise ValueError(f"the required edges form the cycle {cycle}. Remove one of them.") from None
+    found = required.copy()
+    for i in order:
+        for j in np.flatnonzero(required[i]).tolist():
+            found[i] |= found[j]
+    return found
