@@ -18,6 +18,7 @@ from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.sources.validation import encode_labels
 from tanlearn.structures.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
 from tanlearn.structures.candidate_sets import CandidateSets
+from tanlearn.structures.knowledge import Knowledge, read_rules
 from tanlearn.terms.held_out_gains import held_out_gains
 from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.history import EpochReport
@@ -35,6 +36,7 @@ class GradientClassifier(NetworkClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkClassifier._parameter_constraints,
         "candidates": [StrOptions(set(CANDIDATE_KINDS)), list, tuple, CandidateSets, Candidates],
+        "knowledge": [None, Knowledge],
         "loss": "no_validation",
         "n_epochs": [None, Interval(Integral, 1, None, closed="left")],
         "training": [None, GradientTraining],
@@ -44,6 +46,7 @@ class GradientClassifier(NetworkClassifier):
     }
 
     candidates: Any
+    knowledge: Knowledge | None
     candidates_: CandidateSets
     n_epochs: int | None
     training: GradientTraining | None
@@ -124,6 +127,7 @@ class GradientClassifier(NetworkClassifier):
             gains=lambda: held_out_gains(data, n_jobs=self.n_jobs),
             n_states=data.n_states,
             n_parents=self._n_parents,
+            rules=read_rules(self.knowledge, data, max_parents=self._n_parents),
         )
 
     def _candidates_of(self, part: EncodedData) -> CandidateSets:

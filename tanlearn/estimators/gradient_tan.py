@@ -25,6 +25,7 @@ from tanlearn.parameters.held_out_selection import FittedTables, choose, held_ou
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_learners
 from tanlearn.parameters.learned_structure import are_relearned
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
+from tanlearn.structures.knowledge import Knowledge
 from tanlearn.structures.structures import Structure
 from tanlearn.training.few_bits import best_split, train_in_bits, trainings_in_bits
 from tanlearn.training.gradient_training import GradientTraining
@@ -76,6 +77,10 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         The exception is ``"unconstrained"``, where each feature chooses independently and the result may have cycles.
         It is then only a scorer (pseudo-TAN, section 4.5), not a Bayesian network, and cannot marginalize missing
         features.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. Excluded edges are no candidates. A feature with a required parent has
+        no other candidate, whatever ``candidates``. Random orderings of the candidates have required parents and
+        earlier tiers first.
     loss : Loss, optional
         Loss for structure and parameters. By default, both are trained with a :class:`~tanlearn.SoftHybrid`. Held-out
         rows are then used to choose between these parameters and others for the same structure, with another loss and
@@ -191,6 +196,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         self,
         *,
         candidates: Any = "subset",
+        knowledge: Knowledge | None = None,
         loss: Loss | None = None,
         n_epochs: int | None = None,
         training: GradientTraining | None = None,
@@ -208,6 +214,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         **deprecated: Unpack[FormerOfTAN],
     ) -> None:
         self.candidates = candidates
+        self.knowledge = knowledge
         self.loss = loss
         self.n_epochs = n_epochs
         self.training = training
@@ -403,7 +410,15 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         learnt.append(getattr(getattr(encoder, "discretizer_", None), "cut_points_", None))
         learnt.append(None if data.has_missing_category is None else data.has_missing_category.tolist())
         return digest(
-            "warm start", [self.candidates_.parents, data.n_states, data.n_classes, repr(known), repr(learnt)]
+            "warm start",
+            [
+                self.candidates_.parents,
+                self.candidates_.selectable,
+                data.n_states,
+                data.n_classes,
+                repr(known),
+                repr(learnt),
+            ],
         )
 
     def _get_state(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from tanlearn.parameters.back_off_ridge import RIDGES, BackOffRidge
 from tanlearn.parameters.cv_results import cv_results
 from tanlearn.parameters.held_out_selection import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
 from tanlearn.structures.candidate_kinds import Candidates
+from tanlearn.structures.knowledge import Knowledge
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.few_bits import train_in_bits
@@ -90,6 +91,10 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
 
         Without an ordering, features choose their parents one after the other, in order of decreasing gain, among the
         choices that close no cycle.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. Excluded edges are no candidates. Required parents, at most two per
+        feature, are in all choices of the feature. If edges are required and ``candidates`` has no ordering, a random
+        ordering with required parents first is used.
     loss : ConditionalNLL, Margin or HingeMargin, optional
         By default, held-out rows are used to choose between ``ConditionalNLL()`` and ``Margin(scale=0.03, kappa=1,
         eta=10)``.
@@ -185,6 +190,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         self,
         *,
         candidates: Any = "information",
+        knowledge: Knowledge | None = None,
         loss: Loss | None = None,
         n_epochs: int | None = None,
         training: GradientTraining | None = None,
@@ -199,6 +205,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         **deprecated: Unpack[FormerOfGradient],
     ) -> None:
         self.candidates = candidates
+        self.knowledge = knowledge
         self.loss = loss
         self.n_epochs = n_epochs
         self.training = training

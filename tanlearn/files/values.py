@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
-from tanlearn.encoding.stored_values import fields
+from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.files.archive import ExplainedError
 from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.structures import Structure
@@ -103,6 +103,8 @@ class Writer:
         if kind is CandidateSets:
             sets = {"parents": self._keep(value.parents), "group": self._keep(value.group)}
             flags = {"arborescence": bool(value.arborescence), "allow_cycles": bool(value.allow_cycles)}
+            if value.selectable is not None:
+                sets["selectable"] = self._keep(value.selectable)
             return {"kind": "candidates", **sets, **flags}
         if is_registered(value):
             return {
@@ -259,14 +261,19 @@ class Reader:
 
     def _candidates(self, content: Any) -> CandidateSets:
         """Return candidate sets."""
+        mask = self._take(content.pop("selectable")) if "selectable" in content else None
         names = fields(content, "parents", "group", "arborescence", "allow_cycles")
         parents, group, flags = self._indices(names[0], 2), self._indices(names[1], 1), names[2:]
-        sets = CandidateSets(parents, group, *flags)
+        sets = CandidateSets(parents, group, names[2], names[3], mask)
         proper = len(group) > 1 and group[0] == 0 and (np.diff(group) > 0).all() and group[-1] == len(parents)
         if not proper or parents.shape[1] < 2 or not set(map(type, flags)) <= {bool}:
             raise ValueError("candidate sets must have one or more families per feature, and two flags.")
         if ((parents < -1) | (parents >= sets.n_features) | (parents == sets.child[:, np.newaxis])).any():
             raise ValueError(f"candidate parents must be other features (0..{sets.n_features - 1}), or -1 for none.")
+        if mask is not None:
+            check_array("selectable", mask, np.bool_, (len(parents),))
+            if not np.logical_or.reduceat(mask, group[:-1]).all():
+                raise ValueError("each feature must have a candidate set that can be selected.")
         return sets
 
     def _object(self, content: Any) -> Any:

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.structures.candidate_sets import CandidateSets
+from tanlearn.structures.knowledge import EdgeRules
 from tanlearn.structures.orderings import PIXEL_ORDERINGS, check_ordering, pixel_ordering
 
 __all__ = ["CANDIDATE_KINDS", "Candidates", "make_candidates"]
@@ -115,6 +116,7 @@ def make_candidates(
     gains: Callable[[], FloatArray] | None = None,
     n_states: IntArray | None = None,
     n_parents: int = 1,
+    rules: EdgeRules | None = None,
 ) -> CandidateSets:
     """Create the candidate sets of a kind (a string or :class:`Candidates`), or validate those given as lists.
 
@@ -122,32 +124,69 @@ def make_candidates(
     needs ``information``, which returns I(X_i; X_j | C), and "gain" needs ``gains``, which returns those of pairs; both
     return shape (n_features, n_features). If ``n_states`` (n_features,) is given, "order-free", "information" and
     "gain" leave out features of one value, as children and as parents.
+
+    With ``rules``, all candidates are allowed, and only sets with all required parents can be selected. Required
+    parents are candidates in addition to ``n_candidates``. Random orderings have required parents and earlier tiers
+    first. If edges are required, pairs of parents always have an ordering, because a draw without one could close a
+    cycle with the required edges.
     """
     given = Candidates(candidates) if isinstance(candidates, str) else candidates
     if not isinstance(given, Candidates):
+        if rules is not None:
+            raise ValueError(
+                "knowledge restricts the candidates of a kind, but candidates are given explicitly. Leave excluded "
+                "parents out of candidates and set knowledge=None, or use a kind, such as candidates='order-free'."
+            )
         sets = given if isinstance(given, CandidateSets) else CandidateSets.from_lists(given, n_parents=n_parents)
         if sets.n_features != n_features:
             raise ValueError(f"candidates must have {n_features} features, got {sets.n_features}.")
         return sets
     given._validate_params()
-    kind, limit, ordering = given.kind, given.n_candidates, given.ordering
+    kind, limit = given.kind, given.n_candidates
+    is_ordered = kind in ("all", "subset") or (n_parents == 2 and rules is not None and bool(rules.required.any()))
+    order = _order(given, n_features, rules, rng if is_ordered else None)
+    among = _allowed(_others(n_features) if order is None else _before(order), rules)
     lists: Sequence[Sequence[int]]
     if kind == "heuristic":
-        lists = _nearest(n_features, given.image_shape, ordering, limit or DEFAULT_SUBSET)
-    elif kind == "unconstrained":
-        lists = _subsets(_others(n_features), limit, rng)
+        lists = _nearest(among, given.image_shape, limit or DEFAULT_SUBSET)
     elif kind == "order-free":
-        lists = _subsets(_varied(_others(n_features), n_states), limit, rng)
+        lists = _subsets(_varied(among, n_states), limit, rng)
     elif kind in ("information", "gain"):
         scores, of_pairs = (information, "I(X_i; X_j | C)") if kind == "information" else (gains, "gains of pairs")
         if scores is None:
             raise ValueError(f"candidates={kind!r} needs rows to count: pass a function that returns {of_pairs}.")
-        among = _others(n_features) if ordering is None else _before(check_ordering(ordering, n_features))
         lists = _best(scores(), _varied(among, n_states), limit or DEFAULT_SUBSET)
     else:
-        order = rng.permutation(n_features) if ordering is None else check_ordering(ordering, n_features)
-        lists = _subsets(_before(order), None if kind == "all" else limit or DEFAULT_SUBSET, rng)
-    return CandidateSets.from_lists(lists, allow_cycles=kind == "unconstrained", n_parents=n_parents)
+        lists = _subsets(among, limit or (DEFAULT_SUBSET if kind == "subset" else None), rng)
+    allow_cycles = kind == "unconstrained"
+    if rules is None or not rules.required.any():
+        return CandidateSets.from_lists(lists, allow_cycles=allow_cycles, n_parents=n_parents)
+    required = rules.parents()
+    lists = [own + [j for j in found if j not in own] for own, found in zip(required, lists, strict=True)]
+    return CandidateSets.from_lists(lists, allow_cycles=allow_cycles, n_parents=n_parents).requiring(required)
+
+
+def _order(
+    given: Candidates, n_features: int, rules: EdgeRules | None, rng: np.random.Generator | None
+) -> IntArray | None:
+    """Return the ordering of the features, from ``rng`` by default; None without both."""
+    if given.kind == "heuristic":
+        order = _pixel_order(given, n_features)
+    elif given.ordering is not None:
+        order = check_ordering(given.ordering, n_features)
+    elif rng is None:
+        return None
+    else:
+        order = rng.permutation(n_features)
+        return order if rules is None else rules.ordered(order)
+    if rules is not None:
+        rules.check_ordering(order)
+    return order
+
+
+def _allowed(lists: Sequence[IntArray], rules: EdgeRules | None) -> Sequence[IntArray]:
+    """Remove parents that the rules do not allow from the lists."""
+    return lists if rules is None else [parents[rules.allowed[i, parents]] for i, parents in enumerate(lists)]
 
 
 def _others(n_features: int) -> list[IntArray]:
@@ -179,23 +218,26 @@ def _subsets(lists: Sequence[IntArray], limit: int | None, rng: np.random.Genera
     return [sorted(rng.permutation(parents)[:limit].tolist()) for parents in lists]
 
 
-def _nearest(n_features: int, image_shape: Any, ordering: Any, limit: int) -> list[list[int]]:
-    """Return the nearest pixels before each pixel in the ordering; ties go to the earlier pixel."""
+def _pixel_order(given: Candidates, n_features: int) -> IntArray:
+    """Return the ordering of the pixels of an image."""
+    image_shape: Any = given.image_shape
     sizes = [int(size) for size in image_shape or () if isinstance(size, (int, np.integer)) and size > 0]
     if len(sizes) != 2 or len(image_shape) != 2 or sizes[0] * sizes[1] != n_features:
         raise ValueError(
             f"candidates='heuristic' needs image_shape=(height, width) with height * width = {n_features} features, "
             f"got {image_shape}."
         )
-    name = "C" if ordering is None else ordering
+    name: Any = "C" if given.ordering is None else given.ordering
     if isinstance(name, str) and name in PIXEL_ORDERINGS:
-        order = pixel_ordering(name, image_shape)
-    else:
-        order = check_ordering(name, n_features)
-    pixels = np.stack(np.divmod(np.arange(n_features), image_shape[1]), axis=1)
-    lists: list[list[int]] = [[] for _ in range(n_features)]
-    for position, i in enumerate(order):
-        before = order[:position]
+        return pixel_ordering(name, image_shape)
+    return check_ordering(name, n_features)
+
+
+def _nearest(lists: Sequence[IntArray], image_shape: Any, limit: int) -> list[list[int]]:
+    """Return the nearest pixels of each list; ties go to the earlier pixel in the list."""
+    pixels = np.stack(np.divmod(np.arange(len(lists)), image_shape[1]), axis=1)
+    found = []
+    for i, before in enumerate(lists):
         distance = ((pixels[before] - pixels[i]) ** 2).sum(axis=1)
-        lists[i] = sorted(before[np.argsort(distance, kind="stable")[:limit]].tolist())
-    return lists
+        found.append(sorted(before[np.argsort(distance, kind="stable")[:limit]].tolist()))
+    return found

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 import numpy as np
 
-from tanlearn._typing import IntArray
+from tanlearn._typing import AnyArray, IntArray
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 
@@ -32,6 +32,9 @@ class CandidateSets:
         Whether a whole tree is drawn, which cannot have a cycle, instead of independent parents for each feature.
     allow_cycles : bool
         Whether independent draws may form a cycle.
+    selectable : ndarray of shape (n_tables,), bool, optional
+        CPTs that structures can contain; by default all. Other CPTs are only terms of larger ones, or the CPTs without
+        parents of features with required parents. Each feature must have a selectable CPT.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class CandidateSets:
     group: IntArray
     arborescence: bool = False
     allow_cycles: bool = False
+    selectable: AnyArray | None = None
 
     @classmethod
     def from_lists(
@@ -107,6 +111,34 @@ class CandidateSets:
             np.arange(structure.n_features + 1),
             allow_cycles=not structure.is_acyclic,
         )
+
+    def requiring(self, required: Sequence[Sequence[int]]) -> CandidateSets:
+        """Return the candidate sets in which only CPTs with all required parents can be selected.
+
+        Parameters
+        ----------
+        required : sequence of length n_features of sequences of int
+            Required parents of each feature, which are among its candidates.
+
+        Returns
+        -------
+        CandidateSets
+            The same candidate sets, with ``selectable``.
+
+        Raises
+        ------
+        ValueError
+            If no candidate of a feature has all its required parents.
+        """
+        rows = zip(self.child.tolist(), self.parents.tolist(), strict=True)
+        selectable = np.array([set(required[i]) <= set(row) for i, row in rows], np.bool_)
+        missing = np.flatnonzero(~np.logical_or.reduceat(selectable, self.group[:-1]))
+        if missing.size:
+            i = int(missing[0])
+            raise ValueError(
+                f"no candidate of feature {i} has the required parents {list(required[i])}. Add them to its candidates."
+            )
+        return replace(self, selectable=selectable)
 
     @property
     def n_features(self) -> int:

@@ -15,6 +15,10 @@ from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["StructureState"]
 
+#: Logit of a CPT that is never drawn. Its probability and its gradient are exactly 0, so the logit does not change. It
+#: is finite, because differences of infinite weights would be nan in the algorithm that draws trees.
+_NEVER = -1e6
+
 
 class StructureState:
     """Structure logits and parameters of all candidate CPTs during training.
@@ -34,6 +38,8 @@ class StructureState:
         self.cells: FloatArray = np.zeros(self.layout.n_cells + slack, dtype)
         n_features = candidates.n_features
         self.phi: FloatArray = np.zeros(candidates.n_tables)  # (n_tables,) structure logits
+        if candidates.selectable is not None:
+            self.phi[~candidates.selectable] = _NEVER
         # (n_tables,) first parent of each CPT, -1 for none
         self.table_parent = np.ascontiguousarray(candidates.parents[:, 0])
         self.selected: IntArray = np.empty(n_features, np.intp)  # (n_features,) CPTs of the last draw
