@@ -30,6 +30,7 @@ __all__ = [
     "warn_of_fitted_columns",
     "warn_of_new_categories",
     "warn_of_new_missing_values",
+    "warn_of_numbers_outside",
     "warn_of_rounded_columns",
     "warn_of_string_summaries",
     "warn_of_unseen",
@@ -297,6 +298,31 @@ def warn_of_unseen(columns: Sequence[Column], categories: Sequence[AnyArray | No
         warn(
             f"no value in {len(found):,} column(s) was seen in fit, so all of them count as missing: "
             f"{_named(found)}. Write the values as in fit, or fit again with these rows.",
+            UserWarning,
+        )
+
+
+def warn_of_numbers_outside(columns: Table, ranges: Sequence[tuple[float, float] | None]) -> None:
+    """Warn once about columns with at least ten numbers of which none is in the range of ``fit``.
+
+    Such columns often have another unit or scale than in ``fit``. Columns without a range in ``fit`` are skipped.
+    """
+    if columns.n_samples < _FEWEST_UNSEEN:
+        return
+    found = []
+    for number, bounds in enumerate(ranges):
+        values = None if bounds is None else columns.values_of(number)
+        if bounds is None or values is None or bounds[0] <= values[0] <= bounds[1]:
+            continue
+        present = columns[number].present_values
+        is_outside = (present < bounds[0]) | (present > bounds[1])
+        if len(present) >= _FEWEST_UNSEEN and is_outside.all():
+            low, high = (shorten(value) for value in bounds)
+            found.append(f"{columns[number].label} (holds {shorten(present[0].item())}, fit had {low} to {high})")
+    if found:
+        warn(
+            f"no number in {len(found):,} column(s) is in the range of fit, so all of them count as its smallest or "
+            f"largest values: {_named(found)}. Use the unit and the scale of fit, or fit again with these rows.",
             UserWarning,
         )
 

@@ -13,6 +13,7 @@ from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.encoding.column_kinds import find_all_categories, have_order
 from tanlearn.encoding.column_warnings import warn_of_new_categories, warn_of_new_missing_values
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.leakage import warn_of_leaking_columns
 from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.novelty import Novelty, find_novelty
 from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
@@ -21,7 +22,7 @@ from tanlearn.encoding.splits import hold_out
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import WeightSums, own_weights, warn_of_weights, weigh_classes
 from tanlearn.sources.columns import read_columns
-from tanlearn.sources.frames import check_names, native_frame
+from tanlearn.sources.frames import check_names, native_frame, warn_of_row_order
 from tanlearn.sources.table import Table
 from tanlearn.sources.validation import present_rows, read_classes, read_weights, zero_weight_rows
 
@@ -51,6 +52,7 @@ def encode_training(
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
     validate_data(estimator, native_frame(X), y, skip_check_array=True)
     columns, codes, classes, weights, numbers = present_rows(columns, y, sample_weight)
+    warn_of_row_order(X, y)
     multiplied = weigh_classes(estimator.class_weight, codes, classes, weights)
     if weights is not None:
         warn_of_weights(WeightSums().update(weights, len(weights)), weights, codes)
@@ -67,6 +69,8 @@ def encode_training(
         rest_weights = None if weights is None else weights[rest]
         encoder.fit_columns(columns.take(rest), codes[rest], rest_weights, names=names)
         table = encoder.encode_columns(columns, handle_unknown="missing")
+    if names is not None:  # columns of arrays are often selected on purpose, and their numbers do not name them
+        warn_of_leaking_columns(columns, encoder.n_states_, classes, codes)
     data = _encoded(estimator, table, columns, codes, weights, multiplied, numbers)
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from sklearn.utils.validation import validate_data
 
-__all__ = ["check_names", "lazy_error", "native_frame"]
+from tanlearn._warnings import warn
+
+__all__ = ["check_names", "lazy_error", "native_frame", "warn_of_row_order"]
 
 #: Name in messages, and the call that returns the rows, by package and type.
 _LAZY_TYPES = {
@@ -63,6 +66,23 @@ def check_names(estimator: Any, X: Any) -> None:
         validate_data(estimator, native_frame(X), reset=False, skip_check_array=True)
     except ValueError as error:
         raise ValueError(f"{str(error).rstrip()}\n{_remedy(estimator, X)}") from error
+
+
+def warn_of_row_order(X: Any, y: Any) -> None:
+    """Warn if a pandas frame and a pandas series have the same row labels in another order."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(X, pandas.DataFrame) or not isinstance(y, pandas.Series):
+        return
+    own, other = X.index, y.index
+    if len(own) != len(other) or own.equals(other) or not own.is_unique or not own.isin(other).all():
+        return
+    row = int((own != other).argmax())
+    labels = [index[row : row + 1].tolist()[0] for index in (own, other)]
+    warn(
+        f"X and y have the same row labels in another order: row {row} is {labels[0]!r} in X and {labels[1]!r} in y. "
+        f"Rows are matched by position, not by label. To match them by label, pass y.loc[X.index].",
+        UserWarning,
+    )
 
 
 def _remedy(estimator: Any, X: Any) -> str:

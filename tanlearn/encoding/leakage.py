@@ -1,0 +1,72 @@
+"""Warnings about columns that leak the class into the training: the class itself, and row numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, IntArray
+from tanlearn._warnings import warn
+from tanlearn.sources.table import Column, Table
+
+__all__ = ["warn_of_leaking_columns"]
+
+# In fewer rows, a feature of two values equals the class by chance, and different integers are no row numbers. Fifty
+# random integers from a range of 200 are all different in one of 1,000 data sets.
+_FEWEST_ROWS = 50
+_LARGEST_RANGE = 4  # of row numbers, relative to the number of rows: data sets may be parts of larger ones
+
+
+def warn_of_leaking_columns(columns: Table, n_states: IntArray, classes: AnyArray, codes: IntArray) -> None:
+    """Warn about columns that equal the class in every row, and about integers that number the rows.
+
+    ``n_states`` has the number of values of each column, shape (n_features,). ``codes`` has the class codes, shape
+    (n_samples,). Columns with a single value have no effect and are skipped.
+    """
+    if len(codes) < _FEWEST_ROWS:
+        return
+    found = [columns[i] for i in np.flatnonzero(n_states > 1).tolist()]
+    equal = [column.label for column in found if _equals(column, classes, codes)]
+    if equal:
+        warn(
+            f"y equals {_listed(equal)} in every row. Leave the column out of X if it contains the class: its values "
+            f"are unknown in new rows.",
+            UserWarning,
+        )
+    numbers = [column.label for column in found if _numbers_rows(column)]
+    if numbers:
+        warn(
+            f"{_listed(numbers)} looks like row numbers, because its integers are all different. Leave the column out: "
+            f"new rows have other numbers.",
+            UserWarning,
+        )
+
+
+def _listed(labels: list[str]) -> str:
+    """Return the first three labels."""
+    return ", ".join(labels[:3]) + (f" and {len(labels) - 3:,} more" if len(labels) > 3 else "")
+
+
+def _equals(column: Column, classes: AnyArray, codes: IntArray) -> bool:
+    """Return whether a column contains the class of each row. Most columns differ in one of the first rows."""
+    if column.missing is not None:
+        return False
+    if any(column.value(row) != classes[codes[row]] for row in range(_FEWEST_ROWS)):
+        return False
+    known: Any = column.values if column.categories is None else column.categories
+    own = known if column.categories is None else known[column.values]
+    return bool(np.array_equal(own, classes[codes]))
+
+
+def _numbers_rows(column: Column) -> bool:
+    """Return whether the integers of a column are all different, and from a range of about the number of rows."""
+    values = column.values
+    if column.categories is not None or column.missing is not None or values.dtype.kind not in "iu":
+        return False
+    if len(set(values[:_FEWEST_ROWS].tolist())) < _FEWEST_ROWS:
+        return False
+    low, high = int(values.min()), int(values.max())
+    if high - low >= _LARGEST_RANGE * len(values):
+        return False
+    return bool(np.bincount((values - low).astype(np.int64)).max() == 1)
