@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from tanlearn._public import *  # noqa: F403
     from tanlearn._public import __all__ as __all__
 
-#: Former public names, which go in version 0.4.
+#: Former public names, which will be removed in version 0.4.
 _FORMER = {"CountState": "PairCounts"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _FORMER:
-        warn(f"{name} is called {_FORMER[name]}; the former name goes in version 0.4.", FutureWarning)
+        warn(f"{name} was renamed to {_FORMER[name]}. The former name will be removed in version 0.4.", FutureWarning)
         return getattr(import_module("tanlearn._public"), _FORMER[name])
     if not (name.startswith("__") and name != "__all__"):  # Python looks up other dunder names in any module
         public = import_module("tanlearn._public")
@@ -28,7 +28,22 @@ def __getattr__(name: str) -> Any:
             return globals().setdefault(name, getattr(public, name))
         if name.isidentifier() and find_spec(f"tanlearn.{name}") is not None:
             return import_module(f"tanlearn.{name}")
-    raise AttributeError(f"module 'tanlearn' has no attribute {name!r}")
+    raise AttributeError(f"module 'tanlearn' has no attribute {name!r}{_hint(name)}", name=name)
+
+
+def _hint(name: str) -> str:
+    """Return the name that a user may have meant."""
+    if name.startswith("_"):
+        return ""
+    if name in import_module("tanlearn.baselines").__all__:
+        return f". Import it from tanlearn.baselines: from tanlearn.baselines import {name}"
+    from difflib import get_close_matches
+
+    public = import_module("tanlearn._public").__all__
+    lower = {known.lower(): known for known in public}
+    near = get_close_matches(name.lower(), [*lower, *(known.removesuffix("classifier") for known in lower)], 1)
+    found = "" if not near else lower.get(near[0], lower.get(f"{near[0]}classifier", ""))
+    return f". Did you mean {found!r}?" if found else ""
 
 
 def __dir__() -> list[str]:

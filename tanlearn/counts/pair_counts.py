@@ -336,9 +336,9 @@ class PairCounts(Counts):
         Warns
         -----
         FutureWarning
-            Always: the method goes in version 0.4.
+            Always: the method will be removed in version 0.4.
         """
-        warn("PairCounts.restore goes in version 0.4: use PairCounts.from_state.", FutureWarning)
+        warn("PairCounts.restore will be removed in version 0.4: use PairCounts.from_state.", FutureWarning)
         return cls.from_state({"cells": cells, "pairs": pairs}, n_states, n_classes)
 
     def arrays(self) -> dict[str, AnyArray]:

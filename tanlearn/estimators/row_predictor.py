@@ -233,6 +233,11 @@ class RowPredictor:
         remedy = "pass a tuple, in the order of the columns in fit"
         if isinstance(row, str | bytes):
             raise TypeError(f"a row must be a sequence of values, got {shorten(row)}: {remedy}.")
+        if not isinstance(row, tuple | list) and len(getattr(row, "shape", (0,))) != 1:
+            raise TypeError(
+                f"a row must be a sequence of values, got {type(row).__name__} of shape {tuple(row.shape)}. Pass one "
+                f"row, such as X.iloc[0] or X[0], or pass all rows to the methods of the classifier."
+            )
         is_series = "pandas" in sys.modules and isinstance(row, sys.modules["pandas"].Series)
         if not is_series and not isinstance(row, Mapping):
             values: Sequence[Any] = row

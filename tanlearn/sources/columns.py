@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections import defaultdict
 from decimal import Decimal
@@ -26,6 +27,7 @@ __all__ = ["MISSING_TYPES", "from_array", "from_objects", "plain", "read_columns
 MISSING_TYPES = frozenset({"MaskedConstant", "NAType", "NaTType", "NoneType"})
 # Values per block: 256 kB of doubles, which fit a second-level cache.
 _VALUES_PER_BLOCK = 2**15
+_DATES = {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}
 # Remedies for values that NumPy has no numeric type for, by argument.
 _REMEDIES = {"y": "Cast the classes to str.", "sample_weight": "Pass floating numbers."}
 
@@ -393,10 +395,21 @@ def _mixed(values: NDArray[np.object_], missing: NDArray[np.bool_], label: str) 
         return TypeError(
             f"y holds {found}, which cannot be compared: classes must be all strings or all numbers. {remedy}"
         )
+    kinds = {type(value) for value in values[~missing].tolist()}
+    if kinds <= _DATES or {kind.__name__ for kind in kinds} <= {"Period"}:
+        return temporal_error(label, " and ".join(sorted(examples)), f", such as {next(iter(examples.values()))}")
+    remedy = "Cast the column to str if it is categorical, or to float if it is continuous."
+    if str in kinds and all(kind is str or issubclass(kind, Real) for kind in kinds):
+        remedy = (
+            "Cast the column to str if it is categorical. If it is continuous, replace the strings by numbers or "
+            "missing values, for example with pandas.to_numeric(column, errors='coerce')."
+        )
+    elif kinds & {list, tuple, dict, set, np.ndarray}:
+        remedy = "Make one column of each element, or leave the column out."
     # scikit-learn's estimator checks look for "argument must be ... string ... number".
     return TypeError(
         f"{label} holds {found}, which cannot be compared: the argument must be all strings or all numbers in "
-        f"every column. Cast the column to str if it is categorical, or to float if it is continuous."
+        f"every column. {remedy}"
     )
 
 
@@ -412,9 +425,9 @@ def _unfit(values: NDArray[np.object_], missing: NDArray[np.bool_], label: str) 
     )
 
 
-def temporal_error(label: str, dtype: Any) -> TypeError:
-    """Return the error for a column of dates or durations."""
+def temporal_error(label: str, dtype: Any, example: str = "") -> TypeError:
+    """Return the error for a column of dates or durations, with an example."""
     return TypeError(
-        f"{label} holds dates or durations ({dtype}), which are neither categories nor numbers. Replace the "
+        f"{label} holds dates or durations ({dtype}{example}), which are neither categories nor numbers. Replace the "
         f"column by numbers such as the year, the hour or the days since a fixed date."
     )

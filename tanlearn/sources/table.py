@@ -30,7 +30,7 @@ class Column:
 
     # (n_samples,) booleans, numbers, strings or other Python objects; indices into categories if these are not None
     values: NDArray[Any]
-    # (n_samples,) rows without a value; None if there are none, also if a mask without entries is passed. There, values
+    # (n_samples,) rows without a value; None if there are none, even if a mask without entries is passed. There, values
     # is NaN for floats, -1 for indices into categories, and arbitrary otherwise
     missing: NDArray[np.bool_] | None
     categories: NDArray[Any] | None  # (n_categories,)
@@ -100,8 +100,10 @@ class Column:
                 first = self.values[0 if self.missing is None else self.missing.argmin()]
                 kind = type(first if self.categories is None else self.categories[first]).__name__
             if were_numbers:
+                row = 0 if self.missing is None else int(self.missing.argmin())
+                example = f"{kind}, such as {shorten(self.value(row))} in row {row}"
                 raise TypeError(
-                    f"{self.label} holds {kind}, but held numbers in fit. Convert it to numbers, for example with "
+                    f"{self.label} holds {example}, but held numbers in fit. Convert it to numbers, for example with "
                     f"pandas.to_numeric; use None or NaN for a missing value."
                 )
             raise TypeError(

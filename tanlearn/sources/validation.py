@@ -58,10 +58,25 @@ def read_classes(
     labels = (replace(counted, values=counted.values[:1]) if is_clear else counted).objects
     with np.errstate(invalid="ignore"):  # it casts floats of any size to integers
         if len(labels):  # labels of a part are doubled, because it warns if most labels differ
-            check_classification_targets(np.tile(labels, 2) if is_part and not is_clear else labels)
+            try:
+                check_classification_targets(np.tile(labels, 2) if is_part and not is_clear else labels)
+            except ValueError as error:
+                raise _with_fraction(error, labels, rows) from error
     if not is_part:
         check_classes(classes, np.bincount(codes, minlength=len(classes)), len(codes))
     return codes, classes
+
+
+def _with_fraction(error: ValueError, labels: NDArray[Any], rows: NDArray[np.bool_] | None) -> ValueError:
+    """Return scikit-learn's error for classes that are not integers, with the first of them and the remedy."""
+    if labels.dtype.kind != "f" or not (labels != np.floor(labels)).any():
+        return error
+    found = int((labels != np.floor(labels)).argmax())
+    row = found if rows is None else int(np.flatnonzero(rows)[found])
+    return ValueError(
+        f"{error} y holds {labels[found]} in row {row}. Discretize y, for example with pandas.qcut(y, 2, "
+        f"labels=['low', 'high']), or use a library for regression."
+    )
 
 
 def check_classes(classes: NDArray[Any], weights: NDArray[Any], n_samples: int) -> None:
@@ -158,6 +173,11 @@ def _label_array(y: Any) -> NDArray[Any]:
     """Return class labels as an array, shape (n_samples,)."""
     if (error := lazy_error(y, "y")) is not None:
         raise error
+    if isinstance(y, str):
+        raise ValueError(
+            f"y should be a 1d array with one class per row, got {y!r}. If this is a column of a frame, pass "
+            f"X=frame.drop(columns={y!r}) and y=frame[{y!r}]."
+        )
     # Lists and nullable series are converted as Python objects: NumPy would convert [1, "a"] to strings and Int64 to
     # floats.
     y = plain(y)

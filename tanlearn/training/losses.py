@@ -107,6 +107,11 @@ def require_loss(loss: _Loss) -> _Loss:
     """
     if isinstance(loss, type):
         raise TypeError(f"loss must be an object, got the class {loss.__name__}. Pass {loss.__name__}() instead.")
+    if isinstance(loss, str):
+        raise TypeError(
+            f"loss must be an object, got the string {loss!r}. Pass a loss of tanlearn, such as ConditionalNLL() or "
+            f"Margin()."
+        )
     if not callable(getattr(loss, "value_and_gradient", None)):
         raise TypeError(
             f"{loss!r} is not compatible with gradient training: it must implement "

@@ -354,10 +354,10 @@ def test_restored_counts_share_nothing_with_what_they_were_restored_from():
 def test_restore_is_deprecated():
     data = EncodedData.from_codes([[0], [1]], [0, 1])
     counts = PairCounts(data.n_states, 2).update(data)
-    with pytest.warns(FutureWarning, match=r"goes in version 0\.4: use PairCounts\.from_state"):
+    with pytest.warns(FutureWarning, match=r"will be removed in version 0\.4: use PairCounts\.from_state"):
         assert PairCounts.restore(counts.n_states, 2, counts.cells, counts.pairs) == counts
 
 
 def test_the_former_name_is_deprecated():
-    with pytest.warns(FutureWarning, match=r"CountState is called PairCounts; .* goes in version 0\.4"):
+    with pytest.warns(FutureWarning, match=r"CountState was renamed to PairCounts\. .* will be removed in"):
         assert tanlearn.CountState is PairCounts

@@ -284,7 +284,7 @@ def test_too_many_categories_are_an_error():
 
 def test_strings_in_a_continuous_column_are_an_error():
     encoder = TableEncoder().fit([[0.5], [1.5]], [0, 1])
-    with pytest.raises(TypeError, match=r"0 holds str, but held numbers in fit\. .*pandas\.to_numeric"):
+    with pytest.raises(TypeError, match=r"0 holds str, such as 'a' in row 0, but held numbers.*pandas\.to_numeric"):
         encoder.encode([["a"]])
     with pytest.raises(TypeError, match="column 0 holds str"):
         TableEncoder(discrete_features=False).fit([["a"], ["b"]], [0, 1])

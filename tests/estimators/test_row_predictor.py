@@ -133,7 +133,11 @@ def test_a_discretizer_of_the_user_encodes():
     [
         (("a", 1, True), ValueError, r"holds 3 value\(s\), but there were 4 columns in fit"),
         (("a", 1, True, np.inf), ValueError, "X column 3 contains infinity"),
-        (("a", 1, True, "long"), TypeError, "X column 3 holds str, but held numbers in fit. Convert it"),
+        (
+            ("a", 1, True, "long"),
+            TypeError,
+            "X column 3 holds str, such as 'long' in row 0, but held numbers",
+        ),
         ((7, 1, True, 0.5), TypeError, "X column 0 holds 7 in row 0, of numbers, but held strings such as 'a'"),
         (([], 1, True, 0.5), TypeError, "X column 0 holds list"),
         (("a", 1, True, 2**70), ValueError, "X column 3 holds 1180591620717411303424 in row 0"),

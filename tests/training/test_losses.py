@@ -409,9 +409,12 @@ def test_arrays_that_do_not_fit_are_refused(name, scores, y, error, message):
 
 
 def test_check_loss_says_what_is_missing():
-    message = "'hybrid' is not compatible with gradient training: it must implement value_and_gradient(scores, y)."
-    with pytest.raises(TypeError, match=re.escape(f"{message} Missing: value_and_gradient.")):
+    message = "loss must be an object, got the string 'hybrid'. Pass a loss of tanlearn, such as ConditionalNLL()"
+    with pytest.raises(TypeError, match=re.escape(message)):
         require_loss("hybrid")
+    message = "3 is not compatible with gradient training: it must implement value_and_gradient(scores, y)."
+    with pytest.raises(TypeError, match=re.escape(f"{message} Missing: value_and_gradient.")):
+        require_loss(3)
 
 
 def test_check_loss_refuses_a_class():
