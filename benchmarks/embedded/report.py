@@ -120,7 +120,10 @@ def conclusions(costs):
     said = []
     if costs.parts:
         listed = "; ".join(not_beaten(costs))
-        said.append(f"*Size and error*: on {costs.parts[0].name}, no model beats these in both: {listed}.")
+        said.append(
+            f"*Size and error*: on {costs.parts[0].name}, no model has less flash and a lower error than these: "
+            f"{listed}."
+        )
     if costs.has(BEST, UNPACKED):
         low, high = costs.ratios(UNPACKED, BEST)
         said.append(

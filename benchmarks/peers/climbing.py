@@ -228,8 +228,8 @@ def summary(measured):
         own = [row for row in rows if row["library"] == name]
         times = sorted(row["seconds"] / base[row["set"], row["score"]] for row in own)
         n_best = sum(row["reached"] > best[row["set"], row["score"]] - 0.005 for row in own)
-        took = "" if name == "tanlearn" else f", in {times[0]:.2g} to {times[-1]:.2g} times the time of tanlearn"
-        yield f"- {name} reaches the best score of all in {n_best} of {len(own)} comparisons{took}."
+        took = "" if name == "tanlearn" else f" It takes {times[0]:.2g} to {times[-1]:.2g} times as long as *tanlearn*."
+        yield f"- *{name}* has the best score of all searches in {n_best} of {len(own)} comparisons.{took}"
 
 
 def write_report(measured, folder):

@@ -66,7 +66,7 @@ def explanation(lines, found):
         reason = line["failure"].split(". ")[0].split("; got ")[0]
         sets_of.setdefault((line["learner"], reason), []).append(line["set"])
     failed = [
-        paragraph(f"- {learner} on {', '.join(sorted({*sets}))}: {reason}.")
+        paragraph(f"- {learner} on {', '.join(sorted({*sets}))} ({reason}).")
         for (learner, reason), sets in sorted(sets_of.items())
     ]
     texts = [

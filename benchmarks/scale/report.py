@@ -259,8 +259,8 @@ def at_scale(cells):
     client = cells.client_seconds(next(task for task in FITS if task in cells.tasks))
     said = f"""These predictions are for {ROWS:,} rows in {n_partitions:,} partitions of {PARTITION_ROWS:,}, on
     {WORKERS} workers of one thread with a network of {8 * NETWORK / 1e9:g} Gbit/s each. There are
-    {len(model.levels(n_partitions)) - 1} levels of merges of up to {FAN_IN} parts, of which
-    {model.chain(n_partitions)} merges are successive at the end. The costs are those above, with files as fast as in
+    {len(model.levels(n_partitions)) - 1} levels of merges of up to {FAN_IN} parts. After the last partition,
+    {model.chain(n_partitions)} merges follow one after the other. The costs are those above, with files as fast as in
     the measurements. Client and scheduler take {1e3 * client:.1f} ms of processor time per partition of a fit, in total
     {span(n_partitions * client)}. More workers do not reduce this time. A summary has at most {size(summary)} for any
     distribution of the rows, and the size of the counts does not change."""

@@ -49,7 +49,7 @@ def test_explanation_names_what_fails_where_nothing_is_missing(lines):
     assert "or fails.  All learners" in said
     lines[3]["failure"] = "Not solved: no; got 3. Try another."
     said = learners_table.explanation(lines, outcomes(lines)).replace("\n", " ")
-    assert f"or fails:  - {lines[3]['learner']} on segment: Not solved: no.  All learners" in said
+    assert f"or fails:  - {lines[3]['learner']} on segment (Not solved: no).  All learners" in said
 
 
 def test_page_is_written_when_all_is_finished(lines, tmp_path):

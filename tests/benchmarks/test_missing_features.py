@@ -125,7 +125,7 @@ def test_report_says_how_parameters_and_fillings_compare():
         for rate in drawn
     ]
     text = command.parameters_compared(lines).replace("\n", " ")
-    assert "above NB ML up to 1 missing of 6 features" in text
+    assert "NB CG-MM is above NB ML with up to 1 of 6 features missing." in text
     assert "above NB CG-CL for 2 of 3 numbers" in text
     assert "than marginalization for 1 of 2 numbers. Standard deviations over draws are at most 1.4 points." in text
     assert command.parameters_compared(lines[:5]) == ""
@@ -143,7 +143,7 @@ def test_report_says_where_the_structure_learnt_by_rate_is_below_the_likely_one(
 
     likely = {0: [0.8], 2: [0.7, 0.7], 4: [0.6, 0.6]}
     text = said({"TAN-CMI ML": likely, "TAN-OMI-CR ML": {0: [0.9], 2: [0.6, 0.7], 4: [0.5, 0.6999]}})
-    assert "is below it with 2, 4 missing features, 2 of 3 numbers, by up to 5.00 points." in text
+    assert "is below it by up to 5.00 points, for 2 of 3 numbers of missing features: 2, 4." in text
     assert said({"TAN-CMI ML": likely, "TAN-OMI-CR ML": likely}) == ""
     assert said({"NB ML": likely}) == ""
 

@@ -50,7 +50,7 @@ def test_scores_are_those_of_the_search_and_the_report_repeats(folder):
         model = climbing.MarkovBlanketClassifier(search=search, initial="empty")
         assert model.fit_encoded(data).network_score_ == pytest.approx(row["reached"], abs=1e-6)
     text = (folder / "climbing.md").read_text()
-    assert "- tanlearn reaches the best score of all in 2 of 2 comparisons." in text
+    assert "- *tanlearn* has the best score of all searches in 2 of 2 comparisons." in text
     assert "| tiny | 300 | 5 | tanlearn | **" in text
     (folder / "climbing.md").unlink()
     climbing.main(["--report-only", "--output", str(folder)])

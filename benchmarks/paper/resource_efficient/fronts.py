@@ -296,8 +296,8 @@ the paper.
 
 ![{name}: errors of all families over memory](figures/memory-{name}.png)
 
-The largest increase from validation to test error is that of {step.family}, {step.label}: {step.validation:.2f} to
-{step.test:.2f} %.
+The model with the largest increase from validation to test error is "{step.family}, {step.label}": its error increases
+from {step.validation:.2f} to {step.test:.2f} %.
 
 ### Operations (figure 4)
 
