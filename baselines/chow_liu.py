@@ -95,7 +95,7 @@ class ChowLiu(BaseEstimator):
         data : EncodedData
             Training rows. A row is counted for a pair of features if both are observed.
         rng : numpy.random.Generator
-            Ignored. Ties (up to 9e-13 nats) are broken by feature name, or without names by the lower feature number of
+            Ignored. Ties (up to 9e-13 nats) are broken by feature name, or without names by the lower feature index of
             the edge, then by the higher.
 
         Returns

@@ -99,7 +99,7 @@ class ExplainingAway(BaseEstimator):
         data : EncodedData
             Training rows. A row is counted for a pair of features if both are observed.
         rng : numpy.random.Generator
-            Ignored. Ties (up to 2e-12 nats) are broken by feature name, or without names by the lower feature number of
+            Ignored. Ties (up to 2e-12 nats) are broken by feature name, or without names by the lower feature index of
             the edge, then by the higher.
 
         Returns

@@ -110,7 +110,7 @@ class NDependenceEnsemble(Model):
             raise ValueError("prior must not be negative.")
         inside = check_array("super_parents", super_parents, np.int32, (np.size(super_parents),)).astype(np.intp)
         if len(inside) == 0 or (np.diff(inside) < 1).any() or inside[0] < 0 or inside[-1] >= len(counts.n_states):
-            raise ValueError("super_parents must be one or more feature numbers in increasing order.")
+            raise ValueError("super_parents must be one or more feature indices in increasing order.")
         n, m, min_count, subsumption = check_array("settings", settings, np.float64, (4,)).tolist()
         if n not in (2, 3) or not m > 0 or not min_count >= 0 or subsumption not in (0, 1):
             raise ValueError("settings must be n = 2 or 3, m above 0, min_count from 0, and subsumption 0 or 1.")

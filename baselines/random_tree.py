@@ -29,7 +29,7 @@ class RandomTree(BaseEstimator):
     Parameters
     ----------
     ordering : array-like of shape (n_features,), optional
-        Feature numbers, first feature first; by default a random order per call.
+        Feature indices, first feature first; by default a random order per call.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. A random order is changed so that required parents come before
         their children, and earlier tiers come first. A given order must have required parents first. A feature has no

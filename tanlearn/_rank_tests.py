@@ -33,7 +33,7 @@ def friedman_test(values: FloatArray) -> tuple[float, float]:
 
     Both are NaN for two learners, and where all learners are equal on each data set. The p-value is at least the chance
     that random orders of the k learners agree on all n data sets, k! to the power of 1 - n. The F distribution of the
-    correction has probability 0 for agreement, also on two data sets.
+    correction has probability 0 for agreement, even on two data sets.
     """
     from scipy.stats import f, friedmanchisquare
 

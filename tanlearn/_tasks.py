@@ -119,7 +119,7 @@ def dump(content: Any, **options: Any) -> bytes:
         dumped: bytes = cloudpickle.dumps(content, **options)
     except Exception as error:  # objects may raise anything when they are pickled
         raise TypeError(
-            f"tasks run in other processes, but one cannot be sent there: {error}. Remove callbacks and losses that "
+            f"a task cannot be sent to another process: {error}. Remove callbacks and losses that "
             f"hold locks, files or connections, or run in this process: joblib.parallel_config(backend='threading')."
         ) from error
     return dumped

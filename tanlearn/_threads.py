@@ -35,7 +35,7 @@ def number_of_threads(n_jobs: int | None) -> int:
 def in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None = None) -> list[Result]:
     """Call a function with each item in threads, and return the results in the order of the items.
 
-    The number of threads is determined by joblib, also for nested calls, but Python starts them. ``joblib.Parallel``
+    The number of threads is determined by joblib, even for nested calls, but Python starts them. ``joblib.Parallel``
     polls for results every 10 ms, so two empty tasks take 12 ms (0.2 ms here).
     """
     tasks = list(items)

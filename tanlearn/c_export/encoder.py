@@ -126,8 +126,8 @@ def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> l
     """
     if encoder.has_missing_category_.any():
         raise ValueError(
-            f"{names[int(encoder.has_missing_category_.argmax())]} has a category for missing values, which a value in "
-            f"C cannot have. Fit with encoder=TableEncoder(handle_missing='marginalize'), or impute missing values."
+            f"{names[int(encoder.has_missing_category_.argmax())]} has a category for missing values, which C code "
+            f"cannot represent. Fit with encoder=TableEncoder(handle_missing='marginalize'), or impute missing values."
         )
     known = type(encoder) is TableEncoder and type(encoder.discretizer_) in (*CUT_POINT_DISCRETIZERS, type(None))
     cuts = iter(encoder.discretizer_.cut_points_ if known and encoder.discretizer_ is not None else [])

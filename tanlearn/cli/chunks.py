@@ -74,7 +74,7 @@ def check_counts(estimator: Any, name: str) -> None:
         able = [known.name for known in LEARNERS.values() if hasattr(known.make(), "fit_batches")]
         raise ValueError(
             f"{name} needs all rows at once, so it cannot be fitted in chunks. Learners that can: {', '.join(able)}. "
-            f"--chunk-rows 0 reads the whole table."
+            f"--chunk-rows 0 reads all rows at once."
         )
 
 

@@ -126,7 +126,7 @@ def compare(
     with plain_errors():
         if sources and data is not None:
             raise ValueError(
-                f"the table is {', '.join(sources)} or --data {data}, but not both. Leave one of them out."
+                f"the data are given twice, as {', '.join(sources)} and as --data {data}. Leave one of them out."
             )
         for source in sources or [data or "digits"]:
             check_source(source)

@@ -122,15 +122,15 @@ def merge(
 def _check_options(table: str, like: str | None, summary: bool, single: bool, drop: list[str], text: list[str]) -> None:
     """Raise an error for contradictory options, and for inputs that are not tables."""
     if not is_table(table):
-        raise ValueError(f"{table} is not a table in a file. Name a table in a file, or - for a pipe.")
+        raise ValueError(f"{table} is not a data file. Name a data file, or - for a pipe.")
     kind = kind_of_file(table, COUNTS, SUMMARY, MODEL)
     if kind is not None:
-        raise ValueError(f"{table} is not a table, but a {kind.name} of tanlearn. Name a table.")
+        raise ValueError(f"{table} is not a data file, but a {kind.name} of tanlearn. Name a data file.")
     settled = [name for name, given in (("--drop", drop), ("--text", text), ("--summary", summary)) if given]
     if like is not None and settled:
         raise ValueError(f"{like} determines columns and categories, so {settled[0]} has no effect. Leave it out.")
     if summary and single:
-        raise ValueError("--summary counts nothing, so --single has no effect. Leave it out.")
+        raise ValueError("--summary writes no counts, so --single has no effect. Leave it out.")
 
 
 def _kind_of(path: str, *kinds: Kind) -> Kind:
@@ -211,7 +211,7 @@ def _like(path: str, pairs: bool) -> TableCounts:
         model = ModelFile(path).classifier
         table = TableCounts.of_encoder(model.encoder_, model.classes_, pairs=pairs)
     if table.names is None:
-        raise ValueError(f"{path} has no column names, which are needed to match the columns of a table.")
+        raise ValueError(f"{path} has no column names, which are needed to match the columns of a data file.")
     return table.empty() if pairs else TableCounts.of_encoder(table.encoder, table.classes, pairs=False)
 
 

@@ -108,7 +108,7 @@ def fit(
             )
         elif not is_table(data):
             if chunk_rows:
-                raise ValueError(f"--chunk-rows reads tables in files, but {data} is not a table. Leave it out.")
+                raise ValueError(f"--chunk-rows reads data files, but {data} is not a file. Leave it out.")
             dataset = read_dataset(data, target, drop, reading)
             name, model = _learn(dataset, learner, settings, seed, folds)
         else:
@@ -218,7 +218,7 @@ def _learn_counts(
     if kind is SUMMARY:
         raise ValueError(f"{path} is a summary without counts. Count with: tanlearn counts TABLE --like {path}.")
     if kind is MODEL:
-        raise ValueError(f"{path} is a model. Name a table or a counts file.")
+        raise ValueError(f"{path} is a model. Name a data file or a counts file.")
     if given:
         raise ValueError(f"{path} holds counts, not rows, so {given[0]} has no effect. Leave it out.")
     table = TableCounts.load(path)

@@ -132,8 +132,8 @@ def _refuse_impossible(file: ModelFile, contributions: FloatArray) -> None:
         names = [*file.names, "(class frequencies)"]
         zeros = [name for name, own in zip(names, contributions, strict=True) if np.isneginf(own).any()]
         raise ValueError(
-            "the row has probability zero in every class, so no column explains its prediction, which is that of a row "
-            f"without values. Zeros come from: {listed(zeros)}. Correct these values, or leave them out as missing."
+            "the probability of the row is zero for every class. Its prediction is that of a row without values, and "
+            f"cannot be explained. Zeros come from: {listed(zeros)}. Correct these values, or leave them out."
         )
 
 
@@ -286,7 +286,7 @@ def export_c(
         if bits is not None:
             classifier = classifier.with_bits(_bits(bits), X, y)
         elif classifier.tables_.bits is None:
-            raise ValueError(f"C needs integers: round the tables of {model}, for example with --bits 3,1.")
+            raise ValueError(f"C needs integers: round the CPTs of {model}, for example with --bits 3,1.")
         classifier.export_c(output, name=name, number_type=str(number_type), test_rows=X)
         also = f", and {_program(output)}" if rows else ""
         typer.echo(f"{output}: {classifier.size_bits_ / 8:,.0f} bytes of tables{also}")

@@ -111,7 +111,7 @@ class Reading:
             yield open_table(source, **options)
             return
         if source == "-" and sys.stdin is None:
-            raise ValueError("the standard input is closed. Pipe a table into it, or name a file.")
+            raise ValueError("the standard input is closed. Pipe data into it, or name a file.")
         with tempfile.TemporaryDirectory(prefix="tanlearn-") as folder:
             path = Path(folder, "table")
             with path.open("wb") as file, ExitStack() as closed:

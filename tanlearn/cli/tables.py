@@ -67,7 +67,7 @@ def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: 
     """Read a table with its classes into memory, and print notes about it."""
     if not is_table(source):
         if drop:
-            raise ValueError(f"--drop names columns of a table, but {source} is not a table. Leave it out.")
+            raise ValueError(f"--drop names columns of a data file, but {source} is not a file. Leave it out.")
         return load_dataset(source, target=target)
     with reading.open(source) as table:
         return dataset_of(table, target, drop)
@@ -76,22 +76,22 @@ def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: 
 def read_datasets(
     sources: Sequence[str], targets: Sequence[str], drop: Sequence[str], reading: Reading
 ) -> list[Dataset]:
-    """Read several tables with their classes into memory; by default, the last column contains the classes.
+    """Read several data sets with their classes into memory; by default, the last column contains the classes.
 
     ``targets`` is one name for all tables, or one for each, which may be comma-separated. A dropped column must be
     in at least one table. It may begin with the table and a colon, and is then left out of this table only.
     """
     if len(targets) not in (0, 1, len(sources)):
         raise ValueError(
-            f"--target is given {len(targets)} times for {len(sources)} tables. Name one column for all tables, or one "
-            f"for each."
+            f"--target is given {len(targets)} times for {len(sources)} data sets. Name one column for all of them, "
+            f"or one for each."
         )
     own = list(targets) if len(targets) == len(sources) else [next(iter(targets), None)] * len(sources)
     parts = list(map(str.strip, targets[0].split(","))) if len(targets) == 1 else []
     stems = [Path(source).stem for source in sources]
     for source in sources:
         if sources.count(source) > 1:
-            raise ValueError(f"{source} is given twice. Name each table once.")
+            raise ValueError(f"{source} is given twice. Name each file once.")
     if len(sources) == 1 and not is_table(sources[0]):
         return [read_dataset(sources[0], own[0], drop, reading)]
     found: list[Dataset] = []
@@ -117,8 +117,8 @@ def read_datasets(
             for name in {option} & dropped or map(str.strip, option.split(",")):
                 if name not in dropped:
                     raise ValueError(
-                        f"--drop: no table has a column {name!r}. Leave it out, or correct it: COLUMN is left out of "
-                        f"all tables, TABLE:COLUMN of one."
+                        f"--drop: no file has a column {name!r}. Leave it out, or correct it: COLUMN is left out of "
+                        f"all files, FILE:COLUMN of one."
                     )
     return found
 

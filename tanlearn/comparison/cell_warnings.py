@@ -31,7 +31,7 @@ def about_cell(cell: CellResult) -> contextlib.AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def each_warning_once(datasets: Sequence[str]) -> Iterator[None]:
-    """Collect warnings, and issue one of each kind at the end, also after an error.
+    """Collect warnings, and issue one of each kind at the end, even after an error.
 
     All learners read the same data and would otherwise repeat the same warnings, in all folds. The first one by data
     set, repeat and fold is issued, whichever thread was the first to warn. It names the other data sets.

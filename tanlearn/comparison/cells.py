@@ -182,7 +182,7 @@ def _model_measures(estimator: Any) -> dict[str, Any]:
 
 
 def _n_evaluations(estimator: Any, history: Any) -> int | None:
-    """Return the number of structures that a search scored, also after its last change, or of epochs of a training."""
+    """Return the number of all structures that a search scored, or of epochs of a training."""
     search = getattr(estimator, "structure_learner_", estimator)
     counted = getattr(search, "n_evaluations_", None)
     if counted is None and history:

@@ -322,7 +322,7 @@ class ResultFile:
 
 
 def _lock(file: Any, path: str | os.PathLike[str]) -> None:
-    """Lock an open file until it is closed, also by the end of the process."""
+    """Lock an open file until it is closed, at the latest by the end of the process."""
     try:
         import fcntl
     except ImportError:  # Windows

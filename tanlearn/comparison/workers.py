@@ -2,7 +2,7 @@
 
 A thread cannot be ended while it runs compiled code; a process can. Each worker is a new Python process, which does not
 import the program of the user. It reads tasks from its standard input and writes results to its standard output. It
-ends when the standard input is closed, also if this process is killed.
+ends when the standard input is closed, even if this process is killed.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class _Worker:
         return f"its process was ended by {signal.Signals(-code).name}, which the system does when memory runs out"
 
     def kill(self) -> None:
-        """Kill the process and those that it has started."""
+        """Kill the process and its child processes."""
         if self.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
                 if os.name == "posix":

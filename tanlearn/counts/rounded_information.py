@@ -2,7 +2,7 @@
 
 Values are in nats. From integer counts they are equal on every CPU, and equal to the last bit for copies of a feature
 whose values are renamed. Learners compare them rounded to 9e-13 nats: values that are equal in exact arithmetic then
-almost always compare equal, and ties are broken by feature names, or by feature numbers if there are no names.
+almost always compare equal, and ties are broken by feature names, or by feature indices if there are no names.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ class Information:
 
     @property
     def by_name(self) -> IntArray:
-        """Feature numbers sorted by name, or in their own order if there are no names."""
+        """Feature indices sorted by name, or in their own order if there are no names."""
         return name_order(self.names, len(self.n_states))
 
     @property
     def by_class(self) -> IntArray:
-        """Feature numbers by decreasing information about the class; ties are broken by :attr:`by_name`."""
+        """Feature indices by decreasing information about the class; ties are broken by :attr:`by_name`."""
         by_name = self.by_name
         order: IntArray = by_name[np.argsort(-self.of_class[by_name], kind="stable")]
         return order

@@ -167,7 +167,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         """Return the log density minus ``offset_``; negative for outliers.
 
         A row with missing values has a larger density, because it is a product of fewer probabilities. Each missing
-        value therefore adds the mean contribution of its column in training, so that it is neither usual nor unusual.
+        value therefore adds the mean contribution of its column in training.
 
         Parameters
         ----------

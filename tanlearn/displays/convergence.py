@@ -139,7 +139,7 @@ class ConvergenceDisplay:
         estimator : classifier
             Fitted classifier.
         X : array-like or frame of shape (n_samples, n_features), optional
-            Rows that it was fitted to. With these and the test rows, held-out errors along the way are computed.
+            Rows that it was fitted to. With these and the test rows, held-out errors of the search steps are computed.
         y : array-like of shape (n_samples,), optional
             Classes of these rows.
         X_test : array-like or frame of shape (n_test, n_features), optional
@@ -160,7 +160,7 @@ class ConvergenceDisplay:
         Raises
         ------
         ValueError
-            As :meth:`from_estimators` does.
+            As in :meth:`from_estimators`.
         ImportError
             If Matplotlib is not installed.
         """
@@ -186,11 +186,11 @@ class ConvergenceDisplay:
         Parameters
         ----------
         estimators : dict of str to classifier
-            Fitted classifiers by name, also those of other libraries, which have no history. The stages of a classifier
-            with several ("structure" and "parameters") have a curve each.
+            Fitted classifiers by name. Classifiers of other libraries have no history. Each stage of a classifier with
+            several stages ("structure" and "parameters") has its own curve.
         X : array-like or frame of shape (n_samples, n_features), optional
-            Rows that all classifiers were fitted to. With these and the test rows, held-out errors along the way are
-            computed by :meth:`~tanlearn.BayesNetClassifier.learning_errors`.
+            Rows that all classifiers were fitted to. With these and the test rows, held-out errors of the search steps
+            are computed by :meth:`~tanlearn.BayesNetClassifier.learning_errors`.
         y : array-like of shape (n_samples,), optional
             Classes of these rows.
         X_test : array-like or frame of shape (n_test, n_features), optional
@@ -224,7 +224,7 @@ class ConvergenceDisplay:
         missing = [name for name, value in rows.items() if value is None]
         if 0 < len(missing) < len(rows):
             raise ValueError(
-                f"errors along the way need X, y, X_test and y_test; {' and '.join(missing)} "
+                f"errors of the search steps need X, y, X_test and y_test; {' and '.join(missing)} "
                 f"{'is' if len(missing) == 1 else 'are'} missing. Pass all four, or none of them."
             )
         histories: dict[str, Sequence[Any]] = {}

@@ -1,4 +1,4 @@
-"""Colors, line styles and markers that distinguish learners, also in grayscale and for color-blind readers."""
+"""Colors, line styles and markers that distinguish learners, even in grayscale and for color-blind readers."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class EncodedData:
     sample_weight : ndarray of shape (n_samples,), int64 or float64, optional
         Weights; integers are counted exactly. ``None`` means a weight of 1 for every row.
     places : tuple of str, optional
-        Name of every feature in messages, such as ``"X column 'age'"``; by default the feature number.
+        Name of every feature in messages, such as ``"X column 'age'"``; by default the feature index.
     row_numbers : ndarray of shape (n_samples,), optional
         Number of every row in the data that the user passed, for messages.
     device : {"cpu", "cuda"}, default="cpu"
@@ -48,7 +48,7 @@ class EncodedData:
         known to be ordered. Few learners use it.
     names : sequence of str, optional
         Feature names. Structure learners use them to break ties, so that results do not depend on the order of the
-        columns. Without names, the lower feature number wins.
+        columns. Without names, the lower feature index wins.
     base_weight : ndarray of shape (n_samples,), int64 or float64, optional
         Weights before multiplication by class weights, which discretization uses. ``None`` means that they equal
         ``sample_weight``.
@@ -170,7 +170,7 @@ class EncodedData:
 
     @property
     def by_name(self) -> IntArray:
-        """Feature numbers sorted by name, or in their own order without names."""
+        """Feature indices sorted by name, or in their own order without names."""
         return name_order(self.names, self.n_features)
 
     @property
@@ -331,7 +331,7 @@ class EncodedData:
         Parameters
         ----------
         features : array-like of shape (n_taken,), int
-            Feature numbers.
+            Feature indices.
 
         Returns
         -------
@@ -381,7 +381,7 @@ def _states(table: AnyArray, n_states: Any) -> IntArray:
 
 
 def name_order(names: Sequence[str] | None, n_features: int) -> IntArray:
-    """Return feature numbers sorted by name, shape (n_features,); independent of the order of the columns."""
+    """Return feature indices sorted by name, shape (n_features,); independent of the order of the columns."""
     if names is None:
         return np.arange(n_features)
     return np.array(sorted(range(n_features), key=[str(name) for name in names].__getitem__), dtype=np.intp)
@@ -418,7 +418,7 @@ def _read_mask(name: str, mask: Any, n_features: int) -> AnyArray | None:
     if chosen.dtype.kind != "b" or chosen.shape not in ((), (n_features,)):
         raise ValueError(
             f"{name} must be True, False, or a mask with one boolean per feature ({n_features}), got shape "
-            f"{chosen.shape} of dtype {chosen.dtype}. Convert a list of feature numbers to a mask first."
+            f"{chosen.shape} of dtype {chosen.dtype}. Convert a list of feature indices to a mask first."
         )
     return np.full(n_features, chosen)
 

@@ -25,7 +25,7 @@ class RawNumbers:
     """Values of the discretized features, and the unfitted discretizer that folds fit to their training rows."""
 
     columns: tuple[AnyArray, ...]  # (n_all,) for each discretized feature; NaN where missing
-    features: IntArray  # (n_discretized,) feature numbers in the encoded data
+    features: IntArray  # (n_discretized,) feature indices in the encoded data
     discretizer: Any  # unfitted; cloned for every fit
     # (n_samples,) selected rows of the columns, so that taking rows copies no values; None means all rows
     rows: IntArray | None = None

@@ -170,7 +170,7 @@ class BayesEnsembleClassifier(Classifier):
         return weights
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also of parts: ``forest__n_estimators=100`` sets that of a forest, which may be the default.
+        """Set parameters, including those of parts: ``forest__n_estimators=100`` sets ``n_estimators`` of the forest.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class BayesEnsembleClassifier(Classifier):
         return QuantileDiscretizer(n_jobs=self.n_jobs)
 
     def _begin(self) -> None:
-        """Validate parameters, also those of the parts, and delete the fitted attributes of an earlier fit."""
+        """Validate parameters, including those of the parts, and delete the fitted attributes of an earlier fit."""
         super()._begin()
         for part in self._new_parts():
             part._begin()

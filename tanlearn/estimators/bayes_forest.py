@@ -39,7 +39,7 @@ _LEAST_SAMPLES, _MOST_CONTEXTS = 5, 4096
 
 
 class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingClassifier):
-    """Forest of random Bayesian networks: accurate without tuning, also for data larger than memory.
+    """Forest of random Bayesian networks: accurate without tuning, even for data larger than memory.
 
     Each network discretizes numeric features in its own way and draws an order of the features. It gives each feature
     up to ``max_parents`` parents: from a random subset of the earlier features, those with the largest conditional

@@ -275,11 +275,13 @@ def _check_tables(tables: Tables) -> None:
     error = np.abs(np.bincount(distribution, np.exp(tables.cells)) - 1)
     if error.max() > 2 * ROUNDING:  # the tolerance of a file, plus rounding of sums
         raise ValueError(
-            f"the tables are not normalized: probabilities that should sum to 1 miss it by {error.max():.2g}. "
+            f"the CPTs are not normalized: sums of probabilities differ from 1 by up to {error.max():.2g}. "
             f"Files contain probabilities: fit the parameters with a normalizing learner, or use save."
         )
     if len(tables.cells) > LARGEST_MODEL:
-        raise ValueError(f"the tables have {len(tables.cells)} numbers, more than the {LARGEST_MODEL} of a file.")
+        raise ValueError(
+            f"the CPTs have {len(tables.cells)} entries, and a file may have {LARGEST_MODEL}. Fit with fewer parents."
+        )
 
 
 def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> BayesNetClassifier:
@@ -304,7 +306,7 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
     n_cells = sum(table.size * (1 if target in given else len(order)) for given, table in definitions)
     if n_cells > LARGEST_MODEL:
         raise ValueError(
-            f"the tables, repeated for each of the {len(order)} classes where {target!r} is not a parent, have "
+            f"the CPTs, repeated for each of the {len(order)} classes where {target!r} is not a parent, have "
             f"{n_cells} numbers, more than {LARGEST_MODEL}. Pass a class_name with fewer states, or remove parents."
         )
     for i, name in enumerate(features):
@@ -373,7 +375,9 @@ def _cells(network: Network, target: str, name: str, parents: list[str], order: 
     if target in given:
         return np.transpose(log_table, [len(given), *axes, given.index(target)])[..., order]
     if log_table.size * len(order) > LARGEST_NETWORK:
-        raise ValueError(f"the table of {name!r}, repeated for every class, has more than {LARGEST_NETWORK} numbers.")
+        raise ValueError(
+            f"the CPT of {name!r}, repeated for every class, has more than {LARGEST_NETWORK} entries. Remove parents."
+        )
     return np.repeat(np.transpose(log_table, [len(given), *axes])[..., np.newaxis], len(order), axis=-1)
 
 

@@ -282,7 +282,7 @@ class CountingClassifier(Classifier):
             )
 
     def _check_parts(self) -> None:
-        """Validate the parameters, also those of nested learners, and the device."""
+        """Validate the parameters, including those of nested learners, and the device."""
         self._validate_params()
         check_device(self.device)
         for part in ("structure", "parameters"):

@@ -254,7 +254,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         Raises
         ------
         ValueError
-            As :meth:`fit_encoded`, or if ``checkpoint`` is set, which only :meth:`fit` and :meth:`fit_encoded` support.
+            As in :meth:`fit_encoded`, or if ``checkpoint`` is set. Only :meth:`fit` and :meth:`fit_encoded` support it.
         ImportError, RuntimeError
             If the device is not available.
         """
@@ -285,7 +285,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         Exception
             The first exception in ``outcomes``.
         ValueError
-            As :meth:`fit_encoded`.
+            As in :meth:`fit_encoded`.
         """
         first = trainings[0]
         outcome = best_split(outcomes, first.data, first.validation, verbose=self.verbose)
@@ -437,5 +437,5 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         pairs = [pair for choices in probabilities for pair in choices.items()]
         proper = all(type(j) is int and j in legal and type(p) is float and 0 <= p < np.inf for j, p in pairs)
         if type(probabilities) is not list or len(probabilities) != self.structure_.n_features or not proper:
-            raise ValueError("structure_probabilities must give every feature a dict of parents and probabilities.")
+            raise ValueError("structure_probabilities must have a dict of parents and probabilities for each feature.")
         self.structure_probabilities_ = probabilities

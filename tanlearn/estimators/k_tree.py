@@ -398,7 +398,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
                 for key, p in pairs
             )
         if not proper:
-            raise ValueError("structure_probabilities must give every feature a dict of parents and probabilities.")
+            raise ValueError("structure_probabilities must have a dict of parents and probabilities for each feature.")
         self.structure_probabilities_ = probabilities
 
 

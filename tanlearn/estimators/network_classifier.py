@@ -353,7 +353,7 @@ class NetworkClassifier(Classifier):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Raw values. NaN and None are values that have not been observed yet, also in columns with a category for
+            Raw values. NaN and None are values that have not been observed yet, even in columns with a category for
             missing values. Unseen categories are observed, but no evidence.
         gain : {"information", "accuracy"} or array-like of shape (n_classes, n_decisions), default="information"
             "information" is the decrease of the entropy of the class in bits. "accuracy" is the increase of the

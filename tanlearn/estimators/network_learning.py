@@ -7,8 +7,8 @@ to is its attribute ``needs``:
 - ``"families"``: counts of each feature with its parents, ``from_counts(layout, cells)`` of parameter learners;
 - ``"contexts"``: the contexts of parent values that occur, ``from_contexts(contexts, rows)``;
 - ``"gradients"``: sums of losses and gradients over rows, ``from_objective(structure, layout, cells, rows)``;
-- ``"rows"``, also of learners without the attribute: all rows at once, ``learn(data, rng)`` and ``fit(structure, data,
-  rng)``.
+- ``"rows"``, the default for learners without the attribute: all rows at once, ``learn(data, rng)`` and
+  ``fit(structure, data, rng)``.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def parse_bif(content: bytes) -> Network:
             n_implied += table.size - (len(block.entries) - 1) * table.shape[-1]
         if n_implied > LARGEST_NETWORK:
             raise ValueError(
-                f"line {block.line}: up to here defaults imply more than {LARGEST_NETWORK} numbers: remove parents."
+                f"line {block.line}: defaults so far imply more than {LARGEST_NETWORK} numbers: remove parents."
             )
     return Network(variables, definitions)
 

@@ -89,7 +89,7 @@ def read_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> dic
     check_array("n_states", own_states, np.intp, (n_members, d))
     check_array("parents", parents, np.intp, (n_members, d, n_levels - 1))
     if ((parents < -1) | (parents >= d)).any():
-        raise ValueError("parents must be feature numbers, or -1.")
+        raise ValueError("parents must be feature indices, or -1.")
     check_array("sizes", sizes, np.intp, (n_members, len(_LISTS)))
     if (sizes < 0).any() or type(is_average) is not bool or type(doubt) is not float or not 0 <= doubt < 1:
         raise ValueError("sizes must be nonnegative, doubt in [0, 1), and is_average a boolean.")

@@ -51,7 +51,7 @@ class Family:
         for array in (self.log_p, self.log_unseen):
             log_all(array, array)
         n_values, n_classes = int(contexts.n_states[feature]), contexts.n_classes
-        # Log probabilities without parents, also of pairs that do not occur.
+        # Log probabilities without parents, including pairs that do not occur.
         self.root: FloatArray = np.empty((n_values, n_classes))
         self.root[:] = self.log_unseen[:n_classes] - log(float(n_values))
         start = self.trie.entry_start[: n_values + 1]

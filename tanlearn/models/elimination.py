@@ -426,13 +426,13 @@ class Eliminator:
         n_missing = int((codes[:, refused[0]] == missing_code(codes.dtype)).sum())
         if n_missing == len(codes):  # as in score_samples of unnormalized CPTs
             raise ValueError(
-                f"all {n_missing} features have to be marginalized, because a row misses them all, or because the "
+                f"all {n_missing} features have to be marginalized, because a row lacks them all, or because the "
                 f"scores are not normalized and a probability of rows is requested. They depend on each other through "
                 f"two parents or more, so that this would take more than {self._limit:,.0f} operations. Rank rows by "
                 f"predict_joint_log_proba instead, learn a structure with one augmenting parent, or {RAISE_LIMIT}."
             )
         raise ValueError(
-            f"row {refused[0]} misses {n_missing} features that depend on each other through two parents or more, so "
+            f"row {refused[0]} lacks {n_missing} features that depend on each other through two parents or more, so "
             f"that marginalizing them would take more than {self._limit:,.0f} operations.{name_others(refused)} Impute "
             f"some of them, learn a structure with one augmenting parent, or {RAISE_LIMIT}."
         )

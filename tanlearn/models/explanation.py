@@ -56,7 +56,7 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
         lacks_parent[:, i] = ~known & ~is_hidden[i] & ~backs_off
     if not tables.is_normalized and is_hidden.any():
         raise ValueError(
-            f"row {np.flatnonzero(is_hidden.any(axis=0))[0]} misses a feature, and CPTs that are not normalized "
+            f"row {np.flatnonzero(is_hidden.any(axis=0))[0]} lacks a feature, and CPTs that are not normalized "
             f"(rounded ones, those of k-trees, and sums of terms with several parents) explain complete rows only, "
             f"because contributions of observed features would include those of missing ones. Impute the row, or "
             f"explain a network that is none of these."

@@ -239,7 +239,7 @@ class LocalNetworks:
         """Return the error message for rows over the limit of operations."""
         n_missing = int((codes[:, rows[0]] == missing_code(codes.dtype)).sum())
         return (
-            f"row {rows[0]} misses {n_missing} features that depend on each other through so many parents that "
+            f"row {rows[0]} lacks {n_missing} features that depend on each other through so many parents that "
             f"marginalizing them would take more than {limit:,.0f} operations.{name_others(rows)} Impute some of them, "
             f"learn a structure with fewer parents, or {RAISE_LIMIT}."
         )

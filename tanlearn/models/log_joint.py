@@ -54,7 +54,7 @@ def check_missing(tables: Tables, structure: Structure, codes: Codes, rows: IntA
     ``rows`` (n_incomplete,) contains the rows with missing values, at least one. The message names the first.
     """
     feature = np.flatnonzero(codes[:, rows[0]] == missing_code(codes.dtype))[0]
-    place = f"row {rows[0]} misses feature {feature} (or has a category there that the training data did not contain)"
+    place = f"row {rows[0]} lacks feature {feature} (or has a category there that the training data did not contain)"
     if not structure.is_acyclic:
         raise ValueError(
             f"{place}, and this structure has a cycle, so the value cannot be marginalized. Impute it, or use a "

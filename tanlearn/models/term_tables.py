@@ -43,7 +43,8 @@ _MOST_DENSE = 2**22
 class TermColumn(NamedTuple):
     """Features of a column, and the group of each of their values.
 
-    The first feature is the child, the others are parents. The cell of a row has its groups as digits, the child first.
+    The first feature is the child, the others are parents. Cells are ordered by the group of the child, then by the
+    groups of the parents.
     """
 
     features: tuple[int, ...]

@@ -50,7 +50,7 @@ def log_joint_of_values(tables: Tables, structure: Structure, codes: Codes, *, n
     if rows.size:
         check_missing(tables, structure, codes, rows, "cpu")
     if (structure.parents[:, 1:] >= 0).any():
-        # The marginal probabilities of all features need every feature, also those without observed descendants.
+        # The marginal probabilities of all features need every feature, including those without observed descendants.
         eliminator = Eliminator(structure, tables.layout, is_normalized=False)
         is_dense = tables.layout.sizes().sum() <= _MOST_DENSE
         if is_dense and not eliminator.find_inexact(codes, np.arange(codes.shape[1])).size:

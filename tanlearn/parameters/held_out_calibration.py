@@ -30,7 +30,7 @@ def calibrate(distances: AnyArray, y: IntArray, weights: AnyArray, temperature: 
     the search.
 
     The objective contains one additional row, whose class is uniformly distributed. Without it, rows that are all
-    classified correctly would get a temperature of 0, and so certainty.
+    classified correctly would get a temperature of 0, and probabilities of 0 and 1.
     """
     from scipy.optimize import minimize
 
@@ -91,7 +91,7 @@ def temper_evidence(
     frequencies, or clearly worse than this one, by the same thresholds as for a power.
 
     The objective contains one additional row, whose class is distributed as the frequencies. Without it, rows that are
-    all classified correctly would get a temperature near 0, and so certainty.
+    all classified correctly would get a temperature near 0, and probabilities of 0 and 1.
 
     ``distances`` and ``weights`` are as for :func:`calibrate`. ``log_frequency`` (n_samples, n_classes) contains the
     log class frequencies of the rows that each row's model was fitted to.

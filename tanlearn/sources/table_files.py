@@ -289,7 +289,7 @@ def open_table(
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {name}.")
     if format is None and path.suffix.lower() in SPREADSHEETS:
-        raise ValueError(f"{name} is a spreadsheet, which cannot be read: save its table as .csv.")
+        raise ValueError(f"{name} is a spreadsheet, which cannot be read. Save it as .csv.")
     if path.stat().st_size == 0:
         raise ValueError(f"{name} cannot be read: it is empty, without even a header line.")
     found = format_of(path) if format is None else format

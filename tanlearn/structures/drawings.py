@@ -22,7 +22,7 @@ def structure_svg(parents: IntArray, order: IntArray | None, names: Sequence[str
     """Return an SVG element with the edges between features, in layers with parents above their children.
 
     ``order`` (n_features,) is a topological order, or None if there is a cycle; the result then is a sentence. Names
-    are escaped and default to feature numbers. Lines have the color of the surrounding text.
+    are escaped and default to feature indices. Lines have the color of the surrounding text.
     """
     if order is None:
         return "<p>The parents form a cycle, so there is no picture in layers.</p>"

@@ -32,7 +32,7 @@ def structures_along(history: Iterable[Any], n_features: int) -> Iterator[tuple[
     Raises
     ------
     ValueError
-        If a record has a feature number outside of 0 to ``n_features - 1``, or the parents form a cycle.
+        If a record has a feature index outside of 0 to ``n_features - 1``, or the parents form a cycle.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class Structure:
             )
         if parents.dtype.kind not in "iu":
             raise ValueError(
-                f"parent must contain feature numbers, got dtype {parents.dtype}. Number the features from 0; "
+                f"parent must contain feature indices, got dtype {parents.dtype}. Number the features from 0; "
                 f"-1 is none."
             )
         n_features = parents.shape[0]

@@ -77,7 +77,7 @@ def fit_temperature(scores: FloatArray, y: IntArray, weights: FloatArray) -> flo
     """Return the number that divides held-out scores so that their log loss is least.
 
     The objective contains one additional row, whose class is uniformly distributed. Without it, rows that are all
-    classified correctly would get a temperature of 0, and so certainty.
+    classified correctly would get a temperature of 0, and probabilities of 0 and 1.
 
     Shapes: scores: (n_samples, n_classes); y, weights: (n_samples,).
     """

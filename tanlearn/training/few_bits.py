@@ -76,8 +76,8 @@ def train_in_bits(
         return train(data, candidates, loss, chosen, rng, n_jobs=n_jobs, checkpoint=checkpoint, **options)
     if checkpoint is not None:
         raise ValueError(
-            f"bits={bits} trains {len(formats)} splits, but a checkpoint holds one training. Set integer and fraction "
-            f"bits, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or omit the checkpoint."
+            f"bits={bits} trains {len(formats)} splits into integer and fraction bits, but a checkpoint holds one "
+            f"training. Set both numbers, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or omit the checkpoint."
         )
 
     def train_split(fixed_point: FixedPoint | None) -> TrainingOutcome:

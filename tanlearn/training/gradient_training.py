@@ -50,7 +50,7 @@ class GradientTraining(BaseEstimator):
         uninterrupted training. After a finished training, ``fit`` skips the epochs. A training that ``callback``
         stopped is not finished.
 
-        The file is written before the first epoch and at the end, also after Ctrl-C or an error, but not after SIGTERM
+        The file is written before the first epoch and at the end, even after Ctrl-C or an error, but not after SIGTERM
         or SIGKILL. In between, it is written at the first end of an epoch after ten seconds, or after 50 times the
         duration of the last write if that is longer.
 

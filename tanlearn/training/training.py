@@ -64,7 +64,7 @@ def train(
 
     ``checkpoint`` is a file to resume from, if it exists, and to write finished epochs to. It is written before the
     first epoch, then at the first end of an epoch after ten seconds or 50 times the duration of the last write,
-    whichever is longer, and when the training ends, also by an exception such as KeyboardInterrupt. After SIGTERM or
+    whichever is longer, and when the training ends, even by an exception such as KeyboardInterrupt. After SIGTERM or
     SIGKILL the file holds the last write. Only one process at a time may use a path. All arguments except ``callback``
     and ``n_jobs`` must be those of the interrupted training, including the state of ``rng``.
 

@@ -50,7 +50,7 @@ def test_chain_is_found():
 
 
 def root_first(root, n_features):
-    """Return all feature numbers, the root before the others."""
+    """Return all feature indices, the root before the others."""
     return np.array([root, *(i for i in range(n_features) if i != root)])
 
 

@@ -15,15 +15,15 @@ ORDERS = (
 #: Learners whose probabilities depend on the order of the columns, and why.
 DEPENDENT = {
     "TAN-CMI": "The root is the first column, as in the published results.",
-    "TAN-RO-CR": "The ordering is drawn as feature numbers.",
-    "TAN-SA-MM": "Every step draws feature numbers.",
-    "TAN Random": "Parents are drawn as feature numbers.",
-    "TAN Subset": "Candidates are drawn as feature numbers.",
-    "TAN All": "The ordering of the candidates is drawn as feature numbers.",
+    "TAN-RO-CR": "The ordering is drawn as feature indices.",
+    "TAN-SA-MM": "Every step draws feature indices.",
+    "TAN Random": "Parents are drawn as feature indices.",
+    "TAN Subset": "Candidates are drawn as feature indices.",
+    "TAN All": "The ordering of the candidates is drawn as feature indices.",
     "TAN Order-free": "Trees are drawn feature by feature during training.",
     "Pseudo-TAN": "Parents are drawn feature by feature during training.",
-    "K-tree": "Candidates are drawn as feature numbers.",
-    "BayesForest": "Orderings and candidates are drawn as feature numbers.",
+    "K-tree": "Candidates are drawn as feature indices.",
+    "BayesForest": "Orderings and candidates are drawn as feature indices.",
     "BayesEnsemble": "It contains a forest.",
 }
 #: Iterative training amplifies the rounding of sums over features, so only the structure is compared.

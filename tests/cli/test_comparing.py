@@ -165,7 +165,7 @@ def test_failure_of_all_learners_is_an_exit_code(run, gaps, kind):
         (["--learners", ","], "tanlearn: there is nothing to compare: name at least one learner."),
         (["--data", "absent.npz"], "tanlearn: there is no file absent.npz."),
         (["--data", "digit"], "tanlearn: there is no file digit. Did you mean 'digits'?"),
-        (["a.csv", "--data", "b.csv"], "tanlearn: the table is a.csv or --data b.csv, but not both."),
+        (["a.csv", "--data", "b.csv"], "tanlearn: the data are given twice, as a.csv and as --data b.csv."),
         (["--target", "go"], "tanlearn: target ('go') names a column of a table"),
     ],
 )
@@ -274,9 +274,9 @@ def test_the_time_limit_leaves_a_file_to_continue(run, tables, tmp_path):
         (["--target", "kind"], "there is no column 'kind'. Did you mean 'wind'? The columns are: id, sky, wind, go."),
         (["--target", "go", "-t", "go", "-t", "go"], "--target is given 3 times for 2 tables."),
         (["--target", "go,king"], "two.csv: there is no column 'king'. Did you mean 'kind'?"),
-        (["--drop", "id,sun"], "--drop: no table has a column 'sun'. Leave it out, or correct it: COLUMN is left out"),
-        (["--drop", "one:kind"], "--drop: no table has a column 'one:kind'."),
-        (["--drop", "three:sky"], "--drop: no table has a column 'three:sky'."),
+        (["--drop", "id,sun"], "--drop: no file has a column 'sun'. Leave it out, or correct it: COLUMN is left out"),
+        (["--drop", "one:kind"], "--drop: no file has a column 'one:kind'."),
+        (["--drop", "three:sky"], "--drop: no file has a column 'three:sky'."),
     ],
 )
 def test_columns_of_several_tables_are_checked(run, tables, options, message):
@@ -304,7 +304,7 @@ def test_tables_of_equal_names_are_called_by_their_paths(run, tables, tmp_path):
     done = run("compare", *paths, "--learners", "nb ml", "--folds", "2", "--print", "json")
     assert [row["dataset"] for row in json.loads(done.stdout)] == list(map(str, paths))
     done = run("compare", paths[0], paths[0], "--learners", "nb ml")
-    assert (done.exit_code, done.stderr) == (2, f"tanlearn: {paths[0]} is given twice. Name each table once.\n")
+    assert (done.exit_code, done.stderr) == (2, f"tanlearn: {paths[0]} is given twice. Name each file once.\n")
 
 
 def test_one_fold_is_a_third_of_the_rows(run, table):

@@ -231,7 +231,7 @@ def test_summaries_that_do_not_add_up_name_the_file(run, places):
         (["all.csv", "-t", "y", "--like", "m", "--drop", "born"], "m determines columns and categories, so --drop"),
         (["all.csv", "-t", "y", "--like", "m"], "there is no file m"),
         (["all.csv", "-t", "y", "--like", "a.csv"], "a.csv is neither a summary nor a counts file nor a model"),
-        (["digits"], "digits is not a table in a file"),
+        (["digits"], "digits is not a data file"),
         (["one"], "one is not a table, but a counts file of tanlearn"),
         (["all.csv", "-t", "y", "-o", "no/x"], "there is no folder no"),
     ],
@@ -256,7 +256,7 @@ def test_wrong_options_are_one_line(run, places, monkeypatch, options, message):
         ),
         ("one", ["-l", "kdb-2 ml"], "several augmenting parents"),
         ("sum", [], "sum is a summary without counts. Count with: tanlearn counts TABLE --like sum."),
-        ("m.tan", [], "m.tan is a model. Name a table or a counts file."),
+        ("m.tan", [], "m.tan is a model. Name a data file or a counts file."),
     ],
 )
 def test_fit_says_what_it_cannot_learn_from(run, places, monkeypatch, file, options, message):

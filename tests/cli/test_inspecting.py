@@ -231,7 +231,7 @@ def test_rows_with_classes_choose_how_to_round(run, model, shop, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "C needs integers: round the tables of"),
+        ([], "C needs integers: round the CPTs of"),
         (["--bits", "3,x"], "--bits takes two numbers, as 3,1, or their sum; got '3,x'."),
         (["--bits", "4"], "bits=4 leaves the split"),
         (["--bits", "4"], "with --rows and --target."),

@@ -180,7 +180,7 @@ def test_refused_model_leaves_no_file_and_what_stood_there(tmp_path, write, read
         (fitted("aode"), TypeError, "AODEClassifier is not a Bayesian network with a single structure"),
         (fitted("k-tree"), TypeError, "KTreeClassifier is not a Bayesian network with a single structure"),
         (fitted("cyclic"), ValueError, "a network with a cycle is not a Bayesian network"),
-        (doubled, ValueError, "the tables are not normalized: .* miss it by 1"),
+        (doubled, ValueError, "the CPTs are not normalized: .* differ from 1 by up to 1"),
         (dated, ValueError, "Cast the categories to str"),
         (NaiveBayesClassifier(), NotFittedError, "not fitted"),
     ]

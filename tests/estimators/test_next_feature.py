@@ -249,7 +249,7 @@ def test_models_from_files_have_the_same_gains(tree, rows, tmp_path):
 def test_structures_with_a_cycle_have_no_gains(table):
     X, y = table
     model = BayesNetClassifier(structure=Structure([1, 0, -1, -1], allow_cycles=True)).fit(X, y)
-    with pytest.raises(ValueError, match=r"row 0 misses feature 0 .* has a cycle"):
+    with pytest.raises(ValueError, match=r"row 0 lacks feature 0 .* has a cycle"):
         model.next_feature(X.iloc[:1].mask(X.iloc[:1].notna()))
 
 

@@ -189,7 +189,7 @@ def test_several_parents_are_refused_where_probabilities_must_be_normalized(seve
         assert "Fit it with max_parents=1." in str(refusal.value.__cause__)
     with pytest.raises(TypeError, match="or a TermNetClassifier with max_parents=1"):
         write_bif(several, tmp_path / "terms.bif")
-    with pytest.raises(ValueError, match=r"row 0 misses a feature.*sums of terms with several parents"):
+    with pytest.raises(ValueError, match=r"row 0 lacks a feature.*sums of terms with several parents"):
         several.explain(INCOMPLETE)
 
 

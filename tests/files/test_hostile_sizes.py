@@ -220,7 +220,7 @@ def test_text_that_spells_its_numbers_out_has_no_limit_but_that_of_single_tables
     )
     assert len(parse_bif((head + spelled).encode()).definitions) == 7
     implied = "".join(f"probability ({name} | class) {{ (s1) 1 0 0 0 0; default 0 1 0 0 0; }}\n" for name in "abcdef")
-    with pytest.raises(ValueError, match="line 10: up to here defaults imply more than 30 numbers"):
+    with pytest.raises(ValueError, match="line 10: defaults so far imply more than 30 numbers"):
         parse_bif((head + implied).encode())
 
 

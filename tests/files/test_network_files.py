@@ -259,7 +259,7 @@ def test_few_lines_cannot_stand_for_more_numbers_than_the_limit(parse):
     text += "".join(f"variable {name} {{ type discrete [1600] {{ {states} }}; }}" for name in names)
     row = "0 " * 1599 + "1"
     chain = [f"probability ({b} | {a}, class) {{ default {row}; }}" for a, b in itertools.pairwise(names)]
-    with pytest.raises(ValueError, match="line 1: up to here defaults imply more than 16777216 numbers"):
+    with pytest.raises(ValueError, match="line 1: defaults so far imply more than 16777216 numbers"):
         parse(text + "".join(chain))
     text += "".join(f"probability ({name}) {{ default {row}; }}" for name in names).replace("(v1)", "(v1 | v0)")
     wide = text.replace("variable class { type discrete [2] { 0 1 }; } probability (class) { table 1 0; }", "")

@@ -146,7 +146,7 @@ def test_missing_values_under_a_cycle_are_named_by_their_row():
     tables = Tables(layout, np.log(np.full(layout.n_cells, 0.5)))
     codes, is_unseen = np.zeros((3, 6), np.uint8), np.zeros((3, 6), bool)
     codes[1, 4], is_unseen[0, [0, 4]] = 255, True
-    with pytest.raises(ValueError, match=r"row 4 misses feature 1 .* has a cycle"):
+    with pytest.raises(ValueError, match=r"row 4 lacks feature 1 .* has a cycle"):
         log_joint_of_new_values(tables, structure, codes, is_unseen)
 
 

@@ -209,7 +209,7 @@ def test_complete_rows_are_explained_and_others_refused():
     np.testing.assert_array_equal(model.explain(X_IRIS).sum(axis=1), model.predict_joint_log_proba(X_IRIS))
     X = X_IRIS[:3].copy()
     X[1, 2] = np.nan
-    with pytest.raises(ValueError, match="row 1 misses a feature, and CPTs that are not normalized"):
+    with pytest.raises(ValueError, match="row 1 lacks a feature, and CPTs that are not normalized"):
         model.explain(X)
     completed, _ = model.complete(X)
     assert np.isfinite(completed.astype(float)).all()

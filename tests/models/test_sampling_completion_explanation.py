@@ -21,7 +21,7 @@ from tanlearn.structures.table_layout import TableLayout
 N_CLASSES = 3
 N_STATES = [2, 3, 1, 4, 2]
 MISSING = 255
-#: Feature numbers are in no topological order.
+#: Feature indices are in no topological order.
 NONE = [-1, -1, -1, -1, -1]
 TREE = [3, 0, 3, -1, 1]
 TWO = [[1, 3], [3, -1], [0, 4], [-1, -1], [0, 1]]
@@ -147,7 +147,7 @@ def test_what_has_no_order_cannot_be_drawn_or_completed():
         sample(tables, structure, 5, np.random.default_rng(0))
     with pytest.raises(ValueError, match="cannot be completed by a structure with a cycle"):
         most_probable_completion(tables, structure, encode([[0, -1, 0, 0, 0]]))
-    with pytest.raises(ValueError, match=r"row 1 misses feature 1 .* this structure has a cycle"):
+    with pytest.raises(ValueError, match=r"row 1 lacks feature 1 .* this structure has a cycle"):
         explain(tables, structure, encode([[0, 1, 0, 0, 0], [0, -1, 0, 0, 0]]))
 
 
@@ -248,9 +248,9 @@ def test_two_parents_that_tie_everything_together_are_refused():
     tables, structure = model(np.stack([above.ravel(), before.ravel()], axis=1), n_states=[2] * 625)
     codes = np.zeros((625, 2), np.uint8)
     codes[:-1, 1] = MISSING
-    with pytest.raises(ValueError, match=r"row 1 misses 624 features that depend on each other .* Impute"):
+    with pytest.raises(ValueError, match=r"row 1 lacks 624 features that depend on each other .* Impute"):
         most_probable_completion(tables, structure, codes)
-    with pytest.raises(ValueError, match=r"row 1 misses 624 features .* marginalizing them"):
+    with pytest.raises(ValueError, match=r"row 1 lacks 624 features .* marginalizing them"):
         explain(tables, structure, codes)
 
 

@@ -205,7 +205,7 @@ def test_a_ragged_row_is_found_in_a_late_chunk(write):
 
 
 def test_spreadsheets_encodings_and_files_that_are_not_there(write, tmp_path):
-    with pytest.raises(ValueError, match=r"is a spreadsheet, .* save its table as \.csv"):
+    with pytest.raises(ValueError, match=r"is a spreadsheet, .* Save it as \.csv"):
         open_table(write("PK", "table.xlsx"))
     with pytest.raises(ValueError, match="unknown encoding: klingon"):
         open_table(write("a,b\n1,2\n"), encoding="klingon")

@@ -17,7 +17,7 @@ from tanlearn import Structure
         ([1, 0], r"parent forms a cycle.*allow_cycles=True"),
         ([], r"parent must have shape"),
         ([[[1]]], r"parent must have shape"),
-        ([-1.0, 0.0], r"feature numbers, got dtype float64"),
+        ([-1.0, 0.0], r"feature indices, got dtype float64"),
     ],
 )
 def test_bad_parents_are_refused(parent, message):
