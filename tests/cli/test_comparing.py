@@ -166,7 +166,7 @@ def test_failure_of_all_learners_is_an_exit_code(run, gaps, kind):
         (["--data", "absent.npz"], "tanlearn: there is no file absent.npz."),
         (["--data", "digit"], "tanlearn: there is no file digit. Did you mean 'digits'?"),
         (["a.csv", "--data", "b.csv"], "tanlearn: the data are given twice, as a.csv and as --data b.csv."),
-        (["--target", "go"], "tanlearn: target ('go') names a column of a table"),
+        (["--target", "go"], "tanlearn: target ('go') names a column of a file"),
     ],
 )
 def test_error_of_the_user_is_one_line(run, arguments, message):
@@ -272,7 +272,7 @@ def test_the_time_limit_leaves_a_file_to_continue(run, tables, tmp_path):
     ("options", "message"),
     [
         (["--target", "kind"], "there is no column 'kind'. Did you mean 'wind'? The columns are: id, sky, wind, go."),
-        (["--target", "go", "-t", "go", "-t", "go"], "--target is given 3 times for 2 tables."),
+        (["--target", "go", "-t", "go", "-t", "go"], "--target is given 3 times for 2 data sets."),
         (["--target", "go,king"], "two.csv: there is no column 'king'. Did you mean 'kind'?"),
         (["--drop", "id,sun"], "--drop: no file has a column 'sun'. Leave it out, or correct it: COLUMN is left out"),
         (["--drop", "one:kind"], "--drop: no file has a column 'one:kind'."),

@@ -260,7 +260,7 @@ TABLES = {
         "'d' holds dates",
     ),
     "durations": (np.array([[1], [2]], dtype="m8[s]"), TypeError, "column 0 holds dates or durations"),
-    "date objects": ([[datetime.date(2020, 1, 1)], [None]], TypeError, "holds date "),
+    "date objects": ([[datetime.date(2020, 1, 1)], [None]], TypeError, r"holds dates or durations \(date, such as"),
     "polars dates": (pl.DataFrame({"d": [datetime.date(2020, 1, 1)] * 2}), TypeError, "'d' holds dates"),
     "polars lists": (pl.DataFrame({"d": [[1], [2]]}), TypeError, "'d' holds list"),
     "polars query": (pl.LazyFrame({"a": [1, 2]}), TypeError, r"X is a polars LazyFrame.*pass X\.collect\(\)"),

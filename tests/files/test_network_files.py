@@ -267,7 +267,7 @@ def test_few_lines_cannot_stand_for_more_numbers_than_the_limit(parse):
         parse(wide, class_name="v5")
     few = "variable few { type discrete [10] { 0 1 2 3 4 5 6 7 8 9 }; }"
     few += "probability (few) { default 1 0 0 0 0 0 0 0 0 0; }"
-    with pytest.raises(ValueError, match="the table of 'v1', repeated for every class, has more than 16777216 numbers"):
+    with pytest.raises(ValueError, match="the CPT of 'v1', repeated for every class, has more than 16777216 entries"):
         parse(few + wide, class_name="few")
 
 
