@@ -9,22 +9,30 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing, get_tags, indexable
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.splits import draw_folds
 from tanlearn.encoding.weights import read_prior
 from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier
 from tanlearn.estimators.estimator_input import delete_fitted_attributes, encode_partly_labeled
 from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.parameters.expectation_maximization import ExpectationMaximization
+from tanlearn.parameters.held_out_calibration import calibrate
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
-from tanlearn.parameters.unlabeled_rows import fit_unlabeled
+from tanlearn.parameters.unlabeled_rows import UnlabeledFit, bounded_distances, fit_unlabeled
 from tanlearn.sources.validation import read_partial_labels, read_weights, zero_weight_rows
 from tanlearn.training.history import Iteration
 
 __all__ = ["SemiSupervisedClassifier"]
+
+#: Folds of labeled rows that decide on unlabeled rows.
+_N_FOLDS = 10
+#: Increase of the log loss, in nats over all labeled rows, that counts as harm.
+_HARM = 1.0
 
 
 class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -46,9 +54,10 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         Network whose ``parameters`` are None, :class:`~tanlearn.MaximumLikelihood` or
         :class:`~tanlearn.ExpectationMaximization`. Without a discretizer in its encoder, numeric columns get five
         intervals with equally many rows, labeled or not.
-    unlabeled_weight : float, default=1.0
-        Weight of an unlabeled row relative to a labeled one, from 0 to 1. Lower it if unlabeled rows do harm. With 0,
-        unlabeled rows are ignored.
+    unlabeled_weight : float or "auto", default="auto"
+        Weight of an unlabeled row relative to a labeled one, from 0 to 1. With 0, unlabeled rows are ignored. "auto"
+        selects 1 unless the log loss of held-out labeled rows (ten folds) is clearly higher with unlabeled rows. Then
+        it selects 0, and unlabeled rows only determine intervals and categories.
     calibrate : bool, default=True
         Fit a temperature of the probabilities to the labeled rows, each of which is predicted without its own count
         (at most 300 rows). Without it, probabilities are far too close to 0 and 1.
@@ -62,8 +71,10 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
     ----------
     estimator_ : NaiveBayesClassifier or BayesNetClassifier
         The fitted classifier, with all its methods: explanations, exports, files.
+    unlabeled_weight_ : float
+        The given or selected weight of unlabeled rows.
     n_unlabeled_ : int
-        Number of unlabeled rows of positive weight.
+        Number of unlabeled rows of positive sample weight.
     n_iter_ : int
         Number of iterations; 0 if no unlabeled row was used.
     converged_ : bool
@@ -112,12 +123,13 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [NaiveBayesClassifier, BayesNetClassifier],
-        "unlabeled_weight": [Interval(Real, 0, 1, closed="both")],
+        "unlabeled_weight": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "calibrate": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
     estimator_: Any
+    unlabeled_weight_: float
     n_unlabeled_: int
     n_iter_: int
     converged_: bool
@@ -127,7 +139,7 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         self,
         estimator: Any,
         *,
-        unlabeled_weight: float = 1.0,
+        unlabeled_weight: Any = "auto",
         calibrate: bool = True,
         max_iter: int = 2,
         tol: float = 1e-5,
@@ -174,7 +186,7 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
                 f"y has a missing label (NaN, None) or -1 in all {n_unlabeled} row(s) of non-zero weight, so there is "
                 f"no class. Label at least one row of each class."
             )
-        if n_unlabeled and self.unlabeled_weight > 0:
+        if n_unlabeled and (self.unlabeled_weight == "auto" or self.unlabeled_weight > 0):
             self._fit_all(X, y, is_unlabeled, sample_weight)
         else:
             self._fit_labeled(X, y, counted, weights)
@@ -197,7 +209,7 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
             X, y = _safe_indexing(indexable(X)[0], rows), y[rows]
             weights = None if weights is None else weights[rows]
         self.estimator_ = clone(self.estimator).fit(X, y, weights)
-        self.history_, self.n_iter_, self.converged_ = [], 0, True
+        self.unlabeled_weight_, self.history_, self.n_iter_, self.converged_ = 0.0, [], 0, True
 
     def _fit_all(self, X: Any, y: AnyArray, is_unlabeled: AnyArray, sample_weight: Any) -> None:
         """Fit the classifier to the labeled rows, then to all rows."""
@@ -209,23 +221,50 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
             )
         fitted._begin()
         labeled, unlabeled = encode_partly_labeled(fitted, X, y, is_unlabeled, sample_weight)
-        unlabeled = replace(unlabeled, sample_weight=self.unlabeled_weight * unlabeled.weights)
+        weight = self.unlabeled_weight
+        if weight == "auto":
+            weight = 0.0 if self._rows_do_harm(labeled, unlabeled) else 1.0
+        found = self._learn(fitted, labeled, unlabeled, weight, calibrates=self.calibrate)
+        fitted.calibration_ = found.calibration
+        self.estimator_ = fitted._end(labeled.n_classes)  # with class_prior, to the power of the temperature
+        self.unlabeled_weight_ = float(weight)
+        self.history_, self.n_iter_, self.converged_ = found.history, len(found.history) - 1, found.converged
+
+    def _learn(
+        self, fitted: Any, labeled: EncodedData, unlabeled: EncodedData, weight: float, *, calibrates: bool
+    ) -> UnlabeledFit:
+        """Fit a network to labeled rows, then to all rows."""
         fitted._learn_all(labeled, None)
-        prior = fitted.class_prior
+        prior, used = fitted.class_prior, unlabeled.take(np.full(unlabeled.n_samples, weight > 0))
         found = fit_unlabeled(
             fitted.structure_,
             labeled,
-            unlabeled,
+            replace(used, sample_weight=weight * used.weights),
             fitted.parameters_,
             log_prior=None if prior is None else read_prior(prior, labeled.n_classes),
-            calibrates=self.calibrate,
+            calibrates=calibrates,
             max_iter=self.max_iter,
             tol=self.tol,
             n_jobs=fitted.n_jobs,
         )
-        fitted.model_, fitted.calibration_ = BayesNet(fitted.structure_, found.tables), found.calibration
-        self.estimator_ = fitted._end(labeled.n_classes)  # with class_prior, to the power of the temperature
-        self.history_, self.n_iter_, self.converged_ = found.history, len(found.history) - 1, found.converged
+        fitted.model_ = BayesNet(fitted.structure_, found.tables)
+        return found
+
+    def _rows_do_harm(self, labeled: EncodedData, unlabeled: EncodedData) -> bool:
+        """Return whether the log loss of held-out labeled rows is clearly higher with unlabeled rows."""
+        n_rows = labeled.n_samples
+        fold = draw_folds(labeled.y, min(_N_FOLDS, n_rows), np.random.default_rng(0))
+        losses = []
+        for weight in (0.0, 1.0):
+            distances = np.empty((n_rows, labeled.n_classes))
+            for k in range(int(fold.max()) + 1):
+                fitted = clone(self.estimator)
+                self._learn(fitted, labeled.take(fold != k), unlabeled, weight, calibrates=False)
+                scores = fitted.model_.log_joint(labeled.take(fold == k).codes, n_jobs=fitted.n_jobs)
+                distances[fold == k] = bounded_distances(scores)
+            calibration = calibrate(distances, labeled.y, labeled.weights, 1.0)
+            losses.append(-calibration.log_posterior(-distances)[np.arange(n_rows), labeled.y] @ labeled.weights)
+        return bool(losses[1] - losses[0] > _HARM)
 
     def predict(self, X: Any) -> AnyArray:
         """Predict the most probable class of each row.

@@ -40,7 +40,7 @@ from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.history import Iteration, Stopwatch
 
-__all__ = ["UnlabeledFit", "fit_unlabeled"]
+__all__ = ["UnlabeledFit", "bounded_distances", "fit_unlabeled"]
 
 #: Labeled rows that are left out, at most, at least where there are so many, and by the number of cells to estimate.
 _MOST_ROWS, _FEWEST_ROWS, _NUMBERS = 300, 20, 2**24
@@ -165,9 +165,19 @@ def _calibrate(
     for k, row in enumerate(rows.tolist()):
         one = labeled.take([row])
         own = layout.count(one.codes, one.y, one.weights)
-        scores = BayesNet(structure, estimate(np.maximum(counts - own, 0.0))).log_joint(one.codes, n_jobs=1)[0]
-        distances[k] = np.minimum(scores.max() - scores, _LARGEST_DISTANCE)
+        scores = BayesNet(structure, estimate(np.maximum(counts - own, 0.0))).log_joint(one.codes, n_jobs=1)
+        distances[k] = bounded_distances(scores)[0]
     return calibrate(distances, labeled.y[rows], labeled.weights[rows], 1.0)
+
+
+def bounded_distances(scores: FloatArray) -> FloatArray:
+    """Return the differences between the largest log joint of each row and all of them, 0 for impossible rows.
+
+    Shapes: scores and result: (n_samples, n_classes).
+    """
+    finite = np.maximum(scores, np.finfo(np.float64).min / 2)
+    distances: FloatArray = np.minimum(finite.max(axis=1, keepdims=True) - finite, _LARGEST_DISTANCE)
+    return distances
 
 
 def _penalty(rows: _Rows, alpha: float, cells: FloatArray, log_prior: FloatArray | None) -> float:

@@ -93,9 +93,29 @@ def test_the_network_is_the_fit_of_encoded_rows(network):
 
 
 @every_network
+def test_harmful_rows_only_determine_intervals(network):
+    """Six features form two clusters of rows that are no classes, and one feature predicts the class."""
+    rng = np.random.default_rng(0)
+    y, cluster = rng.integers(2, size=(2, 800))
+    y[:40], cluster[:40] = np.arange(40) % 2, np.arange(40) // 2 % 2
+    copies = np.where(rng.random((6, 800)) < 0.97, cluster, 1 - cluster)
+    X = np.column_stack([copies.T, np.where(rng.random(800) < 0.9, y, 1 - y)])
+    known = np.where(np.arange(600) < 40, y[:600], -1)
+    model = SemiSupervisedClassifier(network, max_iter=50).fit(X[:600], known)
+    assert (model.unlabeled_weight_, model.n_unlabeled_) == (0, 560)
+    assert model.score(X[600:], y[600:]) > 0.85
+    forced = SemiSupervisedClassifier(network, unlabeled_weight=1, max_iter=50).fit(X[:600], known)
+    assert forced.unlabeled_weight_ == 1
+    assert forced.score(X[600:], y[600:]) < 0.6
+    plain = clone(network).fit(X[:40], y[:40])
+    np.testing.assert_allclose(model.estimator_.tables_.cells, plain.tables_.cells)
+    assert model.estimator_.calibration_ != Calibration()
+
+
+@every_network
 def test_the_score_never_decreases_until_it_converges(network):
     X, _, known = frame()
-    model = SemiSupervisedClassifier(network, max_iter=200, tol=1e-7).fit(X, known)
+    model = SemiSupervisedClassifier(network, unlabeled_weight=1, max_iter=200, tol=1e-7).fit(X, known)
     assert model.converged_
     assert 5 < model.n_iter_ < 200
     assert np.diff([iteration.score for iteration in model.history_]).min() >= 0
