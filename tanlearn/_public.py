@@ -44,6 +44,7 @@ from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
 from tanlearn.parameters.hierarchical_smoothing import HierarchicalSmoothing
 from tanlearn.parameters.hybrid_cv import HybridCV
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.monotone_likelihood import MonotoneLikelihood
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.search.pareto import pareto_search
 from tanlearn.search.random_search import TANSearchCV
@@ -97,6 +98,7 @@ __all__ = [
     "MDLPDiscretizer",
     "Margin",
     "MaximumLikelihood",
+    "MonotoneLikelihood",
     "NaiveBayesClassifier",
     "PairCounts",
     "QuantileDiscretizer",

@@ -15,6 +15,7 @@ from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
 from tanlearn.parameters.hierarchical_smoothing import HierarchicalSmoothing
 from tanlearn.parameters.hybrid_cv import HybridCV
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.monotone_likelihood import MonotoneLikelihood
 from tanlearn.parameters.parameter_learner import ParameterLearner, check_learner_device
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 
@@ -32,6 +33,7 @@ __all__ = [
     "HybridCV",
     "IntegerBranchAndBound",
     "MaximumLikelihood",
+    "MonotoneLikelihood",
     "ParameterLearner",
     "StochasticGradient",
     "check_learner_device",

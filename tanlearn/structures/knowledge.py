@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.structures.structures import Structure, padded_parents
 
-__all__ = ["EdgeRules", "Knowledge", "initial_structure", "read_rules"]
+__all__ = ["ColumnNumbers", "EdgeRules", "Knowledge", "initial_structure", "read_rules"]
 
 
 class Knowledge(BaseEstimator):
@@ -100,8 +100,8 @@ class Knowledge(BaseEstimator):
             parents than ``max_parents``.
         """
         self._validate_params()
-        shown = [str(i) for i in range(n_features)] if names is None else [repr(str(name)) for name in names]
-        columns = _Columns(names, n_features, shown)
+        columns = _Edges(names, n_features)
+        shown = columns.shown
         required, forbidden = np.zeros((2, n_features, n_features), np.bool_)
         for mask, name in ((required, "required"), (forbidden, "forbidden")):
             for parent, child in columns.edges(name, getattr(self, name)):
@@ -234,41 +234,16 @@ def initial_structure(initial: Structure | None, rules: EdgeRules | None) -> Str
     return initial
 
 
-class _Columns:
-    """Column numbers of names and positions."""
+class ColumnNumbers:
+    """Numbers of columns that users give by name or position; ``shown`` has the name of each column in messages."""
 
-    def __init__(self, names: Sequence[str] | None, n_features: int, shown: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str] | None, n_features: int) -> None:
+        self.shown = [str(i) for i in range(n_features)] if names is None else [repr(str(name)) for name in names]
         self._number = {} if names is None else {str(name): i for i, name in enumerate(names)}
-        self._n_features, self._shown = n_features, shown
+        self._n_features = n_features
 
-    def edges(self, name: str, given: Sequence[Any]) -> Iterator[tuple[int, int]]:
-        """Yield the numbers of the parent and the child of each edge of a list."""
-        for k, edge in enumerate(given):
-            if not isinstance(edge, (tuple, list)) or len(edge) != 2:
-                raise ValueError(f"{name}[{k}] must be a pair (parent, child) of columns, got {edge!r}.")
-            parent, child = (self._find(f"{name}[{k}]", column) for column in edge)
-            if parent == child:
-                raise ValueError(
-                    f"{name}[{k}] leads from {self._shown[child]} to itself. Pass two different columns as (parent, "
-                    f"child)."
-                )
-            yield parent, child
-
-    def tiers(self, given: Sequence[Any]) -> IntArray:
-        """Return the number of the tier of each feature, -1 for none, shape (n_features,)."""
-        found = np.full(self._n_features, -1, dtype=np.intp)
-        for k, tier in enumerate(given):
-            if not isinstance(tier, (tuple, list)):
-                raise ValueError(f"tiers[{k}] must be a list of columns, got {tier!r}. Pass [{tier!r}] for one column.")
-            for column in tier:
-                i = self._find(f"tiers[{k}]", column)
-                if found[i] >= 0:
-                    raise ValueError(f"{self._shown[i]} is in tiers[{found[i]}] and in tiers[{k}]. Remove one of them.")
-                found[i] = k
-        return found
-
-    def _find(self, place: str, column: Any) -> int:
-        """Return the number of a column."""
+    def find(self, place: str, column: Any) -> int:
+        """Return the number of a column; raise ValueError with ``place``, as in "required[0]", if there is none."""
         if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
             if not 0 <= column < self._n_features:
                 raise ValueError(
@@ -290,11 +265,41 @@ class _Columns:
             hint = (
                 f"Did you mean {near[0]!r}?"
                 if near
-                else f"The columns are {', '.join(self._shown[:8])}"
+                else f"The columns are {', '.join(self.shown[:8])}"
                 + (f" and {self._n_features - 8} more." if self._n_features > 8 else ".")
             )
             raise ValueError(f"{place} contains {column!r}, which is not a column of the data. {hint}")
         return self._number[column]
+
+
+class _Edges(ColumnNumbers):
+    """Numbers of the columns of edges and tiers."""
+
+    def edges(self, name: str, given: Sequence[Any]) -> Iterator[tuple[int, int]]:
+        """Yield the numbers of the parent and the child of each edge of a list."""
+        for k, edge in enumerate(given):
+            if not isinstance(edge, (tuple, list)) or len(edge) != 2:
+                raise ValueError(f"{name}[{k}] must be a pair (parent, child) of columns, got {edge!r}.")
+            parent, child = (self.find(f"{name}[{k}]", column) for column in edge)
+            if parent == child:
+                raise ValueError(
+                    f"{name}[{k}] leads from {self.shown[child]} to itself. Pass two different columns as (parent, "
+                    f"child)."
+                )
+            yield parent, child
+
+    def tiers(self, given: Sequence[Any]) -> IntArray:
+        """Return the number of the tier of each feature, -1 for none, shape (n_features,)."""
+        found = np.full(self._n_features, -1, dtype=np.intp)
+        for k, tier in enumerate(given):
+            if not isinstance(tier, (tuple, list)):
+                raise ValueError(f"tiers[{k}] must be a list of columns, got {tier!r}. Pass [{tier!r}] for one column.")
+            for column in tier:
+                i = self.find(f"tiers[{k}]", column)
+                if found[i] >= 0:
+                    raise ValueError(f"{self.shown[i]} is in tiers[{found[i]}] and in tiers[{k}]. Remove one of them.")
+                found[i] = k
+        return found
 
 
 def _ancestors(required: AnyArray, shown: Sequence[str]) -> AnyArray:
