@@ -24,6 +24,7 @@ _ADVICE = {
     r"Drop it if it is noise; cast it to str, or name it in discrete_features of TableEncoder.*": (
         "--drop leaves such a column out."
     ),
+    r"Leave it out of X if it contains the class.*": "--drop leaves it out.",
     r"missing='null'": "--null-missing",
     r"max_bytes(?=[,=])": "--max-bytes",
     r"(?<=[:,] )X column (?=')": "",

@@ -116,6 +116,7 @@ def _predictions(classifier: Any, rows: Any, kept: Any, proba: bool) -> Any:
     with warnings.catch_warnings():
         # check_rows reports this once for all rows.
         warnings.filterwarnings("ignore", "no value in .* was seen in fit", UserWarning)
+        warnings.filterwarnings("ignore", "no number in .* is in the range of fit", UserWarning)
         found = {"prediction": classifier.predict(rows)}
         if proba:
             names = [f"p_{label}" for label in classifier.classes_.tolist()]

@@ -48,7 +48,10 @@ _SEPARATORS = {",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
 
 
 class ColumnKindWarning(UserWarning):
-    """Warning that a string column is used as categorical but looks like numbers, dates, identifiers or free text.
+    """Warning that a column looks like something else than it is used for.
+
+    These are string columns that are used as categorical and look like numbers, dates, identifiers or free text, and
+    integers that look like row numbers.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn._warnings import warn
+from tanlearn.encoding.column_warnings import ColumnKindWarning
 from tanlearn.sources.table import Column, Table
 
 __all__ = ["warn_of_leaking_columns"]
@@ -30,16 +31,16 @@ def warn_of_leaking_columns(columns: Table, n_states: IntArray, classes: AnyArra
     equal = [column.label for column in found if _equals(column, classes, codes)]
     if equal:
         warn(
-            f"y equals {_listed(equal)} in every row. Leave the column out of X if it contains the class: its values "
-            f"are unknown in new rows.",
+            f"y equals a column in every row: {_listed(equal)}. Leave it out of X if it contains the class, whose "
+            f"values are unknown in new rows.",
             UserWarning,
         )
     numbers = [column.label for column in found if _numbers_rows(column)]
     if numbers:
         warn(
-            f"{_listed(numbers)} looks like row numbers, because its integers are all different. Leave the column out: "
-            f"new rows have other numbers.",
-            UserWarning,
+            f"a column looks like row numbers, because its integers are all different: {_listed(numbers)}. Leave it "
+            f"out, because new rows have other numbers.",
+            ColumnKindWarning,
         )
 
 

@@ -254,6 +254,14 @@ def test_advice_is_in_words_of_the_command_line_and_given_once(run, tmp_path):
     assert line.endswith("by such a column alone. --drop leaves such a column out.")
 
 
+def test_a_column_that_equals_the_class_is_named_with_the_option(run, tmp_path):
+    pd.DataFrame({"size": [1.5, 2.5] * 40, "buys": ["no", "yes"] * 40, "y": ["no", "yes"] * 40}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    done = run("fit", tmp_path / "t.csv", "-t", "y", "-l", "nb ml", "-o", tmp_path / "m.tan")
+    assert "note: y equals a column in every row: 'buys'. --drop leaves it out." in done.stderr
+
+
 def test_learners_that_count_by_chunks_are_named(run, shop, tmp_path):
     done = run("fit", shop, "-t", "buys", "--chunk-rows", "50", "-l", "nb hyb", "-o", tmp_path / "m.tan")
     trees = "TAN-CMI ML, FAN-CMI ML, TAN-EAR ML, KDB-1 ML, KDB-2 ML, KDB-5 HS, KDB-5 HDP"

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tanlearn import BayesForestClassifier, NaiveBayesClassifier
+from tanlearn import BayesForestClassifier, ColumnKindWarning, NaiveBayesClassifier
 
 N = 60
 
@@ -25,7 +25,7 @@ def test_a_column_that_equals_the_class_is_named(kind):
         "booleans": y == "yes",
         "declared": pd.Categorical(y, categories=["yes", "no"]),
     }[kind]
-    with pytest.warns(UserWarning, match=r"y equals X column 'buys' in every row\. Leave the column out of X if"):
+    with pytest.warns(UserWarning, match=r"y equals a column in every row: X column 'buys'\. Leave it out of X"):
         NaiveBayesClassifier().fit(X.assign(buys=labels), np.asarray(labels))
 
 
@@ -43,7 +43,7 @@ def test_columns_that_differ_from_the_class_in_a_row_are_not_named():
 def test_row_numbers_are_named(first):
     X, y = data()
     ids = first + np.random.default_rng(1).permutation(2 * N)[:N]  # as after a split
-    with pytest.warns(UserWarning, match=r"X column 'Unnamed: 0' looks like row numbers, .* Leave the column out"):
+    with pytest.warns(ColumnKindWarning, match=r"looks like row numbers, .*: X column 'Unnamed: 0'\. Leave it out"):
         BayesForestClassifier(n_estimators=2, random_state=0).fit(X.assign(**{"Unnamed: 0": ids}), y)
 
 
