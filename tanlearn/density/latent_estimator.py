@@ -60,7 +60,7 @@ class LatentNetworkEstimator(BaseEstimator):
         return self.model_.tables.layout.n_classes
 
     def _default_discretizer(self) -> Any:
-        """Return the discretizer of an encoder without one."""
+        """Return the discretizer that is used if the encoder does not set one."""
         return QuantileDiscretizer(max_bins=12, n_jobs=self.n_jobs)
 
     def _fit_network(self, X: Any) -> CodedRows:

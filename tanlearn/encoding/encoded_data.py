@@ -57,7 +57,7 @@ class EncodedData:
         do not depend on classes.
     has_missing_category : ndarray of shape (n_features,), bool, optional
         Features whose last code is a category for missing values, which is outside the order of the others. ``None``
-        means that no feature has one.
+        means that no feature has this category.
 
     Raises
     ------

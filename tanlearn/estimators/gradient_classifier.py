@@ -164,7 +164,7 @@ class GradientClassifier(NetworkClassifier):
             held_out = hold_out(data.y, data.n_classes, fraction, rng)
             data, validation = data.take(~held_out), data.take(held_out)
         if self._training.patience is not None and validation is None:
-            raise ValueError("patience counts epochs without a better validation error: set validation_fraction too.")
+            raise ValueError("patience counts epochs without a better validation error. Set validation_fraction, too.")
         return data, validation
 
     def _enough_epochs(self, data: EncodedData, n_steps: int) -> int:

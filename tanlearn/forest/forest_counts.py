@@ -187,7 +187,7 @@ class ForestCounts(Counts):
             replace(cells, keys=own, counts=values) for cells, own, values in zip(counts.members, *parts, strict=True)
         ]
         if not all(cells.are_known() for cells in counts.members):
-            raise ValueError("keys must ascend, and be of contexts and values of the forest.")
+            raise ValueError("keys must be in ascending order, and refer to contexts and values of the forest.")
         for number, cells in enumerate(counts.members):
             lacking = cells.lacking_above()
             if lacking.size:

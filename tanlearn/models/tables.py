@@ -318,7 +318,7 @@ class Tables:
         Raises
         ------
         ValueError
-            If the device has none.
+            If the device has no kernels for these CPTs.
         """
         self.layout.check_device(device)
 

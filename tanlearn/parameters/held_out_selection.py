@@ -234,8 +234,8 @@ def log_loss_by_temperature(scores: FloatArray, y: IntArray, weights: Any, smoot
     """Return the summed log loss at each of ``TEMPERATURES``, shape (n_temperatures,).
 
     ``scores`` (n_samples, n_classes) must be finite. ``smoothing`` is the fraction of a row's weight that is added to
-    all classes equally. Without it, rows that are all classified correctly would get a temperature of 0, and so
-    certainty.
+    all classes equally. Without it, rows that are all classified correctly would get a temperature of 0, and
+    probabilities of 0 and 1.
     """
     relative = scores - scores.max(axis=1, keepdims=True)  # a constant per row changes no probability
     target = relative[np.arange(len(y)), y] + smoothing * relative.mean(axis=1)

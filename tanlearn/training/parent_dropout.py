@@ -34,7 +34,7 @@ def with_alternatives(
     """Return candidates, each feature's own parents first, then its alternatives, and structure logits (n_tables,).
 
     ``parent_dropout`` is the probability of an alternative, above 0 and at most 0.5. No drawn structure has a cycle.
-    Raises ValueError if ``structure`` has one.
+    Raises ValueError if ``structure`` has a cycle.
     """
     if not structure.is_acyclic:
         raise ValueError(

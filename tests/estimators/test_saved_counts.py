@@ -234,7 +234,7 @@ def test_counts_of_forests_are_read_up_to_the_last_context_value_and_class():
         good[::-1],
         [key(1, 0, 0), -(2**63) + 2**63 % key(1, 0, 0), key(-1, 0, 0), key(2, 0, 0)],  # differences overflow
     ):
-        with pytest.raises(ValueError, match="keys must ascend, and be of contexts and values"):
+        with pytest.raises(ValueError, match="keys must be in ascending order, and refer to contexts"):
             read(wrong)
     for counted in ([0], [-1], [1.0]):
         with pytest.raises(ValueError, match="counts must"):

@@ -190,9 +190,9 @@ def section(name, searched, lines):
 
 Branch and bound maximizes the margin, starting from rounded frequencies. It is compared with the same structure trained
 for few bits and rounded. {f"Errors with float32 CPTs: {floats}. " if floats else ""}*nodes* are the boxes of CPTs that
-were examined. *distance to the bound* is the part of the mean hinge loss on training rows that the lower bound leaves
-open. Both are means over folds. With few nodes, the result comes from rounding and descent from a relaxation, not from
-branching. With a distance of 0, every training row has its margin, which need not hold for test rows.""",
+were examined. *distance to the bound* is the difference between the mean hinge loss on training rows and its lower
+bound, in % of this loss: 0 means that the CPTs are optimal. Both are means over folds. With few nodes, the result is
+that of rounding, and of descent from a relaxation.""",
             *texts,
         ]
     )
