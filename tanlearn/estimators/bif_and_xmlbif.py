@@ -35,6 +35,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
+from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.stored_values import fields
 from tanlearn.encoding.table_encoder import TableEncoder
@@ -49,6 +50,7 @@ from tanlearn.files.values import Reader, Writer
 from tanlearn.files.xmlbif import format_xmlbif, parse_xmlbif
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.tables import Tables
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.structures import Structure, padded_parents
 
 __all__ = ["read_bif", "read_xmlbif", "write_bif", "write_xmlbif"]
@@ -134,7 +136,11 @@ def write_xmlbif(model: Any, path: str | os.PathLike[str], *, class_name: str | 
 
 
 def read_bif(
-    path: str | os.PathLike[str], *, class_name: str = "class", handle_unknown: str = "error"
+    path: str | os.PathLike[str],
+    *,
+    class_name: str = "class",
+    handle_unknown: str = "error",
+    equivalent_sample_size: float | None = None,
 ) -> BayesNetClassifier:
     """Read a classifier from a network in the Bayesian Interchange Format (BIF).
 
@@ -148,6 +154,9 @@ def read_bif(
     handle_unknown : {"error", "missing"}, default="error"
         Treatment of values that are not states of the network: raise an error, or treat them as missing. In files that
         tanlearn did not write, all states are strings, so the number 1 is not the state "1".
+    equivalent_sample_size : float, optional
+        Weight of each distribution of the network in rows, above 0, if the network is prior knowledge to which
+        ``partial_fit`` adds rows. By default, the network cannot be updated.
 
     Returns
     -------
@@ -160,9 +169,20 @@ def read_bif(
     ------
     ValueError
         If the file or the network is invalid; the message names the file and the variable, and for an error of the
-        format the line.
+        format the line. Also if ``equivalent_sample_size`` is not a positive number, or the probabilities of the
+        network are calibrated.
     OSError
         If the file cannot be read.
+
+    Notes
+    -----
+    With an equivalent sample size s and n_xh observed rows with value x and parents and class h, ``partial_fit`` gives
+    the posterior mean of a Dirichlet prior ::
+
+        theta_x|h = (n_xh + s p(x | h)) / (n_h + s)
+
+    where p are the probabilities in the file. The class probabilities are updated in the same way. The CPT of a
+    feature that is not a child of the class may depend on the class after an update.
 
     Examples
     --------
@@ -183,11 +203,15 @@ def read_bif(
     >>> model.predict_proba(pd.DataFrame({"grass": ["wet", "dry"]})).round(2).tolist()
     [[0.6, 0.4], [1.0, 0.0]]
     """
-    return _read(path, parse_bif, class_name, handle_unknown)
+    return _read(path, parse_bif, class_name, handle_unknown, equivalent_sample_size)
 
 
 def read_xmlbif(
-    path: str | os.PathLike[str], *, class_name: str = "class", handle_unknown: str = "error"
+    path: str | os.PathLike[str],
+    *,
+    class_name: str = "class",
+    handle_unknown: str = "error",
+    equivalent_sample_size: float | None = None,
 ) -> BayesNetClassifier:
     """Read a classifier from a network in XMLBIF.
 
@@ -199,6 +223,8 @@ def read_xmlbif(
         Name of the variable to predict, as in :func:`read_bif`.
     handle_unknown : {"error", "missing"}, default="error"
         Treatment of values that are not states of the network, as in :func:`read_bif`.
+    equivalent_sample_size : float, optional
+        Weight of each distribution in rows, for updates by ``partial_fit``, as in :func:`read_bif`.
 
     Returns
     -------
@@ -220,20 +246,42 @@ def read_xmlbif(
     ...     read_xmlbif(f"{folder}/outing.bifxml", handle_unknown="missing").predict_proba([["snow"]]).tolist()
     [[0.5, 0.5]]
     """
-    return _read(path, parse_xmlbif, class_name, handle_unknown)
+    return _read(path, parse_xmlbif, class_name, handle_unknown, equivalent_sample_size)
 
 
 def _read(
-    path: str | os.PathLike[str], parse: Callable[[bytes], Network], class_name: str, handle_unknown: str
+    path: str | os.PathLike[str],
+    parse: Callable[[bytes], Network],
+    class_name: str,
+    handle_unknown: str,
+    equivalent_sample_size: float | None,
 ) -> BayesNetClassifier:
     """Return the classifier in a file."""
+    size: Any = equivalent_sample_size
+    if size is not None and not (isinstance(size, (int, float, np.number)) and 0 < size < np.inf):
+        raise ValueError(f"equivalent_sample_size must be a positive number of rows, got {size!r}.")
     encoder = TableEncoder(handle_unknown=handle_unknown)
     encoder._validate_params()
     content = read_file(path, _FILE)
     try:
-        return _to_classifier(parse(content), class_name, encoder)
+        model = _to_classifier(parse(content), class_name, encoder)
+        if size is not None:
+            _count_as_rows(model, float(size))
+        return model
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)!r} cannot be read as a network: {error}") from error
+
+
+def _count_as_rows(model: BayesNetClassifier, size: float) -> None:
+    """Make the CPTs of a classifier counts of so many rows per distribution, to which ``partial_fit`` adds others."""
+    if model.calibration_ != Calibration():
+        raise ValueError(
+            "its probabilities are calibrated, so its CPTs are not frequencies that rows can be added to. Leave "
+            "equivalent_sample_size out."
+        )
+    model.parameters = MaximumLikelihood(alpha=0.0)
+    model.counts_ = FamilyCounts(model.tables_.layout)
+    model.counts_.cells = size * np.exp(model.tables_.cells)
 
 
 def _to_network(model: Any, class_name: str | None) -> Network:
