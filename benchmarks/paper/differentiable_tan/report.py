@@ -55,20 +55,20 @@ def summary(runs, found):
     ]
     above, n_trained = cells_above(runs), len(compared) - len(exact)
     text = [
-        f"Of {n_trained} trained cells of table 1, {n_trained - len(above)} reach or improve on the published error "
-        "with their best run on the test part, as the paper selects it."
+        f"For {n_trained - len(above)} of {n_trained} trained cells of table 1, the error of the best run on the test "
+        "part, which the paper selects, is at most the published error."
     ]
     if above:
         worst, n_within = max(above, key=lambda one: one.points), sum(one.points < one.spread for one in above)
         text.append(
-            f"The other {len(above)} are above it by {min(one.points for one in above):.2f} to {worst.points:.2f} "
-            f"points (the most: {worst.set_name}, {worst.cell.name}). {n_within} of them differ by less than two "
-            "standard errors."
+            f"For the other {len(above)}, it is {min(one.points for one in above):.2f} to {worst.points:.2f} points "
+            f"higher ({worst.cell.name} on {worst.set_name} has the largest difference). {n_within} of these "
+            "differences are below two standard errors."
         )
     if exact:
         name, most = max(exact, key=lambda one: one[1])
         where = f" ({name}, which is split differently)" if name == "mnist" and most >= 0.005 else f" ({name})"
-        text.append(f"The {len(exact)} closed forms differ by {most:.2f} points at most{where}.")
+        text.append(f"The {len(exact)} cells in closed form differ by at most {most:.2f} points{where}.")
     trees = best_trees(runs)
     if trees:
         better = [name for name, (published, pooled, *_) in trees.items() if pooled < published]

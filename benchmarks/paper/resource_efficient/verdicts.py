@@ -35,9 +35,9 @@ def bits_in_words(bits):
     most = max(late, key=late.get)
     return (
         f"A TAN trained for 4 bits has an error of at most {step[worst]:.2f} points above that of float32 on "
-        f"{len(found)} data sets (the most: {worst}). With 1 bit, training for few bits instead of rounding lowers the "
-        f"error by {gains[low]:.2f} ({low}) to {gains[high]:.2f} points ({high}); with 4 bits or more, both differ by "
-        f"{late[most]:.2f} points at most."
+        f"{len(found)} data sets (the largest difference is on {worst}). With 1 bit, training for few bits "
+        f"instead of rounding lowers the error by {gains[low]:.2f} ({low}) to {gains[high]:.2f} points ({high}); with "
+        f"4 bits or more, both differ by {late[most]:.2f} points at most."
     )
 
 
