@@ -94,6 +94,8 @@ def encode_partly_labeled(
         y, is_unlabeled = y[numbers], is_unlabeled[numbers]
     codes = np.zeros(len(y), np.intp)
     codes[~is_unlabeled], estimator.classes_ = read_classes(y[~is_unlabeled], int((~is_unlabeled).sum()))
+    if weights is not None:
+        warn_of_weights(WeightSums().update(weights, len(weights)))
     encoder = new_encoder(estimator)
     if encoder.discretizer is None:
         encoder.discretizer = QuantileDiscretizer(max_bins=5, n_jobs=estimator.n_jobs)

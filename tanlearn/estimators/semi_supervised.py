@@ -24,6 +24,7 @@ from tanlearn.parameters.expectation_maximization import ExpectationMaximization
 from tanlearn.parameters.held_out_calibration import calibrate
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.parameters.unlabeled_rows import UnlabeledFit, bounded_distances, fit_unlabeled
+from tanlearn.sources.frames import warn_of_row_order
 from tanlearn.sources.validation import read_partial_labels, read_weights, zero_weight_rows
 from tanlearn.training.history import Iteration
 
@@ -176,6 +177,7 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         self._validate_params()
         self._check_learner()
         delete_fitted_attributes(self)
+        warn_of_row_order(X, y)
         ignored = zero_weight_rows(sample_weight)
         y, is_unlabeled = read_partial_labels(y, _num_samples(X), ignored)
         weights = read_weights(sample_weight, len(y))

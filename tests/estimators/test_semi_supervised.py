@@ -263,6 +263,14 @@ def test_what_cannot_be_learned_is_refused():
         SemiSupervisedClassifier(network).fit(X, known[1:])
 
 
+def test_mistakes_in_data_raise_the_warnings_of_classifiers():
+    X, _, known = frame()
+    with pytest.warns(UserWarning, match="order"):
+        SemiSupervisedClassifier(NaiveBayesClassifier()).fit(X, pd.Series(known, index=X.index[::-1]))
+    with pytest.warns(UserWarning, match=r"sample_weight adds up to 20,000"):
+        SemiSupervisedClassifier(NaiveBayesClassifier()).fit(X, known, np.full(200, 100.0))
+
+
 def test_a_failed_fit_leaves_no_fitted_classifier():
     X, _, known = frame()
     model = SemiSupervisedClassifier(NaiveBayesClassifier()).fit(X, known)
