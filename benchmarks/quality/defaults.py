@@ -150,7 +150,7 @@ def summary(found, half, judged):
     most = max(worse, key=worse.get)
     n_none = sum(not n for n in worse.values())
     text += f""" Compared with the best fixed tree of each data set, {n_none} of {len(worse)} defaults never have a
-    clearly higher error; {most} has one on {worse[most]} data sets."""
+    clearly higher error; {most} has a clearly higher error on {worse[most]} data sets."""
     letter = found.get("letter", {})
     ratios = [letter[new].seconds / letter[old].seconds for old, new in pairs if letter.keys() >= {old, new}]
     if ratios:

@@ -84,7 +84,7 @@ def check_folds(y: AnyArray, n_folds: int | None) -> None:
     elif most < n_folds:
         raise ValueError(f"no class has a row for each of {n_folds} folds. Use at most {most} folds.")
     elif sizes[least] < n_folds:
-        warn(f"{rare}, so not every one of {n_folds} folds tests it.", UserWarning)
+        warn(f"{rare}, so some of the {n_folds} folds do not test it. Use fewer folds, or more rows.", UserWarning)
 
 
 def plan(

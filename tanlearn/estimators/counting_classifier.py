@@ -332,8 +332,8 @@ def _read_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
     if is_first and estimator.__sklearn_is_fitted__():  # a failed fit may have left attributes
         raise ValueError(
             f"partial_fit adds to counts, but {why_no_counts(estimator)}. Start with a new classifier, "
-            f"clone(model).partial_fit(...), or count the earlier rows first: "
-            f"model.from_counts(TableCounts.of_source(..., like=model)) makes a classifier that partial_fit adds to."
+            f"clone(model).partial_fit(...). To keep the earlier rows, count them first: "
+            f"model.from_counts(TableCounts.of_source(..., like=model)) returns a classifier with counts."
         )
     if not is_first and not hasattr(estimator, "encoder_"):
         raise ValueError(

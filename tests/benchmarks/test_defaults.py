@@ -185,7 +185,7 @@ def test_sentences_follow_from_results(tmp_path):
     text = sentences(changed)
     assert "CG-CL has the lowest error of all defaults, 20.00 %." in text
     assert "own fixed setting for 4 of 5 learners" in text
-    assert "5 of 6 defaults never have a clearly higher error; HYB has one on 1 data sets." in text
+    assert "5 of 6 defaults never have a clearly higher error; HYB has a clearly higher error on 1 data sets." in text
 
 
 def test_halves_are_every_second_set():
