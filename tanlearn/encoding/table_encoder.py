@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.encoding.column_encoder import ColumnEncoder, mean_values, value_ranges, wider_ranges
 from tanlearn.encoding.column_kinds import check_missing_categories, find_all_categories
-from tanlearn.encoding.column_warnings import warn_of_fitted_columns, warn_of_numbers_outside, warn_of_unseen
+from tanlearn.encoding.column_warnings import warn_of_fitted_columns, warn_of_unseen
 from tanlearn.encoding.discretize import fit_discretizer
 from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.missing_values import with_missing_category
@@ -467,7 +467,6 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"handle_unknown must be 'missing' or 'error', got {unknown!r}.")
         codes = self._encoder.encode(columns, unknown, self.n_jobs)
         warn_of_unseen(columns, self.categories_, codes)
-        warn_of_numbers_outside(columns, self.value_ranges_)
         self._encoder.mark_missing(columns, codes)
         return codes
 

@@ -11,7 +11,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, IntArray
 from tanlearn.encoding.column_kinds import find_all_categories, have_order
-from tanlearn.encoding.column_warnings import warn_of_new_categories, warn_of_new_missing_values
+from tanlearn.encoding.column_warnings import (
+    warn_of_new_categories,
+    warn_of_new_missing_values,
+    warn_of_numbers_outside,
+)
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.leakage import warn_of_leaking_columns
 from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
@@ -222,6 +226,7 @@ def encode_rows(estimator: Any, X: Any) -> Codes:
     """Validate and encode the argument of ``predict``, shape (n_features, n_samples)."""
     columns = read_rows(estimator, X)  # raises NotFittedError without an encoder
     codes: Codes = estimator.encoder_.encode_columns(columns)
+    warn_of_numbers_outside(columns, estimator.encoder_.value_ranges_)
     return codes
 
 

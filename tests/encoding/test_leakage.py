@@ -74,4 +74,5 @@ def test_numbers_outside_of_the_training_range_are_reported():
     shifted[-1] = 2
     model.predict(X.assign(length=shifted))  # one number is in the range
     model.predict(X[:9].assign(length=100.0))  # few rows
+    assert (model.score_samples(X.assign(length=100.0)) < model.score_samples(X)).all()  # improbable, without a warning
     model.predict(X.assign(length=np.nan))
