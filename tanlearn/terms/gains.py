@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from tanlearn._threads import in_threads
-from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.kernels import scores as kernels
+from tanlearn.kernels import interaction_gains as kernels
 from tanlearn.structures.structures import Structure
-from tanlearn.structures.table_layout import TableLayout
 from tanlearn.terms.basis import Resolutions, TermStructure
 
 __all__ = ["TripleGain", "edge_gains", "parents_of_gains", "triple_gains", "with_triples"]
@@ -24,8 +22,8 @@ TripleGain = tuple[float, tuple[int, ...]]
 SMOOTHING = 4.0
 #: Triples are sought among at most so many features, those of the largest gains of edges: 2,024 triples.
 MOST_FEATURES = 24
-#: Families whose cells are added up at once.
-_BLOCK = 64
+#: Families of a task of a thread.
+_BLOCK = 2**12
 
 
 def edge_gains(
@@ -45,18 +43,12 @@ def edge_gains(
     Shapes: probabilities: (n_samples, n_classes); result: (n_features, n_features).
     """
     d = data.n_features
-    sums = _CellSums(data, resolutions, probabilities, 2)
-    scores = [resolutions.scores(i) for i in range(d)]
-    pairs = [pair for pair in itertools.combinations(range(d), 2) if sums.are_divided(pair)]
-
-    def gain(pair: tuple[int, ...], g: FloatArray, h: FloatArray) -> float:
-        product = np.multiply.outer(*(scores[i] for i in pair)).ravel()
-        smooth = _gain(_exact_sums(g * product), _exact_sums(h * product**2))
-        return max(_total(_gain(g, h)), _total(smooth))
-
+    families = _Families(data, resolutions, probabilities, 2)
+    chosen = np.flatnonzero(families.is_divided)
+    first, second = (chosen[own] for own in np.triu_indices(len(chosen), 1))
     gains = np.zeros((d, d))
-    for (i, j), one in zip(pairs, sums.map(gain, pairs, n_jobs), strict=True):
-        gains[i, j] = gains[j, i] = one
+    found = families.gains(np.column_stack([first, second]), n_jobs)
+    gains[first, second] = gains[second, first] = found
     return gains
 
 
@@ -74,73 +66,46 @@ def triple_gains(
 
     Shapes: probabilities: (n_samples, n_classes); of_edges: (n_features, n_features).
     """
-    sums = _CellSums(data, resolutions, probabilities, 3)
+    families = _Families(data, resolutions, probabilities, 3)
     ordered = of_edges[np.ix_(data.by_name, data.by_name)]
     most = np.sort(np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")[:MOST_FEATURES])
-    triples = [one for one in itertools.combinations(data.by_name[most].tolist(), 3) if sums.are_divided(one)]
-    gains = sums.map(lambda _, g, h: _total(_gain(g, h)), triples, n_jobs)
+    chosen = data.by_name[most]
+    triples = list(itertools.combinations(chosen[families.is_divided[chosen]].tolist(), 3))
+    gains = families.gains(np.array(triples, np.intp).reshape(-1, 3), n_jobs).tolist()
     return sorted(zip(gains, triples, strict=True), key=lambda one: -one[0])
 
 
-def _gain(g: FloatArray, h: FloatArray) -> FloatArray:
-    """Return the gain of a parameter from the sums of its residuals and variances."""
-    gain: FloatArray = (g**2 - h) / (h + SMOOTHING)
-    return gain
-
-
-def _total(gains: FloatArray) -> float:
-    """Return the exactly rounded sum, which does not depend on the order of the entries."""
-    return math.fsum(gains.ravel().tolist())
-
-
-def _exact_sums(table: FloatArray) -> FloatArray:
-    """Return the exactly rounded sum of each row."""
-    return np.array([math.fsum(row) for row in table.tolist()])
-
-
-class _CellSums:
-    """Sums of residuals and variances over the rows of each cell, for families of so many features."""
+class _Families:
+    """Groups of the features, and residuals and variances of the rows, for gains of families of so many features."""
 
     def __init__(self, data: EncodedData, resolutions: Resolutions, probabilities: FloatArray, n_features: int) -> None:
         weights = data.in_whole_rows().weights.astype(np.float64)[:, np.newaxis]
         residuals = weights * ((data.y[:, np.newaxis] == np.arange(data.n_classes)) - probabilities)
         self._rows: FloatArray = np.hstack([residuals, weights * probabilities * (1 - probabilities)])
         self._codes, n_groups = _encode(data.codes, resolutions, n_features)
-        #: Groups of each feature, (n_features,), with a last one for missing values.
-        self._n_states = np.array(n_groups, np.intp) + 1
+        self._n_groups = np.array(n_groups, np.intp)
+        #: Whether each feature has several groups, (n_features,). A column of other features would have no terms.
+        self.is_divided = self._n_groups > 1
+        self._is_scored = np.array(resolutions.is_ordered)
+        self._scores = np.zeros((data.n_features, int(self._n_groups.max())))
+        if n_features == 2:
+            for i in np.flatnonzero(self._is_scored).tolist():
+                self._scores[i, : n_groups[i]] = resolutions.scores(i)
 
-    def are_divided(self, features: Sequence[int]) -> bool:
-        """Return whether each feature has several groups. A column of other features would have no terms."""
-        return bool((self._n_states[list(features)] > 2).all())
+    def gains(self, families: IntArray, n_jobs: int | None) -> FloatArray:
+        """Return the gain of each family; shapes: families: (n_families, n_features); result: (n_families,)."""
+        gains, most = np.empty(len(families)), int(self._n_groups.max()) ** families.shape[1]
+        data = self._codes, self._n_groups, self._rows
 
-    def map(
-        self,
-        function: Callable[[tuple[int, ...], FloatArray, FloatArray], float],
-        families: Sequence[tuple[int, ...]],
-        n_jobs: int | None,
-    ) -> list[float]:
-        """Return ``function(family, g, h)`` of each family, with g and h of shape (n_classes, n_cells)."""
-        blocks = [families[first : first + _BLOCK] for first in range(0, len(families), _BLOCK)]
+        def write(first: int) -> None:
+            cells = np.zeros((most, self._rows.shape[1]))
+            scratch = cells, np.zeros(most, np.bool_), np.empty(most, np.intp), np.empty(cells.size)
+            some, partials = slice(first, first + _BLOCK), np.empty(kernels.PARTIALS)
+            scores = self._is_scored, self._scores, SMOOTHING
+            kernels.write_gains(*data, families[some], *scores, *scratch, partials, gains[some])
 
-        def run(block: Sequence[tuple[int, ...]]) -> list[float]:
-            return [
-                function(family, *np.split(table.reshape(-1, table.shape[-1]).T, 2))
-                for family, table in zip(block, self._tables(block), strict=True)
-            ]
-
-        return [one for found in in_threads(run, blocks, n_jobs) for one in found]
-
-    def _tables(self, families: Sequence[tuple[int, ...]]) -> Iterator[FloatArray]:
-        """Yield the sums of the cells of each family without missing values, (groups of each, 2 n_classes)."""
-        features = np.array(families, np.intp)
-        layout = TableLayout(features[:, 0], features[:, 1:], self._n_states, self._rows.shape[1])
-        cells, every = np.zeros(layout.n_cells), np.arange(len(families))
-        row_of = np.empty(len(self._rows), np.intp)
-        no_code = missing_code(self._codes.dtype)  # missing values have a group of their own
-        kernels.log_joint_adjoint(self._codes, 0, self._rows, *layout.arrays(), every, no_code, row_of, cells)
-        for k in every.tolist():
-            table = cells[layout.offset[k] : layout.offset[k + 1]].reshape(layout.shape(k))
-            yield table[(*[slice(-1)] * features.shape[1],)]
+        in_threads(write, range(0, len(families), _BLOCK), n_jobs)
+        return gains
 
 
 def _encode(codes: Codes, resolutions: Resolutions, n_features: int) -> tuple[Codes, list[int]]:
