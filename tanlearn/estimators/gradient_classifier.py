@@ -19,6 +19,7 @@ from tanlearn.sources.validation import encode_labels
 from tanlearn.structures.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
 from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.knowledge import Knowledge, read_rules
+from tanlearn.structures.large_candidates import leave_out_large
 from tanlearn.terms.held_out_gains import held_out_gains
 from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.history import EpochReport
@@ -117,9 +118,9 @@ class GradientClassifier(NetworkClassifier):
             if isinstance(settings, (GradientTraining, Candidates)):
                 settings._validate_params()
 
-    def _make_candidates(self, data: EncodedData, rng: np.random.Generator) -> CandidateSets:
-        """Return the candidate parents of each feature."""
-        return make_candidates(
+    def _make_candidates(self, data: EncodedData, rng: np.random.Generator, *, is_part: bool = False) -> CandidateSets:
+        """Return the candidate parents of each feature; those of a fold, ``is_part``, without warnings."""
+        found = make_candidates(
             self._candidate_settings(data),
             data.n_features,
             rng=rng,
@@ -129,11 +130,15 @@ class GradientClassifier(NetworkClassifier):
             n_parents=self._n_parents,
             rules=read_rules(self.knowledge, data, max_parents=self._n_parents),
         )
+        if self._kind is None:  # the user's choice
+            return found
+        label = None if is_part else data.label
+        return leave_out_large(found, data.n_states, data.n_classes, data.n_samples, label)
 
     def _candidates_of(self, part: EncodedData) -> CandidateSets:
         """Return the candidates for a fold; "information" and "gain" select them again, from the rows of the fold."""
         if self._kind in ("information", "gain"):
-            return self._make_candidates(part, np.random.default_rng(0))
+            return self._make_candidates(part, np.random.default_rng(0), is_part=True)
         return self.candidates_
 
     def _candidate_settings(self, data: EncodedData) -> Any:

@@ -1,0 +1,61 @@
+"""Candidate parents whose CPTs are too large for the rows, so that almost all of their entries would stay empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from tanlearn._typing import AnyArray, IntArray
+from tanlearn._warnings import warn
+from tanlearn.structures.candidate_sets import CandidateSets
+from tanlearn.structures.table_layout import TableLayout
+
+__all__ = ["leave_out_large"]
+
+#: A candidate is left out if its CPT has more entries than the first number, and more per row than the second one.
+#: With 6,000 rows of columns of 3,000 values, CPTs of two such columns take two minutes of L-BFGS and more.
+MOST_ENTRIES, MOST_PER_ROW = 2**22, 100
+
+
+def leave_out_large(
+    candidates: CandidateSets,
+    n_states: IntArray,
+    n_classes: int,
+    n_samples: int,
+    label: Callable[[int], str] | None = None,
+) -> CandidateSets:
+    """Leave out candidates whose CPTs are too large for the rows.
+
+    Candidates without parents are kept. A pair of parents is left out if one of its single parents is. If candidates
+    are left out, a warning names the largest one; ``label`` returns the name of a feature. Without it, there is no
+    warning.
+
+    Shapes: n_states: (n_features,).
+    """
+    layout = candidates.layout(n_states, n_classes)
+    sizes = layout.sizes()
+    has_parents = (candidates.parents >= 0).any(axis=1)
+    is_large = has_parents & (sizes > max(MOST_ENTRIES, MOST_PER_ROW * n_samples))
+    if not is_large.any():
+        return candidates
+    if label is not None:
+        _warn(layout, is_large, int(has_parents.sum()), n_samples, label)
+    kept = np.append(0, np.cumsum(~is_large))
+    return replace(candidates, parents=candidates.parents[~is_large], group=kept[candidates.group])
+
+
+def _warn(
+    layout: TableLayout, is_large: AnyArray, n_candidates: int, n_samples: int, label: Callable[[int], str]
+) -> None:
+    """Issue the warning about candidates that are left out, a mask (n_tables,)."""
+    sizes = layout.sizes()
+    t = int(np.where(is_large, sizes, 0).argmax())
+    given = " and ".join(label(j) for j in layout.parents[t].tolist() if j >= 0)
+    warn(
+        f"{int(is_large.sum()):,} of {n_candidates:,} candidate CPTs were left out, because most of their "
+        f"entries would be empty. The largest, of {label(int(layout.child[t]))} given {given} "
+        f"({' x '.join(map(str, layout.shape(t)))} values and classes), has {int(sizes[t]):,} entries for "
+        f"{n_samples:,} rows. Merge rare values of these columns, or pass candidates as lists to keep all."
+    )
