@@ -1,17 +1,20 @@
-"""Memory limit of CPTs and counts: arrays that are too large raise an error before they are allocated."""
+"""Memory limits of CPTs, counts and forests: arrays that are too large raise an error before they are allocated."""
 
 from __future__ import annotations
 
 import os
 
-__all__ = ["TableMemoryError", "check_memory"]
+__all__ = ["VARIABLE", "TableMemoryError", "check_memory", "format_size", "limit_of_forests"]
 
 _GIB = 2**30
-_VARIABLE = "TANLEARN_MAX_TABLE_GIB"
+VARIABLE = "TANLEARN_MAX_TABLE_GIB"
 #: Upper limit for any machine. Filling arrays of 8 GiB takes a minute.
 _MOST = 8 * _GIB
 #: Arrays with more entries per row than this stay mostly empty; their limit is a quarter.
 _CELLS_A_ROW = 100
+#: Networks of a forest, equal on all machines, because it determines their number. usps, with 11,000 rows of 256
+#: columns, takes 3.3 GiB.
+_MOST_OF_FORESTS = 4 * _GIB
 
 
 class TableMemoryError(MemoryError, ValueError):
@@ -32,14 +35,20 @@ def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, reme
     if n_bytes > limit:
         kind = f"arrays with {cells_a_row:,.0f} entries per row" if is_sparse else "arrays"
         raise TableMemoryError(
-            f"{what} has {n_cells:,} entries, which need {_size(n_bytes)}, but {kind} may take {_size(limit)}. "
-            f"{remedy}; or set the environment variable {_VARIABLE} to allow more."
+            f"{what} has {n_cells:,} entries, which need {format_size(n_bytes)}, but {kind} may take "
+            f"{format_size(limit)}. {remedy}; or set the environment variable {VARIABLE} to allow more."
         )
+
+
+def limit_of_forests() -> float:
+    """Return the memory for the networks of a forest: 4 GiB, or the value of the environment variable."""
+    limit = _given_limit()
+    return _MOST_OF_FORESTS if limit is None else limit
 
 
 def _given_limit() -> float | None:
     """Return the limit from the environment variable in bytes, or None."""
-    given = os.environ.get(_VARIABLE)
+    given = os.environ.get(VARIABLE)
     if given is None:
         return None
     try:
@@ -47,7 +56,7 @@ def _given_limit() -> float | None:
     except ValueError:
         limit = 0.0
     if not limit > 0:
-        raise ValueError(f"the environment variable {_VARIABLE} must be a positive number of GiB, got {given!r}.")
+        raise ValueError(f"the environment variable {VARIABLE} must be a positive number of GiB, got {given!r}.")
     return limit
 
 
@@ -60,6 +69,6 @@ def _default_limit() -> float:
     return min(_MOST, pages * page / 2) if pages > 0 else _MOST
 
 
-def _size(n_bytes: float) -> str:
+def format_size(n_bytes: float) -> str:
     """Format a number of bytes in GiB or MiB."""
     return f"{n_bytes / _GIB:,.1f} GiB" if n_bytes >= _GIB else f"{n_bytes / 2**20:,.1f} MiB"

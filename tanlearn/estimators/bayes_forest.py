@@ -53,7 +53,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     ----------
     n_estimators : int, default=32
         Number of networks. More networks are more accurate where the class depends on many features. Time and memory
-        grow in proportion.
+        grow in proportion. If all networks, with those for out-of-fold predictions, would take more than 4 GiB, there
+        are fewer, and a warning is issued. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
     max_parents : int or "auto", default="auto"
         Maximum number of parents per feature, from 0. "auto" is 4: the contribution of each further parent is weighted
         by out-of-fold predictions. With ``weights=None``, these are used to select the number of parents.
@@ -244,7 +245,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
                 f"the first batch has {data.n_samples:,} row(s) of one class only, but the networks of the forest are "
                 f"drawn from it. Start with a larger batch of several classes."
             )
-        return ForestCounts(self._fit_forest(data, generator(self.random_state)).forest)
+        return ForestCounts(self._fit_forest(data, generator(self.random_state), is_limited=False).forest)
 
     def _learn_batches(self, rows: EncodedSource) -> None:
         """Grow a forest from a sample of the rows, and count all rows in its contexts."""
@@ -262,8 +263,11 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self._check_smoothing(counts.class_counts.max(), n_levels, counts.most_values)
         self.model_ = counts.smooth(float(self.smoothing), n_jobs=self.n_jobs)
 
-    def _fit_forest(self, data: EncodedData, rng: np.random.Generator) -> FittedForest:
-        """Grow the networks and fit their weights; positions of rows are those among rows of positive weight."""
+    def _fit_forest(self, data: EncodedData, rng: np.random.Generator, *, is_limited: bool = True) -> FittedForest:
+        """Grow the networks and fit their weights; positions of rows are those among rows of positive weight.
+
+        If ``is_limited``, there may be fewer networks. Counts of batches need all of them.
+        """
         if (data.weights == 0).any():  # they must not count in contexts, folds and missing values
             data = data.take(data.weights > 0)
         if data.n_classes > _MOST_CLASSES:
@@ -288,6 +292,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
             weights=self.weights,
             ridge=None if isinstance(self._ridge, str) else float(self._ridge),
             n_folds=min(int(self._n_folds), data.n_samples),
+            is_limited=is_limited,
         )
         report = print if self.verbose else lambda message: None
         before = self._grown if self.warm_start else None

@@ -99,6 +99,11 @@ class ContextTables:
         """Number of levels: one more than the largest number of parents."""
         return self.parents.shape[1] + 1
 
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the tries and their gains."""
+        return sum(own.nbytes for own in (*self.trie, self.gain, self.unseen))
+
     def first_levels(self, n_levels: int) -> ContextTables:
         """Return the tries truncated to the first levels, of at most ``n_levels - 1`` parents."""
         if n_levels >= self.n_levels:

@@ -16,15 +16,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tanlearn._memory import VARIABLE, format_size, limit_of_forests
 from tanlearn._tasks import in_order
 from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
+from tanlearn._warnings import warn
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.weights import log_frequencies
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.forest_network import DrawSettings, ForestNetwork, grow_network
 from tanlearn.forest.forest_weights import first_rows, fit_all_weights, mean_log_loss
 from tanlearn.forest.interpretation import left_out_importances
-from tanlearn.forest.out_of_fold import GrowNetwork, OutOfFold, grow_out_of_fold
+from tanlearn.forest.out_of_fold import GrowNetwork, OutOfFold, grow_out_of_fold, left_out_folds
 
 __all__ = ["FittedForest", "ForestSettings", "GrownNetworks", "fit_forest_weights", "grow_forest"]
 
@@ -49,6 +51,7 @@ class ForestSettings:
     weights: str | None = "auto"
     ridge: float | None = None  # strength of the penalty; None selects it by out-of-fold log loss
     n_folds: int = 5
+    is_limited: bool = False  # whether fewer networks are grown if their memory would exceed the limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,8 @@ def grow_forest(
     """Grow the networks of a forest.
 
     Networks of ``before`` are reused if they were grown from the same rows with the same settings. The seeds of the
-    first networks do not depend on the number of networks.
+    first networks do not depend on the number of networks. With ``settings.is_limited``, there are fewer networks if
+    all of them, with those without folds, would exceed the memory limit. A warning is issued in this case.
     """
     seeds = rng.integers(2**32, size=settings.n_members).tolist()
     arrays: list[AnyArray] = [data.codes, data.y, data.weights, is_ordered, data.n_states]
@@ -94,8 +98,31 @@ def grow_forest(
         members = before.members[: settings.n_members]
         seeds[: len(members)] = before.seeds[: len(members)]
     grow = _grower(data, is_ordered, settings)
-    members = members + in_order(grow, [(data, (seed,)) for seed in seeds[len(members) :]], n_jobs)
+    if settings.is_limited:
+        members = members or in_order(grow, [(data, (seeds[0],))], n_jobs)
+        seeds = seeds[: _affordable_number(data, settings, members[0])]
+    members = members[: len(seeds)] + in_order(grow, [(data, (seed,)) for seed in seeds[len(members) :]], n_jobs)
     return GrownNetworks(origin, seeds, members)
+
+
+def _affordable_number(data: EncodedData, settings: ForestSettings, network: ForestNetwork) -> int:
+    """Return how many networks like the first one fit into the memory limit, and warn if these are fewer than wanted.
+
+    Each network is also grown without each fold, or pair of folds, for out-of-fold predictions.
+    """
+    is_nested = settings.weights is not None
+    n_copies = 1 + len(left_out_folds(data.n_samples, settings.n_folds, is_nested=is_nested))
+    limit, size = limit_of_forests(), network.tables.n_bytes
+    number = max(1, int(limit // (size * n_copies)))
+    if number >= settings.n_members:
+        return settings.n_members
+    total = format_size(settings.n_members * size * n_copies)
+    warn(
+        f"the forest has {number} instead of {settings.n_members} networks. All networks would take {total}: "
+        f"{format_size(size)} each, grown {n_copies} times with and without folds. The limit is {format_size(limit)}. "
+        f"Leave out columns, merge rare values, or set the environment variable {VARIABLE} to allow more."
+    )
+    return number
 
 
 def fit_forest_weights(

@@ -24,7 +24,7 @@ from tanlearn.forest.forest import softmax
 from tanlearn.forest.forest_network import ForestNetwork
 from tanlearn.forest.ridge import Problem
 
-__all__ = ["FoldNetworks", "GrowNetwork", "OutOfFold", "grow_out_of_fold"]
+__all__ = ["FoldNetworks", "GrowNetwork", "OutOfFold", "grow_out_of_fold", "left_out_folds"]
 
 #: Scores per block. With fewer rows, contexts are loaded into the cache more often; with more, scores do not fit in it.
 #: 1,024 rows of letter (3 MiB) and 256 of digits (1 MiB) were fastest; sizes between them were at most a sixth slower.
@@ -212,9 +212,9 @@ def grow_out_of_fold(
     """
     fold = draw_folds(data.y, n_folds, rng)
     order = rng.permutation(data.n_samples)
-    n_used = min(n_folds, int(np.ceil(MOST_ROWS * n_folds / data.n_samples)))
-    is_nested = is_nested and 2 < n_folds <= MOST_NESTED and data.n_samples <= NESTED_ROWS
-    pairs = [(f, g) for f, g in combinations_with_replacement(range(n_used), 2) if is_nested or f == g]
+    pairs = left_out_folds(data.n_samples, n_folds, is_nested=is_nested)
+    n_used = sum(f == g for f, g in pairs)
+    is_nested = len(pairs) > n_used
     parts = [data.take((fold != f) & (fold != g)) for f, g in pairs]
     grown = in_order(grow, [(part, (seed,)) for part in parts for seed in seeds], n_jobs)
     log_prior = np.array([log_frequencies(np.bincount(part.y, part.weights, part.n_classes)) for part in parts])
@@ -233,6 +233,13 @@ def grow_out_of_fold(
         fold = np.zeros_like(fold)
         fold[rows] = draw_folds(data.y[rows], n_folds, rng)
     return OutOfFold(outer, [], fold, rows)
+
+
+def left_out_folds(n_samples: int, n_folds: int, *, is_nested: bool) -> list[tuple[int, int]]:
+    """Return the folds without which networks are grown: pairs of equal folds, and with few rows also of others."""
+    n_used = min(n_folds, int(np.ceil(MOST_ROWS * n_folds / n_samples)))
+    is_nested = is_nested and 2 < n_folds <= MOST_NESTED and n_samples <= NESTED_ROWS
+    return [(f, g) for f, g in combinations_with_replacement(range(n_used), 2) if is_nested or f == g]
 
 
 def _add(member: ForestNetwork, codes: AnyArray, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
