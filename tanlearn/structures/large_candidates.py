@@ -28,9 +28,9 @@ def leave_out_large(
 ) -> CandidateSets:
     """Leave out candidates whose CPTs are too large for the rows.
 
-    Candidates without parents are kept. A pair of parents is left out if one of its single parents is. If candidates
-    are left out, a warning names the largest one; ``label`` returns the name of a feature. Without it, there is no
-    warning.
+    Candidates without parents are kept. A pair of parents is left out if one of its single parents is. Features
+    whose required parents need large CPTs keep all candidates. If candidates are left out, a warning names the largest
+    one; ``label`` returns the name of a feature. Without it, there is no warning.
 
     Shapes: n_states: (n_features,).
     """
@@ -38,12 +38,21 @@ def leave_out_large(
     sizes = layout.sizes()
     has_parents = (candidates.parents >= 0).any(axis=1)
     is_large = has_parents & (sizes > max(MOST_ENTRIES, MOST_PER_ROW * n_samples))
+    selectable = candidates.selectable
+    if selectable is not None:  # keep the candidates of features all of whose required parents need large CPTs
+        remains = np.logical_or.reduceat(selectable & ~is_large, candidates.group[:-1])
+        is_large &= np.repeat(remains, np.diff(candidates.group))
     if not is_large.any():
         return candidates
     if label is not None:
         _warn(layout, is_large, int(has_parents.sum()), n_samples, label)
     kept = np.append(0, np.cumsum(~is_large))
-    return replace(candidates, parents=candidates.parents[~is_large], group=kept[candidates.group])
+    return replace(
+        candidates,
+        parents=candidates.parents[~is_large],
+        group=kept[candidates.group],
+        selectable=None if selectable is None else selectable[~is_large],
+    )
 
 
 def _warn(

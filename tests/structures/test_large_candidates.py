@@ -83,3 +83,13 @@ def test_explicit_candidates_are_kept(small_limit):
     X, y = few_rows()
     model = TANClassifier(n_epochs=1, random_state=0, candidates=[[], [0], [0]]).fit(X, y)
     assert model.candidates_.n_tables == 5
+
+
+def test_required_parents_are_kept(small_limit):
+    sets = CandidateSets.from_lists(LISTS, n_parents=2).requiring([[], [0], [1], []])
+    found = leave_out_large(sets, N_STATES, 2, 50)
+    own = [found.parents[a:b].tolist() for a, b in zip(found.group, found.group[1:], strict=False)]
+    assert own[1] == [[-1, -1], [0, -1]]  # 1,200 entries
+    assert own[2] == [[-1, -1], [0, -1], [1, -1]]  # without the pair, which has 4,800 entries
+    assert found.selectable[found.group[2] : found.group[3]].tolist() == [False, False, True]
+    assert len(found.selectable) == found.n_tables
