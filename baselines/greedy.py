@@ -7,6 +7,7 @@ comparison and the most expensive, because each step scores all remaining edges.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -84,6 +85,11 @@ class GreedySearch(WrapperSearch):
     >>> search.learn(data, rng).parent.tolist(), search.history_
     ([2, -1, -1], [ParentChange(child=0, parents=(2,), score=1.0, step=1, n_evaluations=6)])
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **WrapperSearch._parameter_constraints,
+        "knowledge": [None, Knowledge],
+    }
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.sources.validation import encode_labels
 from tanlearn.structures.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
 from tanlearn.structures.candidate_sets import CandidateSets
-from tanlearn.structures.knowledge import Knowledge, read_rules
+from tanlearn.structures.knowledge import read_rules
 from tanlearn.structures.large_candidates import leave_out_large
 from tanlearn.terms.held_out_gains import held_out_gains
 from tanlearn.training.gradient_training import GradientTraining
@@ -37,7 +37,6 @@ class GradientClassifier(NetworkClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkClassifier._parameter_constraints,
         "candidates": [StrOptions(set(CANDIDATE_KINDS)), list, tuple, CandidateSets, Candidates],
-        "knowledge": [None, Knowledge],
         "loss": "no_validation",
         "n_epochs": [None, Interval(Integral, 1, None, closed="left")],
         "training": [None, GradientTraining],
@@ -47,7 +46,6 @@ class GradientClassifier(NetworkClassifier):
     }
 
     candidates: Any
-    knowledge: Knowledge | None
     candidates_: CandidateSets
     n_epochs: int | None
     training: GradientTraining | None
@@ -120,6 +118,8 @@ class GradientClassifier(NetworkClassifier):
 
     def _make_candidates(self, data: EncodedData, rng: np.random.Generator, *, is_part: bool = False) -> CandidateSets:
         """Return the candidate parents of each feature; those of a fold, ``is_part``, without warnings."""
+        settings = self._resolve_settings("candidates")
+        knowledge = settings.knowledge if isinstance(settings, Candidates) else None
         found = make_candidates(
             self._candidate_settings(data),
             data.n_features,
@@ -128,7 +128,7 @@ class GradientClassifier(NetworkClassifier):
             gains=lambda: held_out_gains(data, n_jobs=self.n_jobs),
             n_states=data.n_states,
             n_parents=self._n_parents,
-            rules=read_rules(self.knowledge, data, max_parents=self._n_parents),
+            rules=read_rules(knowledge, data, max_parents=self._n_parents),
         )
         if self._kind is None:  # the user's choice
             return found

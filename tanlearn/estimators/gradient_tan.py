@@ -25,7 +25,6 @@ from tanlearn.parameters.held_out_selection import FittedTables, choose, held_ou
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS, HybridCV, default_learners
 from tanlearn.parameters.learned_structure import are_relearned
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
-from tanlearn.structures.knowledge import Knowledge
 from tanlearn.structures.structures import Structure
 from tanlearn.training.few_bits import best_split, train_in_bits, trainings_in_bits
 from tanlearn.training.gradient_training import GradientTraining
@@ -70,17 +69,14 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
 
         - a kind: ``"all"``, ``"subset"``, ``"heuristic"``, ``"information"``, ``"gain"``, ``"order-free"`` or
           ``"unconstrained"``;
-        - a :class:`~tanlearn.Candidates`, with a kind, the number of candidates, the ordering and the image size;
+        - a :class:`~tanlearn.Candidates`, with a kind, the number of candidates, the ordering, the image size, and
+          required and forbidden edges;
         - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`.
 
         If the candidates can form a cycle, each draw is a maximum-weight arborescence, so that the structure is a tree.
         The exception is ``"unconstrained"``, where each feature chooses independently and the result may have cycles.
         It is then only a scorer (pseudo-TAN, section 4.5), not a Bayesian network, and cannot marginalize missing
         features.
-    knowledge : Knowledge, optional
-        Required and forbidden edges, and tiers. Excluded edges are no candidates. A feature with a required parent has
-        no other candidate, whatever ``candidates``. Random orderings of the candidates have required parents and
-        earlier tiers first.
     loss : Loss, optional
         Loss for structure and parameters. By default, both are trained with a :class:`~tanlearn.SoftHybrid`. Held-out
         rows are then used to choose between these parameters and others for the same structure, with another loss and
@@ -196,7 +192,6 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         self,
         *,
         candidates: Any = "subset",
-        knowledge: Knowledge | None = None,
         loss: Loss | None = None,
         n_epochs: int | None = None,
         training: GradientTraining | None = None,
@@ -214,7 +209,6 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         **deprecated: Unpack[FormerOfTAN],
     ) -> None:
         self.candidates = candidates
-        self.knowledge = knowledge
         self.loss = loss
         self.n_epochs = n_epochs
         self.training = training

@@ -22,7 +22,6 @@ from tanlearn.parameters.back_off_ridge import RIDGES, BackOffRidge
 from tanlearn.parameters.cv_results import cv_results
 from tanlearn.parameters.held_out_selection import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
 from tanlearn.structures.candidate_kinds import Candidates
-from tanlearn.structures.knowledge import Knowledge
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.few_bits import train_in_bits
@@ -86,15 +85,12 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         - a kind: ``"information"``, ``"gain"``, ``"all"`` (with d features, d^3 / 6 pairs), ``"subset"``,
           ``"heuristic"`` or ``"order-free"``. By default, ``"information"`` has half the number of features as
           candidates, within 8 and 14;
-        - a :class:`~tanlearn.Candidates`, with a kind, the number of candidates, the ordering and the image size;
+        - a :class:`~tanlearn.Candidates`, with a kind, the number of candidates, the ordering, the image size, and
+          required and forbidden edges;
         - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`.
 
         Without an ordering, features choose their parents one after the other, in order of decreasing gain, among the
         choices that close no cycle.
-    knowledge : Knowledge, optional
-        Required and forbidden edges, and tiers. Excluded edges are no candidates. Required parents, at most two per
-        feature, are in all choices of the feature. If edges are required and ``candidates`` has no ordering, a random
-        ordering with required parents first is used.
     loss : ConditionalNLL, Margin or HingeMargin, optional
         By default, held-out rows are used to choose between ``ConditionalNLL()`` and ``Margin(scale=0.03, kappa=1,
         eta=10)``.
@@ -190,7 +186,6 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         self,
         *,
         candidates: Any = "information",
-        knowledge: Knowledge | None = None,
         loss: Loss | None = None,
         n_epochs: int | None = None,
         training: GradientTraining | None = None,
@@ -205,7 +200,6 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         **deprecated: Unpack[FormerOfGradient],
     ) -> None:
         self.candidates = candidates
-        self.knowledge = knowledge
         self.loss = loss
         self.n_epochs = n_epochs
         self.training = training

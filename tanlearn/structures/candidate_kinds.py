@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.structures.candidate_sets import CandidateSets
-from tanlearn.structures.knowledge import EdgeRules
+from tanlearn.structures.knowledge import EdgeRules, Knowledge
 from tanlearn.structures.orderings import PIXEL_ORDERINGS, check_ordering, pixel_ordering
 
 __all__ = ["CANDIDATE_KINDS", "Candidates", "make_candidates"]
@@ -65,6 +65,11 @@ class Candidates(BaseEstimator):
         (none by default), or the pixel order for ``"heuristic"`` (C by default).
     image_shape : tuple of (height, width), optional
         Image size for ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers. Excluded edges are no candidates. Required parents are in all choices
+        of a feature, whatever ``n_candidates``: :class:`~tanlearn.TANClassifier` allows one per feature, and
+        :class:`~tanlearn.KTreeClassifier` two. Random orderings have required parents and earlier tiers first. If edges
+        are required, k-trees always use an ordering.
 
     See Also
     --------
@@ -84,6 +89,7 @@ class Candidates(BaseEstimator):
         "n_candidates": [None, Interval(Integral, 1, None, closed="left")],
         "ordering": [None, "array-like", StrOptions({"A", "B", "C"})],
         "image_shape": [None, tuple, list],
+        "knowledge": [None, Knowledge],
     }
 
     def __init__(
@@ -93,17 +99,19 @@ class Candidates(BaseEstimator):
         n_candidates: int | None = None,
         ordering: Any = None,
         image_shape: tuple[int, int] | None = None,
+        knowledge: Knowledge | None = None,
     ) -> None:
         self.kind = kind
         self.n_candidates = n_candidates
         self.ordering = ordering
         self.image_shape = image_shape
+        self.knowledge = knowledge
 
     def _validate_params(self) -> None:
         """Validate the parameters, and raise ValueError for a parameter that the kind does not use."""
         super()._validate_params()
-        for name, value in self.get_params().items():
-            if value is not None and name not in ("kind", *_PARAMETERS[self.kind]):
+        for name, value in self.get_params(deep=False).items():
+            if value is not None and name not in ("kind", "knowledge", *_PARAMETERS[self.kind]):
                 raise ValueError(f"candidates of kind {self.kind!r} do not use {name}={value!r}: leave it out.")
 
 
@@ -132,11 +140,6 @@ def make_candidates(
     """
     given = Candidates(candidates) if isinstance(candidates, str) else candidates
     if not isinstance(given, Candidates):
-        if rules is not None:
-            raise ValueError(
-                "knowledge restricts the candidates of a kind, but candidates are given explicitly. Leave excluded "
-                "parents out of candidates and set knowledge=None, or use a kind, such as candidates='order-free'."
-            )
         sets = given if isinstance(given, CandidateSets) else CandidateSets.from_lists(given, n_parents=n_parents)
         if sets.n_features != n_features:
             raise ValueError(f"candidates must have {n_features} features, got {sets.n_features}.")

@@ -7,7 +7,7 @@ from oracles import knowledge as naive
 from support.family_searches import parents_of, random_data, rows_of
 from support.random_knowledge import random_knowledge
 
-from tanlearn import ConditionalNLL, Hybrid, Knowledge, KTreeClassifier, TANClassifier, load, save
+from tanlearn import Candidates, ConditionalNLL, Hybrid, Knowledge, KTreeClassifier, TANClassifier, load, save
 
 TREE = {"n_epochs": 3, "loss": Hybrid(), "calibrate": False, "random_state": 0}
 K_TREE = {**TREE, "loss": ConditionalNLL()}
@@ -25,7 +25,7 @@ def test_networks_keep_to_their_knowledge(kind, seed):
     X, y = rows(seed)
     for max_parents, model in ((1, TANClassifier(**TREE)), (2, KTreeClassifier(**K_TREE))):
         given = random_knowledge(seed, 4, max_parents)
-        model.set_params(candidates=kind, knowledge=Knowledge(**given)).fit(X, y)
+        model.set_params(candidates=Candidates(kind, knowledge=Knowledge(**given))).fit(X, y)
         assert naive.permits(parents_of(model.structure_), **given)
         assert naive.is_acyclic(parents_of(model.structure_))
         for i, choices in enumerate(model.structure_probabilities_):
@@ -44,7 +44,8 @@ def test_other_options_keep_to_the_knowledge(options):
     X, y = rows(0, missing=0.0 if options else 0.1)
     X[X < 0] = np.nan
     given = {"required": [(3, 0)], "forbidden": [(3, 2), (2, 3)], "tiers": [[1], [2]]}
-    model = TANClassifier(candidates="order-free", knowledge=Knowledge(**given), **{**TREE, **options}).fit(X, y)
+    candidates = Candidates("order-free", knowledge=Knowledge(**given))
+    model = TANClassifier(candidates=candidates, **{**TREE, **options}).fit(X, y)
     assert naive.permits(parents_of(model.structure_), **given)
 
 
@@ -52,14 +53,15 @@ def test_names_files_and_copies(tmp_path):
     X, y = rows(1)
     frame = pd.DataFrame(X.astype(int).astype(str), columns=list("abcd"))
     knowledge = Knowledge(required=[("d", "a")], tiers=[["c"], ["b"]])
-    for model in (TANClassifier(knowledge=knowledge, **TREE), KTreeClassifier(knowledge=knowledge, **K_TREE)):
+    candidates = Candidates("subset", knowledge=knowledge)
+    for model in (TANClassifier(candidates=candidates, **TREE), KTreeClassifier(candidates=candidates, **K_TREE)):
         model.fit(frame, y)
         assert ("d", "a") in model.to_networkx().edges
         assert ("b", "c") not in model.to_networkx().edges
         save(model, tmp_path / "model.tan")
         loaded = load(tmp_path / "model.tan")
-        assert loaded.knowledge.get_params() == knowledge.get_params()
-        again = type(model)(**{**model.get_params(deep=False), "knowledge": None, "candidates": model.candidates_})
+        assert loaded.candidates.knowledge.get_params() == knowledge.get_params()
+        again = type(model)(**{**model.get_params(deep=False), "candidates": model.candidates_})
         assert ("d", "a") in again.fit(frame, y).to_networkx().edges  # candidates keep their mask
         save(again, tmp_path / "again.tan")
         found = load(tmp_path / "again.tan").candidates
@@ -71,15 +73,13 @@ def test_names_files_and_copies(tmp_path):
 def test_a_warm_start_with_other_required_edges_is_refused():
     X, y = rows(1)
     model = TANClassifier(candidates="order-free", warm_start=True, **TREE)
-    model.set_params(knowledge=Knowledge(required=[(3, 0)])).fit(X, y)
+    model.set_params(candidates__knowledge=Knowledge(required=[(3, 0)])).fit(X, y)
     model.fit(X, y)
     with pytest.raises(ValueError, match="warm_start continues from the previous fit, but candidates"):
-        model.set_params(knowledge=None).fit(X, y)
+        model.set_params(candidates__knowledge=None).fit(X, y)
 
 
 def test_contradictions_are_refused():
     X, y = rows(1)
     with pytest.raises(ValueError, match="0 has 2 required parents, 1, 2, but this learner allows at most 1"):
-        TANClassifier(knowledge=Knowledge(required=[(1, 0), (2, 0)])).fit(X, y)
-    with pytest.raises(ValueError, match="but candidates are given explicitly"):
-        TANClassifier(candidates=[[], [0], [0], [0]], knowledge=Knowledge(), **TREE).fit(X, y)
+        TANClassifier(candidates=Candidates(knowledge=Knowledge(required=[(1, 0), (2, 0)]))).fit(X, y)
