@@ -10,6 +10,7 @@ Each cell runs in a process of its own with one thread, so that seconds are comp
 """
 
 import lzma
+from collections import Counter
 from pathlib import Path
 
 from benchmarks import DATA
@@ -52,10 +53,17 @@ def unpacked(path):
 
 def report(arguments):
     """Write the report and its pictures; the kinds of features come from the tables."""
-    comparison = Comparison.load(unpacked(arguments.results / FILE))
+    comparison = finished(Comparison.load(unpacked(arguments.results / FILE)))
     n_train = {cell.dataset: cell.n_train for cell in comparison.cells}
     shapes = {name: Shape(load(name, arguments.data), n) for name, n in n_train.items()}
     write(comparison, shapes, arguments.output)
+
+
+def finished(comparison):
+    """Return the cells of the data sets on which every learner has run every fold."""
+    n_cells = Counter(cell.dataset for cell in comparison.cells)
+    whole = len(comparison.learners) * N_FOLDS * N_REPEATS
+    return Comparison(cell for cell in comparison.cells if n_cells[cell.dataset] == whole)
 
 
 def main(argv=None):

@@ -12,6 +12,8 @@ from .pictures import draw_pair, draw_ranks
 from .tables import MOST_ROWS, TWINS
 
 GROUPS = {"gradient": GRADIENT, "climber": CLIMBERS, "hybrid": DISCRIMINATIVE, "other": OTHERS}
+#: The groups that the gradient learners are compared with.
+RIVALS = ("climber", "hybrid")
 #: Kinds of tables, by their features and classes.
 KINDS = {
     "only numeric features": lambda shape: shape.n_categorical == 0,
@@ -44,8 +46,8 @@ class Duel:
         self.lost = [own.dataset for own in tests if own.p_holm < 0.05 and own.difference > 0]
         (loss,) = pair.signed_ranks(second, "log_loss")
         self.log_loss = loss.difference
-        seconds = [median(pair, name, "fit_seconds") for name in (first, second)]
-        self.times = seconds[0] / seconds[1] if seconds[1] else float("inf")
+        self.seconds = [median(pair, name, "fit_seconds") for name in (first, second)]
+        self.times = self.seconds[0] / self.seconds[1] if self.seconds[1] else float("inf")
 
     @property
     def score(self):
@@ -74,12 +76,12 @@ def write(comparison, shapes, folder):
     duels = {
         (own, other): Duel(whole, best[own], best[other])
         for own in dict.fromkeys(("tree", "gradient"))
-        for other in ("climber", "hybrid")
+        for other in RIVALS
         if best[own] != best["tree"] or own == "tree"
     }
     sections = [
         "# Gradient TAN against hill climbing",
-        *answers(duels, curves, kind_duels(whole, best, shapes), ranks, best),
+        *answers(duels, curves, [kind_duels(whole, best, shapes, other) for other in RIVALS], ranks, best),
         pairs(duels),
         "![Mean ranks by error; bars connect learners without significant differences](ranks.png)",
         "## Kinds of data",
@@ -121,7 +123,9 @@ def answers(duels, curves, kinds, ranks, best):
             f"as those of gradient TAN are."
         ),
         paragraph(f"**What does it cost?** {costs(first, same_training)} {crossing(curves)}"),
-        paragraph(f"**Where is gradient TAN not better?** {exceptions(first, kinds)}"),
+        paragraph(
+            f"**Where is gradient TAN not better?** {exceptions(first, kinds[0])} {exceptions(same_training, kinds[1])}"
+        ),
     ]
     if ("gradient", "climber") in duels:
         found.append(paragraph(f"**And a gradient network of more parents?** {compared(duels['gradient', 'climber'])}"))
@@ -151,8 +155,8 @@ def compared(duel):
 
 def costs(*duels):
     """Return the ratios of fitting times, as a sentence."""
-    parts = [f"{digits(duel.times)} times as long as one of {duel.second}" for duel in duels]
-    return f"A fit of {duels[0].first} takes {' and '.join(parts)}."
+    parts = [f"{digits(own.times)} times as long as one of {own.second} ({own.seconds[1]:.2g} s)" for own in duels]
+    return f"A fit of {duels[0].first} ({duels[0].seconds[0]:.2g} s) takes {' and '.join(parts)}, by medians."
 
 
 def digits(ratio):
@@ -182,9 +186,9 @@ def exceptions(duel, kinds):
         else f"Its mean error is lower than that of {duel.second} on all kinds of data below."
     )
     if duel.lost:
-        text += f" {duel.second} is significantly better on {joined(duel.lost)}."
+        text += f" {duel.second} is significantly better on {joined(sorted(duel.lost))}."
     if duel.won:
-        text += f" {duel.first} is significantly better on {joined(duel.won)}."
+        text += f" {duel.first} is significantly better on {joined(sorted(duel.won))}."
     return text
 
 
@@ -205,7 +209,7 @@ def pairs(duels):
     return f"{text}\n\n{markdown_table(header, [duel.row() for duel in duels.values()], (0, 1))}"
 
 
-def kind_duels(whole, best, shapes, other="climber"):
+def kind_duels(whole, best, shapes, other):
     """Return the pair of gradient TAN and another learner on each kind of data that has data sets."""
     found = {}
     for kind, fits in KINDS.items():
@@ -217,7 +221,7 @@ def kind_duels(whole, best, shapes, other="climber"):
 
 def by_kind(whole, best, shapes):
     """Return the table of differences by kinds of data."""
-    sides = [kind_duels(whole, best, shapes, other) for other in ("climber", "hybrid")]
+    sides = [kind_duels(whole, best, shapes, other) for other in RIVALS]
     rows = [
         [kind, str(first.n), f"{-first.difference:+.2f}", first.score, f"{-second.difference:+.2f}", second.score]
         for (kind, first), second in zip(sides[0].items(), sides[1].values(), strict=True)
@@ -235,13 +239,15 @@ def protocol(comparison, whole, ranked):
     """Return how the figures were measured."""
     cell = comparison.cells[0]
     n_repeats = len({cell.repeat for cell in comparison.cells})
+    twins = [name for name in TWINS if name in comparison.datasets]
     text = (
         f"{len(comparison.datasets)} data sets, at most {MOST_ROWS:,} complete rows of each, {n_repeats} x "
         f"{cell.n_folds} folds, the same for all learners. {len(whole.datasets)} of the data sets count, because "
-        f"{joined(list(TWINS))} share their rows with another one. Every fit has a process with one thread, which ends "
-        f"it at a time limit. All learners have their defaults; gradient learners select their loss on held-out "
-        f"training rows. {cell.versions}. Made by `python -m benchmarks.climbing run --limit 60` and `report`; single "
-        f"results are in `benchmarks/climbing/results`."
+        f"{joined(twins)} share their rows with another one. Every fit runs in a process with one thread, which is "
+        f"ended after 60 seconds. The machine with two cores also had other work, so that times are up to twice as "
+        f"long as alone. All learners have their defaults; gradient learners select their loss on held-out training "
+        f"rows. {cell.versions}. Made by `python -m benchmarks.climbing run --limit 60` and `report`; single results "
+        f"are in `benchmarks/climbing/results`."
     )
     if len(ranked.datasets) < len(whole.datasets):
         text += f" Ranks are those of the {len(ranked.datasets)} data sets on which all learners finished."
