@@ -1,5 +1,7 @@
 """The second page of the comparison: all learners, all data sets, and failures."""
 
+from operator import itemgetter
+
 import numpy as np
 
 from benchmarks.shared.reports import decimals, markdown_table, paragraph
@@ -41,8 +43,8 @@ def all_learners(whole, ranked, reference, groups):
         if name != reference:
             test, counts = tests[name], (table.wins, table.ties, table.losses)
             score = " / ".join(str(count[i, base]) for count in counts)
-            compared = [str(test.n_datasets), f"{test.difference:+.2f}", score, f"{test.p_holm:.2g}"]
-            compared.append(f"{losses[name].difference:+.3f}")
+            compared = [str(test.n_datasets), signed(test.difference, 2), score, probability(test.p_holm)]
+            compared.append(signed(losses[name].difference, 3))
         evaluations = median(whole, name, "n_evaluations")
         count = "" if evaluations is None else f"{evaluations:,.0f}"
         rows.append([name, group_of[name], f"{rank:.1f}", *compared, decimals(seconds, 3), count])
@@ -64,7 +66,7 @@ def all_datasets(whole, learners):
     best = whole.__class__(cell for cell in whole.cells if cell.learner in learners).best()
     columns = [whole.learners.index(name) for name in learners]
     rows = []
-    for name, row in zip(whole.datasets, means, strict=True):
+    for name, row in sorted(zip(whole.datasets, means, strict=True), key=itemgetter(0)):
         cells = [(learner, row[column]) for learner, column in zip(learners, columns, strict=True)]
         rows.append([name, *(error(value, learner in best[name]) for learner, value in cells)])
     text = paragraph(
@@ -72,6 +74,16 @@ def all_datasets(whole, learners):
         "5 %, after Holm's correction)."
     )
     return f"{text}\n\n{markdown_table(['data set', *learners], rows)}"
+
+
+def signed(value, digits):
+    """Return a difference as text with a sign, +0 if it is rounded to 0."""
+    return f"{round(value, digits) + 0.0:+.{digits}f}"
+
+
+def probability(p):
+    """Return a p-value as text."""
+    return "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def error(value, is_best):

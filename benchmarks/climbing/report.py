@@ -6,7 +6,7 @@ from benchmarks.shared.reports import markdown_table, paragraph, write_sections
 from tanlearn.comparison import Comparison
 
 from .budgets import BUDGETS, budget_curves, draw_budgets, equal_seconds
-from .details import details, median
+from .details import details, median, probability, signed
 from .learners import CLIMBERS, DISCRIMINATIVE, GRADIENT, OTHERS
 from .pictures import draw_pair, draw_ranks
 from .tables import MOST_ROWS, TWINS
@@ -56,8 +56,8 @@ class Duel:
 
     def row(self):
         """Return the cells of a table."""
-        gap, p = f"{-self.difference:+.2f}", f"{self.p:.2g}"
-        return [self.first, self.second, gap, self.score, p, f"{self.log_loss:+.3f}", f"{digits(self.times)} x"]
+        gap, loss = signed(-self.difference, 2), signed(self.log_loss, 3)
+        return [self.first, self.second, gap, self.score, probability(self.p), loss, f"{digits(self.times)} x"]
 
 
 def write(comparison, shapes, folder):
@@ -144,11 +144,11 @@ def answers(duels, curves, kinds, ranks, best):
 def compared(duel):
     """Return the result of a pair in a few sentences."""
     word = "lower" if duel.difference > 0 else "higher"
-    sure = duel.p < 0.05
+    sure, p_value = duel.p < 0.05, "p < 0.001" if duel.p < 0.001 else f"p = {duel.p:.2g}"
     verdict = {(True, True): "Yes.", (False, True): "No."}.get((duel.difference > 0, sure), "The tests do not tell.")
     return (
         f"{verdict} Over {duel.n} data sets, the mean error of {duel.first} is {abs(duel.difference):.2f} percent "
-        f"points {word} than that of {duel.second} (p = {duel.p:.2g}). {duel.first} is significantly better on "
+        f"points {word} than that of {duel.second} ({p_value}). {duel.first} is significantly better on "
         f"{len(duel.won)} of them, and {duel.second} on {len(duel.lost)}."
     )
 

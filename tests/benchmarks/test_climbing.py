@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.climbing import __main__ as command
 from benchmarks.climbing.budgets import budget_curves
-from benchmarks.climbing.details import all_datasets, failures, median
+from benchmarks.climbing.details import all_datasets, failures, median, probability, signed
 from benchmarks.climbing.learners import BUDGETED, CLIMBERS, DISCRIMINATIVE, GRADIENT, OTHERS, all_learners
 from benchmarks.climbing.report import Duel, Shape, compared, crossing, digits, exceptions, joined
 from benchmarks.climbing.tables import NAMES, TWINS, load
@@ -155,6 +155,8 @@ def test_equal_seconds_name_the_lowest_mean_error():
 
 def test_words():
     assert [joined(words) for words in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]
+    assert [signed(value, 2) for value in (-0.001, 0.256, -3.0)] == ["+0.00", "+0.26", "-3.00"]
+    assert [probability(p) for p in (1.0, 0.0123, 1e-5)] == ["1", "0.012", "< 0.001"]
     assert [digits(ratio) for ratio in (0.123, 9.94, 31.2, 1234.5)] == ["0.12", "9.9", "31", "1,234"]
 
 
