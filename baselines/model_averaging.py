@@ -74,6 +74,7 @@ class ModelAveraging(BaseEstimator):
 
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     needs: ClassVar[str] = "families"
+    counts_classes: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "prior": [Interval(Real, 0, 1, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="neither")],

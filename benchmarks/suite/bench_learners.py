@@ -20,6 +20,7 @@ from tanlearn import (
     HybridCV,
     IntegerBranchAndBound,
     MaximumLikelihood,
+    MonotoneLikelihood,
     NaiveBayesClassifier,
     StochasticGradient,
     TANClassifier,
@@ -88,6 +89,7 @@ PARAMETERS = {
         HierarchicalSmoothing(),
         HierarchicalDirichlet(),
         ModelAveraging(),
+        MonotoneLikelihood(),
         BackOffRidge(),
         ConjugateGradient(),
         LBFGS(),
@@ -102,11 +104,15 @@ PARAMETERS = {
 }
 #: Learners that are made for rows with missing values, which the others learn from as well.
 OF_MISSING_VALUES = ("ExpectationMaximization",)
+#: Learners that support two classes only: all but the first one are merged.
+OF_TWO_CLASSES = ("MonotoneLikelihood",)
 
 
 def make_table(case, n_samples, seed):
     """Return the rows and classes of a case."""
     X, y = make_mixed(n_samples, seed)
+    if case in OF_TWO_CLASSES:
+        y = (y > 0).astype(y.dtype)
     if case in OF_MISSING_VALUES:
         X = np.where(np.random.default_rng(seed).random(X.shape) < 0.1, np.nan, X)
     return X, y

@@ -272,7 +272,7 @@ def test_the_report_says_what_was_found(tmp_path):
     assert "| dense, relu, real |  | 11.00 (11.00) |" in text
     assert "| NB, counted | 2 bits | 7.64 | 416 | 12.30 | 12.30 |" in text
     assert "Results are from dense networks of 500 epochs. Not run" in text
-    assert "that of dense, relu, real, for 0.5 x memory: 20.00 to\n11.00 %." in text
+    assert '"dense, relu, real, for 0.5 x memory": its error increases\nfrom 20.00 to 11.00 %.' in text
     for name in ("memory", "front"):
         assert (tmp_path / f"figures/{name}-letter.png").stat().st_size > 10_000
 

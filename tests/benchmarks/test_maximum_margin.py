@@ -176,7 +176,9 @@ def test_report_marks_what_differs_and_draws_both_figures(tmp_path):
         ["usps", "NB", "87.80 (87.10)", "", "95.94 (95.23) **!**", "", "", ""],
         ["usps", "TAN-CMI", "91.00 (91.90) **!**", "", "", "", "", ""],
     ]
-    assert "its rate is below that of frequencies: 60.00 % on 100 rows (*ML* 70.00 %)." in text.replace("\n", " ")
+    assert "the rate of CVX-MM is below the rate of frequencies: 60.00 % on 100 rows (*ML* 70.00 %)." in text.replace(
+        "\n", " "
+    )
     assert rows(text, "usps") == [["usps", "3,837", "40", "982,272", "10,240", "14,689", "7", "NB"]]
     assert rows(text, "100")[1][1:3] == ["CVX-MM", "60.00 +- 0.00"]
     assert rows(text, "100")[1][5:8] == ["2", "1", "1"]

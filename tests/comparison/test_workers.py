@@ -104,7 +104,9 @@ def test_an_interrupt_ends_all_processes(monkeypatch):
 def test_what_cannot_be_sent_is_refused():
     lock = threading.Lock()
     learner = Learner("own", "", "", lambda *arguments: lock and NaiveBayesClassifier())
-    with pytest.raises(TypeError, match=r"one cannot be sent there: .*lock.*cell_time_limit needs other processes"):
+    with pytest.raises(
+        TypeError, match=r"a task cannot be sent to another process: .*lock.*cell_time_limit needs other processes"
+    ):
         compare("iris", learner, cell_time_limit=LONG)
 
 

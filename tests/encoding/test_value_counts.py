@@ -222,8 +222,8 @@ def test_points_are_only_made_of_too_many_values():
         options[0].fit_encoder(TableEncoder(discrete_features=True))
     assert points.value_ranges_ == exact.value_ranges_ == [(0.0, 15.0)]
     # Later integers, and classes, find their place among points.
-    options[0].update(read_columns([[-7]]), [-1])
-    assert options[0].classes_.tolist() == [-1, 0, 1]
+    options[0].update(read_columns([[-7]]), [-2])
+    assert options[0].classes_.tolist() == [-2, 0, 1]
     assert options[0]._columns[0].total == 50
     assert options[0].fit_encoder(TableEncoder(discretizer=QuantileDiscretizer())).typical_values_[0][0] == -7
     # Points lose the extremes, but the summary keeps them, in bytes too and in either order of merging.

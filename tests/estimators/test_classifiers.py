@@ -207,7 +207,7 @@ def test_heuristic_candidates_of_images():
     ("parameters", "message"),
     [
         ({"device": "tpu"}, "'device' parameter of TANClassifier must be a str among .* Got 'tpu'"),
-        ({"training__patience": 3}, "set validation_fraction too"),
+        ({"training__patience": 3}, "Set validation_fraction, too"),
         ({"training__temperature": (10.0, 0.0)}, "two positive numbers"),
         ({"training__temperature": ("a", "b")}, "two positive numbers"),
         ({"candidates__image_shape": (2, 2)}, "candidates of kind 'subset' do not use image_shape"),

@@ -185,7 +185,7 @@ def test_what_cannot_be_sent_is_named_before_anything_is(elsewhere):
     search = TANSearchCV(
         TANClassifier(training=GradientTraining(callback=lambda report: lock.locked())), SPACE, n_iter=2, random_state=0
     )
-    with elsewhere(), pytest.raises(TypeError, match=r"cannot be sent there: .*lock.*Remove callbacks"):
+    with elsewhere(), pytest.raises(TypeError, match=r"cannot be sent to another process: .*lock.*Remove callbacks"):
         search.fit(X, Y)
 
 

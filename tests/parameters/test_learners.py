@@ -26,6 +26,7 @@ from tanlearn import (
     Iteration,
     Margin,
     MaximumLikelihood,
+    MonotoneLikelihood,
     StochasticGradient,
     Structure,
     parameters,
@@ -250,7 +251,12 @@ def test_what_learners_know_has_one_shape(learner):
 def test_no_learner_is_forgotten():
     learners = {getattr(parameters, name) for name in parameters.__all__} - {BatchLearner, ParameterLearner}
     learners = {learner for learner in learners if hasattr(learner, "fit")}
-    counted = {MaximumLikelihood, HierarchicalSmoothing, HierarchicalDirichlet}  # tests of their own know the rest
+    counted = {
+        MaximumLikelihood,
+        MonotoneLikelihood,
+        HierarchicalSmoothing,
+        HierarchicalDirichlet,
+    }  # tests of their own know the rest
     assert learners == counted | {*map(type, ITERATIVE)}
 
 

@@ -69,7 +69,7 @@ TABLES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:discretization left")
+@pytest.mark.filterwarnings("ignore:discretization left", "ignore:y equals a column")
 @pytest.mark.parametrize("has_missing", [False, True])
 @pytest.mark.parametrize("kind", TABLES)
 def test_every_carrier_of_a_table_gives_the_same_model(kind, has_missing):
@@ -221,6 +221,7 @@ def test_a_discretizer_of_the_users_own_is_named():
         TableEncoder(discretizer=Lazy()).fit(np.arange(40)[:, np.newaxis], np.arange(40) > 20)
 
 
+@pytest.mark.filterwarnings("ignore:a column looks like row numbers")
 @pytest.mark.parametrize("shift", [2**55, -(2**55), 2**53])
 @pytest.mark.parametrize("make", [np.array, lambda rows: pd.DataFrame(rows, columns=["x0", "x1"])])
 def test_integers_that_floating_numbers_do_not_tell_apart_are_warned_of(make, shift):

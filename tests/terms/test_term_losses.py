@@ -141,7 +141,7 @@ class Overriding(Margin):
         (Custom(), ValueError, r"custom losses may not be convex. Use ConditionalNLL\(\) or Margin\(\)"),
         (Overriding(), ValueError, "custom losses may not be convex"),
         (Margin, TypeError, r"got the class Margin. Pass Margin\(\) instead"),
-        ("margin", TypeError, "must implement"),
+        ("margin", TypeError, r"got the string 'margin'. Pass a loss of tanlearn"),
         (Margin(scale=-1), ValueError, "'scale' parameter"),
     ],
 )
