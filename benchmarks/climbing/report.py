@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import joined, markdown_table, paragraph, write_sections
 from tanlearn.comparison import Comparison
 
 from .budgets import BUDGETS, budget_curves, draw_budgets, equal_seconds
@@ -73,12 +73,8 @@ def write(comparison, shapes, folder):
     draw_pair(selected(whole, (best["tree"], best["climber"])), folder / "pairs.png")
     curves = budget_curves(comparison)
     draw_budgets(curves, folder / "budgets.png")
-    duels = {
-        (own, other): Duel(whole, best[own], best[other])
-        for own in dict.fromkeys(("tree", "gradient"))
-        for other in RIVALS
-        if best[own] != best["tree"] or own == "tree"
-    }
+    sides = ["tree"] if best["tree"] == best["gradient"] else ["tree", "gradient"]
+    duels = {(own, other): Duel(whole, best[own], best[other]) for own in sides for other in RIVALS}
     sections = [
         "# Gradient TAN against hill climbing",
         *answers(duels, curves, [kind_duels(whole, best, shapes, other) for other in RIVALS], ranks, best),
@@ -190,11 +186,6 @@ def exceptions(duel, kinds):
     if duel.won:
         text += f" {duel.first} is significantly better on {joined(sorted(duel.won))}."
     return text
-
-
-def joined(words):
-    """Return words with commas, and "and" before the last one."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def pairs(duels):

@@ -24,7 +24,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from benchmarks.shared.command import add_choices, execute, parsers
 from benchmarks.shared.data import load_table
-from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import joined, markdown_table, paragraph, write_sections
 from benchmarks.shared.results import Results, line_key, read
 from benchmarks.shared.versions import made_with
 from tanlearn import (
@@ -147,18 +147,13 @@ def comparison(values, network):
     return [values[:, COLUMNS.index((method, network))] for method in METHODS]
 
 
-def listed(items):
-    """Return items as words: "10, 30 and 100"."""
-    return " and ".join(filter(None, (", ".join(items[:-1]), items[-1])))
-
-
 def verdict(network, lower, higher):
     """Return the sentence about a network, from the numbers of labels with a lower and with a higher mean error."""
     subject = f"{'the ' * network.endswith('tree')}{network}"
     if not higher:
-        return f"Use unlabeled rows with {subject}: its mean error is lower with {listed(lower)} labels."
-    raised = f"raise the mean error of {subject} with {listed(higher)} labels"
-    return f"Unlabeled rows {raised}" + (f", and lower it with {listed(lower)} labels." if lower else ".")
+        return f"Use unlabeled rows with {subject}: its mean error is lower with {joined(lower)} labels."
+    raised = f"raise the mean error of {subject} with {joined(higher)} labels"
+    return f"Unlabeled rows {raised}" + (f", and lower it with {joined(lower)} labels." if lower else ".")
 
 
 def findings(lines, names):

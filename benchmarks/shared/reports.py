@@ -42,6 +42,11 @@ def decimals(value, digits=2, missing=""):
     return missing if value is None else f"{value:.{digits}f}"
 
 
+def joined(words):
+    """Return words with commas, and "and" before the last one: "10, 30 and 100"."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
 def paragraph(text):
     """Return sentences in lines of at most 120 characters."""
     return textwrap.fill(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)

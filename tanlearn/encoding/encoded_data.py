@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tanlearn._typing import AnyArray, Codes, IntArray, codes_dtype, missing_code
+from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.encoding.raw_numbers import RawNumbers, joined_numbers
 from tanlearn.kernels._cuda import DEVICES
 from tanlearn.sources.validation import read_weights
@@ -309,6 +309,16 @@ class EncodedData:
             return replace(data, codes=codes, n_states=n_states)
 
         return encoded(rest, rest.raw), encoded(held, held.raw)
+
+    def class_totals(self) -> FloatArray:
+        """Sum the weights of the rows of each class, in whole rows (see :meth:`in_whole_rows`).
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+        """
+        found: FloatArray = np.bincount(self.y, self.in_whole_rows().weights, self.n_classes).astype(np.float64)
+        return found
 
     def in_whole_rows(self) -> EncodedData:
         """Rescale weights with a mean below 1 to a mean of 1, for learners with an iterative search.

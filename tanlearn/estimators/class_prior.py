@@ -21,30 +21,23 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray
-from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.weights import log_frequencies
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.log_joint import log_posterior
 
-__all__ = ["keep_offset", "moved_prior", "read_offset", "state_of_offset", "weights_of_classes"]
+__all__ = ["keep_offset", "moved_prior", "read_offset", "state_of_offset"]
 
 
-def weights_of_classes(data: EncodedData) -> FloatArray:
-    """Return the sum of the weights of each class, (n_classes,)."""
-    found: FloatArray = np.bincount(data.y, data.in_whole_rows().weights, data.n_classes)  # type: ignore[assignment]
-    return found
-
-
-def keep_offset(classifier: Any, class_weights: AnyArray) -> None:
+def keep_offset(classifier: Any, class_totals: AnyArray) -> None:
     """Note the difference of a trained class prior to the log frequencies of the classes, (n_classes,).
 
-    ``class_weights`` are the sums of the weights of the training rows. The prior counts after the calibration, and so
+    ``class_totals`` are the sums of the weights of the training rows. The prior counts after the calibration, and so
     divided by its temperature.
     """
     calibration: Calibration = classifier.calibration_
     prior = calibration.shifted(classifier.model_.tables.log_prior[np.newaxis])[0] / calibration.temperature
-    classifier._prior_offset = prior - log_frequencies(class_weights)
+    classifier._prior_offset = prior - log_frequencies(class_totals)
 
 
 def moved_prior(classifier: Any, log_prior: FloatArray) -> FloatArray:

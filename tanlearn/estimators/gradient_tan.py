@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from tanlearn._threads import in_threads
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.class_prior import keep_offset, weights_of_classes
+from tanlearn.estimators.class_prior import keep_offset
 from tanlearn.estimators.deprecated_parameters import MOVED_OF_TAN, DeprecatedParameters, FormerOfTAN
 from tanlearn.estimators.gradient_classifier import LEARNING_RATE, N_EPOCHS, GradientClassifier
 from tanlearn.files.fingerprints import digest
@@ -359,7 +359,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
                 learner = trained_parts
             self.calibration_ = choose([learner], structure, parts, n_jobs=self.n_jobs).calibration
         self.model_ = BayesNet(structure, tables)
-        keep_offset(self, weights_of_classes(data))
+        keep_offset(self, data.class_totals())
 
     def _train_parts(
         self, data: EncodedData, parts: Sequence[tuple[EncodedData, EncodedData]], bits: Any

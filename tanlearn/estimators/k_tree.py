@@ -12,7 +12,7 @@ from sklearn.base import clone
 from tanlearn._threads import in_threads
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.estimators.class_prior import keep_offset, weights_of_classes
+from tanlearn.estimators.class_prior import keep_offset
 from tanlearn.estimators.deprecated_parameters import MOVED, DeprecatedParameters, FormerOfGradient
 from tanlearn.estimators.gradient_classifier import LEARNING_RATE, GradientClassifier
 from tanlearn.models.bayes_net import BayesNet
@@ -245,7 +245,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         self.n_iter_ = self.n_epochs_ = len(outcome.history)
         self.refit_ = refit
         self.model_ = BayesNet(outcome.structure, tables)
-        keep_offset(self, weights_of_classes(data))
+        keep_offset(self, data.class_totals())
 
     def _repeated_params(self) -> dict[str, Any]:
         """Return parameters with which a copy repeats the training, and selects nothing on its validation rows."""

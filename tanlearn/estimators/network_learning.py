@@ -25,7 +25,7 @@ from tanlearn.counts.counts_base import Counts
 from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.counts.pair_counts import PairCounts
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.estimators.class_prior import keep_offset, weights_of_classes
+from tanlearn.estimators.class_prior import keep_offset
 from tanlearn.estimators.counting_classifier import FROM_COUNTS
 from tanlearn.estimators.estimator_input import generator
 from tanlearn.estimators.row_sources import EncodedSource
@@ -116,7 +116,7 @@ def learn_rows(classifier: Any, data: EncodedData, validation: EncodedData | Non
     classifier.calibration_ = getattr(learner, "calibration_", Calibration())
     classifier.model_ = BayesNet(found, tables)
     if not counts_classes(learner):
-        keep_offset(classifier, weights_of_classes(data))
+        keep_offset(classifier, data.class_totals())
 
 
 def learn_batches(classifier: Any, rows: EncodedSource) -> None:

@@ -246,9 +246,7 @@ def log_loss_by_temperature(scores: FloatArray, y: IntArray, weights: Any, smoot
 
 def _log_frequency(*parts: EncodedData) -> FloatArray:
     """Return the log class frequencies of the rows, with one pseudo-count per class."""
-    return log_frequencies(
-        np.sum([np.bincount(part.y, part.in_whole_rows().weights, part.n_classes) for part in parts], axis=0)
-    )
+    return log_frequencies(np.sum([part.class_totals() for part in parts], axis=0))
 
 
 def _best(errors: FloatArray, log_losses: FloatArray, n_rows: float) -> tuple[int, int]:

@@ -32,7 +32,7 @@ def held_out_gains(data: EncodedData, *, n_jobs: int | None = None) -> FloatArra
     if len(rows) < data.n_samples:
         data = data.take(rows)
     folds = divide(data)
-    frequencies = np.bincount(data.y, data.in_whole_rows().weights, data.n_classes)
+    frequencies = data.class_totals()
     probabilities = np.tile(np.exp(log_frequencies(frequencies)), (data.n_samples, 1))
     for fold, found in zip(folds, in_threads(_predict_held_out, folds, n_jobs), strict=True):
         probabilities[fold.mask] = found

@@ -46,7 +46,7 @@ def add_log_frequencies(tables: TermTables, data: EncodedData) -> TermTables:
         for column, one in zip(tables.columns, tables.values, strict=True)
     ]
     # With its intercept, the model predicts the class frequencies of the training rows on average.
-    frequencies = log_frequencies(np.bincount(data.y, data.in_whole_rows().weights, data.n_classes))
+    frequencies = log_frequencies(data.class_totals())
     shift, prior = tables.log_prior - frequencies, tables.log_prior
     return TermTables(tables.layout, tables.columns, values, prior, is_normalized=False, prior_shift=shift)
 

@@ -242,7 +242,7 @@ class Selection:
         """Return the held-out results of class frequencies."""
         scores = []
         for fold in self._folds:
-            frequencies = np.bincount(fold.rest.y, fold.rest.in_whole_rows().weights, self._data.n_classes)
+            frequencies = fold.rest.class_totals()
             scores.append(np.tile(log_frequencies(frequencies), (fold.held_out.n_samples, 1)))
         return self._candidate((0, 0, NO_EFFECT), scores, [])
 

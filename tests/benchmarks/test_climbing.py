@@ -7,8 +7,9 @@ from benchmarks.climbing import __main__ as command
 from benchmarks.climbing.budgets import budget_curves
 from benchmarks.climbing.details import all_datasets, failures, median, probability, signed
 from benchmarks.climbing.learners import BUDGETED, CLIMBERS, DISCRIMINATIVE, GRADIENT, OTHERS, all_learners
-from benchmarks.climbing.report import Duel, Shape, compared, crossing, digits, exceptions, joined
+from benchmarks.climbing.report import Duel, Shape, compared, crossing, digits, exceptions
 from benchmarks.climbing.tables import NAMES, TWINS, load
+from benchmarks.shared.reports import joined
 from tanlearn.baselines import LEARNERS
 from tanlearn.comparison import CellResult, Comparison
 
