@@ -1,0 +1,137 @@
+"""Boosted terms: sums of residuals by cell and value, the best division of a feature's values, and sums of terms.
+
+A term is a table over up to ``S`` splits. A split divides the values of a feature into two sides, 0 and 1, and the cell
+of a sample is the number whose bit s is the side of its value in split s. Missing values have no side.
+"""
+# Shapes: n samples, m selected ones, d features, V values, K classes (1 for the log odds of two), C classes
+# T terms of at most S splits, L = 2^S cells
+# codes (d, n): codes of at least n_states (d,) are missing; features (T, S), -1 for none; starts (T, S), sides (any,):
+# the side of value v in split s of term t is sides[starts[t, s] + v]; weights (T, L); values (T, L, C)
+# rows (n, 2 K): residuals, then variances; cells (n,): of each sample, -1 for missing; selected (m,): samples
+# sums (L, V, 2 K), left and total (L, 2 K): scratch
+
+from __future__ import annotations
+
+from tanlearn.kernels._jit import kernel
+
+
+@kernel
+def add_rows(codes, cells, selected, rows, sums):  # type: ignore[no-untyped-def]
+    """Add the rows of selected samples to the sums of their cell and of their code (n,); missing values have none."""
+    for k in range(selected.shape[0]):
+        r = selected[k]
+        cell, value = cells[r], codes[r]
+        if cell < 0 or value >= sums.shape[1]:
+            continue
+        own, target = rows[r], sums[cell, value]
+        for c in range(own.shape[0]):
+            target[c] += own[c]
+
+
+@kernel
+def best_split(sums, order, smoothing, left, total):  # type: ignore[no-untyped-def]
+    """Return the gain and the length of the best beginning of ``order`` (V,), for the same split of all cells.
+
+    The gain is the increase of ``sum g^2 / (h + smoothing)`` over cells, sides and classes. It is -1 for one value.
+    """
+    n_cells, n_values, n_classes = sums.shape[0], sums.shape[1], sums.shape[2] // 2
+    before = 0.0
+    for cell in range(n_cells):
+        for c in range(2 * n_classes):
+            left[cell, c] = total[cell, c] = 0.0
+        for v in range(n_values):
+            for c in range(2 * n_classes):
+                total[cell, c] += sums[cell, v, c]
+        for c in range(n_classes):
+            before += total[cell, c] * total[cell, c] / (total[cell, n_classes + c] + smoothing)
+    most, length = -1.0, 0
+    for k in range(n_values - 1):
+        after = 0.0
+        for cell in range(n_cells):
+            own, added, of_cell = left[cell], sums[cell, order[k]], total[cell]
+            for c in range(2 * n_classes):
+                own[c] += added[c]
+            for c in range(n_classes):
+                g, h = own[c], own[n_classes + c]
+                rest = of_cell[c] - g
+                after += g * g / (h + smoothing) + rest * rest / (of_cell[n_classes + c] - h + smoothing)
+        if after - before > most:
+            most, length = after - before, k + 1
+    return most, length
+
+
+@kernel
+def find_splits(  # type: ignore[no-untyped-def]
+    codes, features, n_states, orders, cells, n_cells, selected, rows, smoothing, sums, left, total, gains, lengths
+):
+    """Write the gain (n_features,) and the length of the best beginning of the order (d, V) of each of ``features``."""
+    for j in range(features.shape[0]):
+        i = features[j]
+        own = sums[:n_cells, : n_states[i]]
+        for cell in range(own.shape[0]):
+            for v in range(own.shape[1]):
+                for c in range(own.shape[2]):
+                    own[cell, v, c] = 0.0
+        add_rows(codes[i], cells, selected, rows, own)
+        gains[j], lengths[j] = best_split(own, orders[i], smoothing, left, total)
+
+
+@kernel
+def split_cells(codes, side, level, cells):  # type: ignore[no-untyped-def]
+    """Set bit ``level`` of the cell of each sample to the side (V,) of its code (n,), or the cell to -1 if missing."""
+    for r in range(cells.shape[0]):
+        if cells[r] >= 0:
+            if codes[r] < side.shape[0]:
+                cells[r] += side[codes[r]] << level
+            else:
+                cells[r] = -1
+
+
+@kernel
+def add_cell_rows(cells, selected, rows, sums):  # type: ignore[no-untyped-def]
+    """Add the rows of selected samples to the sums (L, 2 K) of their cells."""
+    for k in range(selected.shape[0]):
+        r = selected[k]
+        if cells[r] >= 0:
+            own, target = rows[r], sums[cells[r]]
+            for c in range(own.shape[0]):
+                target[c] += own[c]
+
+
+@kernel
+def add_terms(codes, first, n_states, features, starts, sides, weights, values, scores):  # type: ignore[no-untyped-def]
+    """Add the values of all terms to the scores (any, C) of samples ``first``, ``first + 1``, ...
+
+    With missing values, the value of a term is its mean over the cells on the sides of the other values, with their
+    weights, or 0 if they have none.
+    """
+    n_classes = scores.shape[1]
+    for t in range(features.shape[0]):
+        for r in range(scores.shape[0]):
+            cell = known = 0
+            n_splits = 0
+            for s in range(features.shape[1]):
+                i = features[t, s]
+                if i < 0:
+                    break
+                n_splits += 1
+                code = codes[i, first + r]
+                if code < n_states[i]:
+                    known += 1 << s
+                    cell += sides[starts[t, s] + code] << s
+            target = scores[r]
+            if known == (1 << n_splits) - 1:
+                own = values[t, cell]
+                for c in range(n_classes):
+                    target[c] += own[c]
+                continue
+            weight = 0.0
+            for other in range(1 << n_splits):
+                if (other ^ cell) & known == 0:
+                    weight += weights[t, other]
+            if weight > 0.0:
+                for other in range(1 << n_splits):
+                    if (other ^ cell) & known == 0:
+                        factor = weights[t, other] / weight
+                        for c in range(n_classes):
+                            target[c] += factor * values[t, other, c]

@@ -1,0 +1,169 @@
+"""Boosting of terms: small tables that are added one after another, each fitted to the residuals of those before."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import softmax
+
+from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.weights import log_frequencies
+from tanlearn.kernels import boosting as kernels
+from tanlearn.models.boosted_terms import BoostedTerms, Term
+
+__all__ = ["Booster", "BoostingSettings"]
+
+#: Fraction of the rows, and of the features, that a term is fitted to; at least so many features.
+ROWS_PER_TERM, FEATURES_PER_TERM, LEAST_FEATURES = 0.7, 0.5, 3
+#: Maximum number of rows, and of classes, that splits are selected with. The values of all terms use all rows and
+#: classes.
+MOST_ROWS_OF_SPLITS, MOST_CLASSES_OF_SPLITS = 2**15, 8
+#: Least gain of a split, so that rounding errors do not add splits.
+LEAST_GAIN = 1e-9
+#: Least variance of a class in a row.
+LEAST_VARIANCE = 1e-12
+
+
+class BoostingSettings(NamedTuple):
+    """Settings of the terms."""
+
+    n_splits: int  # maximum number per term
+    learning_rate: float  # factor of the values of each term
+    ridge: float  # penalty of squared values: as if so much variance had been seen in each cell
+
+
+class Booster:
+    """Terms that are fitted to some rows one after another.
+
+    A term divides the rows by up to ``n_splits`` splits. Each split is the division of the values of one feature with
+    the largest gain: it increases ``sum g^2 / (h + ridge)`` over cells and classes most, where g is the sum of the
+    residuals of the rows of a cell, and h the sum of their variances. Then each cell has the value ``g / (h + ridge)``
+    times the learning rate (a Newton step for the conditional likelihood). Random rows and features per term make terms
+    less dependent.
+    """
+
+    def __init__(self, data: EncodedData, settings: BoostingSettings, rng: np.random.Generator) -> None:
+        self._settings, self._rng = settings, rng
+        self._codes, self._y, self._n_states = data.codes, data.y, data.n_states
+        self._weights: FloatArray = np.asarray(data.in_whole_rows().weights, np.float64)
+        self._log_frequency = log_frequencies(data.class_totals())
+        self._scores = np.tile(self._log_frequency, (data.n_samples, 1))
+        self._is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
+        has_missing = data.has_missing_category
+        #: Ordered features with a category for missing values, which comes first or last by chance.
+        self._with_missing = np.flatnonzero(self._is_ordered & (False if has_missing is None else has_missing))
+        self._by_residual = np.flatnonzero(~self._is_ordered & (data.n_states > 2))
+        self._candidates = np.flatnonzero(data.n_states > 1)
+        self._orders = np.tile(np.arange(int(data.n_states.max(initial=1))), (data.n_features, 1))
+        self._terms: list[Term] = []
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms so far."""
+        return len(self._terms)
+
+    def model(self, n_terms: int | None = None, first: int = 0) -> BoostedTerms:
+        """Return the model of the terms ``first`` to ``n_terms``, by default all."""
+        return BoostedTerms.of_terms(self._terms[first:n_terms], self._n_states, self._log_frequency)
+
+    def grow(self, n_terms: int) -> None:
+        """Add so many terms."""
+        for _ in range(n_terms):
+            term = self._next_term()
+            self._terms.append(term)
+            alone = BoostedTerms.of_terms([term], self._n_states, self._log_frequency)
+            self._scores += alone.log_joint(self._codes, n_jobs=1) - self._log_frequency
+
+    def _next_term(self) -> Term:
+        """Fit a term to the residuals."""
+        n_samples, settings = len(self._y), self._settings
+        rows = self._residuals()
+        n_outputs = rows.shape[1] // 2
+        selected = np.flatnonzero(self._rng.random(n_samples) < ROWS_PER_TERM)
+        if not selected.size:
+            selected = np.arange(n_samples)
+        features = self._draw_features()
+        of_splits = selected
+        if len(selected) > MOST_ROWS_OF_SPLITS:
+            of_splits = np.sort(self._rng.choice(selected, MOST_ROWS_OF_SPLITS, replace=False))
+        rows_of_splits = self._with_few_classes(rows)
+        self._sort_values(of_splits, rows_of_splits)
+        splits, cells = self._find_splits(features, of_splits, rows_of_splits)
+        chosen = np.array([i for i, _ in splits], np.intp)
+        sums, weights = np.zeros((1 << len(splits), 2 * n_outputs)), np.zeros((1 << len(splits), 1))
+        kernels.add_cell_rows(cells, selected, rows, sums)
+        kernels.add_cell_rows(cells, np.arange(n_samples), self._weights[:, np.newaxis], weights)
+        values = settings.learning_rate * sums[:, :n_outputs] / (sums[:, n_outputs:] + settings.ridge)
+        if n_outputs == 1:  # half of the log odds for each of two classes
+            values = np.hstack([-values, values]) / 2
+        return Term(chosen, [side for _, side in splits], weights[:, 0], values)
+
+    def _residuals(self) -> FloatArray:
+        """Return residuals and variances (n_samples, 2 K), times the weights; K is 1 for two classes."""
+        p = softmax(self._scores, axis=1)
+        g = -p
+        g[np.arange(len(self._y)), self._y] += 1
+        h = np.maximum(p * (1 - p), LEAST_VARIANCE)
+        if p.shape[1] == 2:
+            g, h = g[:, 1:], h[:, 1:]
+        rows: FloatArray = np.hstack([g, h]) * self._weights[:, np.newaxis]
+        return rows
+
+    def _draw_features(self) -> IntArray:
+        """Draw the features of a term."""
+        n_features = len(self._candidates)
+        n_drawn = max(min(n_features, LEAST_FEATURES), int(np.ceil(FEATURES_PER_TERM * n_features)))
+        return np.sort(self._rng.choice(self._candidates, n_drawn, replace=False)) if n_features else self._candidates
+
+    def _with_few_classes(self, rows: FloatArray) -> FloatArray:
+        """Return the rows with a random part of many classes; a class is likely if its residuals are large."""
+        n_outputs = rows.shape[1] // 2
+        if n_outputs <= MOST_CLASSES_OF_SPLITS:
+            return rows
+        size = (rows[:, :n_outputs] ** 2).sum(axis=0) + LEAST_VARIANCE
+        drawn = np.sort(self._rng.choice(n_outputs, MOST_CLASSES_OF_SPLITS, replace=False, p=size / size.sum()))
+        return np.ascontiguousarray(rows[:, np.append(drawn, n_outputs + drawn)])
+
+    def _sort_values(self, selected: IntArray, rows: FloatArray) -> None:
+        """Sort the values of features without an order by their residuals per variance.
+
+        Those of the class with the largest gain are used. (For two classes, one of the divisions of sorted values is
+        the best one of all divisions: Fisher 1958.)
+        """
+        nowhere = np.zeros(len(self._y), np.intp)
+        n_outputs = rows.shape[1] // 2
+        for i in self._by_residual.tolist():
+            n_values = int(self._n_states[i])
+            sums = np.zeros((1, n_values, 2 * n_outputs))
+            kernels.add_rows(self._codes[i], nowhere, selected, rows, sums)
+            g, h = sums[0, :, :n_outputs], sums[0, :, n_outputs:] + self._settings.ridge
+            c = int((g * g / h).sum(axis=0).argmax())
+            self._orders[i, :n_values] = np.argsort(g[:, c] / h[:, c], kind="stable")
+        for i in self._with_missing.tolist():
+            n_values = int(self._n_states[i])
+            self._orders[i, :n_values] = np.roll(np.arange(n_values), int(self._rng.integers(2)))
+
+    def _find_splits(
+        self, features: IntArray, selected: IntArray, rows: FloatArray
+    ) -> tuple[list[tuple[int, AnyArray]], IntArray]:
+        """Return the features and sides of the best splits, and the cell of each row."""
+        cells = np.zeros(len(self._y), np.intp)
+        splits: list[tuple[int, AnyArray]] = []
+        most_cells = 1 << max(self._settings.n_splits - 1, 0)
+        sums = np.empty((most_cells, self._orders.shape[1], rows.shape[1]))
+        left, total = np.empty((2, most_cells, rows.shape[1]))
+        gains, lengths = np.empty(len(features)), np.empty(len(features), np.intp)
+        for level in range(self._settings.n_splits if len(features) else 0):
+            where = self._codes, features, self._n_states, self._orders, cells, 1 << level, selected, rows
+            kernels.find_splits(*where, self._settings.ridge, sums, left, total, gains, lengths)
+            best = int(gains.argmax())
+            if gains[best] <= LEAST_GAIN:
+                break
+            i = int(features[best])
+            side = np.ones(int(self._n_states[i]), np.uint8)
+            side[self._orders[i, : lengths[best]]] = 0
+            splits.append((i, side))
+            kernels.split_cells(self._codes[i], side, level, cells)
+        return splits, cells
