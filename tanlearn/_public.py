@@ -16,6 +16,7 @@ from tanlearn.estimators.bayes_ensemble import BayesEnsembleClassifier
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier
 from tanlearn.estimators.bif_and_xmlbif import read_bif, read_xmlbif, write_bif, write_xmlbif
+from tanlearn.estimators.boosted_terms import BoostedTermsClassifier
 from tanlearn.estimators.conformal import ConformalClassifier
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
@@ -66,6 +67,7 @@ __all__ = [
     "BayesEnsembleClassifier",
     "BayesForestClassifier",
     "BayesNetClassifier",
+    "BoostedTermsClassifier",
     "Calibration",
     "CandidateSets",
     "Candidates",

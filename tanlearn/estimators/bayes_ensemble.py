@@ -1,4 +1,4 @@
-"""Ensemble of a Bayes forest and a network of terms."""
+"""Ensemble of a Bayes forest, a network of terms, and boosted terms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from tanlearn._typing import AnyArray, FloatArray
+from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn._version import __version__
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
@@ -18,6 +18,8 @@ from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import weights_of_values
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
+from tanlearn.estimators.boosted_terms import N_INTERVALS as N_INTERVALS_OF_SPLITS
+from tanlearn.estimators.boosted_terms import BoostedTermsClassifier
 from tanlearn.estimators.classifier import Classifier
 from tanlearn.estimators.estimator_input import encode_rows, generator
 from tanlearn.estimators.explanation_frame import explanation_frame
@@ -25,6 +27,7 @@ from tanlearn.estimators.merged_intervals import coarse_encoder, merge_intervals
 from tanlearn.estimators.term_net import N_INTERVALS, TermNetClassifier
 from tanlearn.files.description import as_json, feature_names, given_parameters
 from tanlearn.forest.ensemble import Ensemble, merged_values
+from tanlearn.forest.forest_network import Discretization
 from tanlearn.forest.pooling import MOST_ROWS, fit_pool_weights
 from tanlearn.models.explanation import against_class
 from tanlearn.models.model import Model
@@ -32,7 +35,11 @@ from tanlearn.models.model import Model
 __all__ = ["BayesEnsembleClassifier"]
 
 #: The parts with their classes, and parameters that they must not set.
-_PARTS = {"forest": BayesForestClassifier, "network": TermNetClassifier}
+_PARTS: dict[str, Any] = {
+    "forest": BayesForestClassifier,
+    "network": TermNetClassifier,
+    "boosting": BoostedTermsClassifier,
+}
 _OF_WHOLE = ("class_weight", "class_prior", "encoder", "warm_start")
 
 #: Maximum number of edges that a summary shows.
@@ -40,16 +47,17 @@ _MOST_EDGES = 5
 
 
 class BayesEnsembleClassifier(Classifier):
-    """Bayes forest and readable network together: the first choice if accuracy matters most.
+    """Bayes forest, readable network and boosted terms together: the first choice if accuracy matters most.
 
-    A :class:`~tanlearn.BayesForestClassifier` represents thresholds and interactions of many features; a
-    :class:`~tanlearn.TermNetClassifier` represents smooth and additive effects of numbers with few parameters. Each is
-    better on some tables. The ensemble adds their log-probabilities with weights::
+    A :class:`~tanlearn.BayesForestClassifier` averages many networks, which is stable with few rows. A
+    :class:`~tanlearn.TermNetClassifier` represents smooth and additive effects of numbers with few parameters. A
+    :class:`~tanlearn.BoostedTermsClassifier` represents rules with thresholds and several features. Each is best on
+    some data. The ensemble adds their log-probabilities with weights::
 
-        log P(class | x) = w_forest log P_forest(class | x) + w_network log P_network(class | x) + constant
+        log P(class | x) = sum_m w_m log P_m(class | x) + constant,   m = forest, network, boosting
 
     The weights are nonnegative. They are fitted by conditional likelihood to predictions of training rows by models
-    that were trained without these rows, and shrunk toward the part that predicts better. So a part that does not help
+    that were trained without these rows, and shrunk toward the part that predicts best. So a part that does not help
     gets a weight near 0.
 
     Parameters
@@ -61,6 +69,9 @@ class BayesEnsembleClassifier(Classifier):
         Unfitted network, for other parameters than the defaults, such as ``TermNetClassifier(max_parents=5)``. It must
         not have ``class_weight``, ``class_prior`` or ``encoder``. With several parents per feature, fitting takes
         longer, and rows with missing values cannot be explained.
+    boosting : BoostedTermsClassifier, optional
+        Unfitted boosted terms, for other parameters than the defaults. They must not have ``class_weight``,
+        ``class_prior`` or ``encoder``.
     class_weight : None, "balanced" or dict, default=None
         Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
@@ -72,7 +83,7 @@ class BayesEnsembleClassifier(Classifier):
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it. A part with ``n_jobs`` uses its own.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the forest, and of samples from ``network_``. A part with ``random_state`` uses its own.
+        Seed of the forest, the boosted terms, and samples from ``network_``. A part with ``random_state`` uses its own.
 
     Attributes
     ----------
@@ -81,8 +92,10 @@ class BayesEnsembleClassifier(Classifier):
         of :class:`~tanlearn.BayesForestClassifier` contains the networks of the forest.)
     network_ : TermNetClassifier
         The fitted network. It can be used alone, for example to plot curves of features.
-    weights_ : ndarray of shape (2,)
-        Weights of the log-probabilities of the forest and the network.
+    boosting_ : BoostedTermsClassifier
+        The fitted boosted terms. They can be used alone.
+    weights_ : ndarray of shape (3,)
+        Weights of the log-probabilities of the forest, the network and the boosted terms.
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder
@@ -92,22 +105,23 @@ class BayesEnsembleClassifier(Classifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns; set only if ``X`` had names.
     n_parameters_ : int
-        Number of parameters of both parts.
+        Number of parameters of all parts.
 
     See Also
     --------
     tanlearn.TermNetClassifier : The network alone: a readable model, almost as accurate on many tables.
     tanlearn.BayesForestClassifier : The forest alone.
+    tanlearn.BoostedTermsClassifier : The boosted terms alone: much faster to fit, almost as accurate on many tables.
 
     Notes
     -----
-    The weights are fitted to at most 2,048 rows, which is enough for two numbers. The forest alone is used if no
-    network is better than the class frequencies, or if the rows cannot be divided into folds.
+    The weights are fitted to at most 2,048 rows, which is enough for three numbers. A part that is not better than the
+    class frequencies has the weight 0. The forest alone is used if the rows cannot be divided into folds.
 
     A part of weight 0 is not evaluated in prediction. It is still fitted, stored, and counted in ``n_parameters_``.
 
-    ``class_prior`` and :meth:`with_class_prior` change the predictions of the ensemble, not those of ``forest_`` and
-    ``network_``.
+    ``class_prior`` and :meth:`with_class_prior` change the predictions of the ensemble, not those of ``forest_``,
+    ``network_`` and ``boosting_``.
 
     References
     ----------
@@ -128,6 +142,7 @@ class BayesEnsembleClassifier(Classifier):
         **{name: rule for name, rule in Classifier._parameter_constraints.items() if name != "device"},
         "forest": [BayesForestClassifier, None],
         "network": [TermNetClassifier, None],
+        "boosting": [BoostedTermsClassifier, None],
     }
 
     device = "cpu"
@@ -135,12 +150,14 @@ class BayesEnsembleClassifier(Classifier):
     _model_type: ClassVar[type[Model]] = Ensemble
     forest_: BayesForestClassifier
     network_: TermNetClassifier
+    boosting_: BoostedTermsClassifier
 
     def __init__(
         self,
         *,
         forest: BayesForestClassifier | None = None,
         network: TermNetClassifier | None = None,
+        boosting: BoostedTermsClassifier | None = None,
         class_weight: Any = None,
         class_prior: Any = None,
         encoder: TableEncoder | None = None,
@@ -149,6 +166,7 @@ class BayesEnsembleClassifier(Classifier):
     ) -> None:
         self.forest = forest
         self.network = network
+        self.boosting = boosting
         self.class_weight = class_weight
         self.class_prior = class_prior
         self.encoder = encoder
@@ -157,7 +175,7 @@ class BayesEnsembleClassifier(Classifier):
 
     @property
     def weights_(self) -> FloatArray:
-        """Weights of the log-probabilities of the forest and the network, (2,).
+        """Weights of the log-probabilities of the forest, the network and the boosted terms, (3,).
 
         Raises
         ------
@@ -175,7 +193,8 @@ class BayesEnsembleClassifier(Classifier):
         Parameters
         ----------
         **params : dict
-            Parameters by name; those of the parts with the prefixes ``forest__`` and ``network__``.
+            Parameters by name; those of the parts with the prefixes ``forest__``, ``network__`` and
+            ``boosting__``.
 
         Returns
         -------
@@ -195,7 +214,7 @@ class BayesEnsembleClassifier(Classifier):
         return result
 
     def _default_discretizer(self) -> QuantileDiscretizer:
-        """Return a fine quantile discretizer, whose intervals the forest and the network merge."""
+        """Return a fine quantile discretizer, whose intervals the parts merge."""
         return QuantileDiscretizer(n_jobs=self.n_jobs)
 
     def _begin(self) -> None:
@@ -205,32 +224,46 @@ class BayesEnsembleClassifier(Classifier):
             part._begin()
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Fit forest, network and their weights."""
+        """Fit forest, network, boosted terms and their weights."""
         if (data.weights == 0).any():
             data = data.take(data.weights > 0)
-        forest, network = self._new_parts()
+        forest, network, boosting = self._new_parts()
         encoder = getattr(self, "encoder_", None)  # none for codes
         row_weights = data.in_whole_rows().weights
         of_values = weights_of_values(data.codes, data.n_states, row_weights)
-        coarse = merge_intervals(encoder, data, of_values, N_INTERVALS)
+        coarse, of_splits = (
+            merge_intervals(encoder, data, of_values, most) for most in (N_INTERVALS, N_INTERVALS_OF_SPLITS)
+        )
         discretization = merged_values(coarse)
         fitted = forest._fit_forest(data, rng if forest.random_state is None else generator(forest.random_state))
-        coarse_data = replace(data, codes=discretization.encode(data.codes), n_states=discretization.n_states, raw=None)
         rows = fitted.rows[:MOST_ROWS]
-        held_out = network._fit_terms(coarse_data, rows)
-        weights = np.array([1.0, 0.0])
-        if held_out is not None:
-            log_p = np.array([fitted.log_p[:MOST_ROWS], held_out])
-            weights = fit_pool_weights(log_p, data.y[rows], row_weights[rows])
+        held_out = network._fit_terms(_merged(data, discretization), rows)
+        seed = rng if boosting.random_state is None else generator(boosting.random_state)
+        boosted = boosting._fit_boosting(_merged(data, merged_values(of_splits)), seed, rows)
+        boosting.model_ = boosted.model.on_finer_values(of_splits)
+        weights = self._fit_weights((fitted.log_p[:MOST_ROWS], held_out, boosted.held_out), data, rows)
         forest.model_ = fitted.forest
         if encoder is not None:
             typical = typical_values(encoder, coarse, of_values)
             self._share(forest, encoder)
             self._share(network, coarse_encoder(encoder, coarse, typical))
-        self.forest_, self.network_ = forest, network
-        self.model_ = Ensemble(forest.model_, network.model_, discretization, weights, np.zeros(data.n_classes))
+            self._share(boosting, encoder)
+        self.forest_, self.network_, self.boosting_ = forest, network, boosting
+        models = forest.model_, network.model_, boosting.model_
+        self.model_ = Ensemble(*models, discretization, weights, np.zeros(data.n_classes))
 
-    def _new_parts(self) -> tuple[BayesForestClassifier, TermNetClassifier]:
+    def _fit_weights(self, held_out: tuple[FloatArray | None, ...], data: EncodedData, rows: IntArray) -> FloatArray:
+        """Return the weights of parts from their held-out log posteriors of some rows, None for parts of weight 0."""
+        weights = np.zeros(len(held_out))
+        used = [k for k, log_p in enumerate(held_out) if log_p is not None]
+        if used == [0]:
+            weights[0] = 1.0
+        else:
+            log_p = np.array([held_out[k] for k in used])
+            weights[used] = fit_pool_weights(log_p, data.y[rows], data.in_whole_rows().weights[rows])
+        return weights
+
+    def _new_parts(self) -> tuple[BayesForestClassifier, TermNetClassifier, BoostedTermsClassifier]:
         """Return unfitted parts; raise ValueError for parameters that they must not have."""
         parts = []
         for name, default in _PARTS.items():
@@ -243,10 +276,10 @@ class BayesEnsembleClassifier(Classifier):
                         f"{name}. The ensemble itself has class_weight, class_prior and encoder."
                     )
             parts.append(part.set_params(n_jobs=self.n_jobs if part.n_jobs is None else part.n_jobs))
-        forest, network = parts
+        forest, network, boosting = parts
         if network.random_state is None:
             network.set_params(random_state=self.random_state)
-        return forest, network
+        return forest, network, boosting
 
     def _share(self, part: Classifier, encoder: TableEncoder) -> None:
         """Give a part the classes, the column names and an encoder, so that it predicts raw rows."""
@@ -278,7 +311,7 @@ class BayesEnsembleClassifier(Classifier):
             against ``against``; the last one is that of the class prior. The contributions add up to
             ``predict_log_proba``, or to the log odds. (With a ``class_prior``, they add up to ``predict_log_proba``
             except for a constant per row.) To the log odds, a feature contributes the weighted sum of its contributions
-            in ``forest_`` and ``network_``.
+            in the parts.
 
         Raises
         ------
@@ -329,12 +362,13 @@ class BayesEnsembleClassifier(Classifier):
         return explanation_frame(self, X, against)
 
     def describe(self) -> dict[str, Any]:
-        """Return a summary of the model as a JSON-compatible dictionary: the weights, the forest and the network.
+        """Return a summary of the model as a JSON-compatible dictionary: the weights, and all parts.
 
         Returns
         -------
         dict
-            The learner, the classes, ``weights`` of the parts, and their descriptions in ``forest`` and ``network``.
+            The learner, the classes, ``weights`` of the parts, and their descriptions in ``forest``, ``network`` and
+            ``boosting`` (see :meth:`tanlearn.BoostedTermsClassifier.describe`).
             See :mod:`tanlearn.forest.forest_description` and :mod:`tanlearn.files.description` for their keys.
 
         Raises
@@ -350,7 +384,7 @@ class BayesEnsembleClassifier(Classifier):
         >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0], ["sun", 25.0]] * 5
         >>> model = BayesEnsembleClassifier(random_state=0).fit(X, ["beach", "home", "home", "beach"] * 5)
         >>> sorted(model.describe()["weights"])
-        ['forest', 'network']
+        ['boosting', 'forest', 'network']
         """
         check_is_fitted(self)
         return {
@@ -360,22 +394,23 @@ class BayesEnsembleClassifier(Classifier):
             "learner": {"class": type(self).__name__, "parameters": given_parameters(self)},
             "classes": as_json(self.classes_, "classes"),
             "n_parameters": self.n_parameters_,
-            "weights": dict(zip(("forest", "network"), self.weights_.tolist(), strict=True)),
+            "weights": dict(zip(_PARTS, self.weights_.tolist(), strict=True)),
             "forest": self.forest_.describe(),
             "network": self.network_.describe(),
+            "boosting": self.boosting_.describe(),
         }
 
     def _summary(self) -> dict[str, str]:
-        """Return the weights of the parts, and summaries of both."""
-        of_forest, of_network = self.weights_
+        """Return the weights of the parts, and summaries of them."""
         names = feature_names(self)
         parents = self.network_.structure_.parents.tolist()
         edges = [f"{names[j]} - {names[i]}" for i, row in enumerate(parents) for j in row if j >= 0]
         shown = ", ".join(edges[:_MOST_EDGES]) + (" and more" if len(edges) > _MOST_EDGES else "")
         return {
-            "weights": f"{of_forest:.2f} forest, {of_network:.2f} network",
+            "weights": ", ".join(f"{one:.2f} {name}" for name, one in zip(_PARTS, self.weights_, strict=True)),
             "forest": self.forest_._summary()["networks"],
             "network": f"{len(edges)} edges{': ' if edges else ''}{shown}",
+            "boosting": f"{self.boosting_.n_terms_} terms",
         }
 
     def _get_state(self) -> dict[str, Any]:
@@ -397,12 +432,18 @@ class BayesEnsembleClassifier(Classifier):
         check_array("typical_values", typical, np.float64, (int(n_intervals.sum()),))
         parts: list[AnyArray] = np.split(typical, np.cumsum(n_intervals)[:-1])
         of_columns = [own if n else None for own, n in zip(parts, n_intervals.tolist(), strict=True)]
-        forest, network = self._new_parts()
+        forest, network, boosting = self._new_parts()
         self._share(forest, self.encoder_)
         self._share(network, coarse_encoder(self.encoder_, coarse, of_columns))
-        forest.model_, network.model_ = self.model_.forest, self.model_.network
+        self._share(boosting, self.encoder_)
+        forest.model_, network.model_, boosting.model_ = self.model_.forest, self.model_.network, self.model_.boosting
         network._set_standard_errors(errors)
-        self.forest_, self.network_ = forest, network
+        self.forest_, self.network_, self.boosting_ = forest, network, boosting
 
     def __sklearn_is_fitted__(self) -> bool:
         return super().__sklearn_is_fitted__() and hasattr(self, "network_")
+
+
+def _merged(data: EncodedData, values: Discretization) -> EncodedData:
+    """Return the data with merged values."""
+    return replace(data, codes=values.encode(data.codes), n_states=values.n_states, raw=None)

@@ -1,4 +1,4 @@
-"""Ensemble of a forest and a single network, whose log posteriors are added with weights."""
+"""Ensemble of a forest, a network and boosted terms, whose log posteriors are added with weights."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from tanlearn.forest.forest_network import Discretization
 from tanlearn.forest.interpretation import explain, normalized_contributions
 from tanlearn.forest.pooling import pooled
 from tanlearn.models.bayes_net import BayesNet
+from tanlearn.models.boosted_contributions import explain_terms
+from tanlearn.models.boosted_terms import BoostedTerms
 from tanlearn.models.explanation import explain as explain_network
 from tanlearn.models.log_joint import log_posterior
 from tanlearn.models.model import Model
@@ -24,15 +26,16 @@ __all__ = ["Ensemble", "merged_values"]
 
 @dataclass(frozen=True, eq=False)
 class Ensemble(Model):
-    """Forest and network, which predicts from merged intervals of the forest's values.
+    """Forest, network and boosted terms. The network predicts from merged intervals of the values of the others.
 
-    The log posterior is the weighted sum of both log posteriors, normalized, plus the shift.
+    The log posterior is the weighted sum of their log posteriors, normalized, plus the shift.
     """
 
     forest: Forest
     network: BayesNet
+    boosting: BoostedTerms
     discretization: Discretization  # values of the network
-    weights: FloatArray  # (2,) of forest and network, nonnegative
+    weights: FloatArray  # (3,) of forest, network and boosted terms, nonnegative
     shift: FloatArray  # (n_classes,) added to log probabilities if class frequencies differ from training
 
     def coarse_values(self) -> list[IntArray]:
@@ -47,8 +50,9 @@ class Ensemble(Model):
 
     @property
     def n_parameters(self) -> int:
-        """Number of parameters of both models, and the two weights."""
-        return self.forest.n_parameters + self.network.n_parameters + len(self.weights)
+        """Number of parameters of all models, and their weights."""
+        parts = self.forest, self.network, self.boosting
+        return sum(part.n_parameters for part in parts) + len(self.weights)
 
     def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
         """Compute unnormalized log probabilities of the classes; only the device "cpu" is supported.
@@ -56,26 +60,31 @@ class Ensemble(Model):
         Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows, n_classes).
         """
         rule: dict[str, Any] = {"n_jobs": n_jobs, "device": device}
-        log_p = np.zeros((2, codes.shape[1], len(self.shift)))
+        log_p = np.zeros((len(self.weights), codes.shape[1], len(self.shift)))
         if self.weights[0]:
             log_p[0] = self.forest.log_joint(codes, **rule)
         if self.weights[1]:
             log_p[1] = log_posterior(self.network.log_joint(self.discretization.encode(codes), **rule))
+        if self.weights[2]:
+            log_p[2] = log_posterior(self.boosting.log_joint(codes, **rule))
         return pooled(log_p, self.weights) + self.shift
 
     def row_scorer(self) -> Callable[[IntArray], FloatArray]:
         """Return a function that computes the log joint of a row of codes; it holds a copy of the forest."""
         of_forest = self.forest.row_scorer() if self.weights[0] else None
         of_network = self.network.row_scorer() if self.weights[1] else None
+        of_boosting = self.boosting.row_scorer() if self.weights[2] else None
         values, start, n_values = self.discretization.merged, self.discretization.start[:-1], self.numbers_of_values()
 
         def score(row: IntArray) -> FloatArray:
-            log_p = np.zeros((2, 1, len(self.shift)))
+            log_p = np.zeros((len(self.weights), 1, len(self.shift)))
             if of_forest is not None:
                 log_p[0] = of_forest(row)
             if of_network is not None:
                 codes = values[start + np.minimum(row, n_values)].astype(np.intp)
                 log_p[1] = log_posterior(of_network(codes)[np.newaxis])
+            if of_boosting is not None:
+                log_p[2] = log_posterior(of_boosting(row)[np.newaxis])
             return pooled(log_p, self.weights)[0] + self.shift
 
         return score
@@ -83,7 +92,7 @@ class Ensemble(Model):
     def explain(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
         """Split the log probabilities of each row into contributions of its features, for each class.
 
-        The contributions of both models are added with their weights, and the normalization is divided among the
+        The contributions of all models are added with their weights, and the normalization is divided among the
         features as in :func:`tanlearn.forest.interpretation.explain`. The last entry is the log probability without
         features. Rows with missing values raise ValueError if the network has CPTs that are not normalized.
 
@@ -96,6 +105,8 @@ class Ensemble(Model):
             tables, structure = self.network.tables, self.network.structure
             of_network = explain_network(tables, structure, self.discretization.encode(codes), n_jobs=n_jobs)
             total += self.weights[1] * of_network
+        if self.weights[2]:
+            total += self.weights[2] * explain_terms(self.boosting, codes)
         found = normalized_contributions(total)
         found[:, -1] += self.shift
         return found
@@ -105,10 +116,11 @@ class Ensemble(Model):
         return replace(self, shift=log_prior - self.forest.log_frequency)
 
     def to_state(self) -> dict[str, Any]:
-        """Return the fields, those of the forest and the network with a prefix."""
+        """Return the fields, those of the models with a prefix."""
         return {
             **{f"forest_{name}": value for name, value in self.forest.to_state().items()},
             **{f"network_{name}": value for name, value in self.network.to_state().items()},
+            **{f"boosting_{name}": value for name, value in self.boosting.to_state().items()},
             "merged": self.discretization.merged.astype(np.uint16),
             "weights": self.weights,
             "shift": self.shift,
@@ -116,22 +128,31 @@ class Ensemble(Model):
 
     @classmethod
     def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> Ensemble:
-        """Restore an ensemble from the output of :meth:`to_state`; raise ValueError for invalid values."""
-        of_forest, of_network = (
+        """Restore an ensemble from the output of :meth:`to_state`; raise ValueError for invalid values.
+
+        Files of version 0.2 may have no boosted terms, and two weights.
+        """
+        prefixes = "forest_", "network_", "boosting_"
+        of_forest, of_network, of_boosting = (
             {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-            for prefix in ("forest_", "network_")
+            for prefix in prefixes
         )
-        own = {name: value for name, value in state.items() if not name.startswith(("forest_", "network_"))}
+        own = {name: value for name, value in state.items() if not name.startswith(prefixes)}
         merged, weights, shift = fields(own, "merged", "weights", "shift")
         discretization = _read_discretization(merged, n_states)
-        check_array("weights", weights, np.float64, (2,))
+        forest = Forest.from_state(of_forest, n_states, n_classes)
+        network = BayesNet.from_state(of_network, discretization.n_states, n_classes)
+        if of_boosting:
+            boosting = BoostedTerms.from_state(of_boosting, n_states, n_classes)
+        else:
+            boosting = BoostedTerms.of_terms([], n_states, forest.log_frequency)
+            weights = np.append(check_array("weights", weights, np.float64, (2,)), 0.0)
+        check_array("weights", weights, np.float64, (3,))
         if not (weights >= 0).all() or not weights.any():
             raise ValueError("weights must be nonnegative, and not all 0.")
         if not (check_array("shift", shift, np.float64, (n_classes,)) > -np.inf).any():  # -inf for a prior of 0
             raise ValueError("shift must leave at least one possible class.")
-        forest = Forest.from_state(of_forest, n_states, n_classes)
-        network = BayesNet.from_state(of_network, discretization.n_states, n_classes)
-        return cls(forest, network, discretization, weights, shift)
+        return cls(forest, network, boosting, discretization, weights, shift)
 
 
 def merged_values(groups: list[IntArray]) -> Discretization:

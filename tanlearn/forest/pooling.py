@@ -14,7 +14,7 @@ __all__ = ["MOST_ROWS", "fit_pool_weights", "pooled"]
 #: seen. On 35 data sets of 120 to 10,000 rows, the mean log loss was .3156, .3148, .3143 and .3143 with 3, 10, 30 and
 #: 100, and the error 13.50, 13.46, 13.38 and 13.32 %; with equal weights at the start .3147 to .3138, and 13.53 %.
 RIDGE = 30.0
-#: Maximum number of rows that weights are fitted to: enough for two numbers.
+#: Maximum number of rows that weights are fitted to: enough for three numbers.
 MOST_ROWS = 2048
 #: Smallest standard error of a mean difference, in nats, so that rounding does not decide between equal models.
 _LEAST_ERROR = 1e-6
@@ -29,19 +29,19 @@ def pooled(log_p: AnyArray, weights: FloatArray) -> FloatArray:
 
 
 def fit_pool_weights(log_p: AnyArray, y: IntArray, sample_weight: AnyArray) -> FloatArray:
-    """Fit nonnegative weights of two models by the conditional likelihood of held-out rows.
+    """Fit nonnegative weights of models by the conditional likelihood of held-out rows.
 
-    The penalty is centered at the probability that a model has the lower expected log loss, by the normal approximation
-    of the mean difference. If the rows do not determine the better model, both start at equal weights; if they do, the
-    better one starts at 1 and the other one at 0. The sum of the weights is free, which adjusts the certainty.
+    The penalty is centered at the probabilities that a model has the least expected log loss (see
+    :func:`_probabilities_of_being_best`). If the rows do not determine the best model, all start at equal weights; if
+    they do, it starts at 1 and the others at 0. The sum of the weights is free, which adjusts the certainty.
 
-    Shapes: log_p: (2, n_rows, n_classes), finite log posteriors of rows that the models were not fitted to; y,
-    sample_weight: (n_rows,), class codes and weights; result: (2,).
+    Shapes: log_p: (n_models, n_rows, n_classes), finite log posteriors of rows that the models were not fitted to; y,
+    sample_weight: (n_rows,), class codes and weights; result: (n_models,).
     """
     from scipy.optimize import minimize
 
     own = np.arange(len(y)), y
-    start = _probabilities_of_being_better(log_p[:, *own], sample_weight)
+    start = _probabilities_of_being_best(log_p[:, *own], sample_weight)
 
     def objective(weights: FloatArray) -> tuple[float, FloatArray]:
         log_posterior_of_pool = pooled(log_p, weights)
@@ -53,19 +53,28 @@ def fit_pool_weights(log_p: AnyArray, y: IntArray, sample_weight: AnyArray) -> F
         return float(loss), np.tensordot(log_p, slope, 2) + RIDGE * away
 
     with one_blas_thread():
-        found: FloatArray = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * 2).x
+        found: FloatArray = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(start)).x
     return found if found.any() else start  # without any weight, there would be no prediction
 
 
-def _probabilities_of_being_better(own_log_p: FloatArray, sample_weight: AnyArray) -> FloatArray:
-    """Return the probabilities that the first and the second model are better, (2,).
+def _probabilities_of_being_best(own_log_p: FloatArray, sample_weight: AnyArray) -> FloatArray:
+    """Return the probabilities that each model has the least expected log loss, (n_models,).
 
-    Shapes: own_log_p: (2, n_rows), log posteriors of the true classes; sample_weight: (n_rows,).
+    They are products of the probabilities of being better than each other model, by the normal approximation of the
+    mean difference, and sum to 1.
+
+    Shapes: own_log_p: (n_models, n_rows), log posteriors of the true classes; sample_weight: (n_rows,).
     """
-    from scipy.special import ndtr
+    from scipy.special import log_ndtr
 
-    gain = own_log_p[1] - own_log_p[0]
-    mean = (sample_weight @ gain) / sample_weight.sum()
-    error = np.sqrt(sample_weight @ (gain - mean) ** 2) / sample_weight.sum()
-    second = float(ndtr(mean / max(error, _LEAST_ERROR)))
-    return np.array([1.0 - second, second])
+    n_models, total = len(own_log_p), sample_weight.sum()
+    log_best = np.zeros(n_models)
+    for k in range(n_models):
+        for other in range(n_models):
+            if other != k:
+                gain = own_log_p[k] - own_log_p[other]
+                mean = (sample_weight @ gain) / total
+                error = np.sqrt(sample_weight @ (gain - mean) ** 2) / total
+                log_best[k] += log_ndtr(mean / max(error, _LEAST_ERROR))
+    best: FloatArray = np.exp(log_best - log_best.max())
+    return best / best.sum()

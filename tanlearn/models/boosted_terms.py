@@ -81,6 +81,15 @@ class BoostedTerms(Model):
             found.append(Term(own, sides, weights[: 1 << n_splits], values[: 1 << n_splits]))
         return found
 
+    def on_finer_values(self, groups: Sequence[IntArray]) -> BoostedTerms:
+        """Return the model of features whose values are divided further; ``groups`` are the values here, (n_finer,)."""
+        terms = [
+            term._replace(sides=[side[groups[i]] for i, side in zip(term.features.tolist(), term.sides, strict=True)])
+            for term in self.terms()
+        ]
+        n_states = np.array([len(own) for own in groups], np.intp)
+        return replace(BoostedTerms.of_terms(terms, n_states, self.log_frequency), log_prior=self.log_prior)
+
     def numbers_of_values(self) -> IntArray:
         """Return the number of values of each feature, (n_features,)."""
         return self.n_states
@@ -136,7 +145,12 @@ class BoostedTerms(Model):
         n_terms, width = features.shape if isinstance(features, np.ndarray) and features.ndim == 2 else (0, 1)
         check_array("features", features, np.int64, (n_terms, width))
         is_used = features >= 0
-        if width > 8 or (features < -1).any() or (features >= len(n_states)).any() or (np.diff(is_used) > 0).any():
+        if (
+            width > 8
+            or (features < -1).any()
+            or (features >= len(n_states)).any()
+            or (is_used[:, 1:] & ~is_used[:, :-1]).any()
+        ):
             raise ValueError("features must contain at most 8 positions of features per term, and -1 only at the end.")
         size = int(np.where(is_used, n_states[features], 0).sum())
         if (check_array("sides", sides, np.uint8, (size,)) > 1).any():

@@ -1,0 +1,312 @@
+"""Classifier with many small tables of a few features, which are added one after another."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from tanlearn._typing import FloatArray, IntArray
+from tanlearn._version import __version__
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
+from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.estimators.classifier import Classifier
+from tanlearn.estimators.estimator_input import encode_rows
+from tanlearn.estimators.explanation_frame import explanation_frame
+from tanlearn.files.description import as_json, feature_names, given_parameters
+from tanlearn.forest.interpretation import normalized_contributions
+from tanlearn.models.boosted_contributions import explain_terms
+from tanlearn.models.boosted_terms import BoostedTerms
+from tanlearn.models.explanation import against_class
+from tanlearn.models.model import Model
+from tanlearn.terms.boosting import BoostingSettings
+from tanlearn.terms.boosting_selection import BoostingOutcome, learn_boosted_terms
+from tanlearn.terms.learning import NO_ROWS
+
+__all__ = ["BoostedTermsClassifier"]
+
+#: Maximum number of quantile intervals of a numeric column.
+N_INTERVALS = 64
+
+
+class BoostedTermsClassifier(Classifier):
+    """Sum of many small tables: fast to fit and accurate, for rules with thresholds and several features.
+
+    The log probability of class y is, up to a constant of the row::
+
+        log P(y | x) = log P(y) + sum_t v_t(x, y) + constant
+
+    Each term v_t is a table over the sides of up to ``max_splits`` splits. A split divides the values of one feature
+    into two sides: numbers at a threshold, categories into two groups. So a term depends on up to four features by
+    default, and is a table of 16 numbers per class.
+
+    Terms are added one after another. Each is fitted to the residuals of the terms before, on random rows and features:
+    the splits have the largest gain of the conditional likelihood, and the numbers are a Newton step, which is
+    multiplied by the learning rate. The number of terms is the one of the least log loss on held-out rows.
+
+    The model has no distribution of the features, unlike a Bayesian network with one parent per feature. A missing
+    value is averaged over the training rows that agree with the other values of its term. If the missing values of a
+    column depend on the class in the training rows, "missing" is a category of the column.
+
+    Parameters
+    ----------
+    max_terms : int, default=1000
+        Maximum number of terms, at least 1. The number that is used is selected on held-out rows.
+    max_splits : int, default=4
+        Maximum number of splits per term, from 1 to 8. With 1, the model is a sum of functions of one feature each.
+    learning_rate : float, default=0.1
+        Factor of the numbers of each term, above 0 and at most 1. Smaller steps need more terms.
+    ridge : float, default=1.0
+        Penalty on the squared numbers of a term, at least 0.001, in units of the variance of one row (at most 1/4). A
+        larger penalty reduces the numbers of cells with few rows.
+    class_weight : None, "balanced" or dict, default=None
+        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
+    class_prior : array-like of shape (n_classes,), optional
+        Class probabilities in sorted order of the classes, instead of the training frequencies.
+    encoder : TableEncoder, optional
+        Encoder of raw columns; by default ``TableEncoder(discretizer=QuantileDiscretizer(max_bins=64,
+        mdl_points=True), handle_missing="auto")``. These are also the defaults of an encoder without ``discretizer`` or
+        ``handle_missing``.
+    n_jobs : int, optional
+        Number of threads for encoding, prediction and the folds of the selection, as in joblib. Results do not depend
+        on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the rows and features of each term.
+
+    Attributes
+    ----------
+    n_terms_ : int
+        Number of terms. It is 0 if they do not predict held-out rows clearly better than the class frequencies.
+    cv_results_ : dict
+        Results on held-out rows along the search: ``param_n_terms`` and ``mean_log_loss``, ndarrays of the same length.
+        The dict is empty without held-out rows (one row, or a class with a single row in a fold).
+    classes_ : ndarray of shape (n_classes,)
+        Class labels in sorted order.
+    encoder_ : TableEncoder
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns; set only if ``X`` had names.
+    n_parameters_ : int
+        Number of free parameters of all terms and the class prior.
+
+    See Also
+    --------
+    tanlearn.BayesEnsembleClassifier : These terms with a forest and a network: more accurate on most tables.
+    tanlearn.TermNetClassifier : Curves of features and tables of pairs, which can be read.
+
+    Notes
+    -----
+    The number of terms is selected with three folds (five up to 1,000 rows), or, beyond 20,000 rows, on 10,000 rows.
+
+    References
+    ----------
+    Friedman: Greedy function approximation: a gradient boosting machine. Annals of Statistics 29, 2001; Stochastic
+    gradient boosting. Computational Statistics and Data Analysis 38, 2002.
+
+    Kohavi: Bottom-up induction of oblivious read-once decision graphs. ECML 1994 (tables with the same splits in all
+    cells).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tanlearn import BoostedTermsClassifier
+    >>> X = np.random.default_rng(0).normal(size=(600, 4))
+    >>> y = (X[:, 0] > 0.5) & (X[:, 1] < 0) | (X[:, 2] > 1)
+    >>> model = BoostedTermsClassifier(random_state=0).fit(X[:400], y[:400])
+    >>> model.score(X[400:], y[400:]) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **{name: rule for name, rule in Classifier._parameter_constraints.items() if name != "device"},
+        "max_terms": [Interval(Integral, 1, None, closed="left")],
+        "max_splits": [Interval(Integral, 1, 8, closed="both")],
+        "learning_rate": [Interval(Real, 0, 1, closed="right")],
+        "ridge": [Interval(Real, 1e-3, None, closed="left")],
+    }
+
+    device = "cpu"
+    _default_handle_missing = "auto"
+    _model_type: ClassVar[type[Model]] = BoostedTerms
+    cv_results_: dict[str, Any]
+
+    def __init__(
+        self,
+        *,
+        max_terms: int = 1000,
+        max_splits: int = 4,
+        learning_rate: float = 0.1,
+        ridge: float = 1.0,
+        class_weight: Any = None,
+        class_prior: Any = None,
+        encoder: TableEncoder | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.max_terms = max_terms
+        self.max_splits = max_splits
+        self.learning_rate = learning_rate
+        self.ridge = ridge
+        self.class_weight = class_weight
+        self.class_prior = class_prior
+        self.encoder = encoder
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def n_terms_(self) -> int:
+        """Number of terms.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        """
+        check_is_fitted(self, "model_")
+        return len(self.model_.features)
+
+    def _default_discretizer(self) -> QuantileDiscretizer:
+        """Return a quantile discretizer with cut points that separate classes."""
+        return QuantileDiscretizer(max_bins=N_INTERVALS, mdl_points=True, n_jobs=self.n_jobs)
+
+    def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
+        """Select the number of terms on held-out rows, and fit them to all rows."""
+        self._fit_boosting(data, rng)
+
+    def _fit_boosting(self, data: EncodedData, rng: np.random.Generator, needed: IntArray = NO_ROWS) -> BoostingOutcome:
+        """Fit to encoded rows, see `learn_boosted_terms`."""
+        settings = BoostingSettings(int(self.max_splits), float(self.learning_rate), float(self.ridge))
+        outcome = learn_boosted_terms(data, settings, int(self.max_terms), rng, n_jobs=self.n_jobs, needed=needed)
+        curve = {"param_n_terms": outcome.n_terms, "mean_log_loss": outcome.log_losses}
+        self.cv_results_ = curve if len(outcome.n_terms) else {}
+        self.model_ = outcome.model
+        return outcome
+
+    def _check_joint(self) -> bool:
+        """Raise an AttributeError: terms do not model the distribution of the features."""
+        raise AttributeError(
+            f"{type(self).__name__} models the class given the features, not the distribution of the features. Use "
+            f"predict_log_proba, or a TermNetClassifier."
+        )
+
+    def explain(self, X: Any, *, against: Any = None) -> FloatArray:
+        """Split each prediction into contributions of the features.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+        against : class, optional
+            Return log odds against this class instead of log-probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features + 1, n_classes)
+            Contribution of each feature to the log-probabilities of the classes, or to the log odds of each class
+            against ``against``; the last one is that of the class prior and of the mean of all terms. The contributions
+            add up to ``predict_log_proba``, or to the log odds. (With a ``class_prior``, they add up to
+            ``predict_log_proba`` except for a constant per row.) A term of several features is divided among them by
+            its Shapley values, exactly. A missing value contributes 0.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``against`` is not a class.
+
+        Examples
+        --------
+        >>> from tanlearn import BoostedTermsClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0], ["sun", 25.0]] * 5
+        >>> model = BoostedTermsClassifier(random_state=0).fit(X, ["beach", "home", "home", "beach"] * 5)
+        >>> contributions = model.explain([["sun", 11.0]], against="home")[0, :, 0]  # evidence for the beach
+        >>> (contributions > 0.1).tolist(), (contributions < -0.1).tolist()  # weather is for, temperature against it
+        ([True, False, False], [False, True, False])
+        """
+        codes = encode_rows(self, X)
+        return against_class(normalized_contributions(explain_terms(self.model_, codes)), against, self.classes_)
+
+    def explain_frame(self, X: Any, *, against: Any = None) -> Any:
+        """Return the contributions of ``explain`` as a data frame with the names of features and classes.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Raw values; NaN, None and unseen categories count as missing.
+        against : class, optional
+            Return log odds against this class instead of log-probabilities; they add up to the log odds of
+            ``predict_proba``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line per row and feature, and one line ``"(classes)"`` per row for the class prior. The columns are
+            ``row`` (index of a pandas frame, or row number), ``feature``, and each class.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``against`` is not a class.
+        ImportError
+            If pandas is not installed.
+        """
+        return explanation_frame(self, X, against)
+
+    def describe(self) -> dict[str, Any]:
+        """Return a summary of the model as a JSON-compatible dictionary.
+
+        Returns
+        -------
+        dict
+            The learner, the classes, the number of terms and of parameters, and ``features``: for each feature its
+            name and the number of terms that contain it, most frequent first.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If a class is neither a string nor a number.
+
+        Examples
+        --------
+        >>> from tanlearn import BoostedTermsClassifier
+        >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0], ["sun", 25.0]] * 5
+        >>> model = BoostedTermsClassifier(random_state=0).fit(X, ["beach", "home", "home", "beach"] * 5)
+        >>> [sorted(feature) for feature in model.describe()["features"]]
+        [['n_terms', 'name'], ['n_terms', 'name']]
+        """
+        check_is_fitted(self)
+        return {
+            "format": "tanlearn boosted terms description",
+            "version": 1,
+            "tanlearn": __version__,
+            "learner": {"class": type(self).__name__, "parameters": given_parameters(self)},
+            "classes": as_json(self.classes_, "classes"),
+            "n_terms": self.n_terms_,
+            "n_parameters": self.n_parameters_,
+            "features": [{"name": name, "n_terms": number} for name, number in self._numbers_of_terms()],
+        }
+
+    def _numbers_of_terms(self) -> list[tuple[str, int]]:
+        """Return the name of each feature, and the number of terms that contain it, most frequent first."""
+        names = feature_names(self)
+        numbers = np.zeros(len(names), np.intp)
+        for row in self.model_.features:
+            numbers[np.unique(row[row >= 0])] += 1
+        order = np.argsort(-numbers, kind="stable").tolist()
+        return [(names[i], int(numbers[i])) for i in order]
+
+    def _summary(self) -> dict[str, str]:
+        """Return the number of terms, and the most frequent features."""
+        most = ", ".join(name for name, number in self._numbers_of_terms()[:5] if number)
+        return {"terms": f"{self.n_terms_}", "most frequent features": most or "none"}
