@@ -105,10 +105,10 @@ class BoostedTerms(Model):
 
         Only the device "cpu" is supported.
         """
-        scores = np.tile(self.log_prior, (codes.shape[1], 1))
+        scores, arrays = np.tile(self.log_prior, (codes.shape[1], 1)), self._arrays()
 
         def add(first: int, last: int) -> None:
-            kernels.add_terms(codes, first, *self._arrays(), scores[first:last])
+            kernels.add_terms(codes, first, *arrays, scores[first:last])
 
         in_blocks(add, codes.shape[1], _BLOCK, n_jobs)
         return scores
@@ -124,7 +124,7 @@ class BoostedTerms(Model):
 
         return score
 
-    def _arrays(self) -> tuple[AnyArray, ...]:
+    def _arrays(self) -> tuple[IntArray, IntArray, IntArray, AnyArray, FloatArray, FloatArray]:
         """Return the arguments of the kernel that describe the terms."""
         return self.n_states, self.features, self.starts, self.sides, self.weights, self.values
 
