@@ -41,8 +41,8 @@ class BoostedTermsClassifier(Classifier):
         log P(y | x) = log P(y) + sum_t v_t(x, y) + constant
 
     Each term v_t is a table over the sides of up to ``max_splits`` splits. A split divides the values of one feature
-    into two sides: numbers at a threshold, categories into two groups. So a term depends on up to four features by
-    default, and is a table of 16 numbers per class.
+    into two sides: numbers at a threshold, categories into two groups. So a term depends on up to five features by
+    default, and is a table of 32 numbers per class.
 
     Terms are added one after another. Each is fitted to the residuals of the terms before, on random rows and features:
     the splits have the largest gain of the conditional likelihood, and the numbers are a Newton step, which is
@@ -54,9 +54,9 @@ class BoostedTermsClassifier(Classifier):
 
     Parameters
     ----------
-    max_terms : int, default=1000
+    max_terms : int, default=2000
         Maximum number of terms, at least 1. The number that is used is selected on held-out rows.
-    max_splits : int, default=4
+    max_splits : int, default=5
         Maximum number of splits per term, from 1 to 8. With 1, the model is a sum of functions of one feature each.
     learning_rate : float, default=0.1
         Factor of the numbers of each term, above 0 and at most 1. Smaller steps need more terms.
@@ -139,8 +139,8 @@ class BoostedTermsClassifier(Classifier):
     def __init__(
         self,
         *,
-        max_terms: int = 1000,
-        max_splits: int = 4,
+        max_terms: int = 2000,
+        max_splits: int = 5,
         learning_rate: float = 0.1,
         ridge: float = 1.0,
         class_weight: Any = None,
