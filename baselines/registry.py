@@ -20,6 +20,7 @@ from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.bayes_ensemble import BayesEnsembleClassifier
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier
+from tanlearn.estimators.boosted_terms import BoostedTermsClassifier
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
@@ -62,6 +63,7 @@ Classifier: TypeAlias = (
     | WeightedNaiveBayesClassifier
     | MultinetClassifier
     | BayesForestClassifier
+    | BoostedTermsClassifier
     | BayesEnsembleClassifier
 )
 #: ``factory(random_state, n_epochs, n_jobs, encoder)``
@@ -427,8 +429,15 @@ LEARNERS: dict[str, Learner] = {
             2,
         ),
         Learner(
+            "BoostedTerms",
+            "small tables over up to five splits, fitted to residuals one after another",
+            "this library, after Friedman 2001",
+            partial(_copy, BoostedTermsClassifier()),
+            2,
+        ),
+        Learner(
             "BayesEnsemble",
-            "BayesForest and Term-TAN, weighted by out-of-fold predictions",
+            "BayesForest, Term-TAN and BoostedTerms, weighted by out-of-fold predictions",
             "this library",
             partial(_copy, BayesEnsembleClassifier()),
             3,

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from tanlearn._typing import AnyArray
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier
+from tanlearn.estimators.boosted_terms import BoostedTermsClassifier
 from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
@@ -55,6 +56,7 @@ def warmup(*learners: Any, progress: Callable[[int, int], Any] | None = None) ->
         KTreeClassifier(random_state=0),
         BayesForestClassifier(random_state=0),
         TermNetClassifier(random_state=0),
+        BoostedTermsClassifier(random_state=0),
     )
     for learner in chosen:
         if isinstance(learner, type) or not callable(getattr(learner, "fit", None)):

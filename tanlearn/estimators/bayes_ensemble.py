@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +26,6 @@ from tanlearn.estimators.merged_intervals import coarse_encoder, merge_intervals
 from tanlearn.estimators.term_net import N_INTERVALS, TermNetClassifier
 from tanlearn.files.description import as_json, feature_names, given_parameters
 from tanlearn.forest.ensemble import Ensemble, merged_values
-from tanlearn.forest.forest_network import Discretization
 from tanlearn.forest.pooling import MOST_ROWS, fit_pool_weights
 from tanlearn.models.explanation import against_class
 from tanlearn.models.model import Model
@@ -229,28 +227,26 @@ class BayesEnsembleClassifier(Classifier):
             data = data.take(data.weights > 0)
         forest, network, boosting = self._new_parts()
         encoder = getattr(self, "encoder_", None)  # none for codes
-        row_weights = data.in_whole_rows().weights
-        of_values = weights_of_values(data.codes, data.n_states, row_weights)
-        coarse, of_splits = (
-            merge_intervals(encoder, data, of_values, most) for most in (N_INTERVALS, N_INTERVALS_OF_SPLITS)
+        (coarse, of_network), (of_splits, of_boosting) = (
+            merge_intervals(encoder, data, most, n_jobs=self.n_jobs) for most in (N_INTERVALS, N_INTERVALS_OF_SPLITS)
         )
-        discretization = merged_values(coarse)
         fitted = forest._fit_forest(data, rng if forest.random_state is None else generator(forest.random_state))
         rows = fitted.rows[:MOST_ROWS]
-        held_out = network._fit_terms(_merged(data, discretization), rows)
+        held_out = network._fit_terms(of_network, rows)
         seed = rng if boosting.random_state is None else generator(boosting.random_state)
-        boosted = boosting._fit_boosting(_merged(data, merged_values(of_splits)), seed, rows)
+        boosted = boosting._fit_boosting(of_boosting, seed, rows)
         boosting.model_ = boosted.model.on_finer_values(of_splits)
         weights = self._fit_weights((fitted.log_p[:MOST_ROWS], held_out, boosted.held_out), data, rows)
         forest.model_ = fitted.forest
         if encoder is not None:
+            of_values = weights_of_values(data.codes, data.n_states, data.in_whole_rows().weights)
             typical = typical_values(encoder, coarse, of_values)
             self._share(forest, encoder)
             self._share(network, coarse_encoder(encoder, coarse, typical))
             self._share(boosting, encoder)
         self.forest_, self.network_, self.boosting_ = forest, network, boosting
         models = forest.model_, network.model_, boosting.model_
-        self.model_ = Ensemble(*models, discretization, weights, np.zeros(data.n_classes))
+        self.model_ = Ensemble(*models, merged_values(coarse), weights, np.zeros(data.n_classes))
 
     def _fit_weights(self, held_out: tuple[FloatArray | None, ...], data: EncodedData, rows: IntArray) -> FloatArray:
         """Return the weights of parts from their held-out log posteriors of some rows, None for parts of weight 0."""
@@ -442,8 +438,3 @@ class BayesEnsembleClassifier(Classifier):
 
     def __sklearn_is_fitted__(self) -> bool:
         return super().__sklearn_is_fitted__() and hasattr(self, "network_")
-
-
-def _merged(data: EncodedData, values: Discretization) -> EncodedData:
-    """Return the data with merged values."""
-    return replace(data, codes=values.encode(data.codes), n_states=values.n_states, raw=None)

@@ -1,6 +1,8 @@
-"""Coarser encoders: adjacent intervals of continuous columns merged to fewer ones of about equal weight."""
+"""Coarser encoders: adjacent intervals of continuous columns merged to fewer ones."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
@@ -8,28 +10,42 @@ from sklearn.base import clone
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.cut_points import CutPointDiscretizer
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
+from tanlearn.encoding.raw_numbers import RawNumbers
 from tanlearn.encoding.table_encoder import TableEncoder
-from tanlearn.structures.value_groups import group_values
+from tanlearn.forest.ensemble import merged_values
 
 __all__ = ["coarse_encoder", "merge_intervals", "typical_values"]
 
 
 def merge_intervals(
-    encoder: TableEncoder | None, data: EncodedData, weights: list[FloatArray], most: int
-) -> list[IntArray]:
-    """Return the coarse value of each value, (n_states,) per feature.
+    encoder: TableEncoder | None, data: EncodedData, most: int, *, n_jobs: int | None = None
+) -> tuple[list[IntArray], EncodedData]:
+    """Return the coarse value of each value, (n_states,) per feature, and the data of coarse values.
 
     Continuous columns, or ordered features of data without an encoder, get at most ``most`` intervals of about equal
-    weight, and keep a category for missing values. Categories, and columns of a discretizer without cut points, keep
-    their values. ``weights`` are those of the rows with each value, (n_states,) per feature.
+    weight, which are divided further at cut points that separate classes, and keep a category for missing values.
+    Folds of the data find their own cut points. Categories, and columns of a discretizer without cut points, keep their
+    values.
     """
     coarse: list[IntArray] = [np.arange(n) for n in data.n_states.tolist()]
-    for i in np.flatnonzero(_is_merged(encoder, data)).tolist():
-        has_category = data.has_missing_category is not None and bool(data.has_missing_category[i])
-        n_intervals = len(coarse[i]) - int(has_category)
-        coarse[i][:n_intervals] = group_values(weights[i][:n_intervals], most, is_ordered=True)
-        coarse[i][n_intervals:] = coarse[i][n_intervals - 1] + 1
-    return coarse
+    features = np.flatnonzero(_is_merged(encoder, data))
+    if not len(features):
+        return coarse, replace(data, raw=None)
+    n_intervals = data.n_states.copy()
+    if data.has_missing_category is not None:
+        n_intervals -= data.has_missing_category
+    numbers = tuple(np.where(data.codes[i] < n_intervals[i], data.codes[i], np.nan) for i in features.tolist())
+    has_classes = len(np.unique(data.y)) > 1
+    raw = RawNumbers(numbers, features, QuantileDiscretizer(max_bins=most, mdl_points=has_classes, n_jobs=n_jobs))
+    discretizer = raw.fit(data.y, data.base_weights)
+    for i, cut_points in zip(features.tolist(), discretizer.cut_points_, strict=True):
+        n = int(n_intervals[i])
+        coarse[i][:n] = np.searchsorted(cut_points, np.arange(n))
+        coarse[i][n:] = len(cut_points) + 1
+    values = merged_values(coarse)
+    of_folds = replace(raw, quantiles=tuple(discretizer.quantiles_)) if has_classes else None
+    return coarse, replace(data, codes=values.encode(data.codes), n_states=values.n_states, raw=of_folds)
 
 
 def typical_values(encoder: TableEncoder, coarse: list[IntArray], weights: list[FloatArray]) -> list[FloatArray | None]:

@@ -95,12 +95,19 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     ``log_prior`` is added to these sums. p is the softmax of the sums, or, if ``is_average``, the mean of the softmax
     of each network, each with the prior. The score is log((1 - doubt) p + doubt / n_classes) + ``shift``.
     ``log_frequency`` is the reference with which a later prior is compared.
-    ``BayesEnsembleClassifier`` has the arrays of its forest and its network, with the prefixes ``forest_`` and
-    ``network_``. ``merged``, uint16 (the sum of the encoder's states + 1), contains feature by feature the network's
-    code of each code and, last, of a missing value. ``weights``, float64 (2,), are those of forest and network;
-    ``shift``, float64 (n_classes,), is added to the weighted sum of their log probabilities. ``typical_values``,
-    float64, represent the merged intervals of all continuous columns, and ``standard_errors``, float64, are those of
-    the network.
+    ``BoostedTermsClassifier`` has arrays for T terms of at most S splits. ``features``, int64 (T, S), is -1 for none.
+    ``sides``, uint8, contains for each split in order the side, 0 or 1, of each state of its feature. The cell of a row
+    in a term is the number whose bit s is the side of its state in split s. ``values``, float64 (T, 2^S, n_classes),
+    are added to the scores of the classes, and ``weights``, float64 (T, 2^S), are the training rows in each cell. With
+    missing values, the weighted mean of the values of all cells that agree with the other values is added, or 0 if
+    their weights are 0. ``log_prior``, float64 (n_classes,), is added, too; ``log_frequency`` is the log frequency of
+    the classes in training.
+    ``BayesEnsembleClassifier`` has the arrays of its parts, with the prefixes ``forest_``, ``network_`` and
+    ``boosting_``. ``merged``, uint16 (the sum of the encoder's states + 1), contains feature by feature the network's
+    code of each code and, last, of a missing value. ``weights``, float64 (3,), are those of forest, network and boosted
+    terms; files of earlier versions may have two weights and no boosted terms. ``shift``, float64 (n_classes,), is
+    added to the weighted sum of their log probabilities. ``typical_values``, float64, represent the merged intervals of
+    all continuous columns, and ``standard_errors``, float64, are those of the network.
 
   - ``notation``, omitted if it is unknown or the default: the notation of the text table that ``tanlearn fit`` read. An
     object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings ``symbols`` and

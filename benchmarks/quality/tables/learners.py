@@ -13,14 +13,15 @@ from tanlearn.baselines import LEARNERS as REGISTRY
 from . import peers
 
 TUNED = ", tuned"
-#: The learner with targets, its forest, and the forest with equal weights.
-ENSEMBLE, FOREST = "BayesEnsemble", "BayesForest"
+#: The learner with targets, its forest and boosted terms, and the forest with equal weights.
+ENSEMBLE, FOREST, BOOSTED = "BayesEnsemble", "BayesForest", "BoostedTerms"
 UNWEIGHTED = f"{FOREST}, unweighted"
 #: Names of the registry.
 OURS = (
     *("NB ML", "AODE", "A2DE", "A3DE", "KDB-1 ML", "KDB-2 ML", "KDB-5 HS", "KDB-5 HDP", "SKDB"),
     *("TAN-CMI ML", "TAN-CMI CG-CL", "TAN-CMI CG-MM", "TAN Subset HYB", "TAN Order-free HYB"),
     FOREST,
+    BOOSTED,
     ENSEMBLE,
 )
 #: Networks of terms, and their maximum numbers of parents per feature.
@@ -70,8 +71,8 @@ def own(name, title=None, **settings):
     entry = REGISTRY[name]
 
     def make(table, seed, jobs):
-        # Forests merge neighboring values: like the peers, they get the published parts as numbers.
-        encoder = None if name in (FOREST, ENSEMBLE) else table.encoder
+        # These learners merge neighboring values: like the peers, they get the published parts as numbers.
+        encoder = None if name in (FOREST, BOOSTED, ENSEMBLE) else table.encoder
         return entry.make(random_state=seed, n_jobs=jobs, encoder=encoder).set_params(**settings)
 
     return Learner(title or name, make, TRAINED if entry.cost else COUNTED, is_ours=True)
