@@ -100,7 +100,7 @@ class Booster:
         kernels.add_cell_rows(cells, np.arange(n_samples), self._weights[:, np.newaxis], weights)
         values = settings.learning_rate * sums[:, :n_outputs] / (sums[:, n_outputs:] + settings.ridge)
         values = np.clip(values, -MOST_CHANGE, MOST_CHANGE)
-        if n_outputs == 1:  # half of the log odds for each of two classes
+        if len(self._log_frequency) == 2:  # half of the log odds for each of two classes
             values = np.hstack([-values, values]) / 2
         return Term(chosen, [side for _, side in splits], weights[:, 0], values)
 
