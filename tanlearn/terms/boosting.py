@@ -133,8 +133,8 @@ class Booster:
     def _sort_values(self, selected: IntArray, rows: FloatArray) -> None:
         """Sort the values of features without an order by their residuals per variance.
 
-        Those of the class with the largest gain are used. (For two classes, one of the divisions of sorted values is
-        the best one of all divisions: Fisher 1958.)
+        Those of the class with the largest gain are used. For two classes and without a ridge, one of the divisions of
+        sorted values is the best one of all divisions (Fisher 1958). The ridge moves values of few rows to the middle.
         """
         nowhere = np.zeros(len(self._y), np.intp)
         n_outputs = rows.shape[1] // 2
