@@ -140,3 +140,26 @@ def newton_values(rows, ridge, learning_rate, n_classes):
     h = [sum(own) for own in zip(*(row[1] for row in rows), strict=True)]
     step = [learning_rate * a / (b + ridge) for a, b in zip(g, h, strict=True)]
     return [-step[0] / 2, step[0] / 2] if n_classes == 2 else step
+
+
+def start(y, weights, n_classes):
+    """Return the log class frequencies with one more row of each class."""
+    counts = [1 + sum(w for w, own in zip(weights, y, strict=True) if own == c) for c in range(n_classes)]
+    return [math.log(count / sum(counts)) for count in counts]
+
+
+def values_by_residual(X, rows, feature, n_values, ridge):
+    """Return the values sorted by g / (h + ridge) of the output whose values have the largest sum of g^2 / (h + ridge).
+
+    Values with equal ratios keep their order.
+    """
+    n_outputs = len(rows[0][0])
+    ratios, scores = [[] for _ in range(n_outputs)], [0.0] * n_outputs
+    for c in range(n_outputs):
+        for value in range(n_values):
+            g = sum(row[0][c] for own, row in zip(X, rows, strict=True) if own[feature] == value)
+            h = sum(row[1][c] for own, row in zip(X, rows, strict=True) if own[feature] == value)
+            ratios[c].append(g / (h + ridge))
+            scores[c] += g * g / (h + ridge)
+    chosen = ratios[scores.index(max(scores))]
+    return sorted(range(n_values), key=lambda value: chosen[value])
