@@ -161,5 +161,6 @@ class BoostedTerms(Model):
             raise ValueError("weights must be finite numbers from 0, and values finite numbers.")
         if not (check_array("log_prior", log_prior, np.float64, (n_classes,)) > -np.inf).any():  # -inf: a prior of 0
             raise ValueError("log_prior must leave at least one possible class.")
-        check_array("log_frequency", log_frequency, np.float64, (n_classes,))
+        if np.isneginf(check_array("log_frequency", log_frequency, np.float64, (n_classes,))).any():
+            raise ValueError("log_frequency must be finite.")
         return cls(n_states, features.astype(np.intp), sides, weights, values, log_prior, log_frequency)

@@ -24,6 +24,9 @@ MOST_ROWS_OF_SPLITS, MOST_CLASSES_OF_SPLITS = 2**15, 8
 LEAST_GAIN = 1e-9
 #: Least variance of a class in a row.
 LEAST_VARIANCE = 1e-12
+#: Largest change of a score, or of the log odds of two classes, by one term. In a cell where half of 1,000 rows are of
+#: a class with a probability of 0.001, the Newton step times 0.1 is 25, and the odds would swing between extremes.
+MOST_CHANGE = 4.0
 
 
 class BoostingSettings(NamedTuple):
@@ -40,8 +43,8 @@ class Booster:
     A term divides the rows by up to ``n_splits`` splits. Each split is the division of the values of one feature with
     the largest gain: it increases ``sum g^2 / (h + ridge)`` over cells and classes most, where g is the sum of the
     residuals of the rows of a cell, and h the sum of their variances. Then each cell has the value ``g / (h + ridge)``
-    times the learning rate (a Newton step for the conditional likelihood). Random rows and features per term make terms
-    less dependent.
+    times the learning rate (a Newton step for the conditional likelihood), but at most :data:`MOST_CHANGE`. Random rows
+    and features per term make terms less dependent.
     """
 
     def __init__(self, data: EncodedData, settings: BoostingSettings, rng: np.random.Generator) -> None:
@@ -96,7 +99,8 @@ class Booster:
         kernels.add_cell_rows(cells, selected, rows, sums)
         kernels.add_cell_rows(cells, np.arange(n_samples), self._weights[:, np.newaxis], weights)
         values = settings.learning_rate * sums[:, :n_outputs] / (sums[:, n_outputs:] + settings.ridge)
-        if n_outputs == 1:  # half of the log odds for each of two classes
+        values = np.clip(values, -MOST_CHANGE, MOST_CHANGE)
+        if len(self._log_frequency) == 2:  # half of the log odds for each of two classes
             values = np.hstack([-values, values]) / 2
         return Term(chosen, [side for _, side in splits], weights[:, 0], values)
 
@@ -129,8 +133,8 @@ class Booster:
     def _sort_values(self, selected: IntArray, rows: FloatArray) -> None:
         """Sort the values of features without an order by their residuals per variance.
 
-        Those of the class with the largest gain are used. (For two classes, one of the divisions of sorted values is
-        the best one of all divisions: Fisher 1958.)
+        Those of the class with the largest gain are used. For two classes and without a ridge, one of the divisions of
+        sorted values is the best one of all divisions (Fisher 1958). The ridge moves values of few rows to the middle.
         """
         nowhere = np.zeros(len(self._y), np.intp)
         n_outputs = rows.shape[1] // 2

@@ -1,0 +1,210 @@
+"""Kernels of boosted terms against loops over rows, cells and values."""
+
+import numpy as np
+import pytest
+
+from tanlearn.kernels.boosting import add_cell_rows, add_rows, add_terms, best_split, find_splits, split_cells
+
+RIDGE = 0.5
+N_STATES = np.array([2, 5, 1, 4])
+
+every_dtype = pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+every_number = pytest.mark.parametrize("n_outputs", [1, 3])
+
+
+def draw_codes(rng, dtype, n=50):
+    """Return codes of four features; a sixth of the values are missing, with the largest code of the dtype."""
+    codes = rng.integers(0, N_STATES[:, np.newaxis], (4, n))
+    return np.where(rng.random((4, n)) < 1 / 6, np.iinfo(dtype).max, codes).astype(dtype)
+
+
+def draw_rows(rng, n_outputs, n=50):
+    """Return residuals and positive variances, multiples of 1/8: their sums are exact in any order."""
+    g, h = rng.integers(-8, 9, (n, n_outputs)) / 8, rng.integers(1, 9, (n, n_outputs)) / 8
+    return np.hstack([g, h])
+
+
+def loop_sums(codes, n_values, cells, n_cells, selected, rows):
+    """Return the sums of selected rows by cell and value, [cell][value][column]."""
+    sums = [[[0.0] * len(rows[0]) for _ in range(n_values)] for _ in range(n_cells)]
+    for r in selected:
+        if cells[r] >= 0 and codes[r] < n_values:
+            for c, value in enumerate(rows[r]):
+                sums[cells[r]][codes[r]][c] += value
+    return sums
+
+
+def score(members, n_outputs):
+    """Return the sum of g^2 / (h + ridge) over outputs, of the sum of some rows."""
+    totals = [sum(column) for column in zip(*members, strict=True)]
+    return sum(totals[c] ** 2 / (totals[n_outputs + c] + RIDGE) for c in range(n_outputs)) if members else 0.0
+
+
+def loop_gains(sums, order, n_outputs):
+    """Return the gain of each beginning of the order from its two sides in every cell."""
+    gains = []
+    for length in range(1, len(order)):
+        gain = 0.0
+        for of_cell in sums:
+            first, second = [of_cell[v] for v in order[:length]], [of_cell[v] for v in order[length:]]
+            gain += score(first, n_outputs) + score(second, n_outputs) - score(first + second, n_outputs)
+        gains.append(gain)
+    return gains
+
+
+@every_dtype
+@every_number
+def test_rows_are_added_to_their_cell_and_value(dtype, n_outputs):
+    rng = np.random.default_rng(n_outputs)
+    codes, rows, cells = draw_codes(rng, dtype), draw_rows(rng, n_outputs), rng.integers(-1, 4, 50)
+    selected = rng.permutation(50)[:35]
+    for i, n_values in enumerate(N_STATES.tolist()):
+        sums = np.ones((4, n_values, 2 * n_outputs))
+        add_rows(codes[i], cells, selected, rows, sums)
+        expected = loop_sums(codes[i].tolist(), n_values, cells.tolist(), 4, selected.tolist(), rows.tolist())
+        np.testing.assert_array_equal(sums - 1, expected)
+
+
+@pytest.mark.parametrize("n_cells", [1, 2, 4])
+@every_number
+def test_the_best_beginning_of_an_order_has_the_largest_gain(n_cells, n_outputs):
+    rng = np.random.default_rng(n_cells + 10 * n_outputs)
+    scratch = np.full((2, 4, 2 * n_outputs), np.nan)
+    for n_values in (2, 3, 6):
+        sums = draw_rows(rng, n_outputs, n_cells * n_values).reshape(n_cells, n_values, -1)
+        order = rng.permutation(n_values)
+        gain, length = best_split(sums, np.append(order, 9), RIDGE, *scratch)  # more entries than values
+        expected = loop_gains(sums.tolist(), order.tolist(), n_outputs)
+        assert length == 1 + int(np.argmax(expected))
+        assert gain == pytest.approx(max(expected), rel=1e-12)
+
+
+def test_of_equal_gains_the_shortest_beginning_is_returned():
+    sums = np.array([[[1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [-1.0, 1.0]]])  # values 1 and 2 are on either side
+    scratch = np.empty((2, 1, 2))
+    gain, length = best_split(sums, np.arange(4), RIDGE, *scratch)
+    assert length == 1
+    assert gain == 2 / 1.5
+    assert best_split(sums, np.array([1, 3, 0, 2]), RIDGE, *scratch) == (2 / 1.5, 2)
+
+
+def test_a_single_value_has_no_split():
+    assert best_split(np.ones((2, 1, 2)), np.arange(1), RIDGE, *np.empty((2, 2, 2))) == (-1.0, 0)
+
+
+def test_a_split_without_a_gain_is_found_with_a_gain_of_zero():
+    sums = np.zeros((1, 3, 2))
+    assert best_split(sums, np.arange(3), RIDGE, *np.empty((2, 1, 2))) == (0.0, 1)
+
+
+@every_dtype
+@every_number
+@pytest.mark.parametrize("n_cells", [1, 4])
+def test_all_features_are_split_by_the_rows_that_have_their_value(dtype, n_outputs, n_cells):
+    rng = np.random.default_rng(n_cells)
+    codes, rows, cells = draw_codes(rng, dtype), draw_rows(rng, n_outputs), rng.integers(-1, n_cells, 50)
+    selected = np.sort(rng.permutation(50)[:40])
+    features = np.array([3, 0, 2, 1])
+    orders = np.array([np.append(rng.permutation(n), np.arange(n, 5)) for n in N_STATES])
+    sums, scratch = np.full((4, 5, 2 * n_outputs), np.nan), np.full((2, 4, 2 * n_outputs), np.nan)
+    gains, lengths = np.empty(4), np.empty(4, np.intp)
+    where = codes, features, N_STATES, orders, cells, n_cells, selected, rows
+    find_splits(*where, RIDGE, sums, *scratch, gains, lengths)
+    for j, i in enumerate(features.tolist()):
+        n_values = int(N_STATES[i])
+        of_values = loop_sums(codes[i].tolist(), n_values, cells.tolist(), n_cells, selected.tolist(), rows.tolist())
+        expected = loop_gains(of_values, orders[i, :n_values].tolist(), n_outputs)
+        assert gains[j] == pytest.approx(max(expected, default=-1.0), rel=1e-12)
+        assert lengths[j] == (1 + int(np.argmax(expected)) if expected else 0)
+
+
+@every_dtype
+def test_cells_are_split_and_rows_with_missing_values_leave_them(dtype):
+    rng = np.random.default_rng(0)
+    codes, cells = draw_codes(rng, dtype), np.zeros(50, np.intp)
+    sides = [rng.integers(0, 2, n).astype(np.uint8) for n in N_STATES]
+    chosen = [1, 3, 1]
+    for level, i in enumerate(chosen):
+        split_cells(codes[i], sides[i], level, cells)
+    for r in range(50):
+        values = [int(codes[i, r]) for i in chosen]
+        expected = -1
+        if all(value < N_STATES[i] for i, value in zip(chosen, values, strict=True)):
+            expected = sum(2**s * int(sides[i][v]) for s, (i, v) in enumerate(zip(chosen, values, strict=True)))
+        assert cells[r] == expected
+    assert -1 in cells
+
+
+@every_number
+def test_rows_are_added_to_their_cells(n_outputs):
+    rng = np.random.default_rng(n_outputs)
+    rows, cells, selected = draw_rows(rng, n_outputs), rng.integers(-1, 3, 50), rng.permutation(50)[:30]
+    sums = np.ones((3, 2 * n_outputs))
+    add_cell_rows(cells, selected, rows, sums)
+    expected = np.ones((3, 2 * n_outputs))
+    for r in selected:
+        for c in range(2 * n_outputs):
+            if cells[r] != -1:
+                expected[cells[r], c] += rows[r, c]
+    np.testing.assert_array_equal(sums, expected)
+
+
+#: Terms with two, one, no and three splits; the last one has a feature twice.
+FEATURES = np.array([[1, 3, -1], [0, -1, -1], [-1, -1, -1], [1, 1, 3]])
+
+
+def draw_terms(rng, n_classes):
+    """Return the arrays of terms; one cell in four has no weight."""
+    sizes = np.where(FEATURES >= 0, N_STATES[FEATURES], 0)
+    starts = (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
+    sides = rng.integers(0, 2, sizes.sum()).astype(np.uint8)
+    weights = rng.integers(1, 4, (4, 8)) * (rng.random((4, 8)) < 0.75)
+    return N_STATES, FEATURES, starts, sides, weights.astype(float), rng.normal(size=(4, 8, n_classes))
+
+
+def loop_value(t, row, terms):
+    """Return the value of a term for a row: the weighted mean over the cells that agree with its values."""
+    n_states, features, starts, sides, weights, values = terms
+    used = [(s, int(i)) for s, i in enumerate(features[t]) if i >= 0]
+    agreeing = [
+        cell
+        for cell in range(2 ** len(used))
+        if all(row[i] >= n_states[i] or sides[starts[t, s] + row[i]] == cell // 2**s % 2 for s, i in used)
+    ]
+    if len(agreeing) == 1:
+        return values[t, agreeing[0]]
+    total = sum(weights[t, cell] for cell in agreeing)
+    if total == 0:
+        return np.zeros(values.shape[2])
+    return sum(weights[t, cell] * values[t, cell] for cell in agreeing) / total
+
+
+@every_dtype
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_values_of_terms_are_added_to_the_scores(dtype, n_classes):
+    rng = np.random.default_rng(n_classes)
+    codes, terms = draw_codes(rng, dtype), draw_terms(rng, n_classes)
+    terms[4][0, :4] = 0  # a term that no training row determines
+    before = rng.normal(size=(30, n_classes))
+    scores = before.copy()
+    add_terms(codes, 15, *terms, scores)
+    for r in range(30):
+        row = codes[:, 15 + r].astype(int).tolist()
+        expected = before[r] + sum(loop_value(t, row, terms) for t in range(4))
+        np.testing.assert_allclose(scores[r], expected, rtol=1e-12, atol=1e-14)
+
+
+def test_missing_values_without_training_rows_add_nothing():
+    rng = np.random.default_rng(0)
+    *terms, weights, values = draw_terms(rng, 2)
+    scores = np.zeros((1, 2))
+    add_terms(np.full((4, 1), 255, np.uint8), 0, *terms, np.zeros_like(weights), values, scores)
+    np.testing.assert_array_equal(scores[0], values[2, 0])  # the term without splits has no missing value
+
+
+def test_no_terms_add_nothing():
+    scores = np.ones((3, 2))
+    empty = np.empty((0, 1), np.intp)
+    terms = N_STATES, empty, empty, np.empty(0, np.uint8), np.empty((0, 2)), np.empty((0, 2, 2))
+    add_terms(np.zeros((4, 3), np.uint8), 0, *terms, scores)
+    np.testing.assert_array_equal(scores, 1)
