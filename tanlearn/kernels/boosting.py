@@ -1,4 +1,4 @@
-"""Boosted terms: sums of residuals by cell and value, the best division of a feature's values, and sums of terms.
+"""Boosted terms: residuals, their sums by cell and value, the best division of a feature's values, and sums of terms.
 
 A term is a table over up to ``S`` splits. A split divides the values of a feature into two sides, 0 and 1, and the cell
 of a sample is the number whose bit s is the side of its value in split s. Missing values have no side.
@@ -7,23 +7,47 @@ of a sample is the number whose bit s is the side of its value in split s. Missi
 # T terms of at most S splits, L = 2^S cells
 # codes (d, n): codes of at least n_states (d,) are missing; features (T, S), -1 for none; starts (T, S), sides (any,):
 # the side of value v in split s of term t is sides[starts[t, s] + v]; weights (T, L); values (T, L, C)
-# rows (n, 2 K): residuals, then variances; cells (n,): of each sample, -1 for missing; selected (m,): samples
+# selected (m,): numbers of samples; rows (m, 2 K): residuals, then variances; cells (m,): -1 for missing
 # sums (L, V, 2 K), left and total (L, 2 K): scratch
 
 from __future__ import annotations
 
 from tanlearn.kernels._jit import kernel
+from tanlearn.kernels.mathematics import exp
 
 
 @kernel
-def add_rows(codes, cells, selected, rows, sums):  # type: ignore[no-untyped-def]
-    """Add the rows of selected samples to the sums of their cell and of their code (n,); missing values have none."""
+def write_residuals(scores, y, weights, selected, least, rows):  # type: ignore[no-untyped-def]
+    """Write residuals and variances of selected samples from scores (n, C), classes y (n,) and weights (n,).
+
+    A residual is the indicator of the class minus its probability p. The variance is p (1 - p), but at least ``least``.
+    Both are multiplied by the weight. For two classes, there is one residual: that of the second class.
+    """
+    n_classes, n_outputs = scores.shape[1], rows.shape[1] // 2
     for k in range(selected.shape[0]):
         r = selected[k]
-        cell, value = cells[r], codes[r]
+        own, target, weight = scores[r], rows[k], weights[r]
+        largest = own[0]
+        for c in range(1, n_classes):
+            largest = max(largest, own[c])
+        total = 0.0
+        for c in range(n_classes):
+            total += exp(own[c] - largest)
+        for c in range(n_outputs):
+            chosen = c + n_classes - n_outputs
+            p = exp(own[chosen] - largest) / total
+            target[c] = weight * ((1.0 if y[r] == chosen else 0.0) - p)
+            target[n_outputs + c] = weight * max(p * (1.0 - p), least)
+
+
+@kernel
+def add_rows(codes, selected, cells, rows, sums):  # type: ignore[no-untyped-def]
+    """Add the rows of selected samples to the sums of their cell and of their code (n,); missing values have none."""
+    for k in range(selected.shape[0]):
+        cell, value = cells[k], codes[selected[k]]
         if cell < 0 or value >= sums.shape[1]:
             continue
-        own, target = rows[r], sums[cell, value]
+        own, target = rows[k], sums[cell, value]
         for c in range(own.shape[0]):
             target[c] += own[c]
 
@@ -62,7 +86,7 @@ def best_split(sums, order, smoothing, left, total):  # type: ignore[no-untyped-
 
 @kernel
 def find_splits(  # type: ignore[no-untyped-def]
-    codes, features, n_states, orders, cells, n_cells, selected, rows, smoothing, sums, left, total, gains, lengths
+    codes, features, n_states, orders, selected, cells, n_cells, rows, smoothing, sums, left, total, gains, lengths
 ):
     """Write the gain (n_features,) and the length of the best beginning of the order (d, V) of each of ``features``."""
     for j in range(features.shape[0]):
@@ -72,28 +96,28 @@ def find_splits(  # type: ignore[no-untyped-def]
             for v in range(own.shape[1]):
                 for c in range(own.shape[2]):
                     own[cell, v, c] = 0.0
-        add_rows(codes[i], cells, selected, rows, own)
+        add_rows(codes[i], selected, cells, rows, own)
         gains[j], lengths[j] = best_split(own, orders[i], smoothing, left, total)
 
 
 @kernel
-def split_cells(codes, side, level, cells):  # type: ignore[no-untyped-def]
+def split_cells(codes, side, level, selected, cells):  # type: ignore[no-untyped-def]
     """Set bit ``level`` of the cell of each sample to the side (V,) of its code (n,), or the cell to -1 if missing."""
-    for r in range(cells.shape[0]):
-        if cells[r] >= 0:
-            if codes[r] < side.shape[0]:
-                cells[r] += side[codes[r]] << level
+    for k in range(selected.shape[0]):
+        if cells[k] >= 0:
+            code = codes[selected[k]]
+            if code < side.shape[0]:
+                cells[k] += side[code] << level
             else:
-                cells[r] = -1
+                cells[k] = -1
 
 
 @kernel
-def add_cell_rows(cells, selected, rows, sums):  # type: ignore[no-untyped-def]
-    """Add the rows of selected samples to the sums (L, 2 K) of their cells."""
-    for k in range(selected.shape[0]):
-        r = selected[k]
-        if cells[r] >= 0:
-            own, target = rows[r], sums[cells[r]]
+def add_cell_rows(cells, rows, sums):  # type: ignore[no-untyped-def]
+    """Add the rows (m, any) of samples to the sums (L, any) of their cells."""
+    for k in range(cells.shape[0]):
+        if cells[k] >= 0:
+            own, target = rows[k], sums[cells[k]]
             for c in range(own.shape[0]):
                 target[c] += own[c]
 

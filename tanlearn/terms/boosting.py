@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import softmax
 
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
@@ -17,15 +16,14 @@ __all__ = ["Booster", "BoostingSettings"]
 
 #: Fraction of the rows, and of the features, that a term is fitted to; at least so many features.
 ROWS_PER_TERM, FEATURES_PER_TERM, LEAST_FEATURES = 0.7, 0.5, 3
-#: Maximum number of rows, and of classes, that splits are selected with. The values of all terms use all rows and
-#: classes.
-MOST_ROWS_OF_SPLITS, MOST_CLASSES_OF_SPLITS = 2**15, 8
+#: Maximum numbers of rows that the values and the splits of a term are fitted to, and of classes of the splits.
+MOST_ROWS_OF_VALUES, MOST_ROWS_OF_SPLITS, MOST_CLASSES_OF_SPLITS = 2**17, 2**15, 8
 #: Least gain of a split, so that rounding errors do not add splits.
 LEAST_GAIN = 1e-9
 #: Least variance of a class in a row.
 LEAST_VARIANCE = 1e-12
-#: Largest change of a score, or of the log odds of two classes, by one term. In a cell where half of 1,000 rows are of
-#: a class with a probability of 0.001, the Newton step times 0.1 is 25, and the odds would swing between extremes.
+#: Largest Newton step of a score, or of the log odds of two classes. In a cell where half of 1,000 rows are of a class
+#: with a probability of 0.001, the step is 250, and the odds would swing between extremes.
 MOST_CHANGE = 4.0
 
 
@@ -43,8 +41,8 @@ class Booster:
     A term divides the rows by up to ``n_splits`` splits. Each split is the division of the values of one feature with
     the largest gain: it increases ``sum g^2 / (h + ridge)`` over cells and classes most, where g is the sum of the
     residuals of the rows of a cell, and h the sum of their variances. Then each cell has the value ``g / (h + ridge)``
-    times the learning rate (a Newton step for the conditional likelihood), but at most :data:`MOST_CHANGE`. Random rows
-    and features per term make terms less dependent.
+    (a Newton step for the conditional likelihood, at most :data:`MOST_CHANGE`) times the learning rate. Random rows and
+    features per term make terms less dependent.
     """
 
     def __init__(self, data: EncodedData, settings: BoostingSettings, rng: np.random.Generator) -> None:
@@ -80,39 +78,39 @@ class Booster:
             self._scores += alone.log_joint(self._codes, n_jobs=1) - self._log_frequency
 
     def _next_term(self) -> Term:
-        """Fit a term to the residuals."""
-        n_samples, settings = len(self._y), self._settings
-        rows = self._residuals()
+        """Fit a term to the residuals of random rows."""
+        settings, n_classes = self._settings, len(self._log_frequency)
+        selected = self._draw_rows()
+        rows = self._residuals(selected)
         n_outputs = rows.shape[1] // 2
-        selected = np.flatnonzero(self._rng.random(n_samples) < ROWS_PER_TERM)
-        if not selected.size:
-            selected = np.arange(n_samples)
-        features = self._draw_features()
-        of_splits = selected
-        if len(selected) > MOST_ROWS_OF_SPLITS:
-            of_splits = np.sort(self._rng.choice(selected, MOST_ROWS_OF_SPLITS, replace=False))
-        rows_of_splits = self._with_few_classes(rows)
+        step = -(-len(selected) // MOST_ROWS_OF_SPLITS)
+        of_splits, rows_of_splits = selected[::step], self._with_few_classes(rows[::step])
         self._sort_values(of_splits, rows_of_splits)
-        splits, cells = self._find_splits(features, of_splits, rows_of_splits)
-        chosen = np.array([i for i, _ in splits], np.intp)
+        splits = self._find_splits(self._draw_features(), of_splits, rows_of_splits)
+        cells = np.zeros(len(selected), np.intp)
+        for level, (i, side) in enumerate(splits):
+            kernels.split_cells(self._codes[i], side, level, selected, cells)
         sums, weights = np.zeros((1 << len(splits), 2 * n_outputs)), np.zeros((1 << len(splits), 1))
-        kernels.add_cell_rows(cells, selected, rows, sums)
-        kernels.add_cell_rows(cells, np.arange(n_samples), self._weights[:, np.newaxis], weights)
-        values = settings.learning_rate * sums[:, :n_outputs] / (sums[:, n_outputs:] + settings.ridge)
-        values = np.clip(values, -MOST_CHANGE, MOST_CHANGE)
-        if len(self._log_frequency) == 2:  # half of the log odds for each of two classes
+        kernels.add_cell_rows(cells, rows, sums)
+        kernels.add_cell_rows(cells, self._weights[selected, np.newaxis], weights)
+        steps = sums[:, :n_outputs] / (sums[:, n_outputs:] + settings.ridge)
+        values = settings.learning_rate * np.clip(steps, -MOST_CHANGE, MOST_CHANGE)
+        if n_classes == 2:  # half of the log odds for each of two classes
             values = np.hstack([-values, values]) / 2
-        return Term(chosen, [side for _, side in splits], weights[:, 0], values)
+        features = np.array([i for i, _ in splits], np.intp)
+        return Term(features, [side for _, side in splits], weights[:, 0], values)
 
-    def _residuals(self) -> FloatArray:
-        """Return residuals and variances (n_samples, 2 K), times the weights; K is 1 for two classes."""
-        p = softmax(self._scores, axis=1)
-        g = -p
-        g[np.arange(len(self._y)), self._y] += 1
-        h = np.maximum(p * (1 - p), LEAST_VARIANCE)
-        if p.shape[1] == 2:
-            g, h = g[:, 1:], h[:, 1:]
-        rows: FloatArray = np.hstack([g, h]) * self._weights[:, np.newaxis]
+    def _draw_rows(self) -> IntArray:
+        """Draw the rows of a term, in order; all if none would be drawn."""
+        n_samples = len(self._y)
+        selected = np.flatnonzero(self._rng.random(n_samples) < min(ROWS_PER_TERM, MOST_ROWS_OF_VALUES / n_samples))
+        return selected if selected.size else np.arange(n_samples)
+
+    def _residuals(self, selected: IntArray) -> FloatArray:
+        """Return residuals and variances of some rows (n_selected, 2 K), times the weights; K is 1 for two classes."""
+        n_classes = len(self._log_frequency)
+        rows: FloatArray = np.empty((len(selected), 2 * (1 if n_classes == 2 else n_classes)))
+        kernels.write_residuals(self._scores, self._y, self._weights, selected, LEAST_VARIANCE, rows)
         return rows
 
     def _draw_features(self) -> IntArray:
@@ -125,7 +123,7 @@ class Booster:
         """Return the rows with a random part of many classes; a class is likely if its residuals are large."""
         n_outputs = rows.shape[1] // 2
         if n_outputs <= MOST_CLASSES_OF_SPLITS:
-            return rows
+            return np.ascontiguousarray(rows)
         size = (rows[:, :n_outputs] ** 2).sum(axis=0) + LEAST_VARIANCE
         drawn = np.sort(self._rng.choice(n_outputs, MOST_CLASSES_OF_SPLITS, replace=False, p=size / size.sum()))
         return np.ascontiguousarray(rows[:, np.append(drawn, n_outputs + drawn)])
@@ -136,12 +134,12 @@ class Booster:
         Those of the class with the largest gain are used. For two classes and without a ridge, one of the divisions of
         sorted values is the best one of all divisions (Fisher 1958). The ridge moves values of few rows to the middle.
         """
-        nowhere = np.zeros(len(self._y), np.intp)
+        nowhere = np.zeros(len(selected), np.intp)
         n_outputs = rows.shape[1] // 2
         for i in self._by_residual.tolist():
             n_values = int(self._n_states[i])
             sums = np.zeros((1, n_values, 2 * n_outputs))
-            kernels.add_rows(self._codes[i], nowhere, selected, rows, sums)
+            kernels.add_rows(self._codes[i], selected, nowhere, rows, sums)
             g, h = sums[0, :, :n_outputs], sums[0, :, n_outputs:] + self._settings.ridge
             c = int((g * g / h).sum(axis=0).argmax())
             self._orders[i, :n_values] = np.argsort(g[:, c] / h[:, c], kind="stable")
@@ -149,18 +147,16 @@ class Booster:
             n_values = int(self._n_states[i])
             self._orders[i, :n_values] = np.roll(np.arange(n_values), int(self._rng.integers(2)))
 
-    def _find_splits(
-        self, features: IntArray, selected: IntArray, rows: FloatArray
-    ) -> tuple[list[tuple[int, AnyArray]], IntArray]:
-        """Return the features and sides of the best splits, and the cell of each row."""
-        cells = np.zeros(len(self._y), np.intp)
+    def _find_splits(self, features: IntArray, selected: IntArray, rows: FloatArray) -> list[tuple[int, AnyArray]]:
+        """Return the features and sides of the best splits."""
+        cells = np.zeros(len(selected), np.intp)
         splits: list[tuple[int, AnyArray]] = []
         most_cells = 1 << max(self._settings.n_splits - 1, 0)
         sums = np.empty((most_cells, self._orders.shape[1], rows.shape[1]))
         left, total = np.empty((2, most_cells, rows.shape[1]))
         gains, lengths = np.empty(len(features)), np.empty(len(features), np.intp)
         for level in range(self._settings.n_splits if len(features) else 0):
-            where = self._codes, features, self._n_states, self._orders, cells, 1 << level, selected, rows
+            where = self._codes, features, self._n_states, self._orders, selected, cells, 1 << level, rows
             kernels.find_splits(*where, self._settings.ridge, sums, left, total, gains, lengths)
             best = int(gains.argmax())
             if gains[best] <= LEAST_GAIN:
@@ -169,5 +165,5 @@ class Booster:
             side = np.ones(int(self._n_states[i]), np.uint8)
             side[self._orders[i, : lengths[best]]] = 0
             splits.append((i, side))
-            kernels.split_cells(self._codes[i], side, level, cells)
-        return splits, cells
+            kernels.split_cells(self._codes[i], side, level, selected, cells)
+        return splits

@@ -1,9 +1,19 @@
 """Kernels of boosted terms against loops over rows, cells and values."""
 
+import math
+
 import numpy as np
 import pytest
 
-from tanlearn.kernels.boosting import add_cell_rows, add_rows, add_terms, best_split, find_splits, split_cells
+from tanlearn.kernels.boosting import (
+    add_cell_rows,
+    add_rows,
+    add_terms,
+    best_split,
+    find_splits,
+    split_cells,
+    write_residuals,
+)
 
 RIDGE = 0.5
 N_STATES = np.array([2, 5, 1, 4])
@@ -27,11 +37,29 @@ def draw_rows(rng, n_outputs, n=50):
 def loop_sums(codes, n_values, cells, n_cells, selected, rows):
     """Return the sums of selected rows by cell and value, [cell][value][column]."""
     sums = [[[0.0] * len(rows[0]) for _ in range(n_values)] for _ in range(n_cells)]
-    for r in selected:
-        if cells[r] >= 0 and codes[r] < n_values:
-            for c, value in enumerate(rows[r]):
-                sums[cells[r]][codes[r]][c] += value
+    for k, r in enumerate(selected):
+        if cells[k] >= 0 and codes[r] < n_values:
+            for c, value in enumerate(rows[k]):
+                sums[cells[k]][codes[r]][c] += value
     return sums
+
+
+@every_number
+def test_residuals_are_indicators_minus_probabilities(n_outputs):
+    n_classes = n_outputs + (n_outputs == 1)
+    rng = np.random.default_rng(n_outputs)
+    scores, y, weights = rng.normal(0, 3, (50, n_classes)), rng.integers(0, n_classes, 50), rng.random(50)
+    scores[7] = 1000.0 * (np.arange(n_classes) == y[7])  # certain
+    selected = np.append(rng.permutation(50)[:30], 7)
+    rows = np.empty((31, 2 * n_outputs))
+    write_residuals(scores, y, weights, selected, 1e-6, rows)
+    for k, r in enumerate(selected):
+        exponentials = [math.exp(one - max(scores[r])) for one in scores[r]]
+        p = [one / sum(exponentials) for one in exponentials][-n_outputs:]
+        own = [float(y[r] == c) for c in range(n_classes)][-n_outputs:]
+        g = [weights[r] * (one - p_one) for one, p_one in zip(own, p, strict=True)]
+        h = [weights[r] * max(p_one * (1 - p_one), 1e-6) for p_one in p]
+        np.testing.assert_allclose(rows[k], g + h, rtol=1e-12, atol=1e-15)
 
 
 def score(members, n_outputs):
@@ -56,11 +84,11 @@ def loop_gains(sums, order, n_outputs):
 @every_number
 def test_rows_are_added_to_their_cell_and_value(dtype, n_outputs):
     rng = np.random.default_rng(n_outputs)
-    codes, rows, cells = draw_codes(rng, dtype), draw_rows(rng, n_outputs), rng.integers(-1, 4, 50)
-    selected = rng.permutation(50)[:35]
+    codes, selected = draw_codes(rng, dtype), rng.permutation(50)[:35]
+    rows, cells = draw_rows(rng, n_outputs, 35), rng.integers(-1, 4, 35)
     for i, n_values in enumerate(N_STATES.tolist()):
         sums = np.ones((4, n_values, 2 * n_outputs))
-        add_rows(codes[i], cells, selected, rows, sums)
+        add_rows(codes[i], selected, cells, rows, sums)
         expected = loop_sums(codes[i].tolist(), n_values, cells.tolist(), 4, selected.tolist(), rows.tolist())
         np.testing.assert_array_equal(sums - 1, expected)
 
@@ -102,13 +130,13 @@ def test_a_split_without_a_gain_is_found_with_a_gain_of_zero():
 @pytest.mark.parametrize("n_cells", [1, 4])
 def test_all_features_are_split_by_the_rows_that_have_their_value(dtype, n_outputs, n_cells):
     rng = np.random.default_rng(n_cells)
-    codes, rows, cells = draw_codes(rng, dtype), draw_rows(rng, n_outputs), rng.integers(-1, n_cells, 50)
-    selected = np.sort(rng.permutation(50)[:40])
+    codes, selected = draw_codes(rng, dtype), np.sort(rng.permutation(50)[:40])
+    rows, cells = draw_rows(rng, n_outputs, 40), rng.integers(-1, n_cells, 40)
     features = np.array([3, 0, 2, 1])
     orders = np.array([np.append(rng.permutation(n), np.arange(n, 5)) for n in N_STATES])
     sums, scratch = np.full((4, 5, 2 * n_outputs), np.nan), np.full((2, 4, 2 * n_outputs), np.nan)
     gains, lengths = np.empty(4), np.empty(4, np.intp)
-    where = codes, features, N_STATES, orders, cells, n_cells, selected, rows
+    where = codes, features, N_STATES, orders, selected, cells, n_cells, rows
     find_splits(*where, RIDGE, sums, *scratch, gains, lengths)
     for j, i in enumerate(features.tolist()):
         n_values = int(N_STATES[i])
@@ -121,28 +149,28 @@ def test_all_features_are_split_by_the_rows_that_have_their_value(dtype, n_outpu
 @every_dtype
 def test_cells_are_split_and_rows_with_missing_values_leave_them(dtype):
     rng = np.random.default_rng(0)
-    codes, cells = draw_codes(rng, dtype), np.zeros(50, np.intp)
+    codes, cells, selected = draw_codes(rng, dtype), np.zeros(40, np.intp), rng.permutation(50)[:40]
     sides = [rng.integers(0, 2, n).astype(np.uint8) for n in N_STATES]
     chosen = [1, 3, 1]
     for level, i in enumerate(chosen):
-        split_cells(codes[i], sides[i], level, cells)
-    for r in range(50):
+        split_cells(codes[i], sides[i], level, selected, cells)
+    for k, r in enumerate(selected):
         values = [int(codes[i, r]) for i in chosen]
         expected = -1
         if all(value < N_STATES[i] for i, value in zip(chosen, values, strict=True)):
             expected = sum(2**s * int(sides[i][v]) for s, (i, v) in enumerate(zip(chosen, values, strict=True)))
-        assert cells[r] == expected
+        assert cells[k] == expected
     assert -1 in cells
 
 
 @every_number
 def test_rows_are_added_to_their_cells(n_outputs):
     rng = np.random.default_rng(n_outputs)
-    rows, cells, selected = draw_rows(rng, n_outputs), rng.integers(-1, 3, 50), rng.permutation(50)[:30]
+    rows, cells = draw_rows(rng, n_outputs), rng.integers(-1, 3, 50)
     sums = np.ones((3, 2 * n_outputs))
-    add_cell_rows(cells, selected, rows, sums)
+    add_cell_rows(cells, rows, sums)
     expected = np.ones((3, 2 * n_outputs))
-    for r in selected:
+    for r in range(50):
         for c in range(2 * n_outputs):
             if cells[r] != -1:
                 expected[cells[r], c] += rows[r, c]

@@ -135,10 +135,10 @@ def greedy_splits(X, rows, divisions, n_splits, ridge, least_gain=1e-9):
 
 
 def newton_values(rows, ridge, learning_rate, n_classes):
-    """Return the value of each class in a cell: a damped Newton step, or half the step of the log odds for two."""
+    """Return the value of each class in a cell: a damped Newton step of at most 4, or half that of log odds for two."""
     g = [sum(own) for own in zip(*(row[0] for row in rows), strict=True)]
     h = [sum(own) for own in zip(*(row[1] for row in rows), strict=True)]
-    step = [learning_rate * a / (b + ridge) for a, b in zip(g, h, strict=True)]
+    step = [learning_rate * min(max(a / (b + ridge), -4), 4) for a, b in zip(g, h, strict=True)]
     return [-step[0] / 2, step[0] / 2] if n_classes == 2 else step
 
 

@@ -144,7 +144,7 @@ def test_residuals_are_derivatives_of_the_log_loss(n_classes):
     model.grow(3)
     scores = np.array(scores_of(model.model(), X))
     outputs = [np.array([-0.5, 0.5])] if n_classes == 2 else list(np.eye(n_classes))
-    found, step = model._residuals(), 1e-4
+    found, step = model._residuals(np.arange(60)), 1e-4
     assert found.shape == (60, 2 * len(outputs))
     for r in range(60):
         for c, direction in enumerate(outputs):
@@ -174,7 +174,7 @@ def test_variances_are_positive_for_rows_that_are_predicted_with_certainty():
     _, _, _, data = draw(3)
     model = booster(data)
     model._scores[np.arange(60), data.y] += 1000.0
-    found = model._residuals()
+    found = model._residuals(np.arange(60))
     np.testing.assert_array_equal(found[:, :3], 0)
     assert (found[:, 3:] > 0).all()
 
@@ -240,7 +240,7 @@ def test_classes_with_large_residuals_are_drawn_more_often(monkeypatch):
 
 def test_eight_classes_are_all_used():
     rows = np.ones((60, 16))
-    assert booster(draw(8)[3])._with_few_classes(rows) is rows
+    np.testing.assert_array_equal(booster(draw(8)[3])._with_few_classes(rows), rows)
 
 
 @pytest.mark.usefixtures("without_chance")
@@ -253,12 +253,15 @@ def test_splits_of_many_rows_are_selected_with_some_of_them(monkeypatch):
     for t, term in enumerate(model.model().terms()):
         rows = oracle.residuals(scores_of(model.model(t), X), y, weights)
         splits, _ = oracle.greedy_splits(X, rows, divisions_of(X, rows), 3, RIDGE)
+        some, of_some = X[::5], rows[::5]  # 60 rows, every fifth of which is at most 12
+        used, _ = oracle.greedy_splits(some, of_some, divisions_of(some, of_some), 3, RIDGE)
+        assert sides_of(term) == [(feature, side) for feature, side, _ in used]
         is_other.append(sides_of(term) != [(feature, side) for feature, side, _ in splits])
         assert_values_are_newton_steps(term, X, rows, weights, 0.3, 2)  # of all rows
     assert any(is_other)
 
 
-def test_terms_are_fitted_to_some_rows_but_their_weights_are_of_all():
+def test_terms_are_fitted_to_some_rows():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, (2000, 1))
     y = np.where(rng.random(2000) < 0.1, 0, (codes[:, 0] > 0).astype(int))
@@ -270,9 +273,17 @@ def test_terms_are_fitted_to_some_rows_but_their_weights_are_of_all():
     for cell in (0, 1):
         members = np.flatnonzero((codes[:, 0] > 0) == cell)
         whole = oracle.newton_values([rows[r] for r in members], RIDGE, 0.3, 2)
-        assert term.weights[cell] == len(members)
+        assert term.weights[cell] == pytest.approx(0.7 * len(members), rel=0.1)
         assert term.values[cell].tolist() != pytest.approx(whole, rel=1e-4)  # of 70 % of the rows
         np.testing.assert_allclose(term.values[cell], whole, rtol=0.1)
+
+
+@pytest.mark.usefixtures("without_chance")
+def test_values_of_many_rows_are_fitted_to_some_of_them(monkeypatch):
+    monkeypatch.setattr(module, "MOST_ROWS_OF_VALUES", 30)
+    model = booster(draw()[3])
+    drawn = [len(model._draw_rows()) for _ in range(200)]
+    assert np.mean(drawn) == pytest.approx(30, abs=2)
 
 
 def test_terms_without_a_drawn_row_are_fitted_to_all_rows(monkeypatch):
