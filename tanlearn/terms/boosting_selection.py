@@ -26,6 +26,9 @@ MOST_ROWS_OF_FOLDS, MOST_HELD_OUT = 20_000, 10_000
 STEP = 10
 #: Terms without improvement, and their fraction of all terms, that end the search.
 PATIENCE, RELATIVE_PATIENCE = 50, 0.2
+#: Least decrease of the held-out loss that counts as an improvement, in nats per row. Without it, perfectly predicted
+#: classes (mushroom) get all 2,000 terms.
+LEAST_DECREASE = 1e-5
 #: Number of terms if no rows can be held out.
 N_TERMS_WITHOUT_FOLDS = 50
 #: Terms are used if their held-out loss is lower than that of class frequencies by so many standard errors.
@@ -88,7 +91,7 @@ def learn_boosted_terms(
     is_held_out = np.any([fold.mask for fold in folds], axis=0)
     before = best = _log_p(data, folds)
     numbers, losses = [0], [_loss(data, best, is_held_out)]
-    chosen, n_terms = 0, 0
+    chosen, n_terms, least = 0, 0, losses[0]
     while n_terms < min(most_terms, chosen + max(PATIENCE, RELATIVE_PATIENCE * chosen)):
         step = min(STEP, most_terms - n_terms)
         in_threads(lambda fold: fold.grow(step), folds, n_jobs)  # noqa: B023
@@ -96,8 +99,8 @@ def learn_boosted_terms(
         log_p = _log_p(data, folds)
         numbers.append(n_terms)
         losses.append(_loss(data, log_p, is_held_out))
-        if losses[-1] < min(losses[:-1]):
-            best, chosen = log_p, n_terms
+        if losses[-1] < least - LEAST_DECREASE:
+            best, chosen, least = log_p, n_terms, losses[-1]
     if not _is_better(data, best, before, is_held_out):
         chosen = 0
     final.grow(chosen)
