@@ -139,7 +139,13 @@ def export_c(
     """
     check_is_fitted(model)
     tables = getattr(model, "tables_", None)
-    if tables is None or tables.bits is None:
+    if tables is None:
+        raise TypeError(
+            f"only classifiers with a single network can be exported to C, and {type(model).__name__} has none. Fit a "
+            f"NaiveBayesClassifier or TANClassifier. Forests, boosted terms and ensembles can be exported with "
+            f"to_javascript and to_sql."
+        )
+    if tables.bits is None:
         raise ValueError(
             "the CPTs must be integers to be exported to C: train with bits=..., or export the rounded model from "
             "model.with_bits((integer_bits, fraction_bits))."

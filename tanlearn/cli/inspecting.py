@@ -267,7 +267,8 @@ def export_c(
         if not hasattr(file.classifier, "export_c"):
             raise ValueError(
                 f"{model} holds a {type(file.classifier).__name__}, which cannot be exported to C. Fit a single "
-                f'network, for example with: tanlearn fit ... --learner "TAN Subset HYB".'
+                f'network, for example with: tanlearn fit ... --learner "TAN Subset HYB". Forests, boosted terms and '
+                f"ensembles can be exported with tanlearn export-js and export-sql."
             )
         X = y = None
         if rows is not None:

@@ -96,6 +96,14 @@ class Dialect:
             parts = [f"({' + '.join(group)})" for group in groups]
         return " + ".join(parts)
 
+    def product(self, flag: str, constant: str) -> str:
+        """Return a constant where a column is 1, and 0 where it is 0.
+
+        SQLite 3.40 takes a time that is quadratic in the number of constant factors: 31 s for boosted terms of 2.8 MB,
+        and 3 s with ``iif``.
+        """
+        return f"{flag} * {constant}" if self.is_typed else f"iif({flag}, {constant}, 0)"
+
     def exponential(self, value: str) -> str:
         """Return the exponential of an expression; PostgreSQL raises an error where the result is too small."""
         return f"exp({self.maximum([value, self.number(-700.0)])})"

@@ -1,7 +1,7 @@
 """Export of a fitted classifier as one ECMAScript module without dependencies.
 
-The module contains the model as constants, and functions from ``runtime.js``, ``network.js`` and ``forest.js`` that
-encode a row of raw values and compute its class probabilities.
+The module contains the model as constants, and functions from ``runtime.js``, ``network.js``, ``forest.js`` and
+``terms.js`` that encode a row of raw values and compute its class probabilities.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tanlearn.forest.ensemble import Ensemble
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.forest_network import Discretization, ForestNetwork
 from tanlearn.models.bayes_net import BayesNet
+from tanlearn.models.boosted_terms import BoostedTerms
 
 __all__ = ["to_javascript"]
 
@@ -37,9 +38,10 @@ export function predictJointLogProba(row) {
 """
 _NETWORK = "const scoresOf = (codes) => networkScores(MODEL.network, codes);\n"
 _FOREST = "const scoresOf = (codes) => forestScores(MODEL.forest, codes);\n"
+_TERMS = "const scoresOf = (codes) => termScores(MODEL.boosting, codes);\n"
 _ENSEMBLE = """
 function scoresOf(codes) {
-  const [ofForest, ofNetwork] = MODEL.weights;
+  const [ofForest, ofNetwork, ofTerms] = MODEL.weights;
   const scores = new Array(MODEL.shift.length).fill(0);
   const add = (weight, logP) => logP.forEach((own, y) => (scores[y] += weight * own));
   if (ofForest) {
@@ -48,6 +50,9 @@ function scoresOf(codes) {
   if (ofNetwork) {
     const own = merged(MODEL.merging, codes).map((code, i) => (code < MODEL.network.nStates[i] ? code : -1));
     add(ofNetwork, logPosterior(Array.from(networkScores(MODEL.network, own))));
+  }
+  if (ofTerms) {
+    add(ofTerms, logPosterior(Array.from(termScores(MODEL.boosting, codes))));
   }
   return logPosterior(scores).map((score, y) => score + MODEL.shift[y]);
 }
@@ -62,8 +67,8 @@ def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     Parameters
     ----------
     model : Classifier
-        A fitted classifier with a single network, a :class:`~tanlearn.BayesForestClassifier` or a
-        :class:`~tanlearn.BayesEnsembleClassifier`.
+        A fitted classifier with a single network, a :class:`~tanlearn.BayesForestClassifier`, a
+        :class:`~tanlearn.BoostedTermsClassifier` or a :class:`~tanlearn.BayesEnsembleClassifier`.
     max_bytes : int, default=20_000_000
         Largest size of the module in bytes. Forests can have megabytes.
 
@@ -106,7 +111,7 @@ def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     if type(own) not in _WRITERS:
         raise TypeError(
             f"{type(model).__name__} cannot be exported to JavaScript. Fit a classifier with a single network, a "
-            f"BayesForestClassifier or a BayesEnsembleClassifier."
+            f"BayesForestClassifier, a BoostedTermsClassifier or a BayesEnsembleClassifier."
         )
     names = feature_names(model)
     if {"__proto__"} & set(names):
@@ -127,7 +132,7 @@ def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     if size > max_bytes:
         raise ValueError(
             f"the module has {size:,} bytes, more than max_bytes={max_bytes:,}. Pass a larger max_bytes, or fit a "
-            f"smaller model: fewer n_estimators of a forest, or a single network."
+            f"smaller model: fewer n_estimators of a forest, fewer max_terms of boosted terms, or a single network."
         )
     return module
 
@@ -148,19 +153,31 @@ def _of_forest(forest: Forest) -> tuple[dict[str, Any], str]:
     return {"forest": _forest(forest)}, f"{_source('forest')}\n{_FOREST}"
 
 
+def _of_terms(boosting: BoostedTerms) -> tuple[dict[str, Any], str]:
+    """Return the constants and the functions of boosted terms."""
+    return {"boosting": _boosting(boosting)}, f"{_source('terms')}\n{_TERMS}"
+
+
 def _of_ensemble(ensemble: Ensemble) -> tuple[dict[str, Any], str]:
-    """Return the constants and the functions of an ensemble."""
+    """Return the constants and the functions of an ensemble; constants are null for models of weight 0."""
+    has_forest, has_network, has_terms = (ensemble.weights != 0).tolist()
     fields = {
-        "forest": _forest(ensemble.forest),
-        "network": _network(ensemble.network),
-        "merging": _merging(ensemble.discretization),
+        "forest": _forest(ensemble.forest) if has_forest else None,
+        "network": _network(ensemble.network) if has_network else None,
+        "merging": _merging(ensemble.discretization) if has_network else None,
+        "boosting": _boosting(ensemble.boosting) if has_terms else None,
         "weights": ensemble.weights.tolist(),
         "shift": ensemble.shift.tolist(),
     }
-    return fields, f"{_source('network')}{_source('forest')}{_ENSEMBLE}"
+    return fields, f"{_source('network')}{_source('forest')}{_source('terms')}{_ENSEMBLE}"
 
 
-_WRITERS: dict[type, Any] = {BayesNet: _of_network, Forest: _of_forest, Ensemble: _of_ensemble}
+_WRITERS: dict[type, Any] = {
+    BayesNet: _of_network,
+    Forest: _of_forest,
+    BoostedTerms: _of_terms,
+    Ensemble: _of_ensemble,
+}
 
 
 def _network(network: BayesNet) -> dict[str, Any]:
@@ -235,6 +252,18 @@ def _forest_network(network: ForestNetwork, weights: AnyArray) -> dict[str, Any]
         "gain": tables.gain,
         "unseen": tables.unseen,
     }
+
+
+def _boosting(boosting: BoostedTerms) -> dict[str, Any]:
+    """Return the constants of boosted terms; equal splits of several terms are written once."""
+    splits: dict[tuple[int, str], int] = {}
+    terms = []
+    for term in boosting.terms():
+        sides = ["".join(map(str, side.tolist())) for side in term.sides]
+        pairs = zip(term.features.tolist(), sides, strict=True)
+        own = [splits.setdefault(pair, len(splits)) for pair in pairs]
+        terms.append({"splits": own, "weights": term.weights, "values": term.values.ravel()})
+    return {"logPrior": boosting.log_prior.tolist(), "splits": list(splits), "terms": terms}
 
 
 class _Literal(str):

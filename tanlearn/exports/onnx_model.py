@@ -25,6 +25,7 @@ from tanlearn._version import __version__
 from tanlearn.exports.raw_columns import MISSING, RawColumn, raw_columns
 from tanlearn.files.description import feature_names
 from tanlearn.models.bayes_net import BayesNet
+from tanlearn.models.boosted_terms import BoostedTerms
 from tanlearn.models.calibration import Calibration, EvidenceCalibration
 
 __all__ = ["to_onnx"]
@@ -57,7 +58,7 @@ def to_onnx(model: Any) -> Any:
     ImportError
         If the package ``onnx`` is not installed.
     TypeError
-        If the classifier combines several networks.
+        If the classifier has no single network: forests, boosted terms and ensembles.
     ValueError
         If a column depends on several others, probabilities are 0, values are encoded by your own class, the encoder
         has ``handle_unknown="error"``, a column has the name of an output, or the empty string is a category.
@@ -102,9 +103,11 @@ def to_onnx(model: Any) -> Any:
 def _check(model: Any, network: Any, columns: Sequence[RawColumn]) -> None:
     """Raise an error for models that cannot be exported."""
     if not isinstance(network, BayesNet):
+        content = "consists of boosted terms" if isinstance(network, BoostedTerms) else "combines several models"
         raise TypeError(
-            f"only classifiers with a single network can be exported to ONNX, and {type(model).__name__} combines "
-            f"several. Fit a NaiveBayesClassifier or TANClassifier, or export it with to_javascript."
+            f"only classifiers with a single network can be exported to ONNX, and {type(model).__name__} {content}. "
+            f"Fit a NaiveBayesClassifier or TANClassifier. Forests, boosted terms and ensembles can be exported with "
+            f"to_javascript and to_sql."
         )
     several = np.flatnonzero((network.structure.parents[:, 1:] >= 0).any(axis=1))
     if several.size:

@@ -17,12 +17,15 @@ from tanlearn._version import __version__
 from tanlearn.exports.dialects import DIALECTS, Dialect
 from tanlearn.exports.raw_columns import RawColumn, raw_columns
 from tanlearn.exports.sql_codes import code_of, raw_value
-from tanlearn.exports.sql_forest import EnsembleScores, ForestScores
+from tanlearn.exports.sql_ensemble import EnsembleScores
+from tanlearn.exports.sql_forest import ForestScores
 from tanlearn.exports.sql_scores import NetworkScores
+from tanlearn.exports.sql_terms import TermScores
 from tanlearn.files.description import feature_names
 from tanlearn.forest.ensemble import Ensemble
 from tanlearn.forest.forest import Forest
 from tanlearn.models.bayes_net import BayesNet
+from tanlearn.models.boosted_terms import BoostedTerms
 from tanlearn.models.calibration import Calibration, EvidenceCalibration
 
 __all__ = ["OUTPUTS", "to_sql"]
@@ -36,7 +39,7 @@ OUTPUTS = {
 }
 #: Largest number of constants, so that a statement that is too large is refused before it is written.
 _MOST_CONSTANTS = 20_000_000
-#: Smallest size of a parameter of a forest in a statement.
+#: Smallest size of a parameter of a forest, or of boosted terms, in a statement.
 _BYTES_PER_PARAMETER = 25
 
 
@@ -61,8 +64,9 @@ def to_sql(
     ----------
     model : Classifier
         A fitted classifier with a single network, such as :class:`~tanlearn.NaiveBayesClassifier`,
-        :class:`~tanlearn.TANClassifier` or :class:`~tanlearn.TermNetClassifier`; or a small
-        :class:`~tanlearn.BayesForestClassifier` or :class:`~tanlearn.BayesEnsembleClassifier`.
+        :class:`~tanlearn.TANClassifier` or :class:`~tanlearn.TermNetClassifier`; a
+        :class:`~tanlearn.BoostedTermsClassifier`; or a small :class:`~tanlearn.BayesForestClassifier` or
+        :class:`~tanlearn.BayesEnsembleClassifier`.
     table : str
         Name of the table or view in the database.
     dialect : {"sqlite", "duckdb", "postgresql"}
@@ -76,16 +80,18 @@ def to_sql(
         Columns of the table that the statement returns before its results, such as a key.
     output : str or sequence of str, default=("prediction", "probability")
         Results to return: ``"prediction"``, the class in a column of this name; and ``"probability"``,
-        ``"log_probability"`` or ``"log_joint"``, each with one column per class, such as ``probability_yes``. Forests
-        and ensembles have no ``"log_joint"``.
+        ``"log_probability"`` or ``"log_joint"``, each with one column per class, such as ``probability_yes``. Forests,
+        boosted terms and ensembles have no ``"log_joint"``.
     missing : {"marginalize", "null"}, default="marginalize"
-        Treatment of rows with missing values. With "marginalize", they are marginalized exactly, as in Python; each
-        column may depend on at most one other column. With "null", which gives shorter statements and accepts all
-        networks, all results of a row are NULL if a column is missing on which another column depends. Other missing
-        values are marginalized exactly. Forests treat missing values as in Python with both settings.
+        Treatment of rows with missing values. With "marginalize", they are treated exactly as in Python; each column of
+        a network may depend on at most one other column. With "null", which gives shorter statements and accepts all
+        networks, all results of a row are NULL if a column is missing on which another column depends, or which a
+        boosted term contains. Other missing values of networks are marginalized exactly. Forests treat missing values
+        as in Python with both settings.
     max_bytes : int, optional
         Largest size of the statement in bytes. By default 5,000,000, and 1,000,000 for DuckDB, which plans large
-        statements slowly. A forest takes about 45 bytes per parameter (``n_parameters_``).
+        statements slowly. A forest takes about 45 bytes per parameter (``n_parameters_``). Boosted terms take 70 to 120
+        bytes per parameter, and 35 to 50 with ``missing="null"``.
 
     Returns
     -------
@@ -163,24 +169,27 @@ def _too_large(size: str, missing: str, max_bytes: int) -> ValueError:
     shorter = "" if missing == "null" else "missing='null', "
     return ValueError(
         f"the statement has {size} bytes, more than max_bytes={max_bytes:,}. Pass {shorter}a larger max_bytes, or fit "
-        f"a smaller model: NaiveBayesClassifier, fewer columns, or fewer n_estimators of a forest."
+        f"a smaller model: NaiveBayesClassifier, fewer columns, fewer n_estimators of a forest, or fewer max_terms of "
+        f"boosted terms."
     )
 
 
 def _make_scores(
     model: Any, columns: list[RawColumn], dialect: Dialect, missing: str, max_bytes: int
-) -> NetworkScores | ForestScores | EnsembleScores:
+) -> NetworkScores | ForestScores | EnsembleScores | TermScores:
     """Return the expressions of the scores of a classifier."""
     own, is_exact = model.model_, missing == "marginalize"
-    if isinstance(own, (Forest, Ensemble)):
-        n_bytes = _BYTES_PER_PARAMETER * own.n_parameters
-        if n_bytes > max_bytes:
-            raise _too_large(f"about {n_bytes:,}", missing, max_bytes)
+    n_bytes = _BYTES_PER_PARAMETER * sum(part.n_parameters for part in _large_parts(own))
+    if n_bytes > max_bytes:
+        raise _too_large(f"about {n_bytes:,}", missing, max_bytes)
     if isinstance(own, Forest):
         return ForestScores(own, dialect)
     if isinstance(own, Ensemble):
-        _check_network(own.network, feature_names(model), missing)
+        if own.weights[1]:
+            _check_network(own.network, feature_names(model), missing)
         return EnsembleScores(own, columns, dialect, is_exact=is_exact)
+    if isinstance(own, BoostedTerms):
+        return TermScores(own, columns, dialect, is_exact=is_exact)
     if isinstance(own, BayesNet):
         _check_network(own, feature_names(model), missing)
         return NetworkScores(own, columns, dialect, is_exact=is_exact)
@@ -188,6 +197,14 @@ def _make_scores(
         f"{type(model).__name__} cannot be exported to SQL. Fit a classifier with a single network, such as "
         f"NaiveBayesClassifier, TANClassifier or TermNetClassifier."
     )
+
+
+def _large_parts(model: Any) -> list[Forest | BoostedTerms]:
+    """Return the forest and the boosted terms of a model that are written, without those of weight 0."""
+    if isinstance(model, Ensemble):
+        pairs = (model.weights[0], model.forest), (model.weights[2], model.boosting)
+        return [part for weight, part in pairs if weight]
+    return [model] if isinstance(model, (Forest, BoostedTerms)) else []
 
 
 class _Chain:

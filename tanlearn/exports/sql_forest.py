@@ -1,4 +1,4 @@
-"""SQL expressions for the scores of a forest, and of an ensemble of a forest and a network.
+"""SQL expressions for the scores of a forest.
 
 A forest adds, for each family of each network, the weighted gains of the contexts of a row: nested CASE expressions
 over the values of the parents, from the root of the context trie on (:mod:`tanlearn.forest.context_tables`).
@@ -6,19 +6,18 @@ over the values of the parents, from the root of the context trie on (:mod:`tanl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.exports.dialects import Dialect
-from tanlearn.exports.raw_columns import MISSING, RawColumn
-from tanlearn.exports.sql_scores import NetworkScores, Step
-from tanlearn.forest.ensemble import Ensemble
+from tanlearn.exports.raw_columns import MISSING
+from tanlearn.exports.sql_scores import Step
 from tanlearn.forest.forest import Forest
 from tanlearn.forest.forest_network import Discretization, ForestNetwork
 
-__all__ = ["EnsembleScores", "ForestScores"]
+__all__ = ["ForestScores", "merged_codes"]
 
 
 class ForestScores:
@@ -60,49 +59,6 @@ class ForestScores:
             family = _Families(self._forest.members[k], self._forest.weights[k], f"v{k}_", self._dialect)
             parts += [family.score(f, y) for f in range(len(family.parents))]
         return self._dialect.total(parts)
-
-
-class EnsembleScores:
-    """Log probabilities of the classes by an ensemble, as SQL expressions of the codes ``x0``, ``x1``, ..."""
-
-    has_zeros = False
-
-    def __init__(self, ensemble: Ensemble, columns: Sequence[RawColumn], dialect: Dialect, *, is_exact: bool) -> None:
-        self._ensemble, self._dialect = ensemble, dialect
-        self._forest = ForestScores(ensemble.forest, dialect)
-        self._network = NetworkScores(ensemble.network, columns, dialect, is_exact=is_exact, codes="c")
-        self.n_classes = len(ensemble.shift)
-
-    def steps(self) -> Iterator[Step]:
-        """Yield the columns of the queries of both models, and of their weighted sum."""
-        of_forest, of_network = self._ensemble.weights.tolist()
-        classes = range(self.n_classes)
-        parts: list[list[str]] = [[] for _ in classes]
-        if of_forest:
-            yield from self._forest.steps()
-            yield {f"f{y}": self._forest.log_joint(y) for y in classes}, []
-            for y in classes:
-                parts[y].append(f"{self._dialect.number(of_forest)} * f{y}")
-        if of_network:
-            yield merged_codes(self._ensemble.discretization, "c"), []
-            yield from self._network.steps()
-            yield {f"n{y}": self._network.log_joint(y) for y in classes}, []
-            yield from self._normalize("n")
-            for y in classes:
-                parts[y].append(f"{self._dialect.number(of_network)} * (n{y} - nm - nl)")
-        yield {f"z{y}": " + ".join(parts[y]) for y in classes}, []
-        yield from self._normalize("z")
-
-    def log_joint(self, y: int) -> str:
-        """Return the log probability of a class."""
-        return f"z{y} - zm - zl + {self._dialect.number(float(self._ensemble.shift[y]))}"
-
-    def _normalize(self, prefix: str) -> Iterator[Step]:
-        """Yield the largest of the scores of all classes, and the log of the sum of their exponentials beyond it."""
-        names = [f"{prefix}{y}" for y in range(self.n_classes)]
-        yield {f"{prefix}m": self._dialect.maximum(names)}, []
-        total = self._dialect.total([self._dialect.exponential(f"{name} - {prefix}m") for name in names])
-        yield {f"{prefix}l": f"ln({total})"}, []
 
 
 def merged_codes(cuts: Discretization, prefix: str) -> dict[str, str]:

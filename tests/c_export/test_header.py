@@ -12,7 +12,14 @@ from sklearn.exceptions import NotFittedError
 from support.compilers import HOST
 from support.integer_models import random_model, random_parents
 
-from tanlearn import BayesNetClassifier, FixedPoint, IntegerTables, NaiveBayesClassifier, TableEncoder
+from tanlearn import (
+    BayesNetClassifier,
+    BoostedTermsClassifier,
+    FixedPoint,
+    IntegerTables,
+    NaiveBayesClassifier,
+    TableEncoder,
+)
 from tanlearn.baselines import ChowLiu, KDependence
 from tanlearn.c_export import header as c_export
 from tanlearn.c_export import tables as c_tables
@@ -320,3 +327,11 @@ def test_only_fitted_classifiers_of_integers_are_exported(tmp_path):
         model.export_c(tmp_path / 'a"b.h', name="m", test_rows=[["a"]])
     with pytest.raises(OSError, match="Make the folder first"):
         model.export_c(tmp_path / "none" / "m.h")
+
+
+def test_classifiers_without_a_single_network_are_refused(tmp_path):
+    model = BoostedTermsClassifier(max_terms=2, random_state=0).fit([[0.1], [0.2], [9.8], [9.9]] * 5, [0, 0, 1, 1] * 5)
+    message = r"BoostedTermsClassifier has none\. .* boosted terms and ensembles can be exported with to_javascript"
+    with pytest.raises(TypeError, match=message):
+        c_export.export_c(model, tmp_path / "m.h")
+    assert not (tmp_path / "m.h").exists()

@@ -179,6 +179,18 @@ def test_an_ensemble_is_described_and_says_what_it_cannot(run, shop, tmp_path):
     assert not (tmp_path / "m.h").exists()
 
 
+def test_boosted_terms_are_exported_to_other_languages_than_c(run, shop, tmp_path):
+    path = tmp_path / "terms.tan"
+    table = pd.read_csv(shop, skipinitialspace=True)[["spent", "newsletter", "buys"]].dropna()
+    terms = tanlearn.BoostedTermsClassifier(max_terms=5, random_state=0)
+    terms.fit(table[["spent", "newsletter"]], table["buys"].str.strip()).save(path)
+    done = run("export-c", path, "-o", tmp_path / "m.h")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "BoostedTermsClassifier, which cannot be exported to C" in done.stderr
+    assert "boosted terms and ensembles can be exported with tanlearn export-js and export-sql" in done.stderr
+    assert run("export-js", path).stdout == tanlearn.to_javascript(tanlearn.load(path))
+
+
 @pytest.mark.parametrize("weights", ["shared", None])
 def test_a_forest_is_explained_and_described(run, shop, tmp_path, weights):
     import pandas as pd

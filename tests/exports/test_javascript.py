@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,12 +12,14 @@ from oracles import exported
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from support.odd_tables import odd_table, rows_of
+from support.random_terms import random_terms
 
 import tanlearn
 from tanlearn import (
     BayesEnsembleClassifier,
     BayesForestClassifier,
     BayesNetClassifier,
+    BoostedTermsClassifier,
     Calibration,
     NaiveBayesClassifier,
     TableEncoder,
@@ -110,6 +113,11 @@ COMBINED = {
     "forest": BayesForestClassifier(n_estimators=4, random_state=0),
     "forest of averages": BayesForestClassifier(n_estimators=4, weights=None, random_state=0),
     "forest with a prior": BayesForestClassifier(n_estimators=4, class_prior=[0.2, 0.3, 0.5], random_state=0),
+    "boosted terms": BoostedTermsClassifier(random_state=0),
+    "boosted terms and categories of missing values": BoostedTermsClassifier(
+        encoder=TableEncoder(handle_missing="category"), random_state=0
+    ),
+    "boosted terms with a prior": BoostedTermsClassifier(class_prior=[0.0, 0.3, 0.7], random_state=0),
     "ensemble": BayesEnsembleClassifier(random_state=0),
 }
 
@@ -117,6 +125,24 @@ COMBINED = {
 @pytest.mark.parametrize("name", COMBINED)
 def test_modules_agree_with_python(name, in_node):
     check(in_node, clone(COMBINED[name]).fit(X, y), X_NEW)
+
+
+def test_models_of_weight_zero_are_left_out_of_an_ensemble(in_node):
+    model = BayesEnsembleClassifier(forest=BayesForestClassifier(n_estimators=3), random_state=0).fit(X, y)
+    names = ("forest: ", "network: ", "boosting: ")
+    for weights in ([0.7, 0.4, 0.3], [1.0, 0.0, 0.0], [0.0, 1.2, 0.0], [0.0, 0.0, 0.8]):
+        model.model_ = replace(model.model_, weights=np.array(weights))
+        check(in_node, model, X_NEW)
+        module = to_javascript(model)
+        assert [f"{name}{{" in module for name in names] == [weight > 0 for weight in weights]
+
+
+def test_cells_without_rows_and_repeated_features_of_terms(in_node):
+    model = BoostedTermsClassifier(max_terms=10, random_state=0).fit(X, y)
+    model.model_ = random_terms(model.encoder_.n_states_, 3, n_splits=[0, 1, 2, 3, 3, 4, 5, 8])
+    check(in_node, model, X_NEW)
+    model.model_ = random_terms(model.encoder_.n_states_, 3, n_splits=[])
+    check(in_node, model, X_NEW[:5])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """ONNX models predict what Python predicts, in onnxruntime."""
 
 import sys
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,17 @@ from sklearn.exceptions import NotFittedError
 from support.odd_tables import odd_table, rows_of
 
 import tanlearn
-from tanlearn import BayesNetClassifier, Calibration, NaiveBayesClassifier, TableEncoder, TermNetClassifier, to_onnx
+from tanlearn import (
+    BayesEnsembleClassifier,
+    BayesForestClassifier,
+    BayesNetClassifier,
+    BoostedTermsClassifier,
+    Calibration,
+    NaiveBayesClassifier,
+    TableEncoder,
+    TermNetClassifier,
+    to_onnx,
+)
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
 from tanlearn.models.calibration import EvidenceCalibration
 
@@ -134,6 +145,25 @@ def test_models_that_cannot_be_exported(onnx):
     ]:
         with pytest.raises(ValueError, match=message):
             to_onnx(NaiveBayesClassifier().fit(pd.DataFrame({name: values}), [0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("model", "content"),
+    [
+        (BoostedTermsClassifier(max_terms=5), "BoostedTermsClassifier consists of boosted terms"),
+        (
+            BayesEnsembleClassifier(
+                forest=BayesForestClassifier(n_estimators=2), boosting=BoostedTermsClassifier(max_terms=5)
+            ),
+            "BayesEnsembleClassifier combines several models",
+        ),
+    ],
+    ids=["boosted terms", "ensemble"],
+)
+def test_models_without_a_single_network_are_refused(model, content, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", ModuleType("onnx"))  # the model is refused before the package is used
+    with pytest.raises(TypeError, match=rf"{content}\. .* exported with to_javascript and to_sql\."):
+        to_onnx(clone(model).set_params(random_state=0).fit(X, y))
 
 
 def test_the_missing_package_is_named(monkeypatch):

@@ -10,12 +10,14 @@ from oracles import exported
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from support.odd_tables import odd_table, rows_of
+from support.random_terms import random_terms
 
 import tanlearn
 from tanlearn import (
     BayesEnsembleClassifier,
     BayesForestClassifier,
     BayesNetClassifier,
+    BoostedTermsClassifier,
     Calibration,
     NaiveBayesClassifier,
     TableEncoder,
@@ -23,6 +25,7 @@ from tanlearn import (
     to_sql,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
+from tanlearn.exports import sql_terms
 from tanlearn.exports.dialects import DIALECTS
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import EvidenceCalibration
@@ -101,9 +104,9 @@ def check(model, dialect, X, **options):
     return found
 
 
-def check_probabilities(model, dialect, X):
+def check_probabilities(model, dialect, X, **options):
     """Compare predictions and probabilities of all rows with Python, for models without a log joint."""
-    statement = to_sql(model, "visits", dialect=dialect, keep=["id"], output=ALL[:3])
+    statement = to_sql(model, "visits", dialect=dialect, keep=["id"], output=ALL[:3], **options)
     found = results(statement, dialect, X)
     expected = model.predict_log_proba(X)
     np.testing.assert_allclose(numbers(found, "log_probability", model), expected, rtol=0, atol=1e-12)
@@ -158,9 +161,80 @@ def test_forests_agree_with_python(name, dialect):
 
 def test_ensembles_agree_with_python(dialect):
     model = BayesEnsembleClassifier(forest=BayesForestClassifier(n_estimators=3), random_state=0).fit(X, y)
-    for weights in ([0.7, 0.4], [1.0, 0.0], [0.0, 1.0]):
+    for weights in ([0.7, 0.4, 0.3], [1.0, 0.0, 0.0], [0.0, 1.2, 0.0], [0.0, 0.0, 0.8]):
         model.model_ = replace(model.model_, weights=np.array(weights))
         check_probabilities(model, dialect, X_NEW)
+
+
+TERMS = {
+    "boosted terms": BoostedTermsClassifier(random_state=0, max_terms=20),
+    "few terms of many splits": BoostedTermsClassifier(max_terms=4, max_splits=8, random_state=0),
+    "categories of missing values": BoostedTermsClassifier(
+        encoder=TableEncoder(handle_missing="category"), max_terms=20, random_state=0
+    ),
+    "a class of probability zero": BoostedTermsClassifier(class_prior=[0.0, 0.3, 0.7], max_terms=10, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_boosted_terms_agree_with_python(name, dialect):
+    model = clone(TERMS[name]).fit(X, y)
+    assert model.n_terms_ > 0
+    check_probabilities(model, dialect, X_NEW)
+
+
+def test_boosted_terms_of_two_classes_without_missing_values(dialect):
+    encoder = TableEncoder(handle_missing="category", handle_unknown="error")
+    model = BoostedTermsClassifier(encoder=encoder, max_terms=20, random_state=0).fit(X, y == y[0])
+    new = X_NEW.replace({"select": {"unseen": None}})
+    check_probabilities(model, dialect, new)
+    assert "iif" not in to_sql(model, "visits", dialect="sqlite")
+
+
+def test_cells_without_rows_and_groups_of_terms(dialect, monkeypatch):
+    model = BoostedTermsClassifier(max_terms=10, random_state=0).fit(X, y)
+    n_states = model.encoder_.n_states_
+    model.model_ = random_terms(n_states, 3, n_splits=[0, 1, 2, 3, 3, 4, 5])
+    check_probabilities(model, dialect, X_NEW)
+    n_queries = to_sql(model, "visits", dialect=dialect).count(" AS (\n")
+    monkeypatch.setattr(sql_terms, "_MOST_COLUMNS", 12)
+    check_probabilities(model, dialect, X_NEW)
+    assert to_sql(model, "visits", dialect=dialect).count(" AS (\n") > n_queries + 6
+    model.model_ = random_terms(n_states, 3, n_splits=[])
+    check_probabilities(model, dialect, X_NEW[:5])
+
+
+def test_missing_values_of_boosted_terms_can_be_null(dialect):
+    model = BoostedTermsClassifier(max_terms=10, random_state=0).fit(X, y)
+    model.model_ = random_terms(model.encoder_.n_states_, 3, n_splits=[2, 2], seed=1)
+    check_probabilities(model, dialect, X.dropna(), missing="null")
+    found = results(to_sql(model, "visits", dialect=dialect, keep=["id"], missing="null"), dialect, X_NEW)
+    used = np.unique(model.model_.features)
+    assert 0 < len(used) < 5
+    is_null = (model.encoder_.encode(X_NEW)[used] == 255).any(axis=0)
+    assert found["prediction"].isna().tolist() == is_null.tolist()
+    assert found["prediction"][~is_null].tolist() == model.predict(X_NEW[~is_null]).tolist()
+
+
+def test_values_that_predict_refuses_give_null_in_boosted_terms(dialect):
+    encoder = TableEncoder(handle_unknown="error")
+    model = BoostedTermsClassifier(encoder=encoder, max_terms=5, random_state=0).fit(X, y)
+    odd = X.dropna().iloc[:3].copy()
+    odd.iloc[0, 0] = np.inf
+    odd.iloc[1, 2] = "unseen"
+    found = results(to_sql(model, "visits", dialect=dialect, keep=["id"], output=ALL[:3]), dialect, odd)
+    assert found.iloc[:2, 1:].isna().all(axis=None)
+    assert found["prediction"][2] == model.predict(odd.iloc[2:])[0]
+
+
+def test_large_boosted_terms_are_refused():
+    model = BoostedTermsClassifier(max_terms=20, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"has about [\d,]+ bytes, more than max_bytes=5,000\. .* fewer max_terms"):
+        to_sql(model, "visits", dialect="sqlite", max_bytes=5000)
+    n_bytes = len(to_sql(model, "visits", dialect="sqlite").encode())
+    with pytest.raises(ValueError, match=r"has [\d,]+ bytes, more than .* Pass missing='null', a larger max_bytes"):
+        to_sql(model, "visits", dialect="sqlite", max_bytes=n_bytes - 1)
+    assert len(to_sql(model, "visits", dialect="sqlite", missing="null").encode()) < 0.6 * n_bytes
 
 
 def test_large_forests_are_refused_before_they_are_written():
