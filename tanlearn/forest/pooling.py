@@ -25,7 +25,8 @@ def pooled(log_p: AnyArray, weights: FloatArray) -> FloatArray:
 
     Shapes: log_p: (n_models, n_rows, n_classes); weights: (n_models,); result: (n_rows, n_classes).
     """
-    return log_posterior(np.tensordot(weights, log_p, 1))
+    # Not a product of matrices, whose order of addition would depend on the number of rows.
+    return log_posterior((weights[:, np.newaxis, np.newaxis] * log_p).sum(axis=0))
 
 
 def fit_pool_weights(log_p: AnyArray, y: IntArray, sample_weight: AnyArray) -> FloatArray:

@@ -10,6 +10,7 @@ import pytest
 from tanlearn import (
     BayesForestClassifier,
     BayesNetClassifier,
+    BoostedTermsClassifier,
     Calibration,
     MaximumLikelihood,
     NaiveBayesClassifier,
@@ -238,7 +239,11 @@ def test_a_constant_feature_and_a_column_without_values_contribute_nothing(ax):
 def test_what_has_no_contributions_is_refused(table, terms, ax):
     X, y = table
     encoder = TableEncoder(discretizer=QuantileDiscretizer(max_bins=5))
-    for model in (BayesForestClassifier(n_estimators=2, random_state=0), WeightedNaiveBayesClassifier(encoder=encoder)):
+    for model in (
+        BayesForestClassifier(n_estimators=2, random_state=0),
+        BoostedTermsClassifier(max_terms=5, random_state=0),
+        WeightedNaiveBayesClassifier(encoder=encoder),
+    ):
         with pytest.raises(TypeError, match=rf"{type(model).__name__} has no single network"):
             ContributionDisplay.from_estimator(model.fit(X, y), X, "age", ax=ax)
     with pytest.raises(ValueError, match=r"0 to 2 or a column name.*got 'wage'"):

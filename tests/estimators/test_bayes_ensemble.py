@@ -1,4 +1,4 @@
-"""The ensemble of a forest and a network: raw tables, its parts, class probabilities, weights, files."""
+"""The ensemble of a forest, a network and boosted terms: raw tables, its parts, class probabilities, weights, files."""
 
 import numpy as np
 import pandas as pd
@@ -9,6 +9,7 @@ from support.forests import mixed_table
 from tanlearn import (
     BayesEnsembleClassifier,
     BayesForestClassifier,
+    BoostedTermsClassifier,
     EncodedData,
     MDLPDiscretizer,
     TableEncoder,
@@ -19,7 +20,14 @@ from tanlearn import (
 
 def small(**parameters):
     """Return an ensemble that is soon fitted."""
-    return BayesEnsembleClassifier(forest=BayesForestClassifier(n_estimators=4), random_state=0, **parameters)
+    of_parts = {name: parameters.pop(name) for name in list(parameters) if "__" in name}
+    parts = {"forest": BayesForestClassifier(n_estimators=4), "boosting": BoostedTermsClassifier(max_terms=50)}
+    return BayesEnsembleClassifier(**{"random_state": 0, **parts, **parameters}).set_params(**of_parts)
+
+
+def parts_of(model):
+    """Return the fitted parts in the order of their weights."""
+    return model.forest_, model.network_, model.boosting_
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +44,16 @@ def fitted(table):
 
 def test_predictions_are_the_weighted_log_probabilities_of_the_parts(table, fitted):
     X, _ = table
-    parts = [part.predict_log_proba(X) for part in (fitted.forest_, fitted.network_)]
+    parts = [part.predict_log_proba(X) for part in (fitted.forest_, fitted.network_, fitted.boosting_)]
     expected = log_softmax(np.tensordot(fitted.weights_, parts, 1), axis=1)
     np.testing.assert_allclose(fitted.predict_log_proba(X), expected, atol=1e-9)
+    assert fitted.weights_.shape == (3,)
     assert (fitted.weights_ >= 0).all()
+    assert fitted.n_parameters_ == sum(part.n_parameters_ for part in parts_of(fitted)) + 3
 
 
-def test_it_is_better_than_either_part_if_each_has_information_of_its_own():
-    """The class depends on a sum of numbers, which suits the network, and on a parity, which suits the forest."""
+def test_it_is_better_than_each_part_if_they_have_information_of_their_own():
+    """The class depends on a sum of numbers, which suits the network, and on a parity, which suits the others."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(1500, 3)), columns=list("abc"))
     for name in "pqr":
@@ -55,14 +65,26 @@ def test_it_is_better_than_either_part_if_each_has_information_of_its_own():
     def loss(part):
         return -part.predict_log_proba(X[1000:])[np.arange(500), y[1000:].astype(int)].mean()
 
-    assert loss(model) < min(loss(model.forest_), loss(model.network_))
-    assert (model.weights_ > 0.2).all()
+    assert loss(model) < min(map(loss, parts_of(model)))
+    assert model.weights_[1] > 0.2
+    assert model.weights_[[0, 2]].sum() > 0.2
 
 
 def test_the_forest_is_used_alone_if_the_features_are_noise():
     rng = np.random.default_rng(0)
     model = small().fit(rng.normal(size=(200, 4)), rng.integers(0, 2, 200))
-    assert model.weights_.tolist() == [1.0, 0.0]
+    assert model.weights_.tolist() == [1.0, 0.0, 0.0]
+    assert model.boosting_.n_terms_ == 0
+
+
+def test_rules_of_several_features_are_predicted_by_boosted_terms():
+    """The class is a rule with thresholds of three numbers, which a network of pairs cannot represent."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 4))
+    y = (X[:, 0] > 0.5) ^ (X[:, 1] > 0) ^ (X[:, 2] > 0)
+    model = small(boosting__max_terms=150).fit(X[:600], y[:600])
+    assert model.weights_[2] > max(model.weights_[:2])
+    assert model.score(X[600:], y[600:]) > 0.85
 
 
 def test_the_parts_predict_raw_rows_alone(table, fitted):
@@ -72,6 +94,10 @@ def test_the_parts_predict_raw_rows_alone(table, fitted):
     assert fitted.forest_.feature_importances_.shape == (3,)
     assert fitted.encoder_.n_states_.tolist() == [240, 3, 240]
     assert fitted.network_.encoder_.n_states_.tolist() == [32, 3, 32]
+    assert fitted.boosting_.score(X, y) > 0.8
+    assert fitted.boosting_.encoder_ is fitted.encoder_
+    assert fitted.boosting_.explain(X).shape == (240, 4, 2)
+    assert fitted.boosting_.describe()["n_terms"] == fitted.boosting_.n_terms_
 
 
 def test_coarse_intervals_have_equal_weight_and_the_mean_of_their_values(table, fitted):
@@ -104,7 +130,7 @@ def test_files_hold_all_of_it(table, tmp_path):
     model.save(tmp_path / "ensemble.tan")
     again = load(tmp_path / "ensemble.tan")
     assert repr(again) == repr(model)
-    for one, two in ((model, again), (model.forest_, again.forest_), (model.network_, again.network_)):
+    for one, two in zip((model, *parts_of(model)), (again, *parts_of(again)), strict=True):
         np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
     told, expected = again.describe(), model.describe()
     assert told["network"].pop("training")["n_iter"] is None  # files do not store it
@@ -112,6 +138,46 @@ def test_files_hold_all_of_it(table, tmp_path):
     assert told == expected
     np.testing.assert_array_equal(again.network_.standard_errors_[0], model.network_.standard_errors_[0])
     assert again.network_.sample(3, random_state=0)[0].tolist() == model.network_.sample(3, random_state=0)[0].tolist()
+
+
+def test_files_without_boosted_terms_can_be_read(table, tmp_path, monkeypatch):
+    """Files of version 0.2 have two weights, and no arrays of boosted terms."""
+    X, y = table
+    model = small().fit(X, y)
+    state = {name: value for name, value in model._get_state().items() if not name.startswith("boosting_")}
+    weights = np.array([0.8, 0.5])
+    monkeypatch.setattr(model, "_get_state", lambda: state | {"weights": weights})
+    model.save(tmp_path / "ensemble.tan")
+    again = load(tmp_path / "ensemble.tan")
+    assert again.weights_.tolist() == [0.8, 0.5, 0.0]
+    expected = np.tensordot(weights, [part.predict_log_proba(X) for part in parts_of(model)[:2]], 1)
+    np.testing.assert_allclose(again.predict_log_proba(X), log_softmax(expected, axis=1), atol=1e-9)
+    np.testing.assert_allclose(again.explain(X).sum(axis=1), again.predict_log_proba(X), atol=1e-9)
+    assert again.boosting_.n_terms_ == 0
+    assert again.describe()["weights"] == {"forest": 0.8, "network": 0.5, "boosting": 0.0}
+    frequencies = (np.array([(y == "no").sum(), (y == "yes").sum()]) + 1) / 242
+    np.testing.assert_allclose(again.boosting_.predict_proba(X), np.tile(frequencies, (240, 1)))
+    again.save(tmp_path / "new.tan")
+    np.testing.assert_array_equal(load(tmp_path / "new.tan").predict_proba(X), again.predict_proba(X))
+
+
+def test_boosted_terms_of_merged_intervals_predict_from_the_codes_of_the_ensemble(table, monkeypatch):
+    X, y = table
+    seen = []
+    original = BoostedTermsClassifier._fit_boosting
+
+    def spy(self, data, rng, needed):
+        outcome = original(self, data, rng, needed)
+        seen.append((data, outcome.model))
+        return outcome
+
+    monkeypatch.setattr(BoostedTermsClassifier, "_fit_boosting", spy)
+    model = small().fit(X, y)
+    ((data, of_intervals),) = seen
+    assert (data.n_states <= model.encoder_.n_states_).all()
+    assert data.n_states[0] < model.encoder_.n_states_[0]
+    found = model.boosting_.model_.log_joint(model.encoder_.encode(X))
+    np.testing.assert_array_equal(found, of_intervals.log_joint(data.codes))
 
 
 @pytest.mark.parametrize(
@@ -176,8 +242,14 @@ def test_the_same_seed_gives_the_same_model_with_any_number_of_threads(table, fi
     X, y = table
     for n_jobs in (1, 2):
         np.testing.assert_array_equal(small(n_jobs=n_jobs).fit(X, y).predict_proba(X), fitted.predict_proba(X))
-    own = BayesEnsembleClassifier(forest=BayesForestClassifier(n_estimators=4, random_state=0), random_state=1)
-    np.testing.assert_array_equal(own.fit(X, y).predict_proba(X), fitted.predict_proba(X))
+    own = small(forest=BayesForestClassifier(n_estimators=4, random_state=0))
+    np.testing.assert_array_equal(own.fit(X, y).forest_.predict_proba(X), fitted.forest_.predict_proba(X))
+    parts = {
+        "forest": BayesForestClassifier(n_estimators=4, random_state=0),
+        "boosting": BoostedTermsClassifier(max_terms=50, random_state=0),
+    }
+    first, second = (small(**{**parts, "random_state": seed}).fit(X, y).predict_proba(X) for seed in (1, 2))
+    np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize(
@@ -187,11 +259,15 @@ def test_the_same_seed_gives_the_same_model_with_any_number_of_threads(table, fi
         {"network": TermNetClassifier(class_weight="balanced")},
         {"network": TermNetClassifier(encoder=TableEncoder())},
         {"forest": BayesForestClassifier(warm_start=True)},
+        {"boosting": BoostedTermsClassifier(class_prior=[0.5, 0.5])},
+        {"boosting": BoostedTermsClassifier(class_weight="balanced")},
     ],
-    ids=["class_prior", "class_weight", "encoder", "warm_start"],
+    ids=["class_prior", "class_weight", "encoder", "warm_start", "boosting_prior", "boosting_weight"],
 )
 def test_parameters_of_the_whole_are_refused_in_parts(table, parts):
-    with pytest.raises(ValueError, match=r"a part of an ensemble must not have. Remove it from (forest|network)"):
+    with pytest.raises(
+        ValueError, match=r"a part of an ensemble must not have. Remove it from (forest|network|boosting)"
+    ):
         BayesEnsembleClassifier(**parts).fit(*table)
 
 
@@ -200,6 +276,10 @@ def test_invalid_parts_are_refused_before_the_fit(table):
         BayesEnsembleClassifier(network=TermNetClassifier(max_parents=9)).fit(*table)
     with pytest.raises(ValueError, match="'forest' parameter"):
         BayesEnsembleClassifier(forest=TermNetClassifier()).fit(*table)
+    with pytest.raises(ValueError, match="'boosting' parameter"):
+        BayesEnsembleClassifier(boosting=TermNetClassifier()).fit(*table)
+    with pytest.raises(ValueError, match="max_splits"):
+        BayesEnsembleClassifier(boosting=BoostedTermsClassifier(max_splits=9)).fit(*table)
 
 
 def test_codes_are_learnt_without_an_encoder():
@@ -228,25 +308,25 @@ def spy_on_weights(monkeypatch):
 
     def fit_pool_weights(log_p, y, sample_weight):
         seen.append((log_p, y, sample_weight))
-        return np.array([0.5, 0.5])
+        return np.array([0.5, 0.5, 0.5])
 
     monkeypatch.setattr("tanlearn.estimators.bayes_ensemble.fit_pool_weights", fit_pool_weights)
     return seen
 
 
 @pytest.mark.filterwarnings("ignore:sample_weight adds up to")
-def test_weights_are_fitted_to_rows_that_neither_part_was_trained_on(monkeypatch, table):
+def test_weights_are_fitted_to_rows_that_no_part_was_trained_on(monkeypatch, table):
     X, y = table
     seen = spy_on_weights(monkeypatch)
     model = small().fit(X, y, sample_weight=np.linspace(1e-6, 2e-6, 240))
     ((log_p, codes, sample_weight),) = seen
-    assert log_p.shape == (2, 240, 2)
+    assert log_p.shape == (3, 240, 2)
     own = np.arange(240), codes
     # Sorted by weight, the rows are those of the table again: weights are divided by their mean.
     order = np.argsort(sample_weight)
     np.testing.assert_allclose(sample_weight[order], np.linspace(1e-6, 2e-6, 240) / 1.5e-6)
     np.testing.assert_array_equal(model.classes_[codes[order]], y)
-    for part, held_out in zip((model.forest_, model.network_), log_p, strict=True):
+    for part, held_out in zip(parts_of(model), log_p, strict=True):
         in_training = part.predict_log_proba(X)[order.argsort()]
         assert np.corrcoef(in_training[:, 0], held_out[:, 0])[0, 1] > 0.7  # of the same rows
         assert held_out[own].mean() < in_training[own].mean()  # and less certain
@@ -265,8 +345,8 @@ def test_codes_of_rows_of_weight_zero_are_absent(monkeypatch):
 
 
 def test_parameters_of_default_parts_can_be_set():
-    model = BayesEnsembleClassifier().set_params(forest__n_estimators=3, network__max_parents=0)
-    assert (model.forest.n_estimators, model.network.max_parents) == (3, 0)
+    model = BayesEnsembleClassifier().set_params(forest__n_estimators=3, network__max_parents=0, boosting__max_terms=7)
+    assert (model.forest.n_estimators, model.network.max_parents, model.boosting.max_terms) == (3, 0, 7)
     with pytest.raises(ValueError, match="Invalid parameter 'trees'"):
         BayesEnsembleClassifier().set_params(forest__trees=3)
 
@@ -276,11 +356,14 @@ def test_tiny_tables_are_learnt():
     np.testing.assert_allclose(model.predict_proba([["a", 1.5], ["c", np.nan]]).sum(axis=1), 1)
 
 
-def test_the_description_names_both_parts(fitted):
+def test_the_description_names_all_parts(fitted):
     found = fitted.describe()
     assert found["forest"]["format"] == "tanlearn forest description"
     assert found["network"]["format"] == "tanlearn description"
-    assert list(found["weights"].values()) == fitted.weights_.tolist()
+    assert found["boosting"] == fitted.boosting_.describe()
+    assert found["boosting"]["format"] == "tanlearn boosted terms description"
+    assert found["weights"] == dict(zip(["forest", "network", "boosting"], fitted.weights_.tolist(), strict=True))
+    assert fitted._summary()["boosting"] == f"{fitted.boosting_.n_terms_} terms"
     assert found["n_parameters"] == fitted.n_parameters_
 
 

@@ -27,6 +27,7 @@ from tanlearn import (
     BayesEnsembleClassifier,
     BayesForestClassifier,
     BayesNetClassifier,
+    BoostedTermsClassifier,
     CategoryEncoder,
     ConditionalNLL,
     ConformalClassifier,
@@ -86,6 +87,7 @@ EXPECTED = {
     dask.BayesForestClassifier: FOLDS,
     BayesEnsembleClassifier: FOLDS,
     BayesForestClassifier: FOLDS,
+    BoostedTermsClassifier: FOLDS,
     ConformalClassifier: FOLDS,
     SemiSupervisedClassifier: LABELED_ROWS,
     TermNetClassifier: FOLDS,
@@ -117,8 +119,12 @@ ESTIMATORS = [
         loss=ConditionalNLL(), n_epochs=20, training=GradientTraining(batch_size=10), calibrate=False, random_state=0
     ),
     TermNetClassifier(),
+    BoostedTermsClassifier(max_terms=40, random_state=0),
     BayesEnsembleClassifier(
-        forest=BayesForestClassifier(n_estimators=2), network=TermNetClassifier(max_parents=0), random_state=0
+        forest=BayesForestClassifier(n_estimators=2),
+        network=TermNetClassifier(max_parents=0),
+        boosting=BoostedTermsClassifier(max_terms=40),
+        random_state=0,
     ),
     TANSearchCV(
         TANClassifier(n_epochs=20, training=GradientTraining(batch_size=10)),
@@ -131,6 +137,7 @@ ESTIMATORS = [
 OTHER_PARAMETERS = [
     TermNetClassifier(max_parents=0),
     TermNetClassifier(max_parents=3),
+    BoostedTermsClassifier(max_terms=10, max_splits=1, random_state=0),
     NaiveBayesClassifier(encoder=TableEncoder(handle_missing="category")),
     ConformalClassifier(NaiveBayesClassifier(), cv=2, random_state=0),
     SemiSupervisedClassifier(NaiveBayesClassifier()),

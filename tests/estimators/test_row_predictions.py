@@ -11,6 +11,7 @@ from tanlearn import (
     BayesEnsembleClassifier,
     BayesForestClassifier,
     BayesNetClassifier,
+    BoostedTermsClassifier,
     HierarchicalSmoothing,
     ImpossibleRowsWarning,
     KTreeClassifier,
@@ -41,6 +42,7 @@ MODELS = {
     "few bits": TANClassifier(n_epochs=2, bits=(2, 1), random_state=0),
     "k-tree": KTreeClassifier(n_epochs=2, random_state=0),
     "terms": TermNetClassifier(random_state=0),
+    "boosted terms": BoostedTermsClassifier(max_terms=20, random_state=0),
     "AODE": AODEClassifier(),
     "weighted forest": BayesForestClassifier(**FOREST),
     "averaged forest": BayesForestClassifier(weights=None, **FOREST),
@@ -94,7 +96,7 @@ def test_calibrations_are_applied(calibration, bits):
     assert_rows_are_predicted_as_tables(model, model.row_predictor(), [*patterns(ROWS), *UNSEEN])
 
 
-@pytest.mark.parametrize("kind", ["tree", "weighted forest", "averaged forest", "ensemble", "terms"])
+@pytest.mark.parametrize("kind", ["tree", "weighted forest", "averaged forest", "ensemble", "terms", "boosted terms"])
 def test_other_class_priors_are_used(kind):
     model = MODELS[kind].fit(*table()).with_class_prior([0.9, 0.1, 0.0])
     assert_rows_are_predicted_as_tables(model, model.row_predictor(), [*patterns(ROWS), *UNSEEN])
@@ -150,7 +152,7 @@ def test_a_column_without_values_in_training_takes_any_value():
         np.testing.assert_array_equal(predictor.predict_proba((value, "a")), model.predict_proba([[value, "a"]])[0])
 
 
-@pytest.mark.parametrize("kind", ["weighted forest", "ensemble"])
+@pytest.mark.parametrize("kind", ["weighted forest", "ensemble", "boosted terms"])
 def test_models_of_the_classes_alone_have_no_joint_probability(kind):
     predictor = MODELS[kind].fit(*table()).row_predictor()
     with pytest.raises(AttributeError, match="models the class given the features, not the distribution"):
@@ -160,7 +162,7 @@ def test_models_of_the_classes_alone_have_no_joint_probability(kind):
 
 def test_parts_of_weight_zero_are_left_out():
     model = MODELS["ensemble"].fit(*table())
-    for weights in ([0.0, 1.5], [1.0, 0.0]):
+    for weights in ([0.0, 1.5, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.2], [0.0, 0.7, 0.4], [0.3, 0.4, 0.5]):
         model.model_ = model.model_.__class__(**{**vars(model.model_), "weights": np.array(weights)})
         assert_rows_are_predicted_as_tables(model, model.row_predictor(), patterns(ROWS[:1]))
 

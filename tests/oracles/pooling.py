@@ -1,5 +1,6 @@
 """Pools of log posteriors by loops over rows and classes, and their best weights by a search over a grid."""
 
+import itertools
 import math
 
 import numpy as np
@@ -17,13 +18,19 @@ def pool(log_p, weights):
 
 
 def start(log_p, y, sample_weight):
-    """Return the probabilities that the first and the second model are better, by the normal approximation."""
-    total = sum(sample_weight)
-    gains = [log_p[1][r][y[r]] - log_p[0][r][y[r]] for r in range(len(y))]
-    mean = sum(w * gain for w, gain in zip(sample_weight, gains, strict=True)) / total
-    error = math.sqrt(sum(w * (gain - mean) ** 2 for w, gain in zip(sample_weight, gains, strict=True))) / total
-    second = 0.5 * (1 + math.erf(mean / error / math.sqrt(2)))
-    return np.array([1 - second, second])
+    """Return the probability of each model of being better than all others, by normal approximations of two each."""
+    total, products = sum(sample_weight), []
+    for k, own in enumerate(log_p):
+        product = 1.0
+        for m, other in enumerate(log_p):
+            if m == k:
+                continue
+            gains = [own[r][y[r]] - other[r][y[r]] for r in range(len(y))]
+            mean = sum(w * gain for w, gain in zip(sample_weight, gains, strict=True)) / total
+            squares = sum(w * (gain - mean) ** 2 for w, gain in zip(sample_weight, gains, strict=True))
+            product *= 0.5 * (1 + math.erf(mean / (math.sqrt(squares) / total) / math.sqrt(2)))
+        products.append(product)
+    return np.array(products) / sum(products)
 
 
 def objective(log_p, y, sample_weight, weights, ridge):
@@ -34,12 +41,12 @@ def objective(log_p, y, sample_weight, weights, ridge):
 
 
 def best_weights(log_p, y, sample_weight, ridge, step=0.01):
-    """Return the weights from 0 of the least objective: by coordinates, on a grid."""
+    """Return the weights from 0 of the least objective, by steps to neighbors on a grid."""
     weights = np.round(start(log_p, y, sample_weight) / step) * step
     best, improved = objective(log_p, y, sample_weight, weights, ridge), True
     while improved:
         improved = False
-        for move in ((step, 0), (-step, 0), (0, step), (0, -step), (step, -step), (-step, step)):
+        for move in itertools.product((0, step, -step), repeat=len(weights)):
             other = np.maximum(weights + move, 0)
             value = objective(log_p, y, sample_weight, other, ridge)
             if value < best - 1e-12:

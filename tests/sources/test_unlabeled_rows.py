@@ -10,6 +10,7 @@ import pytest
 
 from tanlearn import (
     BayesForestClassifier,
+    BoostedTermsClassifier,
     ConformalClassifier,
     MDLPDiscretizer,
     NaiveBayesClassifier,
@@ -74,6 +75,7 @@ LEARNERS = {
     "NaiveBayesClassifier": NaiveBayesClassifier().fit,
     "fit_batches": lambda X, y: NaiveBayesClassifier().fit_batches([(X, y)]),
     "BayesForestClassifier": BayesForestClassifier(n_estimators=2, random_state=0).fit,
+    "BoostedTermsClassifier": BoostedTermsClassifier(max_terms=1, random_state=0).fit,
     "TANClassifier": TANClassifier(n_epochs=1, random_state=0).fit,
     "TableEncoder": TableEncoder().fit,
     "MDLPDiscretizer": lambda X, y: MDLPDiscretizer().fit((X == "a").astype(float), y),
