@@ -89,6 +89,7 @@ PAGES = {
     "benchmarks/quality/anomalies.md": "benchmarks/anomalies",
     "benchmarks/quality/imputation.md": "benchmarks/imputation",
     "benchmarks/quality/prediction_sets.md": "benchmarks/prediction_sets",
+    "benchmarks/quality/private_counts.md": "benchmarks/private_counts",
     "benchmarks/quality/unlabeled.md": "benchmarks/unlabeled",
     "benchmarks/quality/k_trees.md": "benchmarks/k_trees",
     "benchmarks/quality/k_trees_details.md": "benchmarks/k_trees_details",
@@ -151,6 +152,7 @@ KEYWORDS = {
     "guide/missing_values": ["missing values", "NaN"],
     "guide/onnx": ["ONNX"],
     "guide/own_parts": ["custom loss", "own structure learner"],
+    "guide/private_counts": ["differential privacy", "privacy", "epsilon", "anonymization", "federated"],
     "guide/probabilities": ["calibration", "reliability", "density", "outlier detection"],
     "guide/save_and_serve": ["save model", "load model", "pickle", "deploy", "serialization"],
     "guide/tables": [

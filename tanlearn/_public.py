@@ -47,6 +47,7 @@ from tanlearn.parameters.hybrid_cv import HybridCV
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.parameters.monotone_likelihood import MonotoneLikelihood
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
+from tanlearn.privacy.budget import PrivacyBudget
 from tanlearn.search.pareto import pareto_search
 from tanlearn.search.random_search import TANSearchCV
 from tanlearn.search.size_path import size_path
@@ -103,6 +104,7 @@ __all__ = [
     "MonotoneLikelihood",
     "NaiveBayesClassifier",
     "PairCounts",
+    "PrivacyBudget",
     "QuantileDiscretizer",
     "SemiSupervisedClassifier",
     "SoftHybrid",

@@ -17,6 +17,7 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype,
 from tanlearn.encoding.column_encoder import ColumnEncoder, mean_values, value_ranges, wider_ranges
 from tanlearn.encoding.column_kinds import check_missing_categories, find_all_categories
 from tanlearn.encoding.column_warnings import warn_of_fitted_columns, warn_of_unseen
+from tanlearn.encoding.declared_columns import read_declared
 from tanlearn.encoding.discretize import fit_discretizer
 from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.missing_values import with_missing_category
@@ -81,6 +82,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         earlier versions.
     discretizer_ : object or None
         Discretizer fitted to the continuous columns, in their order; ``None`` if there are none.
+    is_declared_ : bool
+        Whether categories and cut points were declared (:meth:`declare`) and not read from rows.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -159,6 +162,61 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         validate_data(self, native_frame(X), y, skip_check_array=True)
         columns, codes, _, weights, _ = present_rows(columns, y, sample_weight)
         self.fit_columns(columns, codes, weights, names=getattr(self, "feature_names_in_", None))
+        return self
+
+    def declare(self, columns: Any) -> TableEncoder:
+        """Set categories and cut points without rows.
+
+        Declared values reveal nothing about rows, which differential privacy requires. They also make counts of several
+        sites compatible.
+
+        Parameters
+        ----------
+        columns : dict or list
+            Categories or cut points of every column, by name in the order of the columns, or as a list for data without
+            names. Strings and booleans are categories. Numbers are cut points, unless ``discrete_features`` selects
+            the column. The k cut points of a column separate k + 1 intervals; a cut point belongs to the lower one.
+
+        Returns
+        -------
+        TableEncoder
+            The encoder itself, fitted.
+
+        Raises
+        ------
+        ValueError
+            If a column has no values, a missing value or decreasing cut points; with a ``discretizer``, which computes
+            cut points from rows; or with ``handle_missing="auto"``, which decides from rows.
+        TypeError
+            If ``columns`` is neither a dictionary nor a list, or a column mixes strings and numbers.
+
+        Examples
+        --------
+        >>> from tanlearn import TableEncoder
+        >>> encoder = TableEncoder().declare({"age": [30, 50], "sex": ["male", "female"]})
+        >>> encoder.n_states_.tolist(), encoder.categories_[1].tolist()
+        ([3, 2], ['female', 'male'])
+        """
+        self._validate_params()
+        if self.discretizer is not None:
+            raise ValueError("discretizer computes cut points from rows, and these are declared. Use discretizer=None.")
+        if self.handle_missing == "auto":
+            raise ValueError(
+                "handle_missing='auto' decides from rows, and columns are declared without rows. Use 'category', which "
+                "gives every column a category for missing values, or 'marginalize'."
+            )
+        names, categories, cut_points = read_declared(columns, self.discrete_features)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        cuts = [own for own in cut_points if own is not None]
+        typical = [None if own is None else np.full(len(own) + 1, np.nan) for own in cut_points]
+        with_missing = np.full(len(categories), self.handle_missing == "category")
+        discretizer = MDLPDiscretizer().restore(cuts) if cuts else None
+        self.restore(categories, typical, discretizer, has_missing_category=with_missing)
+        check_missing_categories(self, [f"X column {i}" for i in range(len(categories))])
+        self.is_declared_ = True
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -504,6 +562,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         array([[1, 0]], dtype=uint8)
         """
         self.categories_, self.typical_values_, self.discretizer_ = categories, typical_values, discretizer
+        self.is_declared_ = False
         self.value_ranges_ = [None] * len(categories) if value_ranges is None else value_ranges
         self.n_features_in_ = len(categories)
         self.is_discrete_: NDArray[np.bool_] = np.array([known is not None for known in categories])

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
+from tanlearn.counts.added_noise import AddedNoise, read_noise, stored_noise
 from tanlearn.counts.counts_base import Counts
 from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.counts.pair_counts import PairCounts
@@ -61,6 +62,10 @@ class TableCounts:
         A copy of the encoder.
     classes : ndarray of shape (n_classes,)
         Class labels.
+    noise : tuple of AddedNoise
+        Noise of every release in the sum (``release`` of :class:`~tanlearn.PrivacyBudget`); empty for exact counts.
+    counts_rows_once : bool
+        Whether all rows are known to have been counted here with a weight of 1.
 
     Raises
     ------
@@ -91,6 +96,8 @@ class TableCounts:
         self.classes = _read_sorted(classes)
         self.encoder = copy(encoder)  # fitting the user's encoder again must not change it
         self.counts = counts
+        self.noise: tuple[AddedNoise, ...] = ()
+        self.counts_rows_once = not counts.class_counts.any()  # other rows may have been counted with weights
         if counts.n_classes != len(self.classes):
             raise ValueError(
                 f"the counts are of {counts.n_classes} classes, but classes has {len(self.classes)}: "
@@ -345,7 +352,8 @@ class TableCounts:
         Raises
         ------
         ValueError, TypeError
-            If a column, a class label or the weights are invalid. The counts are then unchanged.
+            If a column, a class label or the weights are invalid, or the counts have noise. The counts are then
+            unchanged.
         """
         columns = read_columns(X, n_jobs=n_jobs, ignored=zero_weight_rows(sample_weight))
         check_names(self.encoder, X)
@@ -370,9 +378,14 @@ class TableCounts:
         TypeError
             If the other counts are of another type.
         ValueError
-            If categories, cut points or classes differ (the message names the difference), or the sum of integer
-            weights would overflow. The counts are then unchanged.
+            If categories, cut points or classes differ (the message names the difference), only one of both has noise,
+            or the sum of integer weights would overflow. The counts are then unchanged.
         """
+        if bool(self.noise) != bool(other.noise) and self.counts.class_counts.any() and other.counts.class_counts.any():
+            raise ValueError(
+                "counts with noise and counts without can be added only if one of them is empty, because the rows of "
+                "the others would have no protection. Release both, then add them."
+            )
         found = self._difference(other)
         if found is not None:
             raise ValueError(
@@ -380,6 +393,8 @@ class TableCounts:
                 f"those of one of them: TableCounts.of_source(..., like=one), or tanlearn counts --like."
             )
         self.counts.merge(other.counts)
+        self.noise += other.noise
+        self.counts_rows_once &= other.counts_rows_once
         self.encoder = self.encoder.with_ranges(other.encoder.value_ranges_)
         return self
 
@@ -402,11 +417,22 @@ class TableCounts:
         """
         writer = Writer()
         counts = describe_counts(writer, self.counts, "counts")
+        if self.encoder.is_declared_ or self.noise:
+            counts["privacy"] = {
+                "is_declared": self.encoder.is_declared_,
+                "counts_rows_once": self.counts_rows_once,
+                "noise": stored_noise(self.noise),
+            }
         description = {**describe_table(writer, self.encoder, self.classes, self.names, "counts"), **counts}
         write_file(path, pack(description, writer.arrays, COUNTS), COUNTS)
 
     def _add(self, columns: Table, y: Any, sample_weight: Any, n_jobs: int | None) -> None:
         """Add counts of rows whose columns have been read."""
+        if self.noise:
+            raise ValueError(
+                "these counts have noise for privacy, and more rows would be added without. Count all rows first, then "
+                "release the counts."
+            )
         if sample_weight is not None and not np.any(sample_weight):  # all rows are ignored
             return
         columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, self.classes)
@@ -415,6 +441,7 @@ class TableCounts:
         warn_of_new_missing_values(self.encoder, columns)
         rows = table, self.encoder.n_states_, codes, len(self.classes)
         self.counts.update(EncodedData(*rows, weights, columns.labels, numbers), n_jobs=n_jobs)
+        self.counts_rows_once &= weights is None or bool((weights == 1).all())
         self.encoder = self.encoder.with_ranges_of(columns)
 
     def _check_names(self, names: tuple[str, ...] | None) -> None:
@@ -430,13 +457,20 @@ class TableCounts:
     def _restore(cls, description: Any, arrays: dict[str, AnyArray]) -> Self:
         """Return the counts in a file."""
         reader = Reader(arrays)
+        privacy = description.pop("privacy", None) if type(description) is dict else None
         classes, names, encoder, kind, state = fields(
             description, "classes", "feature_names", "encoder", "kind", "counts"
         )
         known, labels = restore_table(reader, classes, names, encoder)
         counts = restore_counts(reader, kind, state, known.n_states_, len(labels))
         reader.finish()
-        return cls(counts, encoder=known, classes=labels)
+        found = cls(counts, encoder=known, classes=labels)
+        if privacy is not None:
+            is_declared, rows_once, noise = fields(privacy, "is_declared", "counts_rows_once", "noise")
+            if type(is_declared) is not bool or type(rows_once) is not bool:
+                raise ValueError("is_declared and counts_rows_once must be true or false.")
+            found.encoder.is_declared_, found.counts_rows_once, found.noise = is_declared, rows_once, read_noise(noise)
+        return found
 
     def _difference(self, other: TableCounts) -> str | None:
         """Describe the first difference of categories, cut points or classes, or return None."""
@@ -453,7 +487,8 @@ class TableCounts:
     def __repr__(self) -> str:
         return (
             f"TableCounts(n_features={self.encoder.n_features_in_}, n_classes={len(self.classes)}, "
-            f"counts={type(self.counts).__name__}, weight={self.counts.class_counts.sum()})"
+            f"counts={type(self.counts).__name__}, weight={self.counts.class_counts.sum()}"
+            f"{''.join(f', noise={own.mechanism!r}' for own in self.noise)})"
         )
 
 

@@ -25,7 +25,7 @@ RANKS = (
     {"c_export", "forest", "training"},
     {"displays", "exports", "parameters", "terms"},
     {"estimators"},
-    {"_warmup", "baselines", "search"},
+    {"_warmup", "baselines", "privacy", "search"},
     {"density"},
     {"_public"},
     {"__init__", "checks", "comparison", "dask"},

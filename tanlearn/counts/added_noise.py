@@ -1,0 +1,57 @@
+"""Record of noise that was added to counts for differential privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+__all__ = ["AddedNoise", "read_noise", "stored_noise"]
+
+
+@dataclass(frozen=True)
+class AddedNoise:
+    """Noise that was added to counts, and the privacy loss of this release.
+
+    Parameters
+    ----------
+    mechanism : {"discrete Laplace", "discrete Gaussian"}
+        Distribution of the noise.
+    standard_deviation : float
+        Standard deviation of the noise of each count.
+    epsilon, delta : float
+        Privacy loss of the release: presence or absence of one row changes the probability of any set of results by at
+        most the factor exp(epsilon), up to delta.
+
+    Examples
+    --------
+    >>> from tanlearn import PrivacyBudget, TableCounts, TableEncoder
+    >>> encoder = TableEncoder().declare({"sex": ["female", "male"]})
+    >>> counts = TableCounts.of_encoder(encoder, ["died", "survived"], pairs=False)
+    >>> noise = PrivacyBudget(1).release(counts).noise[0]
+    >>> noise.mechanism, round(noise.standard_deviation, 2)
+    ('discrete Laplace', 2.8)
+    """
+
+    mechanism: str
+    standard_deviation: float
+    epsilon: float
+    delta: float
+
+
+def read_noise(stored: Any) -> tuple[AddedNoise, ...]:
+    """Return the records in a file, which are a list of dictionaries; raise ValueError if one is invalid."""
+    names = {field.name for field in fields(AddedNoise)}
+    if type(stored) is not list or any(type(own) is not dict or own.keys() != names for own in stored):
+        raise ValueError(f"noise must be a list of objects with the keys {', '.join(sorted(names))}.")
+    for own in stored:
+        numbers = [own[name] for name in ("standard_deviation", "epsilon", "delta")]
+        are_finite = all(type(one) is float and math.isfinite(one) for one in numbers)
+        if type(own["mechanism"]) is not str or not are_finite:
+            raise ValueError("the mechanism of noise must be a string, and its other values finite numbers.")
+    return tuple(AddedNoise(**own) for own in stored)
+
+
+def stored_noise(noise: tuple[AddedNoise, ...]) -> list[dict[str, Any]]:
+    """Return records in the form that a file contains."""
+    return [asdict(own) for own in noise]

@@ -1,0 +1,297 @@
+"""Budgets of privacy loss, and counts released with noise."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from tanlearn._warnings import warn
+from tanlearn.counts.added_noise import AddedNoise
+from tanlearn.counts.family_counts import FamilyCounts
+from tanlearn.counts.pair_counts import PairCounts
+from tanlearn.estimators.network_learning import count_pairs_in_trees
+from tanlearn.estimators.table_counts import TableCounts
+from tanlearn.privacy.accounting import gaussian_variance, laplace_deviation
+from tanlearn.privacy.noisy_counts import add_noise, n_changed_counts
+from tanlearn.privacy.samplers import ExactSampler
+from tanlearn.structures.structures import Structure, check_structure
+
+__all__ = ["PrivacyBudget"]
+
+#: Smallest epsilon; noise for smaller ones exceeds all numbers of rows.
+_LEAST_EPSILON = 1e-12
+
+
+class PrivacyBudget:
+    """Limit of the privacy loss of one data set, from which releases of counts with noise are paid.
+
+    Everything that is computed from released counts together is (epsilon, delta)-differentially private: for any two
+    data sets that differ by the presence of one row, and any set S of results,
+
+        P(results in S | one data set) <= exp(epsilon) P(results in S | the other) + delta.
+
+    Classifiers that are fitted to released counts, their predictions and their files have the same guarantee. Losses
+    of several releases add up. Use one budget for all releases of the same rows.
+
+    Parameters
+    ----------
+    epsilon : float
+        Maximum privacy loss, at least 1e-12. Small values protect more: 0.1 is strong, and values above 3 are weak.
+    delta : float, default=0
+        Probability with which the loss may exceed epsilon, from 0 to less than 1. Use 0, or a number far below 1
+        divided by the number of rows.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The limits.
+    releases : list of AddedNoise
+        Noise and loss of every release.
+
+    Raises
+    ------
+    ValueError
+        If epsilon or delta are out of range.
+    TypeError
+        If epsilon or delta are not numbers.
+
+    See Also
+    --------
+    tanlearn.TableEncoder.declare : Categories and cut points without rows.
+    tanlearn.TableCounts : Counts of raw data.
+
+    Notes
+    -----
+    One row changes one class count by 1. It also changes at most one count by 1 in each family, or for each feature and
+    each pair of features. With k such changes, the noise of every count is discrete Laplace with scale k / epsilon, or,
+    if delta permits it and its variance is lower, discrete Gaussian with a variance of k / (2 rho) and the rho of
+    zero-concentrated differential privacy that implies (epsilon, delta). Replacing a row is removing one and adding
+    another, and costs twice epsilon.
+
+    Samples are exact (Canonne, Kamath and Steinke 2020, "The discrete Gaussian for differential privacy"), because
+    rounding errors of floating-point noise reveal counts (Mironov 2012). Random bits come from the operating system.
+
+    Epsilon and delta are added as the decimal numbers that Python prints, so three releases of 0.1 fit into 0.3.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from tanlearn import NaiveBayesClassifier, PrivacyBudget, TableCounts, TableEncoder
+    >>> encoder = TableEncoder().declare({"age": [20, 40, 60], "sex": ["female", "male"]})
+    >>> counts = TableCounts.of_encoder(encoder, ["died", "survived"], pairs=False)
+    >>> rows = pd.DataFrame({"age": [25, 47] * 100, "sex": ["female", "male"] * 100})
+    >>> counts = counts.update(rows, ["survived", "died"] * 100)
+    >>> budget = PrivacyBudget(epsilon=1)
+    >>> released = budget.release(counts, epsilon=0.8)
+    >>> model = NaiveBayesClassifier().from_counts(released)
+    >>> budget
+    PrivacyBudget(epsilon=1, delta=0, spent_epsilon=0.8, spent_delta=0)
+    """
+
+    def __init__(self, epsilon: float, delta: float = 0) -> None:
+        self._epsilon, self._delta = _read_loss(epsilon, delta)
+        self.epsilon, self.delta = epsilon, delta
+        self._spent = Fraction(0), Fraction(0)
+        self.releases: list[AddedNoise] = []
+
+    @property
+    def spent_epsilon(self) -> float:
+        """Sum of epsilon of all losses so far."""
+        return float(self._spent[0])
+
+    @property
+    def spent_delta(self) -> float:
+        """Sum of delta of all losses so far."""
+        return float(self._spent[1])
+
+    def spend(self, epsilon: float, delta: float = 0) -> None:
+        """Record a privacy loss outside of this library, for example of other statistics of the same rows.
+
+        Parameters
+        ----------
+        epsilon : float
+            Loss, at least 1e-12.
+        delta : float, default=0
+            Probability with which the loss may exceed epsilon.
+
+        Raises
+        ------
+        ValueError
+            If more than the rest of the budget would be spent, or a number is out of range. Nothing is spent then.
+        TypeError
+            If a number is not real.
+        """
+        self._pay(*_read_loss(epsilon, delta))
+
+    def release(
+        self,
+        counts: TableCounts,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        structure: Structure | None = None,
+        encoder_is_public: bool = False,
+        random_state: Any = None,
+    ) -> TableCounts:
+        """Return counts with noise, and spend a part of the budget.
+
+        Parameters
+        ----------
+        counts : TableCounts
+            Counts of rows without weights, in categories and cut points that were not read from these rows: those of
+            :meth:`~tanlearn.TableEncoder.declare`. They are not modified and remain secret.
+        epsilon : float, optional
+            Privacy loss of this release; by default the rest of the budget.
+        delta : float, optional
+            By default the same part of the budget as epsilon, or the rest.
+        structure : Structure, optional
+            Release only the counts of the families of this structure, which need less noise than those of all pairs.
+            It must not be learned from the same rows, except from released counts.
+        encoder_is_public : bool, default=False
+            Set it to confirm that categories and cut points were fitted to public data and not to the counted rows, if
+            they were not declared.
+        random_state : int, optional
+            Seed that repeats the noise, for tests only. Anyone with the seed can subtract the noise, so there is no
+            guarantee.
+
+        Returns
+        -------
+        TableCounts
+            Counts of at least 0, and at least 1 for each class, with a record of the noise in ``noise``. Ranges of
+            training values are removed. ``from_counts`` of classifiers accepts them like other counts.
+
+        Raises
+        ------
+        ValueError
+            If the budget is exceeded; the encoder is not declared; rows may have had weights; the counts already have
+            noise; or the structure does not fit. Nothing is spent then.
+        TypeError
+            If the counts are not a TableCounts, or not of pairs or families, or a parameter is of the wrong type.
+
+        Warns
+        -----
+        UserWarning
+            If ``random_state`` is set.
+        """
+        own = _read_counts(counts, encoder_is_public)
+        if structure is not None:
+            own = _families(own, structure)
+        if random_state is not None and (isinstance(random_state, bool) or not isinstance(random_state, Integral)):
+            raise TypeError(f"random_state must be None or an integer, got {random_state!r}.")
+        loss = self._loss(epsilon, delta)
+        n_changed = n_changed_counts(own)
+        scale = n_changed / loss[0]
+        variance = gaussian_variance(n_changed, *loss) if float(loss[1]) else None
+        if variance is None or math.sqrt(variance) >= laplace_deviation(scale):
+            variance, loss = None, (loss[0], Fraction(0))
+        self._pay(*loss)
+        if random_state is not None:
+            warn(
+                "random_state repeats the noise, so anyone with this seed can subtract the noise: these counts have no "
+                "privacy guarantee. Use random_state=None for counts that leave your hands."
+            )
+        sampler = ExactSampler(None if random_state is None else int(random_state))
+        if variance is None:
+            mechanism, deviation = "discrete Laplace", laplace_deviation(scale)
+            noisy = add_noise(own, lambda: sampler.laplace(scale))
+        else:
+            mechanism, deviation = "discrete Gaussian", math.sqrt(variance)
+            noisy = add_noise(own, lambda: sampler.gaussian(variance))
+        encoder = copy(counts.encoder)
+        encoder.value_ranges_ = [None] * encoder.n_features_in_  # those of the counted rows are not public
+        released = TableCounts(noisy, encoder=encoder, classes=counts.classes)
+        released.noise = (AddedNoise(mechanism, deviation, float(loss[0]), float(loss[1])),)
+        self.releases.append(released.noise[0])
+        return released
+
+    def _loss(self, epsilon: float | None, delta: float | None) -> tuple[Fraction, Fraction]:
+        """Return the loss of a release, with defaults replaced."""
+        rest = self._epsilon - self._spent[0], self._delta - self._spent[1]
+        if epsilon is None:
+            if rest[0] <= 0:
+                raise ValueError(f"the budget of epsilon {self.epsilon} is spent. Another release adds to the loss.")
+            return rest[0], rest[1] if delta is None else _read_loss(1, delta)[1]
+        loss = _read_loss(epsilon, 0 if delta is None else delta)
+        if delta is None:
+            loss = loss[0], min(self._delta * loss[0] / self._epsilon, rest[1])
+        return loss
+
+    def _pay(self, epsilon: Fraction, delta: Fraction) -> None:
+        """Add a loss, or raise ValueError if that exceeds the budget."""
+        limits = self._epsilon, self._delta
+        for name, limit, spent, more in zip(("epsilon", "delta"), limits, self._spent, (epsilon, delta), strict=True):
+            if spent + more > limit:
+                raise ValueError(
+                    f"{name} {float(more)} exceeds the rest of the budget: {float(limit - spent)} of {float(limit)}. "
+                    f"Spend less; a new budget for the same rows would weaken their protection."
+                )
+        self._spent = self._spent[0] + epsilon, self._spent[1] + delta
+
+    def __repr__(self) -> str:
+        spent = f"spent_epsilon={self.spent_epsilon:g}, spent_delta={self.spent_delta:g}"
+        return f"PrivacyBudget(epsilon={self.epsilon:g}, delta={self.delta:g}, {spent})"
+
+
+def _read_loss(epsilon: Any, delta: Any) -> tuple[Fraction, Fraction]:
+    """Return epsilon and delta as the fractions of their decimal numbers, after checking them."""
+    found = []
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"{name} must be a number, got {value!r}.")
+        if not math.isfinite(value):
+            raise ValueError(f"{name} must be finite, got {value}.")
+        found.append(Fraction(value) if isinstance(value, Integral | Fraction) else Fraction(repr(float(value))))
+    if found[0] < _LEAST_EPSILON:
+        raise ValueError(
+            f"epsilon must be at least {_LEAST_EPSILON:g}, got {epsilon}. Small values protect more, for example 0.5."
+        )
+    if not 0 <= found[1] < 1:
+        raise ValueError(f"delta must be at least 0 and below 1, got {delta}. Use 0, or for example 1e-6.")
+    return found[0], found[1]
+
+
+def _read_counts(counts: Any, encoder_is_public: bool) -> Any:
+    """Return the counts of codes, after checking that noise can protect their rows."""
+    if not isinstance(counts, TableCounts):
+        raise TypeError(f"counts must be a TableCounts, got {type(counts).__name__}. Pass encoder and classes with it.")
+    if counts.noise:
+        raise ValueError("the counts already have noise. Release the counts of rows, once.")
+    own = counts.counts
+    if not isinstance(own, PairCounts | FamilyCounts):
+        raise TypeError(
+            f"the counts are {type(own).__name__}, which contain only the values that occur, and these would be "
+            f"revealed. Count pairs, or the families of a structure: TableCounts.of_encoder(encoder, classes)."
+        )
+    if not counts.counts_rows_once or own.dtype.kind != "i":
+        raise ValueError(
+            "the counted rows may have weights, as counts of a model or float counts have, and noise protects a row of "
+            "weight 1 only. Count rows without weights: TableCounts.of_encoder(encoder, classes).update(X, y)."
+        )
+    if not getattr(counts.encoder, "is_declared_", False) and encoder_is_public is not True:
+        raise ValueError(
+            "categories and cut points were not declared. If they come from the counted rows, they reveal values of "
+            "rows, and noise does not change that. Declare them: TableCounts.of_encoder(TableEncoder().declare({...}), "
+            "classes). If the encoder was fitted to public data, pass encoder_is_public=True."
+        )
+    return own
+
+
+def _families(counts: Any, structure: Structure) -> FamilyCounts:
+    """Return the counts of the families of a structure."""
+    check_structure(structure, counts.n_features)
+    if isinstance(counts, PairCounts):
+        layout, cells = count_pairs_in_trees(counts, structure)
+        found = FamilyCounts(layout)
+        found.cells = cells
+        return found
+    if not np.array_equal(Structure(counts.parents).parents, structure.parents):
+        raise ValueError(
+            f"the counts are those of the families of {Structure(counts.parents)!r}, but structure is {structure!r}. "
+            f"Pass counts of pairs, or leave structure out."
+        )
+    return counts
