@@ -229,7 +229,7 @@ class NDependenceEnsemble(Model):
             number=np.ones(n + 1, np.intp),
             of_value=np.full(self.counts.n_states.max(), -1, np.intp),
             value=np.empty(n_query, np.intp),
-            size=np.empty(n_query, np.intp),
+            training_size=np.empty(n_query, np.intp),
             query_size=np.empty(n_query, np.intp),
             weight=np.empty(n_query),
         )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
+from tanlearn.counts.added_noise import AddedNoise
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import check_array
 from tanlearn.structures.structures import Structure
@@ -30,6 +31,8 @@ class Counts(ABC):
     has_pairs: ClassVar[bool] = False
     #: (n_features, width) augmenting parents of each feature, -1 for none; None if the counts are not of a structure.
     parents: IntArray | None = None
+    #: Noise for differential privacy of every release in the sum; empty for exact counts.
+    noise: tuple[AddedNoise, ...] = ()
 
     def __init__(self, n_states: Any, n_classes: int) -> None:
         self.n_states: IntArray = np.asarray(n_states, np.intp)  # (n_features,) number of values of each feature
@@ -72,9 +75,14 @@ class Counts(ABC):
         Raises
         ------
         ValueError
-            If the batch has other features or classes, or the sum of all integer weights would overflow. The counts are
-            unchanged then.
+            If the batch has other features or classes, the sum of all integer weights would overflow, or the counts
+            have noise. The counts are unchanged then.
         """
+        if self.noise:
+            raise ValueError(
+                "these counts have noise for privacy, and more rows would be added without. Count all rows first, then "
+                "release the counts."
+            )
         self._check_schema({"n_states": data.n_states, "n_classes": data.n_classes})
         self._count(data, sum_dtype(self.class_counts, data.weights), n_jobs)
         return self
@@ -97,8 +105,8 @@ class Counts(ABC):
         TypeError
             If the other counts are of another type.
         ValueError
-            If the other counts have other features, classes or contexts, or the sum of all integer weights would
-            overflow. The counts are unchanged then.
+            If the other counts have other features, classes or contexts, the sum of all integer weights would overflow,
+            or only one of both has noise and neither is empty. The counts are unchanged then.
         """
         if type(other) is not type(self):
             raise TypeError(
@@ -106,7 +114,13 @@ class Counts(ABC):
                 f"added. Use the same type everywhere: pairs, or single values."
             )
         self._check_schema(other._schema())
+        if bool(self.noise) != bool(other.noise) and self.class_counts.any() and other.class_counts.any():
+            raise ValueError(
+                "counts with noise and counts without can be added only if one of them is empty, because the rows of "
+                "the others would have no protection. Release both, then add them."
+            )
         self._add(other, sum_dtype(self.class_counts, other.class_counts))
+        self.noise += other.noise
         return self
 
     @abstractmethod

@@ -149,7 +149,8 @@ class CountingClassifier(Classifier):
             If a learner of the estimator needs all rows at once.
         ValueError
             If a label is not in ``classes``, ``classes`` is missing or changes, the classifier is fitted but has no
-            counts, or a column, ``y`` or the weights are invalid. The estimator is then unchanged.
+            counts, or its counts have noise for privacy, or a column, ``y`` or the weights are invalid. The estimator
+            is then unchanged.
 
         Examples
         --------

@@ -178,7 +178,7 @@ def convert_counts(classifier: Any, counts: Any) -> Any:
     if counts.has_pairs:
         layout, cells = count_pairs_in_trees(counts, given)
         own = FamilyCounts(layout)
-        own.cells = cells
+        own.cells, own.noise = cells, counts.noise
         return own
     found = Structure(counts.parents)
     if found != given:

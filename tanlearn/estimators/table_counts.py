@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray
-from tanlearn.counts.added_noise import AddedNoise, read_noise, stored_noise
+from tanlearn.counts.added_noise import AddedNoise
 from tanlearn.counts.counts_base import Counts
 from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.counts.pair_counts import PairCounts
@@ -62,8 +62,6 @@ class TableCounts:
         A copy of the encoder.
     classes : ndarray of shape (n_classes,)
         Class labels.
-    noise : tuple of AddedNoise
-        Noise of every release in the sum (``release`` of :class:`~tanlearn.PrivacyBudget`); empty for exact counts.
     counts_rows_once : bool
         Whether all rows are known to have been counted here with a weight of 1.
 
@@ -88,6 +86,8 @@ class TableCounts:
     ['yes']
     """
 
+    counts_rows_once = False  # of counts that an earlier version pickled
+
     def __init__(self, counts: Counts, *, encoder: TableEncoder, classes: Any) -> None:
         if encoder is None or classes is None:
             absent, present = ("encoder", "classes") if encoder is None else ("classes", "encoder")
@@ -96,7 +96,6 @@ class TableCounts:
         self.classes = _read_sorted(classes)
         self.encoder = copy(encoder)  # fitting the user's encoder again must not change it
         self.counts = counts
-        self.noise: tuple[AddedNoise, ...] = ()
         self.counts_rows_once = not counts.class_counts.any()  # other rows may have been counted with weights
         if counts.n_classes != len(self.classes):
             raise ValueError(
@@ -309,6 +308,11 @@ class TableCounts:
         return read_archive(path, cls._restore, COUNTS)
 
     @property
+    def noise(self) -> tuple[AddedNoise, ...]:
+        """Noise of every release in the sum (:meth:`~tanlearn.PrivacyBudget.release`); empty for exact counts."""
+        return self.counts.noise
+
+    @property
     def names(self) -> AnyArray | None:
         """Names of the columns, shape (n_features,), or None."""
         return getattr(self.encoder, "feature_names_in_", None)
@@ -381,11 +385,6 @@ class TableCounts:
             If categories, cut points or classes differ (the message names the difference), only one of both has noise,
             or the sum of integer weights would overflow. The counts are then unchanged.
         """
-        if bool(self.noise) != bool(other.noise) and self.counts.class_counts.any() and other.counts.class_counts.any():
-            raise ValueError(
-                "counts with noise and counts without can be added only if one of them is empty, because the rows of "
-                "the others would have no protection. Release both, then add them."
-            )
         found = self._difference(other)
         if found is not None:
             raise ValueError(
@@ -393,7 +392,6 @@ class TableCounts:
                 f"those of one of them: TableCounts.of_source(..., like=one), or tanlearn counts --like."
             )
         self.counts.merge(other.counts)
-        self.noise += other.noise
         self.counts_rows_once &= other.counts_rows_once
         self.encoder = self.encoder.with_ranges(other.encoder.value_ranges_)
         return self
@@ -417,22 +415,13 @@ class TableCounts:
         """
         writer = Writer()
         counts = describe_counts(writer, self.counts, "counts")
-        if self.encoder.is_declared_ or self.noise:
-            counts["privacy"] = {
-                "is_declared": self.encoder.is_declared_,
-                "counts_rows_once": self.counts_rows_once,
-                "noise": stored_noise(self.noise),
-            }
+        if getattr(self.encoder, "is_declared_", False):
+            counts["declared"] = {"counts_rows_once": self.counts_rows_once}
         description = {**describe_table(writer, self.encoder, self.classes, self.names, "counts"), **counts}
         write_file(path, pack(description, writer.arrays, COUNTS), COUNTS)
 
     def _add(self, columns: Table, y: Any, sample_weight: Any, n_jobs: int | None) -> None:
         """Add counts of rows whose columns have been read."""
-        if self.noise:
-            raise ValueError(
-                "these counts have noise for privacy, and more rows would be added without. Count all rows first, then "
-                "release the counts."
-            )
         if sample_weight is not None and not np.any(sample_weight):  # all rows are ignored
             return
         columns, codes, _, weights, numbers = present_rows(columns, y, sample_weight, self.classes)
@@ -457,19 +446,21 @@ class TableCounts:
     def _restore(cls, description: Any, arrays: dict[str, AnyArray]) -> Self:
         """Return the counts in a file."""
         reader = Reader(arrays)
-        privacy = description.pop("privacy", None) if type(description) is dict else None
+        declared, noise = (
+            description.pop(key, None) if type(description) is dict else None for key in ("declared", "noise")
+        )
         classes, names, encoder, kind, state = fields(
             description, "classes", "feature_names", "encoder", "kind", "counts"
         )
         known, labels = restore_table(reader, classes, names, encoder)
-        counts = restore_counts(reader, kind, state, known.n_states_, len(labels))
+        counts = restore_counts(reader, kind, state, known.n_states_, len(labels), noise)
         reader.finish()
         found = cls(counts, encoder=known, classes=labels)
-        if privacy is not None:
-            is_declared, rows_once, noise = fields(privacy, "is_declared", "counts_rows_once", "noise")
-            if type(is_declared) is not bool or type(rows_once) is not bool:
-                raise ValueError("is_declared and counts_rows_once must be true or false.")
-            found.encoder.is_declared_, found.counts_rows_once, found.noise = is_declared, rows_once, read_noise(noise)
+        if declared is not None:
+            (rows_once,) = fields(declared, "counts_rows_once")
+            if type(rows_once) is not bool:
+                raise ValueError("counts_rows_once must be true or false.")
+            found.encoder.is_declared_, found.counts_rows_once = True, rows_once
         return found
 
     def _difference(self, other: TableCounts) -> str | None:

@@ -3,6 +3,9 @@
 A file of counts is an archive as :mod:`tanlearn.files.models` describes it, of the format ``"tanlearn counts file"``,
 version 1. Its object ``counts file`` has ``classes``, ``feature_names`` and ``encoder`` as in model files, ``kind``,
 and ``counts``, an object whose values depend on the kind. Counts are int64, or float64 if weights were not integers.
+If categories and cut points were declared, it has ``declared``, an object whose ``counts_rows_once`` is true if no row
+had a weight. Counts with noise for privacy, here and in model files, have ``noise``, a list of objects with
+``mechanism``, ``standard_deviation``, ``epsilon`` and ``delta``.
 
 - ``CountState``, of :class:`~tanlearn.PairCounts`: ``cells``, the counts of the classes, then the counts of each
   feature, indexed [value][class]; ``pairs``, the counts of the features (1, 0), (2, 0), (2, 1), (3, 0) and so on,
@@ -18,6 +21,7 @@ from __future__ import annotations
 from typing import Any
 
 from tanlearn._typing import IntArray
+from tanlearn.counts.added_noise import read_noise, stored_noise
 from tanlearn.counts.counts_base import Counts
 from tanlearn.files.archive import ExplainedError
 from tanlearn.files.values import Reader, Writer
@@ -26,7 +30,7 @@ __all__ = ["describe_counts", "restore_counts"]
 
 
 def describe_counts(writer: Writer, counts: Counts, owner: str) -> dict[str, Any]:
-    """Return ``kind`` and ``counts`` of the description of a file; ``owner`` is the name of the counts in messages."""
+    """Return ``kind``, ``counts`` and perhaps ``noise`` of a file; ``owner`` is the name of the counts in messages."""
     if counts.kind is None:
         raise TypeError(
             f"a file can contain {', '.join(kind.__name__ for kind in _kinds().values())}, but not "
@@ -35,17 +39,22 @@ def describe_counts(writer: Writer, counts: Counts, owner: str) -> dict[str, Any
     return {
         "kind": counts.kind,
         "counts": {name: writer.encode(value, owner, name) for name, value in counts.state().items()},
+        **({"noise": stored_noise(counts.noise)} if counts.noise else {}),
     }
 
 
-def restore_counts(reader: Reader, kind: Any, state: Any, n_states: IntArray, n_classes: int) -> Counts:
+def restore_counts(
+    reader: Reader, kind: Any, state: Any, n_states: IntArray, n_classes: int, noise: Any = None
+) -> Counts:
     """Return the counts of a description, or raise an error if they are invalid; ``n_states``: (n_features,)."""
     if type(state) is not dict:
         raise ValueError("counts must be an object.")
     known = _kinds()
     if type(kind) is not str or kind not in known:
         raise ExplainedError(f"it holds counts of the kind {kind!r}, unknown to this version: upgrade tanlearn.")
-    return known[kind].from_state({name: reader.decode(value) for name, value in state.items()}, n_states, n_classes)
+    found = known[kind].from_state({name: reader.decode(value) for name, value in state.items()}, n_states, n_classes)
+    found.noise = () if noise is None else read_noise(noise)
+    return found
 
 
 def _kinds() -> dict[str, type[Counts]]:

@@ -309,7 +309,8 @@ def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
         if model.metadata_["rows"] is not None:
             model._n_rows = model.metadata_["rows"]
     if counts is not None:
+        noise = counts.pop("noise", None) if type(counts) is dict else None
         kind, amounts = fields(counts, "kind", "counts")
-        model.counts_ = restore_counts(reader, kind, amounts, model.encoder_.n_states_, len(model.classes_))
+        model.counts_ = restore_counts(reader, kind, amounts, model.encoder_.n_states_, len(model.classes_), noise)
     reader.finish()
     return model

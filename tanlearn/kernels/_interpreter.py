@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tanlearn.kernels._read_only import argument_types
+
 __all__ = ["compile_always", "interpretable", "interpretation_is_allowed"]
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
@@ -94,7 +96,7 @@ def interpretable(compiled: _Kernel) -> _Kernel:
     def choose(*arguments: Any, **keywords: Any) -> Any:
         if not interpreters:
             interpreters.append(_Interpreter(compiled))
-        if keywords or not interpreters[0].accepts(arguments) or _is_cached(compiled, arguments, uncached):
+        if keywords or not interpreters[0].accepts(arguments) or _is_compiled(compiled, arguments, uncached):
             return compile_for_args(*arguments, **keywords)
         return interpreters[0]
 
@@ -117,13 +119,15 @@ def _plain(compiled: Any) -> FunctionType:
     return FunctionType(function.__code__, namespace, function.__name__)
 
 
-def _is_cached(compiled: Any, arguments: tuple[Any, ...], uncached: set[Any]) -> bool:
-    """Return whether the compiled code for some arguments is in the cache on disk."""
+def _is_compiled(compiled: Any, arguments: tuple[Any, ...], uncached: set[Any]) -> bool:
+    """Return whether the code for some arguments is compiled, in this process or in the cache on disk."""
+    kinds = argument_types(compiled, arguments)
+    if kinds in compiled.overloads:
+        return True
     cache: Any = getattr(compiled, "_cache", None)
     files = getattr(cache, "_cache_file", None)
     if files is None:
         return False
-    kinds = tuple(compiled.typeof_pyval(value) for value in arguments)
     if kinds not in uncached:
         if cache._index_key(kinds, compiled.targetctx.codegen()) in files._load_index():
             return True

@@ -13,6 +13,7 @@
   ``TANLEARN_CACHE=0`` turns the cache off.
 * ``no_cfunc_wrapper`` leaves out an entry point for C that nobody calls. Kernels that other kernels call are compiled
   with these only (``_parts.py``).
+* Read-only arrays are passed to the code for writable arrays (``_read_only.py``).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any, TypeVar
 import numba
 
 from tanlearn.kernels._parts import join_parts, parts_are_supported
+from tanlearn.kernels._read_only import share_code
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -58,6 +60,7 @@ def kernel(function: _Function) -> _Function:
     if compiled is None:
         compiled = numba.njit(**options)(function)
     compiled.cache_failure = failure
+    share_code(compiled)
     if parts_are_supported():
         join_parts(compiled, lambda **more: numba.njit(**options, **more)(function))
     return compiled

@@ -59,7 +59,7 @@ class Parts(NamedTuple):
     number: Any  # intp (n + 1,) number of parts of each level
     of_value: Any  # intp (max n_states,) new part of each value; -1 between calls
     value: Any  # intp (T,) value of each new part
-    size: Any  # intp (T,) number of training rows of each new part, later the write position
+    training_size: Any  # intp (T,) number of training rows of each new part, later the write position
     query_size: Any  # intp (T,) the same for query rows
     weight: Any  # float64 (T,) weight of the training rows of each new part
 
@@ -96,15 +96,15 @@ def part_rows(feature, query_feature, missing, weight, min_count, level, parts):
         own_query = query[parts.first_query[level, k] : parts.first_query[level, k + 1]]
         n_values = _measure(feature, query_feature, missing, weight, own, own_query, parts)
         for u in range(n_values):
-            size, query_size = parts.size[u], parts.query_size[u]
+            training_size, query_size = parts.training_size[u], parts.query_size[u]
             if parts.weight[u] >= min_count:
-                parts.size[u], parts.query_size[u] = first[n_parts], first_query[n_parts]
-                first[n_parts + 1] = first[n_parts] + size
+                parts.training_size[u], parts.query_size[u] = first[n_parts], first_query[n_parts]
+                first[n_parts + 1] = first[n_parts] + training_size
                 first_query[n_parts + 1] = first_query[n_parts] + query_size
                 n_parts += 1
             else:
                 parts.of_value[parts.value[u]] = -1
-        _distribute(feature, missing, own, parts.of_value, parts.size, parts.rows[below])
+        _distribute(feature, missing, own, parts.of_value, parts.training_size, parts.rows[below])
         _distribute(query_feature, missing, own_query, parts.of_value, parts.query_size, parts.query[below])
         for u in range(n_values):
             parts.of_value[parts.value[u]] = -1
@@ -120,13 +120,13 @@ def _measure(feature, query_feature, missing, weight, rows, query, parts):  # ty
         if v != missing:
             if parts.of_value[v] < 0:
                 parts.of_value[v], parts.value[n_values] = n_values, v
-                parts.size[n_values], parts.query_size[n_values], parts.weight[n_values] = 0, 0, 0.0
+                parts.training_size[n_values], parts.query_size[n_values], parts.weight[n_values] = 0, 0, 0.0
                 n_values += 1
             parts.query_size[parts.of_value[v]] += 1
     for r in rows:
         v = feature[r]
         if v != missing and parts.of_value[v] >= 0:
-            parts.size[parts.of_value[v]] += 1
+            parts.training_size[parts.of_value[v]] += 1
             parts.weight[parts.of_value[v]] += weight[r]
     return n_values
 

@@ -204,10 +204,9 @@ class PrivacyBudget:
             noisy = add_noise(own, lambda: sampler.gaussian(variance))
         encoder = copy(counts.encoder)
         encoder.value_ranges_ = [None] * encoder.n_features_in_  # those of the counted rows are not public
-        released = TableCounts(noisy, encoder=encoder, classes=counts.classes)
-        released.noise = (AddedNoise(mechanism, deviation, float(loss[0]), float(loss[1])),)
-        self.releases.append(released.noise[0])
-        return released
+        noisy.noise = (AddedNoise(mechanism, deviation, float(loss[0]), float(loss[1])),)
+        self.releases.append(noisy.noise[0])
+        return TableCounts(noisy, encoder=encoder, classes=counts.classes)
 
     def _loss(self, epsilon: float | None, delta: float | None) -> tuple[Fraction, Fraction]:
         """Return the loss of a release, with defaults replaced."""

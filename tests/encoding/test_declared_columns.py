@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from tanlearn import TableEncoder
+from tanlearn import QuantileDiscretizer, TableEncoder
 
 
 def test_declared_columns_encode_like_fitted_ones():
@@ -82,9 +82,13 @@ def test_contradictory_declarations_are_refused(columns, error, message):
 
 
 def test_options_that_need_rows_are_refused():
-    from tanlearn import QuantileDiscretizer
-
     with pytest.raises(ValueError, match="discretizer computes cut points from rows, and these are declared"):
         TableEncoder(discretizer=QuantileDiscretizer()).declare({"age": [30]})
     with pytest.raises(ValueError, match="handle_missing='auto' decides from rows"):
         TableEncoder(handle_missing="auto").declare({"age": [30]})
+
+
+def test_intervals_are_limited_to_the_number_of_codes():
+    assert TableEncoder().declare({"age": range(65_534)}).n_states_.tolist() == [65_535]
+    with pytest.raises(ValueError, match="X column 'age' has 65536 categories, more than 65535"):
+        TableEncoder().declare({"age": range(65_535)})

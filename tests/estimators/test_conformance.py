@@ -2,13 +2,16 @@
 
 import copy
 import pickle
+import sys
 
 import joblib
+import numba
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from numba.core.dispatcher import Dispatcher
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
@@ -54,6 +57,7 @@ from tanlearn.baselines import (
     SemiNaiveBayesClassifier,
     WeightedNaiveBayesClassifier,
 )
+from tanlearn.kernels._interpreter import compile_always
 
 #: Expected failures with their reasons; strict, so a check that starts to pass has to leave this list.
 GRADIENT = {
@@ -295,6 +299,28 @@ def test_copies_fitted_and_unfitted_predict_the_same(estimator, tmp_path):
     for unfitted in (clone(model), copy.deepcopy(estimator), pickle.loads(pickle.dumps(estimator))):
         assert not hasattr(unfitted, "classes_")
         np.testing.assert_array_equal(fitted_probabilities(unfitted), expected)
+
+
+def count_compiled():
+    """Return the number of types for which each kernel is compiled."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("tanlearn.kernels.")]
+    kernels = {kernel for module in modules for kernel in vars(module).values() if isinstance(kernel, Dispatcher)}
+    return {kernel.py_func.__qualname__: len(kernel.signatures) for kernel in kernels}
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="kernels are plain Python here")
+@every_estimator
+def test_models_in_read_only_files_compile_no_kernel_again(estimator, tmp_path):
+    frame = FRAME.assign(volume=FRAME["volume"].where(FRAME["noise"] == "a"))  # with missing values
+    model = clone(estimator).fit(FRAME, Y)
+    joblib.dump(model, tmp_path / "model")
+    with compile_always():
+        expected = [model.predict_proba(table) for table in (FRAME, frame)]
+        before = count_compiled()
+        mapped = joblib.load(tmp_path / "model", mmap_mode="r")
+        found = [mapped.predict_proba(table) for table in (FRAME, frame)]
+    np.testing.assert_array_equal(found, expected)
+    assert count_compiled() == before
 
 
 @every_estimator

@@ -34,7 +34,9 @@ def test_deviations_of_laplace_noise(scale):
     assert laplace_deviation(Fraction(1, 10**6)) == 0
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(1e-3, 1e-9), (0.1, 1e-6), (1, 1e-6), (10, 1e-3), (50, 0.5)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1e-3, 1e-9), (0.1, 1e-6), (1, 1e-6), (10, 1e-3), (50, 0.5), (1e-3, 0.99)]
+)
 def test_rho_is_at_its_limit_and_at_least_that_of_the_simple_bound(epsilon, delta):
     rho = largest_rho(epsilon, delta)
     assert log_delta(rho, epsilon) <= math.log(delta) < log_delta(1.0001 * rho, epsilon)

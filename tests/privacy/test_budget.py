@@ -256,6 +256,25 @@ def test_released_counts_take_no_rows_and_no_more_noise():
         PrivacyBudget(1).release(released)
 
 
+@pytest.mark.parametrize("model", [NaiveBayesClassifier(), BayesNetClassifier(structure=ChowLiu())])
+def test_models_of_released_counts_take_no_rows(model, tmp_path):
+    X, y = rows()
+    released = PrivacyBudget(1).release(counted())
+    model = clone(model).from_counts(released)
+    model.save(tmp_path / "model.tan", counts=True)
+    again = load(tmp_path / "model.tan")
+    for own in (model, again):
+        assert own.counts_.noise == released.noise == TableCounts.of_model(own).noise
+        before = own.counts_.class_counts.tolist()
+        with pytest.raises(
+            ValueError, match="these counts have noise for privacy, and more rows would be added without"
+        ):
+            own.partial_fit(X, y)
+        assert own.counts_.class_counts.tolist() == before
+    exact = clone(model).from_counts(counted())
+    assert exact.partial_fit(X, y).counts_.class_counts.sum() == 600
+
+
 def test_released_counts_of_several_sites_are_added():
     north, south = (PrivacyBudget(epsilon).release(counted()) for epsilon in (1, 2))
     total = north.counts.class_counts + south.counts.class_counts
@@ -283,15 +302,15 @@ def test_files_keep_declaration_and_noise(tmp_path):
         PrivacyBudget(1).release(TableCounts.load(path))
     fitted = TableCounts.of_source([rows()])
     fitted.save(path)
-    assert "privacy" not in archive.unpack(path.read_bytes(), COUNTS)[0]
+    assert not {"declared", "noise"} & archive.unpack(path.read_bytes(), COUNTS)[0].keys()
     assert not TableCounts.load(path).encoder.is_declared_
 
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("is_declared", 1, "must be true or false"),
-        ("counts_rows_once", None, "must be true or false"),
+        ("declared", {"counts_rows_once": 1}, "must be true or false"),
+        ("declared", True, "expected an object with the keys counts_rows_once"),
         ("noise", {}, "noise must be a list of objects"),
         ("noise", [{"epsilon": 1.0}], "noise must be a list of objects"),
         ("noise", [{"mechanism": "x", "standard_deviation": 1, "epsilon": 1.0, "delta": 0.0}], "finite numbers"),
@@ -302,7 +321,7 @@ def test_forged_records_are_refused(name, value, message, tmp_path):
     path = tmp_path / "own.counts"
     counted().save(path)
     description, arrays = archive.unpack(path.read_bytes(), COUNTS)
-    description["privacy"][name] = value
+    description[name] = value
     path.write_bytes(archive.pack(description, arrays, COUNTS))
     with pytest.raises(ValueError, match=f"cannot be loaded.*{message}"):
         TableCounts.load(path)
