@@ -52,11 +52,13 @@ class Booster:
         self._log_frequency = log_frequencies(data.class_totals())
         self._scores = np.tile(self._log_frequency, (data.n_samples, 1))
         self._is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
-        has_missing = data.has_missing_category
+        has_missing, by_name = data.has_missing_category, data.by_name
         #: Ordered features with a category for missing values, which comes first or last by chance.
-        self._with_missing = np.flatnonzero(self._is_ordered & (False if has_missing is None else has_missing))
+        is_with_missing = self._is_ordered & (False if has_missing is None else has_missing)
+        self._with_missing = by_name[is_with_missing[by_name]]
         self._by_residual = np.flatnonzero(~self._is_ordered & (data.n_states > 2))
-        self._candidates = np.flatnonzero(data.n_states > 1)
+        #: Features that can be split, by name, so that draws and ties do not depend on the order of columns.
+        self._candidates = by_name[data.n_states[by_name] > 1]
         self._orders = np.tile(np.arange(int(data.n_states.max(initial=1))), (data.n_features, 1))
         self._terms: list[Term] = []
 
@@ -117,7 +119,10 @@ class Booster:
         """Draw the features of a term."""
         n_features = len(self._candidates)
         n_drawn = max(min(n_features, LEAST_FEATURES), int(np.ceil(FEATURES_PER_TERM * n_features)))
-        return np.sort(self._rng.choice(self._candidates, n_drawn, replace=False)) if n_features else self._candidates
+        if not n_features:
+            return self._candidates
+        chosen: IntArray = self._candidates[np.sort(self._rng.choice(n_features, n_drawn, replace=False))]
+        return chosen
 
     def _with_few_classes(self, rows: FloatArray) -> FloatArray:
         """Return the rows with a random part of many classes; a class is likely if its residuals are large."""
