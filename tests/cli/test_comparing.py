@@ -161,7 +161,7 @@ def test_failure_of_all_learners_is_an_exit_code(run, gaps, kind):
     ("arguments", "message"),
     [
         (["--learners", "NB MM"], "tanlearn: there is no learner 'NB MM'. Did you mean 'NB ML'?"),
-        (["--learners", "perceptron"], "tanlearn: there is no learner 'perceptron'.. The learners are: NB ML, "),
+        (["--learners", "perceptron"], "tanlearn: there is no learner 'perceptron'. The learners are: NB ML, "),
         (["--learners", ","], "tanlearn: there is nothing to compare: name at least one learner."),
         (["--data", "absent.npz"], "tanlearn: there is no file absent.npz."),
         (["--data", "digit"], "tanlearn: there is no file digit. Did you mean 'digits'?"),
