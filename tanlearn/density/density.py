@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
 from tanlearn.density.latent_estimator import LatentNetworkEstimator
+from tanlearn.density.queries import joint_probabilities
 from tanlearn.encoding.novelty import Novelty
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.estimator_input import encode_new_rows, generator
@@ -326,12 +327,12 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         return values
 
     def conditional(self, feature: Any, given: Mapping[Any, Any] | None = None) -> dict[Any, float]:
-        """Return the probability of each value of a column, given values of other columns.
+        """Return the probability of each value of a column, or of several columns together, given values of others.
 
         Parameters
         ----------
-        feature : str or int
-            Name or number of the column.
+        feature : str, int or list of these
+            Name or number of the column. A list of columns returns their joint distribution.
         given : dict, optional
             Values of other columns, by name or number; all others are marginalized.
 
@@ -339,14 +340,16 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         -------
         dict
             Probabilities by category, or by interval (low, high) of a numeric column. Intervals contain their upper
-            end; the outermost ones end at -inf and inf.
+            end; the outermost ones end at -inf and inf. For a list of columns, the keys are tuples with the value of
+            each column, in the order of the list. All other columns are marginalized exactly.
 
         Raises
         ------
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If a column does not exist, ``given`` contains the column itself, or a given category is unseen.
+            If a column does not exist or occurs twice, ``given`` contains the column itself, a given category is
+            unseen, or the columns of a list have more than 100,000 combinations of values.
 
         Examples
         --------
@@ -355,13 +358,24 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         >>> model = TANDensity(n_components=1).fit(X)
         >>> {value: round(p, 2) for value, p in model.conditional(1, {0: "rain"}).items()}
         {'cold': 0.9, 'hot': 0.1}
+        >>> {values: round(p, 2) for values, p in model.conditional([0, 1]).items()}
+        {('rain', 'cold'): 0.46, ('rain', 'hot'): 0.05, ('sun', 'cold'): 0.03, ('sun', 'hot'): 0.46}
         """
-        i, others = self._number(feature), {self._number(name): value for name, value in (given or {}).items()}
-        if i in others:
-            raise ValueError(f"given contains {feature!r}, the column whose probabilities are computed. Leave it out.")
+        names = feature if isinstance(feature, list) else [feature]
+        numbers, others = [self._number(name) for name in names], {}
+        for name, value in (given or {}).items():
+            others[self._number(name)] = value
+        for name, i in zip(names, numbers, strict=True):
+            if i in others:
+                raise ValueError(f"given contains {name!r}, the column whose probabilities are computed. Leave it out.")
+        if not 0 < len(numbers) == len(set(numbers)):
+            raise ValueError(f"feature must be a column or a list of different columns, got {feature!r}.")
         row = [others.get(j) for j in range(self.n_features_in_)]
         codes = self.encoder_.encode_columns(read_columns([row]), handle_unknown="error")
-        start = value_starts(self.encoder_.n_states_)
+        if isinstance(feature, list):
+            joint = joint_probabilities(self.model_, codes, numbers, n_jobs=self.n_jobs)
+            return dict(zip(itertools.product(*map(self._values, numbers)), joint.tolist(), strict=False))
+        start, (i,) = value_starts(self.encoder_.n_states_), numbers
         logs = log_evidence(log_joint_of_values(self.tables_, self.structure_, codes)[0, start[i] : start[i + 1]])
         p = np.exp(logs - np.logaddexp.reduce(logs))
         return dict(zip(self._values(i), p.tolist(), strict=False))
