@@ -15,6 +15,7 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
 from tanlearn.density.latent_estimator import LatentNetworkEstimator
 from tanlearn.density.queries import joint_probabilities
 from tanlearn.encoding.novelty import Novelty
+from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.estimator_input import encode_new_rows, generator
 from tanlearn.models.explanation import explain
@@ -399,6 +400,20 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
             f"numbers from 0 to {self.n_features_in_ - 1}" if names is None else ", ".join(map(repr, names.tolist()))
         )
         raise ValueError(f"there is no column {feature!r}; columns are {known}.")
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return the fitted attributes for a model file, besides the encoder."""
+        return {"offset": self.offset_, "expected": self._expected, **super()._get_state()}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Restore the fitted attributes from a file, after the encoder; raise ValueError for inconsistent values."""
+        state = dict(state)
+        self.offset_ = state.pop("offset", None)
+        if type(self.offset_) is not float or np.isnan(self.offset_):
+            raise ValueError(f"offset must be a float, got {self.offset_!r}.")
+        self._expected = check_array("expected", state.pop("expected", None), np.float64, (self.n_features_in_,))
+        super()._set_state(state)
+        self._log_widths = _log_widths(self.encoder_)
 
     def _score(self, codes: Codes, novelty: Novelty) -> FloatArray:
         """Return the log density of encoded rows."""
