@@ -113,7 +113,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the network to rows with or without missing values.
 
         Parameters
@@ -122,6 +122,9 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
             Raw values; NaN, None and the like are missing.
         y : object, optional
             Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights. A weight of 2 counts a row twice; rows of weight 0 are dropped. With several latent
+            classes, a repeated row gives another model, because their random start is drawn per row.
 
         Returns
         -------
@@ -133,12 +136,21 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         ValueError, TypeError
             If a column or a parameter is invalid, or the encoder needs classes or has no cut points.
         """
-        rows = self._fit_network(X)
+        rows = self._fit_network(X, sample_weight)
         self._log_widths = _log_widths(self.encoder_)
         scores, parts = self.score_samples(X), self.contributions(X)
         known = (rows.codes != missing_code(rows.codes.dtype)).T
-        self._expected = parts.sum(axis=0, where=known) / np.maximum(known.sum(axis=0), 1)
-        self.offset_ = float(np.quantile(scores + np.where(known, 0.0, self._expected).sum(axis=1), self.contamination))
+        weights = np.ones((len(known), 1))
+        if rows.weights is not None:
+            is_used = np.asarray(sample_weight) > 0
+            scores, parts, weights = scores[is_used], parts[is_used], rows.weights[:, np.newaxis]
+        sums = (weights * known).sum(axis=0)
+        self._expected = (weights * parts).sum(axis=0, where=known) / np.where(sums > 0, sums, 1)
+        complete = scores + np.where(known, 0.0, self._expected).sum(axis=1)
+        if rows.weights is None:
+            self.offset_ = float(np.quantile(complete, self.contamination))
+        else:
+            self.offset_ = _weighted_quantile(complete, rows.weights, self.contamination)
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
@@ -458,6 +470,16 @@ def _cut_points(encoder: TableEncoder, i: int) -> FloatArray:
             f"needs the width of its interval. Pass TableEncoder(discretizer=QuantileDiscretizer())."
         )
     return found[int(np.count_nonzero(~encoder.is_discrete_[:i]))]
+
+
+def _weighted_quantile(values: FloatArray, weights: FloatArray, fraction: float) -> float:
+    """Return the quantile of values, each repeated as often as its weight, with NumPy's linear interpolation."""
+    order = np.argsort(values, kind="stable")
+    above = weights[order].cumsum()  # a value has the positions from the sum before it to this sum less 1
+    position = fraction * max(above[-1] - 1, 0)
+    below = np.floor(position)
+    low, high = values[order][np.searchsorted(above, [below, min(below + 1, above[-1] - 1)], side="right")]
+    return float(low + (position - below) * (high - low))
 
 
 def _log_widths(encoder: TableEncoder) -> dict[int, FloatArray]:

@@ -83,11 +83,11 @@ class LatentNetworkEstimator(BaseEstimator):
         self.model_ = BayesNet.from_state(state, n_states, n_components)
         self.candidates_ = []
 
-    def _fit_network(self, X: Any) -> CodedRows:
+    def _fit_network(self, X: Any, sample_weight: Any = None) -> CodedRows:
         """Validate the parameters, fit encoder and network to raw rows, and return the encoded rows."""
         self._validate_params()
         delete_fitted_attributes(self)
-        rows, columns = encode_table(self, X)
+        rows, columns = encode_table(self, X, sample_weight)
         self._n_rows = columns.n_samples
         self.interval_numbers_ = IntervalNumbers.of(columns, rows.codes, self.encoder_)
         rng = generator(self.random_state)

@@ -20,12 +20,17 @@ X[:, 2] = np.where(RNG.random(60) < 0.8, X[:, 1], X[:, 2])
 ROWS = [["0", "1", "0"], ["1", None, "1"], [None, None, None], ["1", "0", "0"], [None, "0", None]]
 MIXED = pd.DataFrame({"kind": RNG.choice(["a", "b"], 200), "size": RNG.normal(size=200)})
 MIXED["size"] += 5 * (MIXED["kind"] == "a")
+RANDOM = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "starts of latent classes and hidden values are drawn per row, so repeating a row changes the draws"
+    )
+}
 FOUR = TableEncoder(discretizer=QuantileDiscretizer(max_bins=4))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:discretization left")
-@parametrize_with_checks([TANDensity(), TANDensity(n_components=2)])
+@parametrize_with_checks([TANDensity(), TANDensity(n_components=2)], expected_failed_checks=lambda _: RANDOM)
 def test_estimator_checks(estimator, check):
     check(estimator)
 
