@@ -100,5 +100,10 @@ class ModelFile(ModelColumns):
         from tanlearn.files.description import feature_names
 
         self.classifier: Any = tanlearn.load(path)
+        if not hasattr(self.classifier, "classes_"):
+            raise ValueError(
+                f"{path} contains a {type(self.classifier).__name__}, but commands read classifiers. Load it in Python "
+                f"with tanlearn.load."
+            )
         self.notation: Notation | None = getattr(self.classifier, "_notation", None)
         super().__init__(path, feature_names(self.classifier), self.classifier.encoder_)

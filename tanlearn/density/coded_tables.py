@@ -8,21 +8,29 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from tanlearn.density.latent_classes import CodedRows
+from tanlearn.encoding.weights import WeightSums, warn_of_weights
 from tanlearn.estimators.estimator_input import new_encoder
 from tanlearn.sources.columns import read_columns
 from tanlearn.sources.frames import native_frame
 from tanlearn.sources.table import Table
+from tanlearn.sources.validation import read_weights, zero_weight_rows
 
 __all__ = ["encode_table"]
 
 
-def encode_table(estimator: Any, X: Any) -> tuple[CodedRows, Table]:
-    """Validate and encode the argument of ``fit``, and set ``encoder_`` and the names of the columns.
+def encode_table(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[CodedRows, Table]:
+    """Validate and encode the arguments of ``fit``, and set ``encoder_`` and the names of the columns.
 
-    Raises ValueError for an encoder whose cut points or missing values depend on classes.
+    Rows of weight 0 are dropped first. Raises ValueError for an encoder whose cut points or missing values depend on
+    classes.
     """
-    columns = read_columns(X, n_jobs=estimator.n_jobs)
+    columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
     validate_data(estimator, native_frame(X), skip_check_array=True)
+    weights = read_weights(sample_weight, columns.n_samples)
+    if weights is not None and not weights.all():
+        columns, weights = columns.take(weights > 0), weights[weights > 0]
+    if weights is not None:
+        warn_of_weights(WeightSums().update(weights, len(weights)))
     encoder = new_encoder(estimator)
     if getattr(encoder.discretizer, "uses_classes", False):
         raise ValueError(
@@ -35,6 +43,6 @@ def encode_table(estimator: Any, X: Any) -> tuple[CodedRows, Table]:
             f"{type(estimator).__name__} treats them as unknown values. Leave handle_missing out."
         )
     names = getattr(estimator, "feature_names_in_", None)
-    codes = encoder.fit_columns(columns, np.zeros(columns.n_samples, np.intp), names=names)
+    codes = encoder.fit_columns(columns, np.zeros(columns.n_samples, np.intp), weights, names=names)
     estimator.encoder_ = encoder
-    return CodedRows(codes, encoder.n_states_, ~encoder.is_discrete_, names), columns
+    return CodedRows(codes, encoder.n_states_, ~encoder.is_discrete_, names, weights), columns

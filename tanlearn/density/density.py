@@ -13,7 +13,9 @@ from sklearn.utils._param_validation import Interval
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
 from tanlearn.density.latent_estimator import LatentNetworkEstimator
+from tanlearn.density.queries import joint_probabilities
 from tanlearn.encoding.novelty import Novelty
+from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.estimator_input import encode_new_rows, generator
 from tanlearn.models.explanation import explain
@@ -111,7 +113,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the network to rows with or without missing values.
 
         Parameters
@@ -120,6 +122,9 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
             Raw values; NaN, None and the like are missing.
         y : object, optional
             Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights. A weight of 2 counts a row twice; rows of weight 0 are dropped. With several latent
+            classes, a repeated row gives another model, because their random start is drawn per row.
 
         Returns
         -------
@@ -131,12 +136,21 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         ValueError, TypeError
             If a column or a parameter is invalid, or the encoder needs classes or has no cut points.
         """
-        rows = self._fit_network(X)
+        rows = self._fit_network(X, sample_weight)
         self._log_widths = _log_widths(self.encoder_)
         scores, parts = self.score_samples(X), self.contributions(X)
         known = (rows.codes != missing_code(rows.codes.dtype)).T
-        self._expected = parts.sum(axis=0, where=known) / np.maximum(known.sum(axis=0), 1)
-        self.offset_ = float(np.quantile(scores + np.where(known, 0.0, self._expected).sum(axis=1), self.contamination))
+        weights = np.ones((len(known), 1))
+        if rows.weights is not None:
+            is_used = np.asarray(sample_weight) > 0
+            scores, parts, weights = scores[is_used], parts[is_used], rows.weights[:, np.newaxis]
+        sums = (weights * known).sum(axis=0)
+        self._expected = (weights * parts).sum(axis=0, where=known) / np.where(sums > 0, sums, 1)
+        complete = scores + np.where(known, 0.0, self._expected).sum(axis=1)
+        if rows.weights is None:
+            self.offset_ = float(np.quantile(complete, self.contamination))
+        else:
+            self.offset_ = _weighted_quantile(complete, rows.weights, self.contamination)
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
@@ -326,12 +340,12 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         return values
 
     def conditional(self, feature: Any, given: Mapping[Any, Any] | None = None) -> dict[Any, float]:
-        """Return the probability of each value of a column, given values of other columns.
+        """Return the probability of each value of a column, or of several columns together, given values of others.
 
         Parameters
         ----------
-        feature : str or int
-            Name or number of the column.
+        feature : str, int or list of these
+            Name or number of the column. A list of columns returns their joint distribution.
         given : dict, optional
             Values of other columns, by name or number; all others are marginalized.
 
@@ -339,14 +353,16 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         -------
         dict
             Probabilities by category, or by interval (low, high) of a numeric column. Intervals contain their upper
-            end; the outermost ones end at -inf and inf.
+            end; the outermost ones end at -inf and inf. For a list of columns, the keys are tuples with the value of
+            each column, in the order of the list. All other columns are marginalized exactly.
 
         Raises
         ------
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If a column does not exist, ``given`` contains the column itself, or a given category is unseen.
+            If a column does not exist or occurs twice, ``given`` contains the column itself, a given category is
+            unseen, or the columns of a list have more than 100,000 combinations of values.
 
         Examples
         --------
@@ -355,13 +371,24 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         >>> model = TANDensity(n_components=1).fit(X)
         >>> {value: round(p, 2) for value, p in model.conditional(1, {0: "rain"}).items()}
         {'cold': 0.9, 'hot': 0.1}
+        >>> {values: round(p, 2) for values, p in model.conditional([0, 1]).items()}
+        {('rain', 'cold'): 0.46, ('rain', 'hot'): 0.05, ('sun', 'cold'): 0.03, ('sun', 'hot'): 0.46}
         """
-        i, others = self._number(feature), {self._number(name): value for name, value in (given or {}).items()}
-        if i in others:
-            raise ValueError(f"given contains {feature!r}, the column whose probabilities are computed. Leave it out.")
+        names = feature if isinstance(feature, list) else [feature]
+        numbers, others = [self._number(name) for name in names], {}
+        for name, value in (given or {}).items():
+            others[self._number(name)] = value
+        for name, i in zip(names, numbers, strict=True):
+            if i in others:
+                raise ValueError(f"given contains {name!r}, the column whose probabilities are computed. Leave it out.")
+        if not 0 < len(numbers) == len(set(numbers)):
+            raise ValueError(f"feature must be a column or a list of different columns, got {feature!r}.")
         row = [others.get(j) for j in range(self.n_features_in_)]
         codes = self.encoder_.encode_columns(read_columns([row]), handle_unknown="error")
-        start = value_starts(self.encoder_.n_states_)
+        if isinstance(feature, list):
+            joint = joint_probabilities(self.model_, codes, numbers, n_jobs=self.n_jobs)
+            return dict(zip(itertools.product(*map(self._values, numbers)), joint.tolist(), strict=False))
+        start, (i,) = value_starts(self.encoder_.n_states_), numbers
         logs = log_evidence(log_joint_of_values(self.tables_, self.structure_, codes)[0, start[i] : start[i + 1]])
         p = np.exp(logs - np.logaddexp.reduce(logs))
         return dict(zip(self._values(i), p.tolist(), strict=False))
@@ -385,6 +412,20 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
             f"numbers from 0 to {self.n_features_in_ - 1}" if names is None else ", ".join(map(repr, names.tolist()))
         )
         raise ValueError(f"there is no column {feature!r}; columns are {known}.")
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return the fitted attributes for a model file, besides the encoder."""
+        return {"offset": self.offset_, "expected": self._expected, **super()._get_state()}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Restore the fitted attributes from a file, after the encoder; raise ValueError for inconsistent values."""
+        state = dict(state)
+        self.offset_ = state.pop("offset", None)
+        if type(self.offset_) is not float or np.isnan(self.offset_):
+            raise ValueError(f"offset must be a float, got {self.offset_!r}.")
+        self._expected = check_array("expected", state.pop("expected", None), np.float64, (self.n_features_in_,))
+        super()._set_state(state)
+        self._log_widths = _log_widths(self.encoder_)
 
     def _score(self, codes: Codes, novelty: Novelty) -> FloatArray:
         """Return the log density of encoded rows."""
@@ -429,6 +470,16 @@ def _cut_points(encoder: TableEncoder, i: int) -> FloatArray:
             f"needs the width of its interval. Pass TableEncoder(discretizer=QuantileDiscretizer())."
         )
     return found[int(np.count_nonzero(~encoder.is_discrete_[:i]))]
+
+
+def _weighted_quantile(values: FloatArray, weights: FloatArray, fraction: float) -> float:
+    """Return the quantile of values, each repeated as often as its weight, with NumPy's linear interpolation."""
+    order = np.argsort(values, kind="stable")
+    above = weights[order].cumsum()  # a value has the positions from the sum before it to this sum less 1
+    position = fraction * max(above[-1] - 1, 0)
+    below = np.floor(position)
+    low, high = values[order][np.searchsorted(above, [below, min(below + 1, above[-1] - 1)], side="right")]
+    return float(low + (position - below) * (high - low))
 
 
 def _log_widths(encoder: TableEncoder) -> dict[int, FloatArray]:

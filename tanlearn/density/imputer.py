@@ -118,7 +118,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the network to rows with or without missing values.
 
         Parameters
@@ -128,6 +128,9 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
             of at most 10 distinct values are categories; other numeric columns are discretized.
         y : object, optional
             Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights. A weight of 2 counts a row twice; rows of weight 0 are dropped. With several latent
+            classes, a repeated row gives another model, because their random start is drawn per row.
 
         Returns
         -------
@@ -139,7 +142,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         ValueError, TypeError
             If a column or a parameter is invalid, or the encoder needs classes.
         """
-        self._fit_network(X)
+        self._fit_network(X, sample_weight)
         return self
 
     def transform(self, X: Any) -> Any:

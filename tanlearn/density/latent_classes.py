@@ -42,6 +42,7 @@ class CodedRows(NamedTuple):
     n_states: IntArray  # (n_features,)
     has_intervals: AnyArray  # (n_features,) bool: numeric features, whose values are intervals
     names: Any  # (n_features,) names of the columns, for ties
+    weights: Any = None  # (n_samples,) positive weights, or None for ones
 
 
 def fit_latent_classes(
@@ -52,21 +53,22 @@ def fit_latent_classes(
     Returns the CPTs and the posterior under them.
     """
     n_samples, n_classes = posterior.shape
+    weights = np.ones(n_samples) if rows.weights is None else rows.weights.astype(np.float64)
     layout = TableLayout.of_parents(structure.parents, rows.n_states, n_classes)
     counts: FloatArray = np.zeros(layout.n_cells)
     for c in range(n_classes):
-        counts += layout.count(rows.codes, np.full(n_samples, c), np.ascontiguousarray(posterior[:, c]))
+        counts += layout.count(rows.codes, np.full(n_samples, c), posterior[:, c] * weights)
     tables = _estimate(counts, layout, rows.has_intervals)
     incomplete, last = IncompleteRows(structure, layout, rows.codes), -np.inf
     for _ in range(_MAX_ITER):
         scores = incomplete.log_joint(tables.cells, n_jobs=n_jobs)
         evidence = log_evidence(scores)
         posterior = np.exp(scores - evidence[:, np.newaxis])
-        likelihood = float(evidence.mean())
+        likelihood = float((weights * evidence).sum() / weights.sum())
         if likelihood - last < _TOLERANCE:
             break
         last = likelihood
-        counts = incomplete.log_joint_adjoint(tables.cells, posterior, n_jobs=n_jobs)
+        counts = incomplete.log_joint_adjoint(tables.cells, posterior * weights[:, np.newaxis], n_jobs=n_jobs)
         tables = _estimate(counts, layout, rows.has_intervals)
     return tables, posterior
 

@@ -13,6 +13,7 @@ from tanlearn.density.coded_tables import encode_table
 from tanlearn.density.latent_classes import CodedRows
 from tanlearn.density.learning import LatentCandidate, learn_network
 from tanlearn.density.stored_numbers import IntervalNumbers
+from tanlearn.encoding.column_kinds import LARGEST_N_STATES
 from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.estimator_input import delete_fitted_attributes, generator
@@ -32,6 +33,9 @@ class LatentNetworkEstimator(BaseEstimator):
         "n_jobs": [None, Integral],
         "random_state": ["random_state", np.random.Generator],
     }
+
+    #: Files contain no classes.
+    _has_classes: ClassVar[bool] = False
 
     #: Treatment of missing values by an encoder without ``handle_missing``: they are unknown values.
     _default_handle_missing: ClassVar[str | None] = None
@@ -63,11 +67,28 @@ class LatentNetworkEstimator(BaseEstimator):
         """Return the discretizer that is used if the encoder does not set one."""
         return QuantileDiscretizer(max_bins=12, n_jobs=self.n_jobs)
 
-    def _fit_network(self, X: Any) -> CodedRows:
+    def _get_state(self) -> dict[str, Any]:
+        """Return the fitted attributes for a model file, besides the encoder."""
+        return {"n_components": int(self.n_components_), **self.interval_numbers_.to_state(), **self.model_.to_state()}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Restore the fitted attributes from a file, after the encoder; raise ValueError for inconsistent values."""
+        n_components, state = state.get("n_components"), dict(state)
+        n_states = self.encoder_.n_states_
+        if type(n_components) is not int or not 1 <= n_components <= LARGEST_N_STATES:
+            raise ValueError(f"n_components must be an integer from 1 to {LARGEST_N_STATES}, got {n_components!r}.")
+        stored = {name: state.pop(name, None) for name in ("n_components", "numbers", "n_numbers")}
+        sizes = {i: int(n_states[i]) for i in np.flatnonzero(~self.encoder_.is_discrete_).tolist()}
+        self.interval_numbers_ = IntervalNumbers.from_state(stored["numbers"], stored["n_numbers"], sizes)
+        self.model_ = BayesNet.from_state(state, n_states, n_components)
+        self.candidates_ = []
+
+    def _fit_network(self, X: Any, sample_weight: Any = None) -> CodedRows:
         """Validate the parameters, fit encoder and network to raw rows, and return the encoded rows."""
         self._validate_params()
         delete_fitted_attributes(self)
-        rows, columns = encode_table(self, X)
+        rows, columns = encode_table(self, X, sample_weight)
+        self._n_rows = columns.n_samples
         self.interval_numbers_ = IntervalNumbers.of(columns, rows.codes, self.encoder_)
         rng = generator(self.random_state)
         self.model_, self.candidates_ = learn_network(rows, self.n_components, rng, self.n_jobs)

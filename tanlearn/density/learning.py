@@ -60,9 +60,13 @@ def _compare(rows: CodedRows, seed: int, n_jobs: int | None) -> list[LatentCandi
     rng = np.random.default_rng((seed, 0))
     codes = rows.codes
     if codes.shape[1] > _MOST_ROWS:
-        codes = np.ascontiguousarray(codes[:, np.sort(rng.choice(codes.shape[1], _MOST_ROWS, replace=False))])
+        chosen = np.sort(rng.choice(codes.shape[1], _MOST_ROWS, replace=False))
+        codes = np.ascontiguousarray(codes[:, chosen])
+        rows = rows._replace(weights=None if rows.weights is None else rows.weights[chosen])
     missing = missing_code(codes.dtype)
     hidden = (rng.random(codes.shape) < _HIDDEN) & (codes != missing)
+    weights = np.ones(codes.shape[1]) if rows.weights is None else rows.weights
+    n_hidden = max(float((weights * hidden.sum(axis=0)).sum()), 1.0)
     shown: Codes = np.where(hidden, codes.dtype.type(missing), codes)
     found: list[LatentCandidate] = []
     best, n_worse = -np.inf, 0
@@ -72,7 +76,7 @@ def _compare(rows: CodedRows, seed: int, n_jobs: int | None) -> list[LatentCandi
         own = []
         for has_tree, network in enumerate(_networks(rows._replace(codes=shown), size, seed, n_jobs)):
             logs = [log_evidence(network.log_joint(c, n_jobs=n_jobs)) for c in (codes, shown)]
-            own.append(LatentCandidate(size, bool(has_tree), float((logs[0] - logs[1]).sum() / max(hidden.sum(), 1))))
+            own.append(LatentCandidate(size, bool(has_tree), float((weights * (logs[0] - logs[1])).sum() / n_hidden)))
         found += own
         score = max(candidate.score for candidate in own)
         n_worse = 0 if score > best else n_worse + 1
@@ -107,5 +111,7 @@ def _tree(rows: CodedRows, posterior: FloatArray, n_jobs: int | None) -> Structu
     n_samples, size = posterior.shape
     codes = rows.codes if size == 1 else np.ascontiguousarray(np.tile(rows.codes, size))
     weights = None if size == 1 else posterior.T.ravel()
+    if rows.weights is not None:
+        weights = np.tile(rows.weights, size) * posterior.T.ravel()
     data = EncodedData(codes, rows.n_states, np.repeat(np.arange(size), n_samples), size, weights, names=rows.names)
     return ChowLiu(n_jobs=n_jobs).learn(data, np.random.default_rng(0))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
+from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.completed_rows import completed_rows
 from tanlearn.sources.frames import native_frame
@@ -39,6 +40,28 @@ class IntervalNumbers:
             numbers[i] = np.concatenate(parts)
             start[i] = np.append(0, np.cumsum([len(part) for part in parts])).astype(np.intp)
         return cls(numbers, start)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the arrays for a model file."""
+        return {
+            "numbers": np.concatenate([np.empty(0), *self.numbers.values()]),
+            "n_numbers": np.concatenate([np.empty(0, np.int64), *map(np.diff, self.start.values())]).astype(np.int64),
+        }
+
+    @classmethod
+    def from_state(cls, numbers: Any, n_numbers: Any, n_intervals: dict[int, int]) -> IntervalNumbers:
+        """Restore the values of columns with these numbers of intervals; raise ValueError for inconsistent arrays."""
+        check_array("n_numbers", n_numbers, np.int64, (sum(n_intervals.values()),))
+        if not ((n_numbers >= 0) & (n_numbers <= _MOST_NUMBERS)).all():
+            raise ValueError(f"n_numbers must be from 0 to {_MOST_NUMBERS}.")
+        check_array("numbers", numbers, np.float64, (int(n_numbers.sum()),))
+        own_numbers, start = {}, {}
+        first = last = 0
+        for i, n in n_intervals.items():
+            start[i] = np.append(0, np.cumsum(n_numbers[first : first + n])).astype(np.intp)
+            own_numbers[i] = numbers[last : last + start[i][-1]]
+            first, last = first + n, last + int(start[i][-1])
+        return cls(own_numbers, start)
 
     def draw(self, feature: int, codes: AnyArray, rng: np.random.Generator) -> AnyArray:
         """Return a random training value of each interval in ``codes``; NaN if the column has no values."""

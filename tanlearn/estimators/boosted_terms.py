@@ -226,9 +226,9 @@ class BoostedTermsClassifier(Classifier):
         >>> from tanlearn import BoostedTermsClassifier
         >>> X = [["sun", 30.0], ["rain", 11.0], ["rain", 13.0], ["sun", 25.0]] * 5
         >>> model = BoostedTermsClassifier(random_state=0).fit(X, ["beach", "home", "home", "beach"] * 5)
-        >>> contributions = model.explain([["sun", 11.0]], against="home")[0, :, 0]  # evidence for the beach
-        >>> (contributions > 0.1).tolist(), (contributions < -0.1).tolist()  # weather is for, temperature against it
-        ([True, False, False], [False, True, False])
+        >>> of_weather, of_temperature, _ = model.explain([["sun", 11.0]], against="home")[0, :, 0]  # for the beach
+        >>> bool(of_weather > 0.1), bool(of_temperature < -0.1)
+        (True, True)
         """
         codes = encode_rows(self, X)
         return against_class(normalized_contributions(explain_terms(self.model_, codes)), against, self.classes_)

@@ -14,7 +14,10 @@ __all__ = ["completed_rows"]
 
 
 def completed_rows(X: Any, values: AnyArray) -> Any:
-    """Return a copy of ``X`` with ``values`` (n_samples, n_features) where ``X`` has none; a frame stays a frame."""
+    """Return a copy of ``X`` with ``values`` (n_samples, n_features) where ``X`` has none; a frame stays a frame.
+
+    Imputed categories that a categorical column does not declare are added to its type.
+    """
     absent = np.zeros(values.shape, bool)
     for i, given in enumerate(read_columns(X)):
         if given.categories is not None:
@@ -28,11 +31,16 @@ def completed_rows(X: Any, values: AnyArray) -> Any:
                 name, dtype = X.columns[i], X.dtypes[i] if module == "polars" else X.dtypes.iloc[i]
                 cells = zip(X[name].to_list(), values[:, i], absent[:, i], strict=True)
                 column = [new if gone else old for old, new, gone in cells]
+                imputed = list(dict.fromkeys(values[absent[:, i], i].tolist()))
                 if module == "pandas":
                     is_declared = isinstance(dtype, library.CategoricalDtype)
+                    if is_declared and (new := [value for value in imputed if value not in dtype.categories]):
+                        dtype = library.CategoricalDtype([*dtype.categories, *new], ordered=dtype.ordered)
                     filled[name] = library.Series(column, X.index, dtype=dtype if is_declared else None)
                 else:
                     is_declared = dtype in (library.Enum, library.Categorical)
+                    if dtype == library.Enum and (new := [value for value in imputed if value not in dtype.categories]):
+                        dtype = library.Enum([*dtype.categories, *new])
                     if any(isinstance(value, float) for value in column):  # means of integers need not be integers
                         column = [None if value is None else float(value) for value in column]
                     filled = filled.with_columns(library.Series(name, column, dtype=dtype if is_declared else None))

@@ -30,14 +30,14 @@ _QUANTILES = "QuantileDiscretizer"
 
 
 def describe_table(
-    writer: Writer, encoder: TableEncoder, classes: AnyArray, names: AnyArray | None, owner: str
+    writer: Writer, encoder: TableEncoder, classes: AnyArray | None, names: AnyArray | None, owner: str
 ) -> dict[str, Any]:
     """Return a fitted encoder, classes and column names as JSON, in the format of :mod:`tanlearn.files.models`.
 
     Arrays are kept by ``writer``. ``owner`` is the name of the containing object in messages. Raises ExplainedError if
     the encoder is of a class outside tanlearn, or contains something that a file cannot store.
 
-    Shapes: classes: (n_classes,); names: (n_features,) or None.
+    Shapes: classes: (n_classes,), or None for a model without classes; names: (n_features,) or None.
     """
     discretizer = encoder.discretizer_
     columns = [
@@ -57,13 +57,21 @@ def describe_table(
     }
 
 
-def restore_table(reader: Reader, classes: Any, names: Any, encoder: Any) -> tuple[TableEncoder, AnyArray]:
+def restore_table(
+    reader: Reader, classes: Any, names: Any, encoder: Any, *, has_classes: bool = True
+) -> tuple[TableEncoder, Any]:
     """Restore and validate the encoder (with column names) and the classes from :func:`describe_table`.
+
+    Without ``has_classes``, the classes must be None.
 
     Values of the wrong type, shape or range raise ValueError.
     """
     restored = _restore_encoder(reader, encoder)
-    labels = _check_classes(reader.decode(classes))
+    labels = reader.decode(classes)
+    if has_classes:
+        _check_classes(labels)
+    elif labels is not None:
+        raise ValueError("classes of a model without classes must be null.")
     n_features = restored.n_features_in_
     if names is not None:
         if type(names) is not list or set(map(type, names)) != {str} or not len(names) == len({*names}) == n_features:

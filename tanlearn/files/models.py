@@ -1,10 +1,12 @@
-"""Fitted classifiers in files: a documented format without pickle, written atomically.
+"""Fitted classifiers, densities and imputers in files: a documented format without pickle, written atomically.
 
 A file stores the class of the classifier, its parameters (including nested learners, losses and encoders),
 ``classes_``, ``encoder_``, ``n_features_in_``, ``feature_names_in_``, and the fitted attributes needed for prediction:
 ``structure_``, ``tables_`` and ``calibration_``; ``structure_probabilities_`` and ``loss_`` of
-:class:`~tanlearn.TANClassifier`; ``forest_`` of :class:`~tanlearn.BayesForestClassifier`; ``forest_``, ``network_`` and
-``weights_`` of :class:`~tanlearn.BayesEnsembleClassifier`; ``ensemble_`` of AODE.
+:class:`~tanlearn.TANClassifier`; ``forest_`` of :class:`~tanlearn.BayesForestClassifier`; ``forest_``, ``network_``,
+``boosting_`` and ``weights_`` of :class:`~tanlearn.BayesEnsembleClassifier`; ``ensemble_`` of AODE;
+``interval_numbers_`` and ``offset_`` of :class:`~tanlearn.TANDensity` and :class:`~tanlearn.TANImputer`, which have no
+``classes_``.
 Predictions of a loaded classifier are bit-identical.
 
 A file does not store intermediate results of learning (``parameters_``, ``structure_learner_``, ``candidates_``,
@@ -28,7 +30,8 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
   - ``class``: the name of the class of the classifier in ``tanlearn`` or ``tanlearn.baselines``;
   - ``parameters``: the parameters of its constructor, an object of values. Omitted parameters have their defaults.
     Versions up to 0.2 wrote the parameters of ``training`` and ``candidates`` of gradient classifiers here;
-  - ``classes``: the classes, an array or objects (see below), two or more, sorted;
+  - ``classes``: the classes, an array or objects (see below), two or more, sorted; null for ``TANDensity`` and
+    ``TANImputer``;
   - ``feature_names``: a list of strings, one per column, or null;
   - ``encoder``: an object with the following keys. ``parameters``: the parameters of ``TableEncoder``. ``discretizer``:
     the parameters of the fitted ``MDLPDiscretizer``, or null if no column has cut points. ``discretizer_class``:
@@ -108,6 +111,10 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     terms; files of earlier versions may have two weights and no boosted terms. ``shift``, float64 (n_classes,), is
     added to the weighted sum of their log probabilities. ``typical_values``, float64, represent the merged intervals of
     all continuous columns, and ``standard_errors``, float64, are those of the network.
+    ``TANDensity`` and ``TANImputer`` have CPTs whose class is latent, and ``n_components``, the number of its values.
+    ``numbers``, float64, are training values of each interval of the continuous columns, interval by interval and
+    sorted; ``n_numbers``, int64, has their number for each interval, which may be 0. ``TANDensity`` also
+    has ``offset``, a float, and ``expected``, float64 (d,), the mean contribution of each column in training.
 
   - ``notation``, omitted if it is unknown or the default: the notation of the text table that ``tanlearn fit`` read. An
     object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings ``symbols`` and
@@ -168,12 +175,13 @@ __all__ = ["load", "save"]
 def save(
     model: Any, path: str | os.PathLike[str], *, counts: bool = False, metadata: dict[str, Any] | None = None
 ) -> None:
-    """Write a fitted classifier to a file, atomically.
+    """Write a fitted classifier, density or imputer to a file, atomically.
 
     Parameters
     ----------
-    model : Classifier
-        A fitted classifier of tanlearn or of ``tanlearn.baselines``.
+    model : Classifier, TANDensity or TANImputer
+        A fitted classifier of tanlearn or of ``tanlearn.baselines``, or a fitted :class:`~tanlearn.TANDensity` or
+        :class:`~tanlearn.TANImputer`.
     path : str or path
         Path of a regular file with any extension. An existing file is replaced, and its permissions are kept.
     counts : bool, default=False
@@ -189,7 +197,7 @@ def save(
     NotFittedError
         If the classifier is not fitted, or was fitted to codes instead of a table.
     TypeError
-        If the object is not a classifier of this library, its kind of counts cannot be stored, or ``metadata`` is not
+        If the object is not a model of this library, its kind of counts cannot be stored, or ``metadata`` is not
         a dict with strings as keys.
     ValueError
         If ``counts`` is true and the classifier has none; if a parameter cannot be stored (a random generator, a
@@ -211,8 +219,8 @@ def save(
     model = model.to_local() if hasattr(model, "to_local") else model
     if not is_registered(model) or not hasattr(model, "_get_state"):
         raise TypeError(
-            f"model must be a fitted classifier of tanlearn, got {type(model).__name__}. Save best_estimator_ of a "
-            f"search, or the last step of a pipeline; pickle objects of your own classes."
+            f"model must be a fitted classifier, TANDensity or TANImputer of tanlearn, got {type(model).__name__}. "
+            f"Save best_estimator_ of a search, or the last step of a pipeline; pickle objects of your own classes."
         )
     check_is_fitted(model)
     found = getattr(model, "metadata_", None) if metadata is None else new_metadata(model, metadata)
@@ -229,7 +237,7 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a classifier from a file written by :func:`save`.
+    """Read a model from a file written by :func:`save`.
 
     Nothing in the file is executed, and only classes of this library are looked up by name.
 
@@ -240,8 +248,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    Classifier
-        A fitted classifier of the class that was saved.
+    Classifier, TANDensity or TANImputer
+        A fitted model of the class that was saved.
 
     Raises
     ------
@@ -268,7 +276,7 @@ def _describe(model: Any, counts: bool, metadata: dict[str, Any] | None) -> tupl
     """Return a fitted classifier as JSON and arrays."""
     writer = Writer()
     names = getattr(model, "feature_names_in_", None)
-    table = describe_table(writer, model.encoder_, model.classes_, names, "model")
+    table = describe_table(writer, model.encoder_, getattr(model, "classes_", None), names, "model")
     description = {
         "class": type(model).__name__,
         "parameters": writer.parameters(model, "model"),
@@ -279,6 +287,8 @@ def _describe(model: Any, counts: bool, metadata: dict[str, Any] | None) -> tupl
         description["notation"] = notation.to_state()
     if metadata is not None:
         description["metadata"] = writer.encode(metadata, "metadata", "metadata", "Convert it to one of these.")
+    if counts and not hasattr(model, "_get_counts"):
+        raise ValueError(f"counts=True keeps counts_, which {type(model).__name__} does not have. Leave counts out.")
     if counts:
         description["counts"] = describe_counts(writer, model._get_counts(), "model.counts_")
     return description, writer.arrays
@@ -296,7 +306,10 @@ def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
     model = reader.restore(name, parameters)
     if not hasattr(model, "_set_state") or type(state) is not dict:
         raise ValueError(f"{name} must be a classifier, and its state an object.")
-    model.encoder_, model.classes_ = restore_table(reader, classes, names, encoder)
+    has_classes = getattr(model, "_has_classes", True)
+    model.encoder_, labels = restore_table(reader, classes, names, encoder, has_classes=has_classes)
+    if has_classes:
+        model.classes_ = labels
     model.n_features_in_ = model.encoder_.n_features_in_
     if names is not None:
         model.feature_names_in_ = model.encoder_.feature_names_in_.copy()

@@ -82,7 +82,7 @@ def train_in_bits(
 
     def train_split(fixed_point: FixedPoint | None) -> TrainingOutcome:
         chosen = replace(settings, fixed_point=fixed_point)
-        return train(data, candidates, loss, chosen, copy.deepcopy(rng), n_jobs=1, **options)
+        return Training(data, candidates, loss, chosen, copy.deepcopy(rng), **options).run(1)
 
     outcomes: Sequence[TrainingOutcome | Exception]
     if data.device == "cuda":

@@ -80,6 +80,17 @@ class State(StructureState):
         """Return the log-probabilities (n_cells,) that score rows: theta itself, or a rounded copy ([RE] eq. 11)."""
         return self.theta if self.fixed_point is None else self.fixed_point.round(self.theta).astype(self.theta.dtype)
 
+    def features_at_zero(self) -> IntArray:
+        """Return the features with several values and candidates whose CPTs are all zero after rounding.
+
+        Scores of a row are then equal under all candidates, so that the structure has no gradient.
+        """
+        is_used = np.append(0, np.cumsum(self.scoring_cells() != 0))  # number of cells before each one
+        offset, group = self.layout.offset, self.candidates.group
+        first, last = offset[group[:-1]], offset[group[1:]]
+        is_chosen = (np.diff(group) > 1) & (self.layout.n_states > 1)
+        return np.flatnonzero(is_chosen & (is_used[first] == is_used[last])).astype(np.intp)
+
     def most_probable(self) -> tuple[Structure, Tables]:
         """Return the structure drawn without noise, and its CPTs, normalized or rounded to ``fixed_point``."""
         selected = self.draw(self.perturb(np.zeros_like(self.phi))).copy()

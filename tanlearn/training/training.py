@@ -11,6 +11,7 @@ import numpy as np
 
 from tanlearn._threads import number_of_threads
 from tanlearn._typing import FloatArray
+from tanlearn._warnings import warn
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import fields
 from tanlearn.files.fingerprints import digest
@@ -77,7 +78,24 @@ def train(
         arguments += [] if start is None else [start]
         file = TrainingCheckpoint(checkpoint, digest("training", arguments))
     training = Training(data, candidates, loss, settings, rng, validation=validation, callback=callback, start=start)
+    if settings.fixed_point is not None and not settings.terms:
+        _warn_of_zeros(training.state, data)
     return training.run(n_jobs, file)
+
+
+def _warn_of_zeros(state: State, data: EncodedData) -> None:
+    """Warn if the number format rounds the initial CPTs of features to zero."""
+    features = state.features_at_zero()
+    if not features.size:
+        return
+    form: Any = state.fixed_point
+    warn(
+        f"bits=({form.integer_bits}, {form.fraction_bits}) rounds all initial log-probabilities of {len(features)} of "
+        f"{state.candidates.n_features} features to 0, because multiples of {form.step:g} are far apart (the first is "
+        f"{data.label(features[0])}). The structure has no gradient there until training has lowered a log-probability "
+        f"below {-form.step / 2:g}. Use more fraction bits, or bits={form.n_bits}, which trains with several "
+        f"numbers of integer and fraction bits and keeps the best."
+    )
 
 
 class _Best(NamedTuple):

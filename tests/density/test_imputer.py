@@ -256,3 +256,17 @@ def test_a_failed_fit_leaves_no_mix_of_two_models():
         model.fit(np.array([[np.inf], [1.0]]))
     with pytest.raises(NotFittedError):
         model.transform(LOST)
+
+
+def test_imputed_categories_that_a_column_does_not_declare_are_added():
+    rows = {"g": ["b", "a"] * 30, "h": ["y", "x"] * 30}
+    imputer = TANImputer(n_components=1).fit(pd.DataFrame(rows))
+    kind = pd.CategoricalDtype(["a", "c"], ordered=True)
+    found = imputer.transform(pd.DataFrame({"g": pd.Series(["a", None], dtype=kind), "h": ["x", "y"]}))
+    assert found["g"].tolist() == ["a", "b"]
+    assert found["g"].dtype == pd.CategoricalDtype(["a", "c", "b"], ordered=True)
+    for dtype, expected in ((pl.Enum(["a", "c"]), pl.Enum(["a", "c", "b"])), (pl.Categorical, pl.Categorical)):
+        frame = pl.DataFrame({"g": pl.Series(["a", None], dtype=dtype), "h": ["x", "y"]})
+        found = imputer.transform(frame)
+        assert found["g"].to_list() == ["a", "b"]
+        assert found["g"].dtype == expected

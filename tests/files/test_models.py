@@ -346,7 +346,7 @@ def test_only_fitted_classifiers_can_be_saved(tmp_path):
         with pytest.raises(NotFittedError):
             save(model, tmp_path / "model.tan")
     for other in (OwnModel().fit(FRAME, Y), TANSearchCV(), TableEncoder(), None, "model"):
-        with pytest.raises(TypeError, match=r"must be a fitted classifier of tanlearn, got .*best_estimator_"):
+        with pytest.raises(TypeError, match=r"must be a fitted classifier, .* of tanlearn, got .*best_estimator_"):
             save(other, tmp_path / "model.tan")
     assert list(tmp_path.iterdir()) == []
 

@@ -1,5 +1,6 @@
 """Networks whose class is latent, by enumeration of classes and completions. Nothing here knows tanlearn."""
 
+import itertools
 import math
 
 from oracles import elimination as naive
@@ -23,6 +24,18 @@ def value_probabilities(sample, i, cells, parents, n_states, n_classes):
     for v in range(n_states[i]):
         inserted = [*sample[:i], v, *sample[i + 1 :]]
         found.append(math.exp(evidence(inserted, cells, parents, n_states, n_classes) - total))
+    return found
+
+
+def joint_probabilities(sample, features, cells, parents, n_states, n_classes):
+    """Return p(values of the features | what is observed) for every combination of their values."""
+    total = evidence(sample, cells, parents, n_states, n_classes)
+    found = {}
+    for values in itertools.product(*(range(n_states[i]) for i in features)):
+        inserted = list(sample)
+        for i, value in zip(features, values, strict=True):
+            inserted[i] = value
+        found[values] = math.exp(evidence(inserted, cells, parents, n_states, n_classes) - total)
     return found
 
 
