@@ -16,12 +16,19 @@ from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks import DATA, command_line
 from benchmarks.suite.shapes import make_mixed
-from tanlearn import BayesEnsembleClassifier, BayesForestClassifier, TableEncoder, TermNetClassifier
+from tanlearn import (
+    BayesEnsembleClassifier,
+    BayesForestClassifier,
+    BoostedTermsClassifier,
+    TableEncoder,
+    TermNetClassifier,
+)
 from tanlearn.sources.datasets import load_npz
 
 LEARNERS = {
     "forest": BayesForestClassifier(random_state=0),
     "network of terms": TermNetClassifier(random_state=0),
+    "boosted terms": BoostedTermsClassifier(random_state=0),
     "ensemble": BayesEnsembleClassifier(random_state=0),
     "RandomForest(300)": RandomForestClassifier(300, random_state=0),
 }
