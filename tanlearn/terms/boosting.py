@@ -14,8 +14,8 @@ from tanlearn.models.boosted_terms import BoostedTerms, Term
 
 __all__ = ["Booster", "BoostingSettings"]
 
-#: Fraction of the rows, and of the features, that a term is fitted to; at least so many features.
-ROWS_PER_TERM, FEATURES_PER_TERM, LEAST_FEATURES = 0.7, 0.5, 3
+#: Fraction of the rows, and of the features, that a term is fitted to; at least and at most so many features.
+ROWS_PER_TERM, FEATURES_PER_TERM, LEAST_FEATURES, MOST_FEATURES = 0.7, 0.5, 3, 128
 #: Maximum numbers of rows that the values and the splits of a term are fitted to, and of classes of the splits.
 MOST_ROWS_OF_VALUES, MOST_ROWS_OF_SPLITS, MOST_CLASSES_OF_SPLITS = 2**17, 2**15, 8
 #: Least gain of a split, so that rounding errors do not add splits.
@@ -82,12 +82,13 @@ class Booster:
     def _next_term(self) -> Term:
         """Fit a term to the residuals of random rows."""
         settings, n_classes = self._settings, len(self._log_frequency)
-        selected = self._draw_rows()
+        selected, others = self._draw_rows()
         rows = self._residuals(selected)
         n_outputs = rows.shape[1] // 2
-        step = -(-len(selected) // MOST_ROWS_OF_SPLITS)
-        of_splits, rows_of_splits = selected[::step], self._with_few_classes(rows[::step])
-        self._sort_values(of_splits, rows_of_splits)
+        of_splits, rows_of_splits = (_at_most(one, MOST_ROWS_OF_SPLITS) for one in (selected, rows))
+        columns = self._draw_columns(rows_of_splits)
+        self._sort_values(_at_most(others, MOST_ROWS_OF_SPLITS), columns)
+        rows_of_splits = np.ascontiguousarray(rows_of_splits[:, columns])
         splits = self._find_splits(self._draw_features(), of_splits, rows_of_splits)
         cells = np.zeros(len(selected), np.intp)
         for level, (i, side) in enumerate(splits):
@@ -102,11 +103,13 @@ class Booster:
         features = np.array([i for i, _ in splits], np.intp)
         return Term(features, [side for _, side in splits], weights[:, 0], values)
 
-    def _draw_rows(self) -> IntArray:
-        """Draw the rows of a term, in order; all if none would be drawn."""
+    def _draw_rows(self) -> tuple[IntArray, IntArray]:
+        """Draw the rows of a term, in order, and return them and the others; both are all rows if one has none."""
         n_samples = len(self._y)
-        selected = np.flatnonzero(self._rng.random(n_samples) < min(ROWS_PER_TERM, MOST_ROWS_OF_VALUES / n_samples))
-        return selected if selected.size else np.arange(n_samples)
+        is_drawn = self._rng.random(n_samples) < min(ROWS_PER_TERM, MOST_ROWS_OF_VALUES / n_samples)
+        selected, others = np.flatnonzero(is_drawn), np.flatnonzero(~is_drawn)
+        every = np.arange(n_samples)
+        return selected if selected.size else every, others if others.size else every
 
     def _residuals(self, selected: IntArray) -> FloatArray:
         """Return residuals and variances of some rows (n_selected, 2 K), times the weights; K is 1 for two classes."""
@@ -119,35 +122,42 @@ class Booster:
         """Draw the features of a term."""
         n_features = len(self._candidates)
         n_drawn = max(min(n_features, LEAST_FEATURES), int(np.ceil(FEATURES_PER_TERM * n_features)))
+        n_drawn = min(n_drawn, MOST_FEATURES)
         if not n_features:
             return self._candidates
         chosen: IntArray = self._candidates[np.sort(self._rng.choice(n_features, n_drawn, replace=False))]
         return chosen
 
-    def _with_few_classes(self, rows: FloatArray) -> FloatArray:
-        """Return the rows with a random part of many classes; a class is likely if its residuals are large."""
+    def _draw_columns(self, rows: FloatArray) -> IntArray:
+        """Return the columns of the classes that splits are selected with: all, or a random part of many.
+
+        A class is likely if its residuals are large.
+        """
         n_outputs = rows.shape[1] // 2
         if n_outputs <= MOST_CLASSES_OF_SPLITS:
-            return np.ascontiguousarray(rows)
+            return np.arange(2 * n_outputs)
         size = (rows[:, :n_outputs] ** 2).sum(axis=0) + LEAST_VARIANCE
         drawn = np.sort(self._rng.choice(n_outputs, MOST_CLASSES_OF_SPLITS, replace=False, p=size / size.sum()))
-        return np.ascontiguousarray(rows[:, np.append(drawn, n_outputs + drawn)])
+        return np.append(drawn, n_outputs + drawn)
 
-    def _sort_values(self, selected: IntArray, rows: FloatArray) -> None:
-        """Sort the values of features without an order by their residuals per variance.
+    def _sort_values(self, others: IntArray, columns: IntArray) -> None:
+        """Sort the values of features without an order by their residuals per variance in some rows.
 
-        Those of the class with the largest gain are used. For two classes and without a ridge, one of the divisions of
-        sorted values is the best one of all divisions (Fisher 1958). The ridge moves values of few rows to the middle.
+        Those of the class with the largest gain are used. The rows are others than those of the term. Otherwise, a
+        value of few rows would be sorted by the noise of these rows: with a column of random ids, each of two rows, the
+        log loss on german is .571 instead of .474. For two classes and without a ridge, one of the divisions of sorted
+        values is the best one of all divisions of the rows that sort them (Fisher 1958).
         """
-        nowhere = np.zeros(len(selected), np.intp)
-        n_outputs = rows.shape[1] // 2
-        for i in self._by_residual.tolist():
-            n_values = int(self._n_states[i])
-            sums = np.zeros((1, n_values, 2 * n_outputs))
-            kernels.add_rows(self._codes[i], selected, nowhere, rows, sums)
-            g, h = sums[0, :, :n_outputs], sums[0, :, n_outputs:] + self._settings.ridge
-            c = int((g * g / h).sum(axis=0).argmax())
-            self._orders[i, :n_values] = np.argsort(g[:, c] / h[:, c], kind="stable")
+        if self._by_residual.size:
+            rows = np.ascontiguousarray(self._residuals(others)[:, columns])
+            n_outputs, nowhere = rows.shape[1] // 2, np.zeros(len(others), np.intp)
+            for i in self._by_residual.tolist():
+                n_values = int(self._n_states[i])
+                sums = np.zeros((1, n_values, 2 * n_outputs))
+                kernels.add_rows(self._codes[i], others, nowhere, rows, sums)
+                g, h = sums[0, :, :n_outputs], sums[0, :, n_outputs:] + self._settings.ridge
+                c = int((g * g / h).sum(axis=0).argmax())
+                self._orders[i, :n_values] = np.argsort(g[:, c] / h[:, c], kind="stable")
         for i in self._with_missing.tolist():
             n_values = int(self._n_states[i])
             self._orders[i, :n_values] = np.roll(np.arange(n_values), int(self._rng.integers(2)))
@@ -172,3 +182,8 @@ class Booster:
             splits.append((i, side))
             kernels.split_cells(self._codes[i], side, level, selected, cells)
         return splits
+
+
+def _at_most(rows: AnyArray, most: int) -> AnyArray:
+    """Return every k-th of the rows, so that there are at most so many."""
+    return rows[:: -(-len(rows) // most)]

@@ -193,16 +193,16 @@ def test_scores_in_training_are_those_of_the_model(n_classes, missing):
     np.testing.assert_allclose(both, model.model().log_joint(data.codes), atol=1e-12)
 
 
-def few_classes(monkeypatch):
-    """Record the residuals that splits are selected with."""
+def drawn_columns(monkeypatch):
+    """Record the columns of residuals that splits are selected with."""
     seen = []
-    original = Booster._with_few_classes
+    original = Booster._draw_columns
 
     def spy(self, rows):
-        seen.append((rows, original(self, rows)))
-        return seen[-1][1]
+        seen.append(original(self, rows).tolist())
+        return np.array(seen[-1])
 
-    monkeypatch.setattr(Booster, "_with_few_classes", spy)
+    monkeypatch.setattr(Booster, "_draw_columns", spy)
     return seen
 
 
@@ -211,15 +211,14 @@ def few_classes(monkeypatch):
 def test_splits_of_many_classes_are_selected_with_some_of_them(monkeypatch, most):
     monkeypatch.setattr(module, "MOST_CLASSES_OF_SPLITS", most)
     X, y, weights, data = draw(12, n=90)
-    seen = few_classes(monkeypatch)
+    seen = drawn_columns(monkeypatch)
     model = booster(data)
     model.grow(3)
     drawn = set()
     for t, term in enumerate(model.model().terms()):
-        whole, chosen = seen[t]
-        classes = [next(c for c in range(12) if (whole[:, c] == column).all()) for column in chosen[:, :most].T]
+        classes = seen[t][:most]
         assert classes == sorted(set(classes))
-        np.testing.assert_array_equal(chosen, whole[:, classes + [12 + c for c in classes]])
+        assert seen[t][most:] == [12 + c for c in classes]
         drawn.add(tuple(classes))
         rows = oracle.residuals(scores_of(model.model(t), X), y, weights)
         of_classes = [([g[c] for c in classes], [h[c] for c in classes]) for g, h in rows]
@@ -233,14 +232,13 @@ def test_classes_with_large_residuals_are_drawn_more_often(monkeypatch):
     monkeypatch.setattr(module, "MOST_CLASSES_OF_SPLITS", 1)
     model = booster(draw(3)[3])
     rows = np.hstack([np.ones((60, 3)) * [0.0, 1.0, 2.0], np.ones((60, 3)) * [0.1, 0.2, 0.3]])
-    drawn = [float(model._with_few_classes(rows)[0, 1]) for _ in range(500)]
-    assert drawn.count(0.1) == 0
-    assert drawn.count(0.2) == pytest.approx(100, abs=40)  # 1 of 5
+    drawn = [tuple(model._draw_columns(rows).tolist()) for _ in range(500)]
+    assert drawn.count((1, 4)) == pytest.approx(100, abs=40)  # 1 of 5, because squares are 0, 1 and 4
+    assert drawn.count((1, 4)) + drawn.count((2, 5)) == 500
 
 
 def test_eight_classes_are_all_used():
-    rows = np.ones((60, 16))
-    np.testing.assert_array_equal(booster(draw(8)[3])._with_few_classes(rows), rows)
+    assert booster(draw(8)[3])._draw_columns(np.ones((60, 16))).tolist() == list(range(16))
 
 
 @pytest.mark.usefixtures("without_chance")
@@ -282,8 +280,28 @@ def test_terms_are_fitted_to_some_rows():
 def test_values_of_many_rows_are_fitted_to_some_of_them(monkeypatch):
     monkeypatch.setattr(module, "MOST_ROWS_OF_VALUES", 30)
     model = booster(draw()[3])
-    drawn = [len(model._draw_rows()) for _ in range(200)]
+    drawn = [len(model._draw_rows()[0]) for _ in range(200)]
     assert np.mean(drawn) == pytest.approx(30, abs=2)
+
+
+def test_values_are_sorted_by_the_rows_that_a_term_is_not_fitted_to(monkeypatch):
+    """The class depends on the category in opposite ways in the drawn rows and in the others."""
+    monkeypatch.setattr(module, "FEATURES_PER_TERM", 1.0)
+    is_drawn = np.arange(120) % 3 > 0
+    monkeypatch.setattr(Booster, "_draw_rows", lambda self: (np.flatnonzero(is_drawn), np.flatnonzero(~is_drawn)))
+    codes = np.arange(120) // 3 % 4
+    y = np.where(is_drawn, codes == 1, codes > 1).astype(int)
+    model = booster(EncodedData.from_codes(codes[:, np.newaxis], y, n_states=[4]), 1)
+    model.grow(1)
+    ((_, side),) = sides_of(model.model().terms()[0])
+    assert side in ({0, 1}, {0}, {0, 1, 2})  # the others sort 0 = 1 < 2 = 3; {1} against the rest is no beginning
+
+
+def test_at_most_so_many_features_are_drawn(monkeypatch):
+    monkeypatch.setattr(module, "MOST_FEATURES", 4)
+    codes = np.random.default_rng(0).integers(0, 2, (30, 12))
+    model = booster(EncodedData.from_codes(codes, codes[:, 0], n_states=[2] * 12))
+    assert {len(model._draw_features()) for _ in range(20)} == {4}
 
 
 def test_terms_without_a_drawn_row_are_fitted_to_all_rows(monkeypatch):
