@@ -113,8 +113,9 @@ class BayesEnsembleClassifier(Classifier):
 
     Notes
     -----
-    The weights are fitted to at most 2,048 rows, which is enough for three numbers. A part that is not better than the
-    class frequencies has the weight 0. The forest alone is used if the rows cannot be divided into folds.
+    The weights are fitted to at most 2,048 rows, which is enough for three numbers. A network and boosted terms that
+    are not better than the class frequencies have the weight 0. The forest alone is used if the rows cannot be divided
+    into folds.
 
     A part of weight 0 is not evaluated in prediction. It is still fitted, stored, and counted in ``n_parameters_``.
 

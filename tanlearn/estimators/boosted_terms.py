@@ -46,10 +46,11 @@ class BoostedTermsClassifier(Classifier):
 
     Terms are added one after another. Each is fitted to the residuals of the terms before, on random rows and features:
     the splits have the largest gain of the conditional likelihood, and the numbers are a Newton step, which is
-    multiplied by the learning rate. The number of terms is the one of the least log loss on held-out rows.
+    multiplied by the learning rate. The number of terms has the lowest log loss on held-out rows.
 
-    The model has no distribution of the features, unlike a Bayesian network with one parent per feature. A missing
-    value is averaged over the training rows that agree with the other values of its term. If the missing values of a
+    The model has no distribution of the features, unlike a Bayesian network with one parent per feature. With a missing
+    value, a term has the mean over the cells that agree with its other values, weighted by the variances of the classes
+    of training rows. If the missing values of a
     column depend on the class in the training rows, "missing" is a category of the column.
 
     Parameters
@@ -80,10 +81,11 @@ class BoostedTermsClassifier(Classifier):
     Attributes
     ----------
     n_terms_ : int
-        Number of terms. It is 0 if they do not predict held-out rows clearly better than the class frequencies.
+        Number of terms. It is 0 if they do not predict held-out rows clearly better than the class frequencies, and 50
+        if there are no held-out rows.
     cv_results_ : dict
         Results on held-out rows along the search: ``param_n_terms`` and ``mean_log_loss``, ndarrays of the same length.
-        The dict is empty without held-out rows (one row, or a class with a single row in a fold).
+        The dict is empty without held-out rows, because the training rows of a fold would have one class only.
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder
@@ -103,6 +105,7 @@ class BoostedTermsClassifier(Classifier):
     Notes
     -----
     The number of terms is selected with three folds (five up to 1,000 rows), or, beyond 20,000 rows, on 10,000 rows.
+    A larger number is selected only if it lowers the log loss by more than 1e-5 nats.
 
     References
     ----------
@@ -212,7 +215,7 @@ class BoostedTermsClassifier(Classifier):
             against ``against``; the last one is that of the class prior and of the mean of all terms. The contributions
             add up to ``predict_log_proba``, or to the log odds. (With a ``class_prior``, they add up to
             ``predict_log_proba`` except for a constant per row.) A term of several features is divided among them by
-            its Shapley values, exactly. A missing value contributes 0.
+            its Shapley values, exactly. A missing value contributes 0, unless "missing" is a category of its column.
 
         Raises
         ------
@@ -231,7 +234,9 @@ class BoostedTermsClassifier(Classifier):
         (True, True)
         """
         codes = encode_rows(self, X)
-        return against_class(normalized_contributions(explain_terms(self.model_, codes)), against, self.classes_)
+        found = normalized_contributions(explain_terms(self.model_, codes))
+        found[:, -1] += self.model_.log_prior - self.model_.log_frequency
+        return against_class(found, against, self.classes_)
 
     def explain_frame(self, X: Any, *, against: Any = None) -> Any:
         """Return the contributions of ``explain`` as a data frame with the names of features and classes.

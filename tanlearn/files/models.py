@@ -101,10 +101,10 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     ``BoostedTermsClassifier`` has arrays for T terms of at most S splits. ``features``, int64 (T, S), is -1 for none.
     ``sides``, uint8, contains for each split in order the side, 0 or 1, of each state of its feature. The cell of a row
     in a term is the number whose bit s is the side of its state in split s. ``values``, float64 (T, 2^S, n_classes),
-    are added to the scores of the classes, and ``weights``, float64 (T, 2^S), are the training rows in each cell. With
-    missing values, the weighted mean of the values of all cells that agree with the other values is added, or 0 if
-    their weights are 0. ``log_prior``, float64 (n_classes,), is added, too; ``log_frequency`` is the log frequency of
-    the classes in training.
+    are added to the scores of the classes. ``weights``, float64 (T, 2^S), are the sums of the variances p (1 - p) of
+    the classes of training rows in each cell. With missing values, the weighted mean of the values of all cells that
+    agree with the other values is added, or 0 if their weights are 0. ``log_prior``, float64 (n_classes,), is added,
+    too; ``log_frequency`` is the log frequency of the classes in training.
     ``BayesEnsembleClassifier`` has the arrays of its parts, with the prefixes ``forest_``, ``network_`` and
     ``boosting_``. ``merged``, uint16 (the sum of the encoder's states + 1), contains feature by feature the network's
     code of each code and, last, of a missing value. ``weights``, float64 (3,), are those of forest, network and boosted

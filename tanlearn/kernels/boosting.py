@@ -86,9 +86,26 @@ def best_split(sums, order, smoothing, left, total):  # type: ignore[no-untyped-
 
 @kernel
 def find_splits(  # type: ignore[no-untyped-def]
-    codes, features, n_states, orders, selected, cells, n_cells, rows, smoothing, sums, left, total, gains, lengths
+    codes,
+    features,
+    n_states,
+    order_of,
+    orders,
+    selected,
+    cells,
+    n_cells,
+    rows,
+    smoothing,
+    sums,
+    left,
+    total,
+    gains,
+    lengths,
 ):
-    """Write the gain (n_features,) and the length of the best beginning of the order (d, V) of each of ``features``."""
+    """Write the gain (n_features,) and the length of the best beginning of the order of each of ``features``.
+
+    The order of feature i is row ``order_of[i]`` of ``orders`` (any, V).
+    """
     for j in range(features.shape[0]):
         i = features[j]
         own = sums[:n_cells, : n_states[i]]
@@ -97,7 +114,7 @@ def find_splits(  # type: ignore[no-untyped-def]
                 for c in range(own.shape[2]):
                     own[cell, v, c] = 0.0
         add_rows(codes[i], selected, cells, rows, own)
-        gains[j], lengths[j] = best_split(own, orders[i], smoothing, left, total)
+        gains[j], lengths[j] = best_split(own, orders[order_of[i]], smoothing, left, total)
 
 
 @kernel

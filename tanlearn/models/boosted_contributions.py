@@ -1,7 +1,7 @@
 """Contributions of features to the scores of boosted terms: Shapley values of each term.
 
-With the values of some features, a term has the mean over the cells that agree with them, weighted by training rows
-(see :class:`tanlearn.models.boosted_terms.BoostedTerms`). This is a game of at most as many players as the term has
+With the values of some features, a term has the mean over the cells that agree with them, weighted as in
+:class:`tanlearn.models.boosted_terms.BoostedTerms`. This is a game of at most as many players as the term has
 features. The Shapley value of a feature is the mean increase when its value becomes known, over all orders in which the
 values of the row can become known. So contributions add up to the score, and a missing value contributes 0.
 
@@ -24,11 +24,13 @@ __all__ = ["explain_terms", "term_contributions"]
 def explain_terms(model: BoostedTerms, codes: Codes) -> FloatArray:
     """Split the scores of rows into contributions of the features; the last one is the score without features.
 
+    They add up to the scores with the class frequencies of training as prior.
+
     Shapes: codes: (n_features, n_rows); result: (n_rows, n_features + 1, n_classes).
     """
     d, n_rows = codes.shape
     found = np.zeros((n_rows, d + 1, len(model.log_prior)))
-    found[:, d] = model.log_prior
+    found[:, d] = model.log_frequency
     for term in model.terms():
         cell, known = _cells_and_known(term, codes)
         for mask in np.unique(known).tolist():
@@ -41,14 +43,14 @@ def explain_terms(model: BoostedTerms, codes: Codes) -> FloatArray:
 
 
 def term_contributions(term: Term, known: int) -> tuple[list[int], FloatArray, FloatArray]:
-    """Return the features of a term, their contributions in each cell, and the mean value of the term.
+    """Return the observed features of a term, their contributions in each cell, and the mean value of the term.
 
     ``known`` is the number whose bit s is set if the value of split s is known; the other bits of a cell do not matter.
 
     Shapes: (n_features, n_cells, n_classes) and (n_classes,).
     """
     features = term.features.tolist()
-    players = list(dict.fromkeys(features))
+    players = [i for i in dict.fromkeys(features) if any(known >> s & 1 for s, j in enumerate(features) if j == i)]
     bits = [sum(1 << s for s, i in enumerate(features) if i == player) for player in players]
     means = {
         chosen: _mean_given(term, sum(bits[p] for p in chosen) & known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ class Term(NamedTuple):
 
     features: IntArray  # (n_splits,), possibly one feature several times
     sides: list[AnyArray]  # 0 or 1 for each value of the feature of each split, (n_states,) uint8
-    weights: FloatArray  # (2^n_splits,) of the training rows
+    weights: FloatArray  # (2^n_splits,) sum of the variances of the training rows
     values: FloatArray  # (2^n_splits, n_classes)
 
 
@@ -34,7 +34,7 @@ class BoostedTerms(Model):
     """Sum of terms: ``score(x, y) = log P(y) + sum_t values[t, cell_t(x), y]``.
 
     If a value of a term is missing, the term contributes the mean over all cells that agree with the other values of
-    the row, weighted by training rows.
+    the row. It is weighted by the variances p (1 - p) of the classes of the training rows.
     """
 
     n_states: IntArray  # (n_features,)
@@ -44,6 +44,7 @@ class BoostedTerms(Model):
     values: FloatArray  # (n_terms, n_cells, n_classes)
     log_prior: FloatArray  # (n_classes,)
     log_frequency: FloatArray  # (n_classes,) of the classes in training
+    starts: IntArray = field(init=False, repr=False)  # (n_terms, most splits), first entry of ``sides``
 
     @classmethod
     def of_terms(cls, terms: Sequence[Term], n_states: IntArray, log_frequency: FloatArray) -> BoostedTerms:
@@ -65,8 +66,6 @@ class BoostedTerms(Model):
         sizes = np.where(self.features >= 0, self.n_states[self.features], 0)
         starts = (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
         object.__setattr__(self, "starts", starts)
-
-    starts: IntArray = None  # type: ignore[assignment]  # (n_terms, most splits), first entry of ``sides``
 
     def terms(self) -> list[Term]:
         """Return the terms one by one."""

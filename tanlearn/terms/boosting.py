@@ -14,7 +14,8 @@ from tanlearn.models.boosted_terms import BoostedTerms, Term
 
 __all__ = ["Booster", "BoostingSettings"]
 
-#: Fraction of the rows, and of the features, that a term is fitted to; at least and at most so many features.
+#: Fraction of the rows, and of the features, that a term is fitted to. LEAST_FEATURES and MOST_FEATURES limit the
+#: number of features.
 ROWS_PER_TERM, FEATURES_PER_TERM, LEAST_FEATURES, MOST_FEATURES = 0.7, 0.5, 3, 128
 #: Maximum numbers of rows that the values and the splits of a term are fitted to, and of classes of the splits.
 MOST_ROWS_OF_VALUES, MOST_ROWS_OF_SPLITS, MOST_CLASSES_OF_SPLITS = 2**17, 2**15, 8
@@ -32,7 +33,7 @@ class BoostingSettings(NamedTuple):
 
     n_splits: int  # maximum number per term
     learning_rate: float  # factor of the values of each term
-    ridge: float  # penalty of squared values: as if so much variance had been seen in each cell
+    ridge: float  # penalty of squared values, which is added to the variance of each cell
 
 
 class Booster:
@@ -59,7 +60,11 @@ class Booster:
         self._by_residual = np.flatnonzero(~self._is_ordered & (data.n_states > 2))
         #: Features that can be split, by name, so that draws and ties do not depend on the order of columns.
         self._candidates = by_name[data.n_states[by_name] > 1]
-        self._orders = np.tile(np.arange(int(data.n_states.max(initial=1))), (data.n_features, 1))
+        #: Order of the values of each feature: a row of its own if it changes, otherwise the first one.
+        changing = np.append(self._by_residual, self._with_missing)
+        self._order_of = np.zeros(data.n_features, np.intp)
+        self._order_of[changing] = 1 + np.arange(len(changing))
+        self._orders = np.tile(np.arange(int(data.n_states.max(initial=1))), (1 + len(changing), 1))
         self._terms: list[Term] = []
 
     @property
@@ -72,7 +77,7 @@ class Booster:
         return BoostedTerms.of_terms(self._terms[first:n_terms], self._n_states, self._log_frequency)
 
     def grow(self, n_terms: int) -> None:
-        """Add so many terms."""
+        """Add ``n_terms`` terms."""
         for _ in range(n_terms):
             term = self._next_term()
             self._terms.append(term)
@@ -93,15 +98,17 @@ class Booster:
         cells = np.zeros(len(selected), np.intp)
         for level, (i, side) in enumerate(splits):
             kernels.split_cells(self._codes[i], side, level, selected, cells)
-        sums, weights = np.zeros((1 << len(splits), 2 * n_outputs)), np.zeros((1 << len(splits), 1))
+        sums = np.zeros((1 << len(splits), 2 * n_outputs))
         kernels.add_cell_rows(cells, rows, sums)
-        kernels.add_cell_rows(cells, self._weights[selected, np.newaxis], weights)
         steps = sums[:, :n_outputs] / (sums[:, n_outputs:] + settings.ridge)
         values = settings.learning_rate * np.clip(steps, -MOST_CHANGE, MOST_CHANGE)
         if n_classes == 2:  # half of the log odds for each of two classes
             values = np.hstack([-values, values]) / 2
         features = np.array([i for i, _ in splits], np.intp)
-        return Term(features, [side for _, side in splits], weights[:, 0], values)
+        # The weighted mean of the values of several cells is about the Newton step of all their rows. Weights that are
+        # numbers of rows would add the mean log odds of a rare class to its prior, if all values are missing.
+        weights = sums[:, n_outputs:].sum(axis=1)
+        return Term(features, [side for _, side in splits], weights, values)
 
     def _draw_rows(self) -> tuple[IntArray, IntArray]:
         """Draw the rows of a term, in order, and return them and the others; both are all rows if one has none."""
@@ -150,17 +157,17 @@ class Booster:
         """
         if self._by_residual.size:
             rows = np.ascontiguousarray(self._residuals(others)[:, columns])
-            n_outputs, nowhere = rows.shape[1] // 2, np.zeros(len(others), np.intp)
+            n_outputs, one_cell = rows.shape[1] // 2, np.zeros(len(others), np.intp)
             for i in self._by_residual.tolist():
                 n_values = int(self._n_states[i])
                 sums = np.zeros((1, n_values, 2 * n_outputs))
-                kernels.add_rows(self._codes[i], others, nowhere, rows, sums)
+                kernels.add_rows(self._codes[i], others, one_cell, rows, sums)
                 g, h = sums[0, :, :n_outputs], sums[0, :, n_outputs:] + self._settings.ridge
                 c = int((g * g / h).sum(axis=0).argmax())
-                self._orders[i, :n_values] = np.argsort(g[:, c] / h[:, c], kind="stable")
+                self._orders[self._order_of[i], :n_values] = np.argsort(g[:, c] / h[:, c], kind="stable")
         for i in self._with_missing.tolist():
             n_values = int(self._n_states[i])
-            self._orders[i, :n_values] = np.roll(np.arange(n_values), int(self._rng.integers(2)))
+            self._orders[self._order_of[i], :n_values] = np.roll(np.arange(n_values), int(self._rng.integers(2)))
 
     def _find_splits(self, features: IntArray, selected: IntArray, rows: FloatArray) -> list[tuple[int, AnyArray]]:
         """Return the features and sides of the best splits."""
@@ -171,14 +178,24 @@ class Booster:
         left, total = np.empty((2, most_cells, rows.shape[1]))
         gains, lengths = np.empty(len(features)), np.empty(len(features), np.intp)
         for level in range(self._settings.n_splits if len(features) else 0):
-            where = self._codes, features, self._n_states, self._orders, selected, cells, 1 << level, rows
+            where = (
+                self._codes,
+                features,
+                self._n_states,
+                self._order_of,
+                self._orders,
+                selected,
+                cells,
+                1 << level,
+                rows,
+            )
             kernels.find_splits(*where, self._settings.ridge, sums, left, total, gains, lengths)
             best = int(gains.argmax())
             if gains[best] <= LEAST_GAIN:
                 break
             i = int(features[best])
             side = np.ones(int(self._n_states[i]), np.uint8)
-            side[self._orders[i, : lengths[best]]] = 0
+            side[self._orders[self._order_of[i], : lengths[best]]] = 0
             splits.append((i, side))
             kernels.split_cells(self._codes[i], side, level, selected, cells)
         return splits

@@ -10,7 +10,7 @@ import numpy as np
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.encoding.splits import validation_masks
+from tanlearn.encoding.splits import hold_out, validation_masks
 from tanlearn.models.boosted_terms import BoostedTerms
 from tanlearn.models.log_joint import log_posterior
 from tanlearn.terms.boosting import Booster, BoostingSettings
@@ -18,9 +18,9 @@ from tanlearn.terms.learning import NO_ROWS
 
 __all__ = ["BoostingOutcome", "learn_boosted_terms"]
 
-#: Number of folds, and of data sets of at most so many rows.
+#: Number of folds, and the number of folds of data sets of at most FEW_ROWS rows.
 N_FOLDS, N_FOLDS_OF_FEW, FEW_ROWS = 3, 5, 1_000
-#: With more rows there is one fold, with so many held-out rows at least.
+#: Data sets of more rows have one fold, with MOST_HELD_OUT held-out rows.
 MOST_ROWS_OF_FOLDS, MOST_HELD_OUT = 20_000, 10_000
 #: Terms that are added before held-out rows are evaluated.
 STEP = 10
@@ -57,7 +57,7 @@ class _Fold:
         self.log_p = log_posterior(self._booster.model().log_joint(self._held_out.codes))
 
     def grow(self, n_terms: int) -> None:
-        """Add so many terms."""
+        """Add ``n_terms`` terms."""
         before = self._booster.n_terms
         self._booster.grow(n_terms)
         added = self._booster.model(first=before)
@@ -119,7 +119,8 @@ def _masks(data: EncodedData, needed: IntArray) -> Sequence[AnyArray]:
         return validation_masks(data.y, data.n_classes, n_folds, rng)
     others = np.setdiff1d(np.arange(n_rows), needed)
     mask = np.zeros(n_rows, np.bool_)
-    mask[needed] = mask[rng.choice(others, MOST_HELD_OUT - len(needed), replace=False)] = True
+    mask[needed] = True
+    mask[others] = hold_out(data.y[others], data.n_classes, (MOST_HELD_OUT - len(needed)) / len(others), rng)
     return [mask]
 
 

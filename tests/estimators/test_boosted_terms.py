@@ -138,6 +138,18 @@ def test_contributions_add_up_with_a_class_prior_except_for_a_constant(of_three)
         column = moved.classes_.tolist().index(against)
         np.testing.assert_allclose(odds.sum(axis=1), log_p - log_p[:, [column]], atol=1e-10)
         np.testing.assert_allclose(odds[:, :-1], model.explain(X, against=against)[:, :-1], atol=1e-10)
+    found = model.with_class_prior([0.0, 0.5, 0.5]).explain(X)  # an impossible class
+    assert not np.isnan(found).any()
+    np.testing.assert_array_equal(found[:, :-1], model.explain(X)[:, :-1])
+
+
+def test_without_any_value_a_rare_class_is_as_probable_as_in_training():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 5))
+    y = X[:, 0] + 0.3 * X[:, 1] > 1.9  # 3 % of the rows
+    model = BoostedTermsClassifier(random_state=0).fit(X, y)
+    without = model.predict_proba(np.full((1, 5), np.nan))[0, 1]
+    assert y.mean() / 3 < without < 3 * y.mean()  # 0.0001 if cells are weighted by rows
 
 
 def test_explanations_as_frames(table, fitted):

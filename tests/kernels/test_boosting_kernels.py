@@ -133,15 +133,15 @@ def test_all_features_are_split_by_the_rows_that_have_their_value(dtype, n_outpu
     codes, selected = draw_codes(rng, dtype), np.sort(rng.permutation(50)[:40])
     rows, cells = draw_rows(rng, n_outputs, 40), rng.integers(-1, n_cells, 40)
     features = np.array([3, 0, 2, 1])
-    orders = np.array([np.append(rng.permutation(n), np.arange(n, 5)) for n in N_STATES])
+    orders, order_of = np.array([np.append(rng.permutation(n), np.arange(n, 5)) for n in N_STATES])[::-1], [3, 2, 1, 0]
     sums, scratch = np.full((4, 5, 2 * n_outputs), np.nan), np.full((2, 4, 2 * n_outputs), np.nan)
     gains, lengths = np.empty(4), np.empty(4, np.intp)
-    where = codes, features, N_STATES, orders, selected, cells, n_cells, rows
+    where = codes, features, N_STATES, np.array(order_of), orders, selected, cells, n_cells, rows
     find_splits(*where, RIDGE, sums, *scratch, gains, lengths)
     for j, i in enumerate(features.tolist()):
         n_values = int(N_STATES[i])
         of_values = loop_sums(codes[i].tolist(), n_values, cells.tolist(), n_cells, selected.tolist(), rows.tolist())
-        expected = loop_gains(of_values, orders[i, :n_values].tolist(), n_outputs)
+        expected = loop_gains(of_values, orders[3 - i, :n_values].tolist(), n_outputs)
         assert gains[j] == pytest.approx(max(expected, default=-1.0), rel=1e-12)
         assert lengths[j] == (1 + int(np.argmax(expected)) if expected else 0)
 

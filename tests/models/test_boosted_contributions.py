@@ -22,10 +22,12 @@ def test_contributions_are_shapley_values(n_classes, dtype):
 
 @pytest.mark.parametrize("missing", [0.0, 0.3, 1.0])
 def test_contributions_add_up_to_scores(missing):
-    model = random_terms().with_log_prior(np.log([0.2, 0.3, 0.5]))
+    model = random_terms()
     codes, _ = random_codes(200, missing=missing)
     found = explain_terms(model, codes)
     np.testing.assert_allclose(found.sum(axis=1), model.log_joint(codes), rtol=1e-12, atol=1e-12)
+    with_prior = explain_terms(model.with_log_prior(np.array([-np.inf, -1.0, -0.5])), codes)
+    np.testing.assert_array_equal(with_prior, found)  # the prior is the class frequencies of training
 
 
 def test_missing_values_and_features_without_terms_contribute_nothing():

@@ -71,8 +71,8 @@ def divisions_of(X, rows, is_ordered=IS_ORDERED, n_states=N_STATES):
     ]
 
 
-def assert_values_are_newton_steps(term, X, rows, weights, learning_rate, n_classes):
-    """Compare the cells of a term with the sums of their rows."""
+def assert_values_are_newton_steps(term, X, rows, learning_rate, n_classes):
+    """Compare the cells of a term with the sums of their rows, and their weights with the sums of variances."""
     cells = {}
     for r, row in enumerate(X):
         values = [row[i] for i in term.features.tolist()]
@@ -81,7 +81,7 @@ def assert_values_are_newton_steps(term, X, rows, weights, learning_rate, n_clas
             cells.setdefault(cell, []).append(r)
     for cell in range(1 << len(term.features)):
         members = cells.get(cell, [])
-        assert term.weights[cell] == pytest.approx(sum(weights[r] for r in members))
+        assert term.weights[cell] == pytest.approx(sum(sum(rows[r][1]) for r in members))
         expected = [0.0] * n_classes
         if members:
             expected = oracle.newton_values([rows[r] for r in members], RIDGE, learning_rate, n_classes)
@@ -102,7 +102,7 @@ def test_terms_are_those_of_exhaustive_greedy_search(n_classes, missing, n_split
         splits, _ = oracle.greedy_splits(X, rows, divisions_of(X, rows), n_splits, RIDGE)
         assert sides_of(term) == [(feature, side) for feature, side, _ in splits]
         assert 0 < len(splits) <= n_splits
-        assert_values_are_newton_steps(term, X, rows, weights, 0.3, n_classes)
+        assert_values_are_newton_steps(term, X, rows, 0.3, n_classes)
 
 
 @pytest.mark.usefixtures("without_chance")
@@ -224,7 +224,7 @@ def test_splits_of_many_classes_are_selected_with_some_of_them(monkeypatch, most
         of_classes = [([g[c] for c in classes], [h[c] for c in classes]) for g, h in rows]
         splits, _ = oracle.greedy_splits(X, of_classes, divisions_of(X, of_classes), 3, RIDGE)
         assert sides_of(term) == [(feature, side) for feature, side, _ in splits]
-        assert_values_are_newton_steps(term, X, rows, weights, 0.3, 12)
+        assert_values_are_newton_steps(term, X, rows, 0.3, 12)
     assert len(drawn) > 1
 
 
@@ -255,7 +255,7 @@ def test_splits_of_many_rows_are_selected_with_some_of_them(monkeypatch):
         used, _ = oracle.greedy_splits(some, of_some, divisions_of(some, of_some), 3, RIDGE)
         assert sides_of(term) == [(feature, side) for feature, side, _ in used]
         is_other.append(sides_of(term) != [(feature, side) for feature, side, _ in splits])
-        assert_values_are_newton_steps(term, X, rows, weights, 0.3, 2)  # of all rows
+        assert_values_are_newton_steps(term, X, rows, 0.3, 2)  # of all rows
     assert any(is_other)
 
 
@@ -271,7 +271,7 @@ def test_terms_are_fitted_to_some_rows():
     for cell in (0, 1):
         members = np.flatnonzero((codes[:, 0] > 0) == cell)
         whole = oracle.newton_values([rows[r] for r in members], RIDGE, 0.3, 2)
-        assert term.weights[cell] == pytest.approx(0.7 * len(members), rel=0.1)
+        assert term.weights[cell] == pytest.approx(0.7 * sum(rows[r][1][0] for r in members), rel=0.1)
         assert term.values[cell].tolist() != pytest.approx(whole, rel=1e-4)  # of 70 % of the rows
         np.testing.assert_allclose(term.values[cell], whole, rtol=0.1)
 
