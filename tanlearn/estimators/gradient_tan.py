@@ -55,7 +55,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     benchmarks/quality/defaults.md for a comparison of both settings on all data sets.
 
     Use :class:`~tanlearn.TermNetClassifier` instead if you want one accurate network. On the 39 data sets of
-    benchmarks/quality/tables.md, its mean error is 13.35 % instead of 14.80 %, and its mean log loss 0.325 instead of
+    benchmarks/quality/tables.md, its mean error is 13.30 % instead of 14.80 %, and its mean log loss 0.324 instead of
     0.358 nats. Use this class for few bits per parameter, for a GPU, and to reproduce published results.
 
     Missing values are marginalized under each drawn structure. A row contributes to the comparison of two candidate

@@ -11,10 +11,10 @@ from .ranks import mean_ranks
 #: Learners with a name in the plot of all learners; the others are points.
 NAMED = {
     *("BayesEnsemble", "BayesForest", "Terms, tree", "TAN Subset HYB", "TAN-CMI ML", "NB ML", "RandomForest"),
-    *("RandomForest, tuned", "LightGBM", "LightGBM, tuned", "XGBoost, tuned", "LogisticRegression"),
+    *("BoostedTerms", "RandomForest, tuned", "LightGBM", "LightGBM, tuned", "XGBoost, tuned", "LogisticRegression"),
 }
 #: Learners whose name is on the left of their point.
-ON_THE_LEFT = {"Terms, tree", "BayesForest", "TAN Subset HYB", "CatBoost", "LightGBM"}
+ON_THE_LEFT = {"Terms, tree", "Terms, no edges", "BayesForest", "TAN Subset HYB", "CatBoost", "LightGBM"}
 
 
 def finished_lines(outcomes, learner, common):
