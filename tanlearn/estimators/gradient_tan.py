@@ -376,7 +376,8 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
 
         def train(part: EncodedData) -> FittedTables:
             sets = self._candidates_of(part)
-            outcome = train_in_bits(bits, part, sets, self.loss_, settings, np.random.default_rng(0))
+            rng = np.random.default_rng(0)
+            outcome = train_in_bits(bits, part, sets, self.loss_, settings, rng, is_format_given=False)
             return FittedTables(outcome.tables, outcome.structure)
 
         return in_threads(train, [part for part, _ in parts], self.n_jobs)

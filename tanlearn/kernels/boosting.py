@@ -41,7 +41,7 @@ def write_residuals(scores, y, weights, selected, least, rows):  # type: ignore[
 
 
 @kernel
-def add_rows(codes, selected, cells, rows, sums):  # type: ignore[no-untyped-def]
+def add_value_rows(codes, selected, cells, rows, sums):  # type: ignore[no-untyped-def]
     """Add the rows of selected samples to the sums of their cell and of their code (n,); missing values have none."""
     for k in range(selected.shape[0]):
         cell, value = cells[k], codes[selected[k]]
@@ -113,7 +113,7 @@ def find_splits(  # type: ignore[no-untyped-def]
             for v in range(own.shape[1]):
                 for c in range(own.shape[2]):
                     own[cell, v, c] = 0.0
-        add_rows(codes[i], selected, cells, rows, own)
+        add_value_rows(codes[i], selected, cells, rows, own)
         gains[j], lengths[j] = best_split(own, orders[order_of[i]], smoothing, left, total)
 
 

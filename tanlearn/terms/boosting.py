@@ -161,7 +161,7 @@ class Booster:
             for i in self._by_residual.tolist():
                 n_values = int(self._n_states[i])
                 sums = np.zeros((1, n_values, 2 * n_outputs))
-                kernels.add_rows(self._codes[i], others, one_cell, rows, sums)
+                kernels.add_value_rows(self._codes[i], others, one_cell, rows, sums)
                 g, h = sums[0, :, :n_outputs], sums[0, :, n_outputs:] + self._settings.ridge
                 c = int((g * g / h).sum(axis=0).argmax())
                 self._orders[self._order_of[i], :n_values] = np.argsort(g[:, c] / h[:, c], kind="stable")

@@ -60,6 +60,7 @@ def train_in_bits(
     checkpoint: Any = None,
     start: Any = None,
     verbose: int = 0,
+    is_format_given: bool = True,
 ) -> TrainingOutcome:
     """Train like :func:`tanlearn.training.training.train`, with parameters rounded to ``bits``.
 
@@ -70,10 +71,11 @@ def train_in_bits(
     ValueError. ``verbose=1`` prints the splits with their errors and losses.
     """
     formats = read_bits(bits)
-    options = {"validation": validation, "callback": callback, "start": start}
+    options: dict[str, Any] = {"validation": validation, "callback": callback, "start": start}
     if len(formats) == 1:
         chosen = replace(settings, fixed_point=formats[0])
-        return train(data, candidates, loss, chosen, rng, n_jobs=n_jobs, checkpoint=checkpoint, **options)
+        options |= {"checkpoint": checkpoint, "is_format_given": is_format_given}
+        return train(data, candidates, loss, chosen, rng, n_jobs=n_jobs, **options)
     if checkpoint is not None:
         raise ValueError(
             f"bits={bits} trains {len(formats)} splits into integer and fraction bits, but a checkpoint holds one "

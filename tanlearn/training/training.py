@@ -51,6 +51,7 @@ def train(
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     start: tuple[FloatArray | None, FloatArray] | None = None,
+    is_format_given: bool = True,
 ) -> TrainingOutcome:
     """Train structure and parameters together by gradient descent.
 
@@ -61,7 +62,8 @@ def train(
     equals), and ``settings.patience`` may end the training early. ``callback`` receives an :class:`EpochReport` after
     each epoch; a true return value stops the training. ``n_jobs`` threads are used if a step is long enough; the
     outcome does not depend on them. ``start`` is the ``parameters`` of an earlier outcome; if its first entry is None,
-    the CPTs are initialized as usual.
+    the CPTs are initialized as usual. Unless ``is_format_given``, a number format that rounds initial CPTs to zero is
+    not warned about.
 
     ``checkpoint`` is a file to resume from, if it exists, and to write finished epochs to. It is written before the
     first epoch, then at the first end of an epoch after ten seconds or 50 times the duration of the last write,
@@ -78,7 +80,7 @@ def train(
         arguments += [] if start is None else [start]
         file = TrainingCheckpoint(checkpoint, digest("training", arguments))
     training = Training(data, candidates, loss, settings, rng, validation=validation, callback=callback, start=start)
-    if settings.fixed_point is not None and not settings.terms:
+    if is_format_given and settings.fixed_point is not None and not settings.terms:
         _warn_of_zeros(training.state, data)
     return training.run(n_jobs, file)
 

@@ -9,7 +9,7 @@ FOLDERS = "tanlearn", "baselines", "benchmarks", "docs", "examples", "packaging"
 SUFFIXES = {".md", ".py", ".rst", ".cu", ".h", ".c", ".cfg", ".toml", ".yml"}
 GENERATED = {"_build", "auto_examples", "generated", "__pycache__"}
 #: Words that are right here: a town, names, operators, and the words of tests about misspellings.
-KNOWN = ["linz", "caf", "notin", "te", "sise", "summar", "sould", "discret", "columm", "nd", "zar", "ot", "hart"]
+KNOWN = ["linz", "caf", "notin", "te", "sise", "summar", "sould", "discret", "columm", "nd", "zar", "ot", "hart", "iif"]
 
 
 def test_words_are_spelled_right(capsys):

@@ -7,8 +7,8 @@ import pytest
 
 from tanlearn.kernels.boosting import (
     add_cell_rows,
-    add_rows,
     add_terms,
+    add_value_rows,
     best_split,
     find_splits,
     split_cells,
@@ -88,7 +88,7 @@ def test_rows_are_added_to_their_cell_and_value(dtype, n_outputs):
     rows, cells = draw_rows(rng, n_outputs, 35), rng.integers(-1, 4, 35)
     for i, n_values in enumerate(N_STATES.tolist()):
         sums = np.ones((4, n_values, 2 * n_outputs))
-        add_rows(codes[i], selected, cells, rows, sums)
+        add_value_rows(codes[i], selected, cells, rows, sums)
         expected = loop_sums(codes[i].tolist(), n_values, cells.tolist(), 4, selected.tolist(), rows.tolist())
         np.testing.assert_array_equal(sums - 1, expected)
 

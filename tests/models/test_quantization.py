@@ -282,6 +282,7 @@ def test_training_for_one_bit_beats_rounding():
     assert trained.score(X_test, y_test) > rounded + 0.2
 
 
+@pytest.mark.filterwarnings("ignore:bits=.* rounds all initial")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_split_is_searched(n_jobs):
     model = TANClassifier(bits=2, n_jobs=n_jobs, **QUICK).fit(X_IRIS, Y_IRIS)
