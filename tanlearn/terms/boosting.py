@@ -52,12 +52,12 @@ class Booster:
         self._weights: FloatArray = np.asarray(data.in_whole_rows().weights, np.float64)
         self._log_frequency = log_frequencies(data.class_totals())
         self._scores = np.tile(self._log_frequency, (data.n_samples, 1))
-        self._is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
+        is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
         has_missing, by_name = data.has_missing_category, data.by_name
         #: Ordered features with a category for missing values, which comes first or last by chance.
-        is_with_missing = self._is_ordered & (False if has_missing is None else has_missing)
+        is_with_missing = is_ordered & (False if has_missing is None else has_missing)
         self._with_missing = by_name[is_with_missing[by_name]]
-        self._by_residual = np.flatnonzero(~self._is_ordered & (data.n_states > 2))
+        self._by_residual = np.flatnonzero(~is_ordered & (data.n_states > 2))
         #: Features that can be split, by name, so that draws and ties do not depend on the order of columns.
         self._candidates = by_name[data.n_states[by_name] > 1]
         #: Order of the values of each feature: a row of its own if it changes, otherwise the first one.

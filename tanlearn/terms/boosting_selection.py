@@ -15,6 +15,7 @@ from tanlearn.models.boosted_terms import BoostedTerms
 from tanlearn.models.log_joint import log_posterior
 from tanlearn.terms.boosting import Booster, BoostingSettings
 from tanlearn.terms.learning import NO_ROWS
+from tanlearn.terms.selection import LEAST_ERRORS_OF_ANY, errors_of_gain
 
 __all__ = ["BoostingOutcome", "learn_boosted_terms"]
 
@@ -31,8 +32,6 @@ PATIENCE, RELATIVE_PATIENCE = 50, 0.2
 LEAST_DECREASE = 1e-5
 #: Number of terms if no rows can be held out.
 N_TERMS_WITHOUT_FOLDS = 50
-#: Terms are used if their held-out loss is lower than that of class frequencies by so many standard errors.
-LEAST_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -139,10 +138,7 @@ def _loss(data: EncodedData, log_p: FloatArray, is_held_out: AnyArray) -> float:
 
 
 def _is_better(data: EncodedData, log_p: FloatArray, before: FloatArray, is_held_out: AnyArray) -> bool:
-    """Return whether the loss is clearly lower than before."""
+    """Return whether the held-out loss is lower than that of class frequencies, as for networks of terms."""
     own = np.arange(data.n_samples), data.y
     gain = (log_p[own] - before[own])[is_held_out]
-    weights = data.in_whole_rows().weights[is_held_out]
-    mean = (weights * gain).sum() / weights.sum()
-    error = np.sqrt((weights * (gain - mean) ** 2).sum()) / weights.sum()
-    return bool(mean > LEAST_ERRORS * error)
+    return errors_of_gain(gain, data.in_whole_rows().weights[is_held_out]) > LEAST_ERRORS_OF_ANY

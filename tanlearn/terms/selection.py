@@ -27,7 +27,7 @@ from tanlearn.terms.losses import held_out_temperature
 from tanlearn.terms.search import HeldOutSearch, log_softmax
 from tanlearn.training.losses import Loss
 
-__all__ = ["START", "Fold", "Selection", "Trial", "divide"]
+__all__ = ["LEAST_ERRORS_OF_ANY", "START", "Fold", "Selection", "Trial", "divide", "errors_of_gain"]
 
 #: Ridges at the start of the search; those of edges and triples start at most at this value.
 START: Ridges = (16.0, 4.0, 16.0, 4.0, 16.0)
@@ -270,8 +270,11 @@ class Selection:
     def _errors_of_difference(self, found: _Candidate, other: _Candidate) -> float:
         """Return by how many standard errors of the difference the held-out loss is lower than that of another."""
         rows = np.arange(self._data.n_samples), self._data.y
-        gain = found.log_p[rows] - other.log_p[rows]
-        weights = self._data.in_whole_rows().weights
-        mean = (weights * gain).sum() / weights.sum()
-        error = np.sqrt((weights * (gain - mean) ** 2).sum()) / weights.sum()
-        return float(mean / max(error, np.finfo(float).tiny))
+        return errors_of_gain(found.log_p[rows] - other.log_p[rows], self._data.in_whole_rows().weights)
+
+
+def errors_of_gain(gain: FloatArray, weights: AnyArray) -> float:
+    """Return the weighted mean of the gains of rows, in standard errors of this mean."""
+    mean = (weights * gain).sum() / weights.sum()
+    error = np.sqrt((weights * (gain - mean) ** 2).sum()) / weights.sum()
+    return float(mean / max(error, np.finfo(float).tiny))
