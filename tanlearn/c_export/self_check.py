@@ -10,9 +10,8 @@ from sklearn.utils.validation import validate_data
 
 from tanlearn._typing import Codes, missing_code
 from tanlearn.c_export.encoder import ColumnKind, is_union, to_c
+from tanlearn.c_export.scores import Scores
 from tanlearn.c_export.text import CText, spell, spell_lines, spell_string
-from tanlearn.models.log_joint import log_joint
-from tanlearn.models.quantization import IntegerTables
 from tanlearn.sources.columns import read_columns
 from tanlearn.sources.table import Column, Table
 
@@ -76,7 +75,7 @@ int main(void)
 """
 
 
-def self_test(model: Any, header: str, name: str, kinds: list[ColumnKind], X: Any) -> str:
+def self_test(model: Any, scores: Scores, header: str, name: str, kinds: list[ColumnKind], X: Any) -> str:
     """Return a program that compares codes, sums and classes of raw rows X with those of Python.
 
     Floating-point values are rounded to their C type, in Python too. ``header`` is the name of the file to include, and
@@ -90,12 +89,13 @@ def self_test(model: Any, header: str, name: str, kinds: list[ColumnKind], X: An
     held = [_held(column, kind) for column, kind in zip(columns, kinds, strict=True)]
     rounded = [_rounded(*found) for found in zip(columns, kinds, held, strict=True)]
     codes: Codes = model.encoder_.encode_columns(Table(rounded), handle_unknown="missing")
-    missing = (codes == missing_code(codes.dtype)).any(axis=0)
-    tables: IntegerTables = model.tables_
-    scores = np.zeros((codes.shape[1], tables.layout.n_classes))
-    scores[~missing] = log_joint(tables, model.structure_, np.ascontiguousarray(codes[:, ~missing]))
-    sums = np.rint(-scores / tables.fixed_point.step).astype(np.int64)
-    classes = np.where(missing, -1, scores.argmax(axis=1))
+    is_missing = codes == missing_code(codes.dtype)
+    missing = is_missing.any(axis=0)
+    codes = scores.codes(codes)
+    codes[is_missing] = missing_code(codes.dtype)
+    sums = np.zeros((codes.shape[1], scores.n_classes), np.int64)
+    sums[~missing] = scores.sums(codes[:, ~missing])
+    classes = np.where(missing, -1, sums.argmin(axis=1))
 
     text = CText(name)
     text.add(_HEAD, name=name, header=header)

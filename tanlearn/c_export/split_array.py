@@ -96,6 +96,7 @@ def add_split_array(text: CText, name: str, c_type: str, values: Sequence[Any], 
     text.add(_MEMORY)
     text.add(_ARRAY, type=c_type, array=arrays[0], body=body)
     text.types[name] = c_type
+    text.n_bytes += size * len(values)
     text.add(
         _READ_MACROS,
         size=size,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["CText", "comment", "signed_type", "spell", "spell_lines", "spell_string", "unsigned_type"]
+__all__ = ["CText", "comment", "signed_type", "size_of", "spell", "spell_lines", "spell_string", "unsigned_type"]
 
 _LINE = 112
 #: Macros that read constants, so that they can be redefined for microcontrollers with a separate memory for constants.
@@ -30,6 +30,7 @@ class CText:
         self.name = name  # prefix of all names, converted to upper case for macros
         self._parts: list[str] = []
         self.types: dict[str, str] = {}  # element types by array name without the prefix
+        self.n_bytes = 0  # of all arrays
 
     @property
     def readers(self) -> list[str]:
@@ -49,6 +50,7 @@ class CText:
     def array(self, name: str, c_type: str, values: Sequence[Any]) -> None:
         """Append an array of constants; an empty array gets one zero, because C has no arrays without elements."""
         self.types[name] = c_type
+        self.n_bytes += max(1, len(values)) * size_of(c_type)
         body = spell_lines([spell(value, c_type) for value in values] or ["0"])
         self.add(_ARRAY, type=c_type, array=f"{self.name}_{name}", length=max(1, len(values)), body=body)
 
@@ -79,6 +81,11 @@ class CText:
 def _reader(c_type: str) -> str:
     """Return the name of the macro that reads a type."""
     return _READERS[re.sub(r"\D*int(\d+)_t", r"\1", c_type)]
+
+
+def size_of(c_type: str) -> int:
+    """Return the bytes of a type of numbers."""
+    return int(_reader(c_type).removeprefix("READ_").replace("FLOAT", "32").replace("DOUBLE", "64")) // 8
 
 
 def spell_lines(words: Iterable[str]) -> str:

@@ -227,7 +227,8 @@ def export_c(
     bits: Annotated[
         str | None,
         typer.Option(
-            help="Round to integer and fraction bits first, such as 3,1; or to their sum, with --rows and --target."
+            help="Round to integer and fraction bits first, such as 3,1; or to their sum, with --rows and --target. "
+            "Boosted terms have one number of bits, by default 8."
         ),
     ] = None,
     rows: Annotated[
@@ -242,7 +243,7 @@ def export_c(
     *,
     reading: Reading,
 ) -> None:
-    """Export a model with CPTs of a few bits as a C99 header."""
+    """Export a model with CPTs of a few bits, or boosted terms, as a C99 header."""
     with plain_errors():
         for path in (output, _program(output)) if rows is not None else (output,):
             check_output(path, model, rows)
@@ -250,11 +251,7 @@ def export_c(
             raise ValueError(f"--output must end in {', '.join(_HEADERS)}; got {output!r}.")
         if target is not None and rows is None:
             raise ValueError("--target names a column of --rows. Give both, or leave it out.")
-        if bits is not None and isinstance(_bits(bits), int) and target is None:
-            raise ValueError(
-                f"bits={bits} leaves the split into integer and fraction bits open. Set both, such as --bits 3,1, or "
-                f"choose by the errors on rows, with --rows and --target."
-            )
+        wanted_bits = None if bits is None else _bits(bits)
         stem = Path(output).stem
         if name is None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", stem):
             raise ValueError(
@@ -267,8 +264,14 @@ def export_c(
         if not hasattr(file.classifier, "export_c"):
             raise ValueError(
                 f"{model} holds a {type(file.classifier).__name__}, which cannot be exported to C. Fit a single "
-                f'network, for example with: tanlearn fit ... --learner "TAN Subset HYB". Forests, boosted terms and '
+                f'network or boosted terms, for example with: tanlearn fit ... --learner "TAN Subset HYB". Forests and '
                 f"ensembles can be exported with tanlearn export-js and export-sql."
+            )
+        is_network = hasattr(file.classifier, "tables_")
+        if is_network and isinstance(wanted_bits, int) and target is None:
+            raise ValueError(
+                f"bits={bits} leaves the split into integer and fraction bits open. Set both, such as --bits 3,1, or "
+                f"choose by the errors on rows, with --rows and --target."
             )
         X = y = None
         if rows is not None:
@@ -284,13 +287,20 @@ def export_c(
                 y = frame[target].to_numpy()
             X = file.prepare(frame[wanted], rows)
         classifier = file.classifier
-        if bits is not None:
-            classifier = classifier.with_bits(_bits(bits), X, y)
-        elif classifier.tables_.bits is None:
-            raise ValueError(f"C needs integers: round the CPTs of {model}, for example with --bits 3,1.")
-        classifier.export_c(output, name=name, number_type=str(number_type), test_rows=X)
+        options = {"name": name, "number_type": str(number_type), "test_rows": X}
+        if not is_network:
+            wanted_bits = 8 if wanted_bits is None else wanted_bits
+            classifier.export_c(output, bits=wanted_bits, **options)
+            size = f"{classifier.n_terms_} terms of {wanted_bits} bits"
+        else:
+            if wanted_bits is not None:
+                classifier = classifier.with_bits(wanted_bits, X, y)
+            elif classifier.tables_.bits is None:
+                raise ValueError(f"C needs integers: round the CPTs of {model}, for example with --bits 3,1.")
+            classifier.export_c(output, **options)
+            size = f"{classifier.size_bits_ / 8:,.0f} bytes of tables"
         also = f", and {_program(output)}" if rows else ""
-        typer.echo(f"{output}: {classifier.size_bits_ / 8:,.0f} bytes of tables{also}")
+        typer.echo(f"{output}: {size}{also}")
 
 
 def _program(output: str) -> str:

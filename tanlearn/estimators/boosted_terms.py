@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from copy import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -11,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn._version import __version__
+from tanlearn.c_export.header import export_c
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.encoding.table_encoder import TableEncoder
@@ -23,6 +26,7 @@ from tanlearn.models.boosted_contributions import explain_terms
 from tanlearn.models.boosted_terms import BoostedTerms
 from tanlearn.models.explanation import against_class
 from tanlearn.models.model import Model
+from tanlearn.models.rounded_terms import round_terms
 from tanlearn.terms.boosting import BoostingSettings
 from tanlearn.terms.boosting_selection import BoostingOutcome, learn_boosted_terms
 from tanlearn.terms.learning import NO_ROWS
@@ -197,6 +201,105 @@ class BoostedTermsClassifier(Classifier):
             f"{type(self).__name__} models the class given the features, not the distribution of the features. Use "
             f"predict_log_proba, or a TermNetClassifier."
         )
+
+    def with_bits(self, bits: int) -> Self:
+        """Return a copy of the fitted classifier whose terms are integers of a few bits, times a power of two.
+
+        Parameters
+        ----------
+        bits : int
+            Bits of each number of a term, from 2 to 16. Numbers are differences of class scores to the first class,
+            and count from the smallest number of their term. The step of all terms is the smallest power of two with
+            which the widest term has at most ``2**bits`` numbers.
+
+        Returns
+        -------
+        object
+            A new classifier. For complete rows, it predicts the class that the C code of ``export_c(bits=bits)``
+            returns. Its log odds of a class against the first class differ from those of this classifier by at most
+            ``(n_terms_ + 1) * step / 2``.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``bits`` is not an integer from 2 to 16, or a class has probability 0.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from tanlearn import BoostedTermsClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = BoostedTermsClassifier(max_terms=30, random_state=0).fit(X, y)
+        >>> bool((model.with_bits(8).predict(X) == model.predict(X)).all())
+        True
+        """
+        check_is_fitted(self)
+        rounded = copy(self)
+        rounded.model_ = round_terms(self.model_, bits).terms
+        return rounded
+
+    def export_c(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        bits: int = 8,
+        name: str | None = None,
+        packed: bool = True,
+        number_type: str = "double",
+        test_rows: Any = None,
+    ) -> None:
+        """Write the fitted classifier as a C99 header of integers that uses only additions, shifts and comparisons.
+
+        Numbers are rounded as by ``with_bits(bits)``, which predicts the same classes for complete rows. For rows with
+        missing or unseen values, the C function returns -1. Limit the size by a small ``max_terms``: a term of five
+        splits takes 42 bytes with 8 bits and two classes.
+
+        Parameters
+        ----------
+        path : str or path
+            Path of the header. An existing file is replaced.
+        bits : int, default=8
+            Bits of each number of a term, from 2 to 16.
+        name : str, optional
+            Prefix of all names in the header. By default the file name without its extension.
+        packed : bool, default=True
+            Whether to pack numbers of other than 8 and 16 bits bit by bit, or to store whole bytes, which are read
+            faster.
+        number_type : {"double", "float", "int32", "int16"}, default="double"
+            C type of numbers in rows, see :meth:`tanlearn.NaiveBayesClassifier.export_c`.
+        test_rows : array-like or frame of shape (n_samples, n_features), optional
+            Raw values for a test program, ``<name of the file>_test.c``, written next to the header. The program
+            returns 0 if codes, sums and classes of these rows are equal to those of Python.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``bits`` is not an integer from 2 to 16, a class has probability 0, a column has a category for missing
+            values or had no value in training, a category or cut point is not representable in its C type, or ``name``
+            is not a C identifier. No file is written then.
+        OSError
+            If a file cannot be written. An existing file is then unchanged.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from sklearn.datasets import load_iris
+        >>> from tanlearn import BoostedTermsClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = BoostedTermsClassifier(max_terms=30, random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.export_c(f"{folder}/iris.h", number_type="float", test_rows=X)
+        ...     header = Path(folder, "iris.h").read_text()
+        >>> "static inline int16_t iris_predict(const iris_value *row)" in header
+        True
+        """
+        options = {"name": name, "packed": packed, "number_type": number_type, "test_rows": test_rows}
+        export_c(self, path, bits=bits, **options)
 
     def explain(self, X: Any, *, against: Any = None) -> FloatArray:
         """Split each prediction into contributions of the features.

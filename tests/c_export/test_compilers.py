@@ -7,10 +7,10 @@ import subprocess
 import numpy as np
 import pytest
 from support.compilers import CPP, HOST, TARGETS, ZIG, compile_c, multiplications
-from support.integer_models import random_model, random_parents
+from support.integer_models import random_boosted_terms, random_model, random_parents
 
 from tanlearn import FixedPoint
-from tanlearn.c_export import tables
+from tanlearn.c_export import cells
 
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wpedantic", "-Werror", "-c", "-o", "out.o"]
 C = [HOST] if HOST else None
@@ -35,11 +35,23 @@ def mixed_models(folder):
             name = f"m{n_bits}{'' if packed else 'b'}"
             model = random_model(rng, [3, 5, 6, 7, 4], 7, random_parents(rng, 5, n_bits % 3), FixedPoint(n_bits, 0))
             model.export_c(folder / f"{name}.h", packed=packed, number_type="int16")
-            lines.append(f'#include "{name}.h"\n')
-            for function, row in (("predict", "value"), ("predict_codes", "code")):
-                head = f"int16_t {function}_{name}(const {name}_{row} *row)"
-                lines.append(f"{head};\n{head} {{ return {name}_{function}(row); }}\n")
+            lines.append(calls(name))
+    for n_bits in (4, 8, 11):
+        for n_classes in (2, 7):
+            name = f"t{n_bits}_{n_classes}"
+            terms = random_boosted_terms(n_bits, [3, 5, 40, 7, 4], n_classes)
+            terms.export_c(folder / f"{name}.h", bits=n_bits, number_type="int16")
+            lines.append(calls(name))
     (folder / "all.c").write_text("".join(lines))
+
+
+def calls(name):
+    """Return functions that call a header from codes and from raw values."""
+    lines = [f'#include "{name}.h"\n']
+    for function, row in (("predict", "value"), ("predict_codes", "code")):
+        head = f"int16_t {function}_{name}(const {name}_{row} *row)"
+        lines.append(f"{head};\n{head} {{ return {name}_{function}(row); }}\n")
+    return "".join(lines)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -106,7 +118,7 @@ def test_where_arrays_may_be_long_they_compile_as_if_they_could_not_be_split(tmp
     found = []
     for splits in (True, False):
         if not splits:
-            monkeypatch.setattr(tables, "is_long", lambda *sizes: False)
+            monkeypatch.setattr(cells, "is_long", lambda *sizes: False)
         model.export_c(tmp_path / "m.h", packed=False)
         assert ("M_SPLIT" in (tmp_path / "m.h").read_text()) == splits
         compile_c(TARGETS[target], tmp_path, "-std=c99", "-g0", "-Os", "-S", "all.c", "-o", "all.s")
@@ -141,6 +153,6 @@ def test_headers_break_advisory_rules_of_misra_only(tmp_path):
     mixed_models(tmp_path)
     command = ["cppcheck", "--addon=misra", "--enable=style", "--std=c99", "--language=c", "-U__AVR__", "-U__cplusplus"]
     done = subprocess.run([*command, "all.c"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    found = set(re.findall(r"m\d+b?\.h.*misra-c2012-([\d.]+)", done.stderr))
+    found = set(re.findall(r"[mt]\d+\w*\.h.*misra-c2012-([\d.]+)", done.stderr))
     assert "15.5" in found
     assert found <= {"2.4", "8.9", "15.5"}  # tags of enums, objects of one function, one return

@@ -14,15 +14,14 @@ from support.integer_models import random_model, random_parents
 
 from tanlearn import (
     BayesNetClassifier,
-    BoostedTermsClassifier,
     FixedPoint,
     IntegerTables,
     NaiveBayesClassifier,
     TableEncoder,
 )
-from tanlearn.baselines import ChowLiu, KDependence
+from tanlearn.baselines import AODEClassifier, ChowLiu, KDependence
+from tanlearn.c_export import cells as c_cells
 from tanlearn.c_export import header as c_export
-from tanlearn.c_export import tables as c_tables
 from tanlearn.models.bayes_net import BayesNet
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "discretized"
@@ -312,7 +311,7 @@ def test_more_than_c_can_count_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="there are 4 features or classes, but a 16-bit int in C is at most 3"):
         model.export_c(tmp_path / "m.h")
     monkeypatch.undo()
-    monkeypatch.setattr(c_tables, "_LARGEST_POSITION", 100)
+    monkeypatch.setattr(c_cells, "_LARGEST_POSITION", 100)
     with pytest.raises(ValueError, match=r"the CPTs have \d+ bits, but positions in C have 32 bits"):
         model.export_c(tmp_path / "m.h")
 
@@ -330,8 +329,8 @@ def test_only_fitted_classifiers_of_integers_are_exported(tmp_path):
 
 
 def test_classifiers_without_a_single_network_are_refused(tmp_path):
-    model = BoostedTermsClassifier(max_terms=2, random_state=0).fit([[0.1], [0.2], [9.8], [9.9]] * 5, [0, 0, 1, 1] * 5)
-    message = r"BoostedTermsClassifier has none\. .* boosted terms and ensembles can be exported with to_javascript"
+    model = AODEClassifier().fit(X_IRIS, Y_IRIS)
+    message = r"AODEClassifier has no single network\. .* ensembles can be exported with to_javascript"
     with pytest.raises(TypeError, match=message):
         c_export.export_c(model, tmp_path / "m.h")
     assert not (tmp_path / "m.h").exists()

@@ -179,16 +179,19 @@ def test_an_ensemble_is_described_and_says_what_it_cannot(run, shop, tmp_path):
     assert not (tmp_path / "m.h").exists()
 
 
-def test_boosted_terms_are_exported_to_other_languages_than_c(run, shop, tmp_path):
-    path = tmp_path / "terms.tan"
+def test_boosted_terms_are_exported_to_c(run, shop, tmp_path):
+    path, header = tmp_path / "terms.tan", tmp_path / "m.h"
     table = pd.read_csv(shop, skipinitialspace=True)[["spent", "newsletter", "buys"]].dropna()
     terms = tanlearn.BoostedTermsClassifier(max_terms=5, random_state=0)
     terms.fit(table[["spent", "newsletter"]], table["buys"].str.strip()).save(path)
-    done = run("export-c", path, "-o", tmp_path / "m.h")
+    done = run("export-c", path, "-o", header)
+    assert done.exit_code == 0, done.output
+    assert done.stdout == f"{header}: {terms.n_terms_} terms of 8 bits\n"
+    assert run("export-c", path, "-o", header, "--bits", "4").exit_code == 0
+    assert "boosted terms with 4-bit integers" in header.read_text()
+    done = run("export-c", path, "-o", header, "--bits", "3,1")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "BoostedTermsClassifier, which cannot be exported to C" in done.stderr
-    assert "boosted terms and ensembles can be exported with tanlearn export-js and export-sql" in done.stderr
-    assert run("export-js", path).stdout == tanlearn.to_javascript(tanlearn.load(path))
+    assert "bits must be an integer from 2 to 16, got (3, 1)." in done.stderr
 
 
 @pytest.mark.parametrize("weights", ["shared", None])

@@ -1,8 +1,9 @@
 """Classifiers of random integers, of any structure."""
 
 import numpy as np
+from support.boosted_terms import random_terms
 
-from tanlearn import BayesNetClassifier, IntegerTables, Structure, TableEncoder
+from tanlearn import BayesNetClassifier, BoostedTermsClassifier, IntegerTables, Structure, TableEncoder
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.structures.table_layout import TableLayout
 
@@ -30,3 +31,14 @@ def random_parents(rng, n_features, n_parents):
         given = rng.permutation(others)[: rng.integers(0, n_parents, endpoint=True)]
         parents[i, : len(given)] = given
     return parents
+
+
+def random_boosted_terms(seed, n_states, n_classes, splits=((0,), (3, 0), (4, 1, 4), (2, 1), (1, 3, 4, 0, 2), ())):
+    """Return a classifier of random terms, fitted to rows that hold every category."""
+    rows = np.stack([np.arange(max(*n_states, 2 * n_classes)) % k for k in n_states], axis=1)
+    encoder = TableEncoder(discrete_features=True)
+    model = BoostedTermsClassifier(max_terms=1, encoder=encoder, random_state=0).fit(
+        rows, np.arange(len(rows)) % n_classes
+    )
+    model.model_ = random_terms(n_classes, n_states=n_states, splits=splits, seed=seed)
+    return model

@@ -10,6 +10,8 @@
    int16_t iris_sums(const iris_code *codes, iris_sum *sums)
        Write the sum of magnitudes of each class; the smallest sum is that of the most probable class.
 
+   Constants take 68 bytes. Arrays of a prediction take 7 bytes of the stack.
+
    Values of a row, in this order:
        [0] float: sepal length (cm)
        [1] float: sepal width (cm)
