@@ -50,7 +50,7 @@ def all_learners(whole, ranked, reference, groups):
         rows.append([name, group_of[name], f"{rank:.1f}", *compared, decimals(seconds, 3), count])
     text = paragraph(
         f"Mean ranks by error over the {len(ranked.datasets)} data sets on which all learners finished. Differences to "
-        f"{reference} are means over the data sets on which both finished; negative ones favour the learner of the "
+        f"{reference} are means over the data sets on which both finished; negative ones favor the learner of the "
         f"row. Better / undecided / worse counts data sets by the resampled t-test of Nadeau and Bengio at 5 %, after "
         f"Holm's correction for all learners of the table; the p-values are of Wilcoxon's signed ranks, corrected in "
         f"the same way. Seconds are medians over data sets of the mean time of a fit. Evaluations are medians of the "

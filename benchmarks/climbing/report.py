@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.shared.reports import joined, markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import console, folded, joined, markdown_table, paragraph, write_sections
 from tanlearn.comparison import Comparison
 
 from .budgets import BUDGETS, budget_curves, draw_budgets, equal_seconds
@@ -35,7 +35,7 @@ class Shape:
 
 
 class Duel:
-    """A pair of learners over data sets: differences in percent points, and data sets with significant ones."""
+    """A pair of learners over data sets: differences in percentage points, and data sets with significant ones."""
 
     def __init__(self, comparison, first, second):
         pair = selected(comparison, (first, second))
@@ -141,10 +141,10 @@ def compared(duel):
     """Return the result of a pair in a few sentences."""
     word = "lower" if duel.difference > 0 else "higher"
     sure, p_value = duel.p < 0.05, "p < 0.001" if duel.p < 0.001 else f"p = {duel.p:.2g}"
-    verdict = {(True, True): "Yes.", (False, True): "No."}.get((duel.difference > 0, sure), "The tests do not tell.")
+    verdict = ("Yes." if duel.difference > 0 else "No.") if sure else "The difference is not significant."
     return (
-        f"{verdict} Over {duel.n} data sets, the mean error of {duel.first} is {abs(duel.difference):.2f} percent "
-        f"points {word} than that of {duel.second} ({p_value}). {duel.first} is significantly better on "
+        f"{verdict} Over {duel.n} data sets, the mean error of {duel.first} is {abs(duel.difference):.2f} "
+        f"percentage points {word} than that of {duel.second} ({p_value}). {duel.first} is significantly better on "
         f"{len(duel.won)} of them, and {duel.second} on {len(duel.lost)}."
     )
 
@@ -191,9 +191,9 @@ def exceptions(duel, kinds):
 def pairs(duels):
     """Return the table of pairs."""
     text = paragraph(
-        "Differences are those of means, the first learner minus the second; negative ones favour the first. Better / "
+        "Differences are those of means, the first learner minus the second; negative ones favor the first. Better / "
         "undecided / worse counts data sets by the resampled t-test of Nadeau and Bengio at 5 %. The p-values are of "
-        "Wilcoxon's signed ranks over data sets. Both rivals were chosen by the same errors, which favours them a "
+        "Wilcoxon's signed ranks over data sets. Both rivals were chosen by the same errors, which favors them a "
         "little. Time is the ratio of median fits."
     )
     header = ["learner", "rival", "error [points]", "better / undecided / worse", "p", "log loss", "time"]
@@ -218,8 +218,8 @@ def by_kind(whole, best, shapes):
         for (kind, first), second in zip(sides[0].items(), sides[1].values(), strict=True)
     ]
     text = paragraph(
-        f"Mean error of {best['tree']} minus that of the rival in percent points, and data sets on which it is "
-        f"significantly better / undecided / worse. Negative differences favour gradient TAN."
+        f"Mean error of {best['tree']} minus that of the rival in percentage points, and data sets on which it is "
+        f"significantly better / undecided / worse. Negative differences favor gradient TAN."
     )
     count = "better / undecided / worse"
     header = ["data with", "data sets", f"to {best['climber']}", count, f"to {best['hybrid']}", count]
@@ -237,9 +237,9 @@ def protocol(comparison, whole, ranked):
         f"{joined(twins)} share their rows with another one. Every fit runs in a process with one thread, which is "
         f"ended after 60 seconds. The machine with two cores also had other work, so that times are up to twice as "
         f"long as alone. All learners have their defaults; gradient learners select their loss on held-out training "
-        f"rows. {cell.versions}. Made by `python -m benchmarks.climbing run --limit 60` and `report`; single results "
-        f"are in `benchmarks/climbing/results`."
+        f"rows. Single results are in `benchmarks/climbing/results`."
     )
     if len(ranked.datasets) < len(whole.datasets):
         text += f" Ranks are those of the {len(ranked.datasets)} data sets on which all learners finished."
-    return paragraph(text)
+    commands = console("benchmarks.climbing run --limit 60", "benchmarks.climbing report")
+    return "\n\n".join((paragraph(text), folded("Commands and versions", commands, f"Versions: {cell.versions}.")))

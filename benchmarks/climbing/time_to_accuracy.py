@@ -21,7 +21,7 @@ from benchmarks.shared.command import add_choices, execute, parsers
 from benchmarks.shared.data import BATCH_SIZES, load
 from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
 from benchmarks.shared.results import Results, line_key, read
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from benchmarks.speed.training import TENSORFLOW
 from tanlearn import TableEncoder
 from tanlearn.baselines import LEARNERS
@@ -300,9 +300,7 @@ def notes(own, lines):
             2026-11-21 or before, after tracing. The version of TensorFlow is not known. Tracing took another 226 s on
             usps."""
         ),
-        paragraph(
-            f"""Made by `python -m benchmarks.climbing.time_to_accuracy run`, then `report`, with {made_with(lines)}."""
-        ),
+        made_by(lines, "benchmarks.climbing.time_to_accuracy run", "benchmarks.climbing.time_to_accuracy report"),
     ]
 
 

@@ -99,7 +99,7 @@ def report(data, n_repeats):
         ["CL-ODE by AIC, free parameters", README, str(N_PARAMETERS), str(tree.n_parameters_)],
         ["CL-ODE by AIC, log likelihood, smooth 0.01", README, f"{LOG_LIKELIHOOD}", f"{ours:.2f}"],
         ["the same, posteriors of three rows", README, "7 digits", f"equal up to {error:.0e}"],
-        ["MANB, edges from the class, smooth 0.01", PAPER, "all but doors", f"all but doors (p = {edges[2]:.0e})"],
+        ["MANB, edges from the class, smooth 0.01", PAPER, "all but `doors`", f"all but `doors` (p = {edges[2]:.0e})"],
     ]
     folds = [
         (

@@ -22,12 +22,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import DATA, command_line
 from benchmarks.shared.data import load_table
-from benchmarks.shared.reports import table_head, table_row
+from benchmarks.shared.reports import paragraph, table_head, table_row
 from tanlearn import EncodedData
 from tanlearn.baselines import HillClimbing, MarkovBlanketClassifier
 
 from .__main__ import clock
-from .report import duration, ratio
+from .report import duration, provenance, ratio
 
 HERE = Path(__file__).parent
 SETS = ("car", "tic-tac-toe", "flare", "led24", "chess", "letter")
@@ -36,15 +36,13 @@ MAX_PARENTS = 3
 
 HEAD = """# Hill climbing by BDeu and BIC in other libraries
 
-This page compares hill climbing over general networks in several libraries: the score that each search reaches, and
-its time. These commands generate the page:
-
-```console
+Scores and times of hill climbing over general networks, in comparisons of a data set and a score each:
+"""
+COMMANDS = """```console
 $ pip install -e ".[peers]"
 $ python -m benchmarks.peers.climbing
 $ python -m benchmarks.peers.climbing --report-only  # from climbing.json, without the peers
-```
-"""
+```"""
 NOTES = """
 ## How to read it
 
@@ -229,19 +227,17 @@ def summary(measured):
         times = sorted(row["seconds"] / base[row["set"], row["score"]] for row in own)
         n_best = sum(row["reached"] > best[row["set"], row["score"]] - 0.005 for row in own)
         took = "" if name == "tanlearn" else f" It takes {times[0]:.2g} to {times[-1]:.2g} times as long as *tanlearn*."
-        yield f"- *{name}* has the best score of all searches in {n_best} of {len(own)} comparisons.{took}"
+        text = f"- *{name}* has the best score of all searches in {n_best} of {len(own)} comparisons.{took}"
+        yield paragraph(text, indent=2)
 
 
 def write_report(measured, folder):
     """Write climbing.md."""
-    versions = ", ".join(f"{package} {number}" for package, number in measured["versions"].items())
-    how = (
-        f"Times are medians of up to three calls (fewer for calls of seconds), in processor time. They were measured "
-        f"in one run on {measured['date']}, on one thread of a shared {measured['cpus']}-core {measured['machine']} "
-        f"machine. Versions: Python {measured['python']}, {versions}."
-    )
+    how = "Times are medians of up to three calls (fewer for calls of seconds), in processor time."
     left_out = [f"{name} is left out: {why}." for name, why in measured["left_out"].items()]
-    text = "\n".join([HEAD, *summary(measured), "", how, *left_out, *lines(measured), NOTES])
+    text = "\n".join(
+        [HEAD, *summary(measured), "", how, *left_out, *lines(measured), NOTES, provenance(measured, COMMANDS), ""]
+    )
     (folder / "climbing.md").write_text(text, encoding="utf-8")
 
 

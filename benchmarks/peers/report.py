@@ -1,6 +1,6 @@
 """The table and the plot of the command, from its results."""
 
-from benchmarks.shared.reports import table_head, table_row
+from benchmarks.shared.reports import folded, joined, paragraph, table_head, table_row
 
 NAIVE_BAYES, TAN, COUNTS = "naive Bayes", "Chow-Liu TAN", "pair counts"
 REFERENCE = "tanlearn"
@@ -12,19 +12,13 @@ COLORS = {
     "pgmpy": "#b2456e",
     "NumPy, one-hot product": "#7f7f7f",
 }
-HEAD = """# Naive Bayes and Chow-Liu TAN in other libraries
-
-This page compares the times of naive Bayes and Chow-Liu TAN (TAN-CMI) in several libraries, on the published training
-and test parts. All libraries run in one process with one thread each. These commands generate the page:
-
-```console
+TITLE = "# Naive Bayes and Chow-Liu TAN in other libraries"
+PICTURE = "![Times of all libraries, on a logarithmic scale](classics.png)"
+COMMANDS = """```console
 $ pip install -e ".[peers]"
 $ python -m benchmarks.peers
 $ python -m benchmarks.peers --report-only  # from results.json, without the peers
-```
-
-![Times of all libraries, on a logarithmic scale](classics.png)
-"""
+```"""
 NOTES = f"""## How to read it
 
 - **tanlearn** is `fit(X, y)` and `predict(X)` with all validation. **tanlearn, encoded** starts from codes, as
@@ -58,6 +52,27 @@ def ratio(seconds, reference):
     """Return the ratio to the reference."""
     times = seconds / reference
     return f"{times:.2g}" if times < 9.95 else f"{times:,.0f}"
+
+
+def verdicts(measured):
+    """Return a sentence per task with the range of times of each library, relative to tanlearn."""
+    for task in (NAIVE_BAYES, TAN):
+        rows = [row for row in measured["results"] if row["task"] == task and "skipped" not in row]
+        base = {row["set"]: row["fit"] for row in rows if row["library"] == REFERENCE}
+        ranges = []
+        for library in dict.fromkeys(row["library"] for row in rows if not row["library"].startswith(REFERENCE)):
+            own = sorted(row["fit"] / base[row["set"]] for row in rows if row["library"] == library)
+            ranges.append(f"{ratio(own[0], 1)} to {ratio(own[-1], 1)} times as long in {library}")
+        if ranges:
+            yield f"Relative to {REFERENCE}, a fit of {task} takes {joined(ranges)}."
+
+
+def provenance(measured, commands):
+    """Return the date, the versions and the commands behind a page, folded."""
+    versions = ", ".join(f"{package} {number}" for package, number in measured["versions"].items())
+    how = f"""The times were measured in one run on {measured["date"]}, on one thread of a shared
+    {measured["cpus"]}-core {measured["machine"]} machine. Versions: Python {measured["python"]}, {versions}."""
+    return folded("Commands and versions", commands, paragraph(how))
 
 
 def lines(measured):
@@ -139,13 +154,12 @@ def plot(measured, path):
 
 def write_report(measured, folder):
     """Write README.md and classics.png."""
-    versions = ", ".join(f"{package} {number}" for package, number in measured["versions"].items())
-    how = (
-        f"Times are medians of up to {measured['repeats']} calls (fewer for calls of seconds), in processor time. They "
-        f"were measured in one run on {measured['date']}, on one thread of a shared {measured['cpus']}-core "
-        f"{measured['machine']} machine. Versions: Python {measured['python']}, {versions}."
-    )
+    how = f"""Times are medians of up to {measured["repeats"]} calls (fewer for calls of seconds), in processor time, on
+    the published training and test parts. All libraries run in one process with one thread each."""
     left_out = [f"{name} is left out: {why}." for name, why in measured["left_out"].items()]
-    text = "\n".join([HEAD, how, *left_out, *lines(measured), "", NOTES])
+    start = [TITLE, paragraph(" ".join(verdicts(measured))), PICTURE, paragraph(how), *left_out]
+    text = "\n".join(
+        ["\n\n".join(filter(None, start)), *lines(measured), "", NOTES, provenance(measured, COMMANDS), ""]
+    )
     (folder / "README.md").write_text(text, encoding="utf-8")
     plot(measured, folder / "classics.png")

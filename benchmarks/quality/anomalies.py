@@ -23,7 +23,7 @@ from sklearn.neighbors import LocalOutlierFactor
 from benchmarks.shared.command import add_choices, execute, parsers
 from benchmarks.shared.reports import markdown_table, paragraph, write_sections
 from benchmarks.shared.results import Results, line_key, read
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from tanlearn import TableEncoder, TANDensity
 
 from .imputation import Indicators, categorical_columns, impute_base
@@ -164,8 +164,8 @@ def write_report(lines, path):
     values was adopted after its AUC on these data sets was known."""
     made = f"""Means over {len(SEEDS)} draws of up to {MOST_ROWS:,} rows. All learners have their defaults. Learners
     other than `TANDensity` get categories as indicators, standardized numbers, and the most frequent category or the
-    mean for missing values. Made by `python -m benchmarks.quality.anomalies run --pyod OTHER/bin/python`, then
-    `report`, with {made_with(lines)}."""
+    mean for missing values."""
+    commands = "benchmarks.quality.anomalies run --pyod OTHER/bin/python", "benchmarks.quality.anomalies report"
     times = ", ".join(f"{name} {value:.2f}" for name, value in zip(LEARNERS, seconds, strict=True))
     advice = """Use `TANDensity` to find rows with an improbable combination of values. It misses a rare class that is a
     homogeneous group of its own, because a latent class can represent the group, as on vote. The learners of PyOD find
@@ -175,7 +175,7 @@ def write_report(lines, path):
     sections += ["## Data sets with mostly categorical columns", table(lines, CATEGORICAL)]
     sections += ["## Data sets with mostly numeric columns", table(lines, NUMERIC)]
     sections += ["## Times", paragraph(f"Median seconds of processor time for a fit with scores: {times}.")]
-    sections += ["## How it was measured", paragraph(made)]
+    sections += ["## How it was measured", paragraph(made), made_by(lines, *commands)]
     write_sections(path, sections)
 
 

@@ -20,7 +20,7 @@ from benchmarks.shared.command import execute, parsers
 from benchmarks.shared.data import load_table
 from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
 from benchmarks.shared.results import Results, line_key, read
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from tanlearn import BayesNetClassifier, Hybrid, StochasticGradient, TANClassifier
 from tanlearn.baselines import ChowLiu
 
@@ -186,7 +186,7 @@ def write_report(lines, folder):
     accuracy in ten bins of the confidence. The column "by chance" is the ECE of a model whose confidences are the same
     and true. Calibration multiplies the log probabilities by a scale that is fitted to held-out rows of the training
     part, which leaves the predicted classes unchanged."""
-    made = f"""Made by `python -m benchmarks.quality.calibration run`, then `report`, with {made_with(lines)}."""
+    made = made_by(lines, "benchmarks.quality.calibration run", "benchmarks.quality.calibration report")
     sections = [
         "# Calibration",
         summary(found),
@@ -196,7 +196,7 @@ def write_report(lines, folder):
         markdown_table(HEADER, rows(found), left=(0, 1, 2)),
         "## How it was measured",
         paragraph(measured),
-        paragraph(made),
+        made,
     ]
     draw_reliability(found, folder / "calibration.png")
     write_sections(folder / "calibration.md", sections)

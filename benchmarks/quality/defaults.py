@@ -12,7 +12,7 @@ To repeat all runs after a change of the learners, remove results/defaults.jsonl
 from benchmarks.shared.command import add_choices, execute, parsers
 from benchmarks.shared.reports import markdown_table, paragraph, write_sections
 from benchmarks.shared.results import Results, read
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from tanlearn import (
     BayesNetClassifier,
     ConditionalNLL,
@@ -171,8 +171,8 @@ def method(lines, found):
     values; {n_published} data sets are discretized and split as in papers. Means are over raw data sets on which all
     learners are finished: "{HALVES[0]}" are the first, third, ... in alphabetical order, "{HALVES[1]}" the others.
     Learners have seed 0, and seconds are processor time of one thread. Log losses are in nats."""
-    made = f"""Made by `python -m benchmarks.quality.defaults run`, then `report`, with {made_with(lines)}."""
-    return "\n\n".join(paragraph(text) for text in (compared, data, made))
+    made = made_by(lines, "benchmarks.quality.defaults run", "benchmarks.quality.defaults report")
+    return "\n\n".join((paragraph(compared), paragraph(data), made))
 
 
 def write_report(lines, folder):

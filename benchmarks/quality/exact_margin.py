@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks import DATA, command_line
 from benchmarks.shared.data import load_table
 from benchmarks.shared.reports import markdown_table, paragraph, write_sections
-from benchmarks.shared.versions import VERSIONS
+from benchmarks.shared.versions import VERSIONS, made_by
 from tanlearn import EncodedData, TableEncoder
 from tanlearn.baselines import ExactMarginSearch, GreedySearch, OrderSearch, SimulatedAnnealing, SuperParent
 
@@ -87,10 +87,8 @@ def report(found, data):
         ),
         "## Seconds",
         markdown_table(["set", *SEARCHES], seconds),
-        paragraph(
-            f"""Wall-clock times of one thread on a shared 2-core x86_64 machine, with {VERSIONS}. Made by
-             `python -m benchmarks.quality.exact_margin`."""
-        ),
+        "Wall-clock times of one thread on a shared 2-core x86_64 machine.",
+        made_by([{"versions": VERSIONS}], "benchmarks.quality.exact_margin"),
     ]
 
 

@@ -19,9 +19,9 @@ from sklearn.impute import IterativeImputer, KNNImputer
 from sklearn.linear_model import BayesianRidge
 
 from benchmarks.shared.command import add_choices, execute, parsers
-from benchmarks.shared.reports import decimals, markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import decimals, folded, markdown_table, paragraph, write_sections
 from benchmarks.shared.results import Results, line_key, read
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from tanlearn import TableEncoder, TANImputer
 
 #: The defaults of TANImputer were chosen on these tables.
@@ -238,7 +238,7 @@ def table(lines, names, field, digits, better):
     return markdown_table(["data set", "rows", "categorical + numeric", *IMPUTERS], rows) if rows else ""
 
 
-def verdict(lines, names, field, sign):
+def verdict(lines, names, field, sign, is_better):
     """Return on how many data sets TANImputer is better than each other imputer, in a sentence."""
     counts, n_tables = dict.fromkeys([name for name in IMPUTERS if name != OURS], 0), 0
     for name in names:
@@ -249,7 +249,7 @@ def verdict(lines, names, field, sign):
         for other in counts:
             counts[other] += sign * (found[OURS] - found[other]) > 0
     *first, last = (f"than *{other}* on {count}" for other, count in counts.items())
-    return f"Of {n_tables} data sets, TANImputer is better {', '.join(first)}, and {last}."
+    return f"Of {n_tables} data sets, TANImputer {is_better} {', '.join(first)}, and {last}."
 
 
 def write_report(lines, path):
@@ -275,19 +275,27 @@ def write_report(lines, path):
     have {N_TREES} trees and {N_ROUNDS} rounds. `KNNImputer` gets categories as indicators, and standardized numbers.
     `BayesianRidge` gets codes of categories, and its predictions are rounded to codes. Forests classify categories, as
     in missForest."""
-    made = f"""Made by `python -m benchmarks.quality.imputation run`, then `report`, with {made_with(lines)}."""
+    made = made_by(lines, "benchmarks.quality.imputation run", "benchmarks.quality.imputation report")
     sections = ["# Imputation of missing values", paragraph(advice), means_of, summary]
     for title, names in (
         ("Data sets that were not used to choose defaults", APART),
         ("Data sets that were used to choose defaults", CHOSEN),
     ):
         sections.append(f"## {title}")
-        sections += ["Correctly imputed categories, in % (higher is better):"]
-        sections += [table(lines, names, "right", 1, max), paragraph(verdict(lines, names, "right", 1))]
-        sections += ["Root mean squared error of numbers, in standard deviations of the column (lower is better):"]
-        sections += [table(lines, names, "rmse", 3, min), paragraph(verdict(lines, names, "rmse", -1))]
-        sections += ["Seconds of processor time, on one core:", table(lines, names, "seconds", 1, min)]
-    sections += ["## How it was measured", paragraph(method), paragraph(made)]
+        sections.append(paragraph(verdict(lines, names, "right", 1, "imputes more categories correctly")))
+        sections.append(paragraph(verdict(lines, names, "rmse", -1, "has smaller errors of numbers")))
+        for title, *column in (
+            ("Correctly imputed categories, in % (higher is better)", "right", 1, max),
+            (
+                "Root mean squared error of numbers, in standard deviations of the column (lower is better)",
+                "rmse",
+                3,
+                min,
+            ),
+            ("Seconds of processor time, on one core", "seconds", 1, min),
+        ):
+            sections.append(folded(title, table(lines, names, *column)))
+    sections += ["## How it was measured", paragraph(method), made]
     write_sections(path, sections)
 
 

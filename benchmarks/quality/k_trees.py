@@ -13,7 +13,7 @@ from statistics import median
 from benchmarks.shared.command import add_choices, execute, parsers
 from benchmarks.shared.reports import decimals, markdown_table, paragraph, write_sections
 from benchmarks.shared.results import Results, read
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from tanlearn import BackOffRidge, BayesNetClassifier, KTreeClassifier, MaximumLikelihood, TANClassifier
 from tanlearn.baselines import KDependence
 
@@ -138,11 +138,11 @@ def write_report(lines, folder):
     smoothed frequencies or `BackOffRidge()`. Raw data sets have five stratified folds (seed 0) and keep their missing
     values. In data sets with *5 % lost*, one value in twenty is missing. Data sets named *published* are discretized
     and split as in papers. Seconds are processor time of one thread."""
-    made = f"""Made by `python -m benchmarks.quality.k_trees run`, then `report`, with {made_with(lines)}."""
+    made = made_by(lines, "benchmarks.quality.k_trees run", "benchmarks.quality.k_trees report")
     sections = ["# Gradient k-trees", summary(found)]
     sections += [summary_table(found) if whole(found) else ""]
     sections += ["Errors, log losses and seconds per data set are on [a page of details](k_trees_details.md)."]
-    sections += ["## How it was measured", paragraph(compared), paragraph(made)]
+    sections += ["## How it was measured", paragraph(compared), made]
     write_sections(folder / "k_trees.md", sections)
     text = """The [summary](k_trees.md) has the verdicts, and explains data and learners. The column \N{PLUS-MINUS SIGN}
     is the largest standard error of a row, and the lowest value is in bold."""

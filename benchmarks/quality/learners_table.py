@@ -14,7 +14,7 @@ from benchmarks import ROOT
 from benchmarks.shared.command import add_choices, execute, parsers
 from benchmarks.shared.reports import markdown_table, paragraph
 from benchmarks.shared.results import Results, read
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from tanlearn.baselines import LEARNERS
 
 from .outcomes import outcomes
@@ -77,11 +77,11 @@ def explanation(lines, found):
         f"""An entry is a dash if the learner needs complete rows ({GAPS} has missing values), takes minutes ({CONVEX}
         on {" and ".join(TOO_LARGE)}) or fails{":" if failed else "."}""",
         f"""All learners have their defaults and seed 0. The data sets have these numbers of rows: {n_rows}. Times are
-        means of fits, in seconds of processor time of one thread. Made by `python -m
-        benchmarks.quality.learners_table` with {made_with(lines)}.""",
+        means of fits, in seconds of processor time of one thread.""",
     ]
-    first, dashes, made = map(paragraph, texts)
-    return "\n\n".join(filter(None, [first, dashes, "\n".join(failed), made]))
+    first, dashes, how = map(paragraph, texts)
+    made = made_by(lines, "benchmarks.quality.learners_table")
+    return "\n\n".join(filter(None, [first, dashes, "\n".join(failed), how, made]))
 
 
 def with_table(text, table):

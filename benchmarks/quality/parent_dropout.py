@@ -11,7 +11,7 @@ usps are also used in their published form.
 from benchmarks.shared.command import add_choices, execute, parsers
 from benchmarks.shared.reports import markdown_table, paragraph, write_sections
 from benchmarks.shared.results import Results, read
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from tanlearn import BayesNetClassifier, HybridCV, SoftHybrid, StochasticGradient
 from tanlearn.baselines import ChowLiu
 from tanlearn.parameters.hybrid_cv import default_learners
@@ -148,14 +148,15 @@ def write_report(lines, folder):
     difference is clear if it exceeds {CLEAR:g} standard errors of the paired difference. Means are over raw data sets:
     "{HALVES[0]}" are the first, third, ... in alphabetical order, "{HALVES[1]}" the others. Seconds are processor time
     of one thread."""
-    made = f"""Made by `python -m benchmarks.quality.parent_dropout run`, then `report`, with {made_with(lines)}."""
+    made = made_by(lines, "benchmarks.quality.parent_dropout run", "benchmarks.quality.parent_dropout report")
     sections = [
         "# Parent dropout",
         summary(found, half),
         means(found, half),
         "Errors and seconds per data set are on [a page of details](parent_dropout_details.md).",
         "## How it was measured",
-        *map(paragraph, (compared, how, made)),
+        *map(paragraph, (compared, how)),
+        made,
     ]
     write_sections(folder / "parent_dropout.md", sections)
     sections = [

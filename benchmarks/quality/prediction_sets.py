@@ -18,7 +18,7 @@ from benchmarks.shared.command import add_choices, execute, parsers
 from benchmarks.shared.data import load_table
 from benchmarks.shared.reports import markdown_table, paragraph, write_sections
 from benchmarks.shared.results import Results, line_key, read
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from tanlearn import BayesNetClassifier, ConformalClassifier, TermNetClassifier
 from tanlearn.baselines import ChowLiu
 
@@ -131,9 +131,10 @@ def write_report(lines, path):
     text = f"""The table contains means over {N_SPLITS} random splits. Half of the rows are for training. "{OURS}" is
     `ConformalClassifier` with ten folds. "{HELD_BACK}" is `SplitConformalClassifier` of MAPIE with the same classifier:
     {100 * CALIBRATION:.0f} % of the training rows are used for calibration only. Both keep empty sets. Classes of fewer
-    than 20 rows are left out. No setting was chosen with these data sets. Made by `python -m
-    benchmarks.quality.prediction_sets run`, then `report`, with {made_with(lines)}."""
-    sections = ["# Prediction sets", *findings(lines, names), markdown_table(header, rows), paragraph(text)]
+    than 20 rows are left out. No setting was chosen with these data sets."""
+    made = made_by(lines, "benchmarks.quality.prediction_sets run", "benchmarks.quality.prediction_sets report")
+    sections = ["# Prediction sets", *findings(lines, names), markdown_table(header, rows)]
+    sections += ["## How it was measured", paragraph(text), made]
     write_sections(path, sections)
 
 

@@ -17,9 +17,9 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.shared.command import add_choices, execute, parsers
 from benchmarks.shared.data import load_table
-from benchmarks.shared.reports import joined, markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import folded, joined, markdown_table, paragraph, write_sections
 from benchmarks.shared.results import Results, line_key, read
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from tanlearn import (
     BayesNetClassifier,
     MaximumLikelihood,
@@ -247,19 +247,20 @@ def write_report(lines, path):
         paragraph("""The last column is the number of data sets on which a tree in two releases has a lower log loss
         than naive Bayes.""")
     )
+    sections.append("## Results per data set")
     for title, what, digits in (("Errors [%]", "error", 1), ("Log losses", "log_loss", 3)):
         rows = []
         for k, name in enumerate(names):
             for epsilon, delta in LOSSES:
                 found = table.row(what, epsilon, delta)[:, k]
                 rows.append([name, *loss_cells(epsilon, delta), *(f"{own:.{digits}f}" for own in found)])
-        sections += [f"## {title}", markdown_table(["set", "epsilon", "delta", *METHODS], rows)]
+        sections.append(folded(title, markdown_table(["set", "epsilon", "delta", *METHODS], rows)))
     rows = []
     for k, name in enumerate(names):
         own = [f"{table.of_sets('error', method)[k]:.1f}" for method in (FREQUENT, BAYES, ALL_ROWS, TREE)]
         rows.append([name, f"{table.of_sets('n_rows', BAYES)[k]:,.0f}", *own])
     header = ["set", "counted rows", FREQUENT, BAYES, ALL_ROWS, TREE]
-    sections += ["## Errors without noise [%]", markdown_table(header, rows)]
+    sections.append(folded("Errors without noise [%]", markdown_table(header, rows)))
     text = f"""A third of the rows of each split is for testing. {N_PUBLIC:,} other rows count as public: categories and
     the default cut points come from them. The rest is counted. A delta of 0 gives discrete Laplace noise. With another
     delta, the noise of lower variance is used, discrete Laplace or Gaussian. "{ONE}": all pairs are released, and the
@@ -268,9 +269,9 @@ def write_report(lines, path):
     `MaximumLikelihood` is a third of the standard deviation of the noise, and at least 1. "{ALL_ROWS}" has the default
     cut points of the counted rows. Probabilities below {LEAST_PROBABILITY:g} count as this value. No setting was chosen
     with these data sets. The pseudo-count, the part for the structure and the kind of cut points were chosen on
-    {joined(list(CHOSEN_ON))}. Noise is seeded, so that it can be repeated; counts with a seed have no guarantee. Made
-    by `python -m benchmarks.quality.private_counts run`, then `report`, with {made_with(lines)}."""
-    write_sections(path, [*sections, paragraph(text)])
+    {joined(list(CHOSEN_ON))}. Noise is seeded, so that it can be repeated; counts with a seed have no guarantee."""
+    made = made_by(lines, "benchmarks.quality.private_counts run", "benchmarks.quality.private_counts report")
+    write_sections(path, [*sections, "## How it was measured", paragraph(text), made])
 
 
 def report(arguments):

@@ -24,9 +24,9 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from benchmarks.shared.command import add_choices, execute, parsers
 from benchmarks.shared.data import load_table
-from benchmarks.shared.reports import joined, markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import folded, joined, markdown_table, paragraph, write_sections
 from benchmarks.shared.results import Results, line_key, read
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from tanlearn import (
     BayesNetClassifier,
     NaiveBayesClassifier,
@@ -199,13 +199,14 @@ def write_report(lines, path):
         raise SystemExit("nothing is finished: the command run does it.")
     sections = ["# Unlabeled rows", *findings(lines, names)]
     header = ["set", "labels", *(f"{network}, {method}".strip(", ") for method, network in COLUMNS)]
+    sections.append("## Results per data set")
     for title, what, digits in (("Errors [%]", "error", 1), ("Log losses", "log_loss", 2)):
         rows = [
             [name, str(n_labels), *(f"{value:.{digits}f}" for value in means(lines, [name], n_labels, what)[0])]
             for name in names
             for n_labels in LABELS
         ]
-        sections += [f"## {title}", markdown_table(header, rows)]
+        sections.append(folded(title, markdown_table(header, rows)))
     text = f"""All values are means over {N_SPLITS} random splits into halves of at most {MOST_ROWS:,} rows. Every class
     has at least one label. The others are drawn at random. "{OURS}" is `SemiSupervisedClassifier` with defaults, and
     "{ALL_ROWS}" the same with `unlabeled_weight=1`. "{PLAIN}" is the network fitted to the labeled rows only, and
@@ -213,9 +214,9 @@ def write_report(lines, path):
     intervals of numbers, with cut points from all training rows. LabelSpreading has the kernel of nearest neighbors and
     gets standardized numbers and one-hot categories. Probabilities below {LEAST_PROBABILITY:g} count as this value. No
     setting was chosen with these data sets. The number of iterations, the rule for the weight of unlabeled rows, the
-    number of intervals and the calibration were chosen on {", ".join(CHOSEN_ON)}. Made by `python -m
-    benchmarks.quality.unlabeled run`, then `report`, with {made_with(lines)}."""
-    write_sections(path, [*sections, paragraph(text)])
+    number of intervals and the calibration were chosen on {", ".join(CHOSEN_ON)}."""
+    made = made_by(lines, "benchmarks.quality.unlabeled run", "benchmarks.quality.unlabeled report")
+    write_sections(path, [*sections, "## How it was measured", paragraph(text), made])
 
 
 def report(arguments):

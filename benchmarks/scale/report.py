@@ -3,7 +3,7 @@
 from statistics import median
 
 from benchmarks.shared.reports import decimals, markdown_table, paragraph, picture, write_sections
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from tanlearn.dask.tree import FAN_IN
 
 from . import model
@@ -338,7 +338,7 @@ def sections(lines, cells, folder):
     yield paragraph("""Speed-ups, transfers, memory, the cost model and its predictions are on [a page of
     details](counts_details.md).""")
     yield f"## How it was measured\n\n{method(cells)}"
-    yield paragraph(f"Made by `python -m benchmarks.scale.counts run`, then `report`, with {made_with(lines)}.")
+    yield made_by(lines, "benchmarks.scale.counts run", "benchmarks.scale.counts report")
 
 
 def details(cells):

@@ -47,6 +47,18 @@ def joined(words):
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-def paragraph(text):
-    """Return sentences in lines of at most 120 characters."""
-    return textwrap.fill(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)
+def paragraph(text, indent=0):
+    """Return sentences in lines of at most 120 characters; lines after the first are indented by some spaces."""
+    words, wrapped = " ".join(text.split()), {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.fill(words, 120, subsequent_indent=" " * indent, **wrapped)
+
+
+def console(*commands):
+    """Return a block of commands that run modules with options."""
+    return "\n".join(["```console", *(f"$ python -m {command}" for command in commands), "```"])
+
+
+def folded(summary, *sections):
+    """Return sections that readers unfold by a click on the summary; they have no headings."""
+    inner = "\n\n".join(filter(None, sections))
+    return f"<details>\n<summary>{summary}</summary>\n\n{inner}\n\n</details>"

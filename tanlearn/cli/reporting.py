@@ -59,7 +59,7 @@ def report(
         float | None,
         typer.Option(
             min=0.0,
-            help="Largest difference that counts as equal in the Bayesian test; by default, 1 percent point for "
+            help="Largest difference that counts as equal in the Bayesian test; by default, 1 percentage point for "
             "errors.",
             show_default=False,
         ),

@@ -185,8 +185,8 @@ class Comparison(StoredCells):
         reference : str
             Name of the learner that the others are compared with.
         rope : float, optional
-            Largest difference that counts as equal, in units of the measure. By default, one percent point for errors,
-            0.01 for log loss, Brier score and AUC, and 0 for times and sizes.
+            Largest difference that counts as equal, in units of the measure. By default, one percentage point for
+            errors, 0.01 for log loss, Brier score and AUC, and 0 for times and sizes.
         measure : str, default="error"
             Field of :class:`~tanlearn.comparison.CellResult`.
 

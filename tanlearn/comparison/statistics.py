@@ -29,7 +29,7 @@ __all__ = [
     "signed_ranks_p",
 ]
 
-#: Samples of the posterior; their standard error is at most 0.4 percent points.
+#: Samples of the posterior; their standard error is at most 0.4 percentage points.
 N_SAMPLES = 20_000
 
 

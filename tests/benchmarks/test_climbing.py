@@ -125,11 +125,11 @@ def test_a_pair_counts_significant_differences():
 @pytest.mark.parametrize(
     ("gaps", "words"),
     [
-        ([-5.0] * 6 + [-4.0], "Yes. Over 7 data sets, the mean error of one is 4.76 percent points lower than that"),
-        ([5.0] * 6 + [4.0], "No. Over 7 data sets, the mean error of one is 4.96 percent points higher than that"),
+        ([-5.0] * 6 + [-4.0], "Yes. Over 7 data sets, the mean error of one is 4.76 percentage points lower than that"),
+        ([5.0] * 6 + [4.0], "No. Over 7 data sets, the mean error of one is 4.96 percentage points higher than that"),
         (
             [5.0, -5.0, 0.1],
-            "The tests do not tell. Over 3 data sets, the mean error of one is 0.13 percent points",
+            "The difference is not significant. Over 3 data sets, the mean error of one is 0.13 percentage points",
         ),
     ],
 )

@@ -55,7 +55,8 @@ def test_the_report_counts_wins_and_marks_the_best(tmp_path):
     imputation.write_report(lines, tmp_path / "imputation.md")
     text = (tmp_path / "imputation.md").read_text()
     assert "| vote | 100 | 3 + 0 | **90.0** | 89.0 |" in text
-    assert "Of 1 data sets, TANImputer is better than *most frequent, mean* on 1, than *KNNImputer* on 1, than" in text
+    start = "Of 1 data sets, TANImputer imputes more categories correctly than *most frequent, mean* on 1, than *KNN"
+    assert start in " ".join(text.split())
 
 
 def test_the_command_runs_what_is_missing(tmp_path, monkeypatch, capsys):

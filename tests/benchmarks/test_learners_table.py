@@ -66,7 +66,7 @@ def test_page_is_written_when_all_is_finished(lines, tmp_path):
     learners_table.main(asked)
     text = page.read_text(encoding="utf-8")
     assert text.startswith(f"before\n{BEGIN}| learner |")
-    assert text.endswith(f" machine.\n{END}after\n")
+    assert text.endswith(f"</details>\n{END}after\n")
     assert "earlier table" not in text
 
 

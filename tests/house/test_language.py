@@ -18,6 +18,7 @@ PAGES = [
     ROOT / "examples" / "README.md",
     *sorted((ROOT / "docs").glob("*.*")),
     *sorted((ROOT / "docs").glob("[agl]*/*.*")),  # about, api, gallery, guide, learners
+    *sorted((ROOT / "benchmarks").rglob("*.md")),
 ]
 BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
 PAGES = [page for page in PAGES if page.suffix in (".md", ".rst", ".py") and page.name != "conf.py"]

@@ -58,9 +58,9 @@ def _narrow(trade_off, gamma, eta, learning_rates, structure_learning_rate, init
     """
     common = {"log10 trade_off": trade_off, "log10 gamma": gamma, "log10 eta": eta, "init": init, "n_epochs": n_epochs}
     choice = {"structure_learning_rate": structure_learning_rate, "temperature": [(1.0, 0.1), (3.0, 0.1), (10.0, 0.1)]}
-    rates = zip(("learnt", "fixed", "NB"), learning_rates, strict=True)
+    rates = zip(("learned", "fixed", "NB"), learning_rates, strict=True)
     kinds = {
-        kind: {**common, "log10 learning_rate": rate, **(choice if kind == "learnt" else {})} for kind, rate in rates
+        kind: {**common, "log10 learning_rate": rate, **(choice if kind == "learned" else {})} for kind, rate in rates
     }
     # With parent dropout, the CPTs of a fixed structure are updated as seldom as those of candidates.
     dropout = {**common, "log10 learning_rate": learning_rates[0], "parent_dropout": (0.15, 0.5)}
@@ -195,7 +195,7 @@ class Cell:
             return "k-tree"
         if self.has_dropout:
             return "dropout"
-        return "fixed" if self.family in FIXED else "learnt"
+        return "fixed" if self.family in FIXED else "learned"
 
     def is_drawn(self, settings, name):
         """Return whether runs on a data set can be drawn; the paper's settings are for its own kinds only."""

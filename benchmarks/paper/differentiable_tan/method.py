@@ -3,7 +3,7 @@
 from collections import Counter
 
 from benchmarks.shared.reports import paragraph
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 
 from .cells import CLOSED_FORM
 
@@ -41,12 +41,7 @@ def method(lines, runs):
     failures = sum(bool(line["failure"]) for line in every)
     trained = f"""There are {len(every):,} trainings, of which {failures:,} failed (a failed training counts as 100 %
     errors). Complete runs: {numbers}."""
-    made = f"""Made by
-
-    python -m benchmarks.paper.differentiable_tan run
-    python -m benchmarks.paper.differentiable_tan report
-
-with {made_with(every)}."""
+    made = made_by(every, "benchmarks.paper.differentiable_tan run", "benchmarks.paper.differentiable_tan report")
     return "\n\n".join((paragraph(RUNS), paragraph(trained), protocol(runs), COLUMNS, made))
 
 

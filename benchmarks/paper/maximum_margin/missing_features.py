@@ -27,7 +27,7 @@ from benchmarks.shared.command import add_choices, execute, parsers
 from benchmarks.shared.data import stream
 from benchmarks.shared.reports import markdown_table, paragraph, picture, write_sections
 from benchmarks.shared.results import Results, line_key, read
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 from tanlearn import ConditionalNLL, ConjugateGradient, Margin, StochasticGradient, Structure
 from tanlearn._typing import missing_code
 from tanlearn.models.log_joint import log_joint
@@ -178,12 +178,7 @@ def report(arguments):
         missing_summary.table(rates),
         "All rates and times are on [a page of details](missing_features_details.md).",
         f"## How it was measured\n\n{METHOD}",
-        f"""Made by
-
-    python -m benchmarks.paper.maximum_margin.missing_features run
-    python -m benchmarks.paper.maximum_margin.missing_features report
-
-with {made_with(lines)}.""",
+        made_by(lines, *(f"benchmarks.paper.maximum_margin.missing_features {name}" for name in ("run", "report"))),
     ]
     write_sections(arguments.output / "missing_features.md", sections)
     details = ["# Features missing in test rows: details", DETAILS]

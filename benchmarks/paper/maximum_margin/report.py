@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.paper.claims import claims_in_words, claims_table
 from benchmarks.shared.reports import decimals, markdown_table, paragraph, picture, write_sections
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 
 from .cells import choice, latest, mean, order
 from .claims import claims
@@ -269,12 +269,7 @@ Two choices were made after test rates had been seen on usps, seed 0: the candid
 features (0.005 to 0.05), and gamma of the published support vector machine, by the published number of vectors.
 {_sentence(absent)}
 
-Made by
-
-    python -m benchmarks.paper.maximum_margin run
-    python -m benchmarks.paper.maximum_margin report
-
-with {made_with(lines)}."""
+{made_by(lines, "benchmarks.paper.maximum_margin run", "benchmarks.paper.maximum_margin report")}"""
 
 
 def agreement(whole):

@@ -8,7 +8,7 @@ from scipy.stats import ttest_rel
 from benchmarks.paper.claims import claims_in_words, claims_table
 from benchmarks.paper.maximum_margin.report import RATES as MARGIN_RATES
 from benchmarks.shared.reports import decimals, markdown_table, paragraph, picture, write_sections
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 
 from .claims import claims
 from .data import CROSS_VALIDATED, SYNTHETIC_SIZES, UCI, Simulation, synthetic_probabilities
@@ -58,6 +58,13 @@ NEAR = 0.7
 TIMED = ("TAN-CMI", "TAN-OMI-CR", "TAN-CR")
 PUBLISHED_TIMES = {"25 sets": (0.649, 3.155, 100.0), "mnist": (0.21, 2.23, 100.0)}
 FIGURE_1_PATH = "figures/order-based-figure1.png"
+COMMANDS = (
+    "benchmarks.paper.order_based run",
+    "benchmarks.paper.order_based run uci --orderings 1000 --learners TAN-RO-CR",
+    "benchmarks.paper.order_based run partitions",
+    "benchmarks.paper.order_based run mnist",
+    "benchmarks.paper.order_based report",
+)
 
 
 def write_report(lines, folder):
@@ -81,7 +88,7 @@ def write_report(lines, folder):
         f"## How it was measured\n\n{_METHOD}",
         method(lines),
         _data_section(small, found),
-        provenance(lines),
+        made_by(lines, *COMMANDS),
     ]
     write_sections(folder / "report.md", sections)
     details = ["# Order-based structure learning: details", _DETAILS]
@@ -302,19 +309,6 @@ def method(lines):
   *Min* are the test rates of the structures with the highest and the lowest rate on the training rows.
 - 2-trees are scored by five-fold cross-validation on the training rows.
 - TAN-OM (order-based, by the margin up to 10 nats) and AODE are not in the paper."""
-
-
-def provenance(lines):
-    """Return the commands and versions that made the report."""
-    return f"""Made by
-
-    python -m benchmarks.paper.order_based run
-    python -m benchmarks.paper.order_based run uci --orderings 1000 --learners TAN-RO-CR
-    python -m benchmarks.paper.order_based run partitions
-    python -m benchmarks.paper.order_based run mnist
-    python -m benchmarks.paper.order_based report
-
-with {made_with(lines)}."""
 
 
 def _data_section(small, found):

@@ -2,7 +2,7 @@
 
 from benchmarks.paper.claims import claims_in_words, claims_table
 from benchmarks.shared.reports import paragraph, write_sections
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 
 from . import fronts_claims
 from .fronts import (
@@ -40,15 +40,13 @@ ONCE = """Selected neural networks are trained once more on all rows, with other
 therefore a single draw. Very small networks are unstable, and their test errors can be far above their validation
 errors. The largest such difference is stated for each data set. Budgets of 3, 5, 6 and 7 bits, more than 32 times the
 operations, and other initial weights were not run."""
-MADE = """Made by
-
-    python -m benchmarks.paper.resource_efficient run bits size small --budget 20
-    python -m benchmarks.paper.resource_efficient run counted k-trees
-    python -m benchmarks.paper.resource_efficient run search --limit 10    # letter also with 2
-    python -m benchmarks.paper.resource_efficient run neural --budget 1    # mnist: see there
-    python -m benchmarks.paper.resource_efficient report
-
-with {made_with}."""
+COMMANDS = (
+    "benchmarks.paper.resource_efficient run bits size small --budget 20",
+    "benchmarks.paper.resource_efficient run counted k-trees",
+    "benchmarks.paper.resource_efficient run search --limit 10    # letter also with 2",
+    "benchmarks.paper.resource_efficient run neural --budget 1    # mnist: see fronts_details.md",
+    "benchmarks.paper.resource_efficient report",
+)
 
 
 def write_fronts(lines, searched, counted, nets, folder):
@@ -82,7 +80,7 @@ def write_fronts(lines, searched, counted, nets, folder):
         "All families, budgets and fronts are on [a page of details](fronts_details.md).",
         f"## How it was measured\n\n{paragraph(METHOD)}\n\n{TERMS}",
         paragraph(ONCE),
-        MADE.format(made_with=made_with([*lines, *nets])),
+        made_by([*lines, *nets], *COMMANDS),
     ]
     write_sections(folder / "fronts.md", sections)
     start = """The [summary](fronts.md) has the verdicts, and explains families, budgets and selection. All errors are

@@ -2,7 +2,7 @@
 
 from benchmarks.paper.claims import claims_in_words, claims_table
 from benchmarks.shared.reports import paragraph, write_sections
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 
 from . import verdicts
 from .report import NB, TAN, cost_ratio, details, figures, size_points
@@ -15,6 +15,11 @@ fraction bits, are selected for each fold on 20 % of its training part, and then
 the best of 100 runs by test error. Runs have fewer epochs than the 500 of the paper. Errors are therefore above those
 of [table 1](../differentiable_tan/report.md), whose trainings and searches are longer. The comparisons with branch and
 bound use its longest time limit."""
+COMMANDS = (
+    "benchmarks.paper.resource_efficient run bits size --budget 20",
+    "benchmarks.paper.resource_efficient run search --limit 10    # letter also with 2; satimage --bits 1 2 3 4",
+    "benchmarks.paper.resource_efficient report",
+)
 
 
 def write_report(lines, folder, more, searched):
@@ -39,13 +44,7 @@ def write_report(lines, folder, more, searched):
         paragraph("""All errors, splits, sizes and searches are on [a page of details](report_details.md). For the
         comparison with neural networks, see [errors, bits and operations](fronts.md)."""),
         f"## How it was measured\n\n{paragraph(METHOD)}",
-        f"""Made by
-
-    python -m benchmarks.paper.resource_efficient run bits size --budget 20
-    python -m benchmarks.paper.resource_efficient run search --limit 10    # letter also with 2; satimage --bits 1 2 3 4
-    python -m benchmarks.paper.resource_efficient report
-
-with {made_with(lines)}.""",
+        made_by(lines, *COMMANDS),
     ]
     write_sections(folder / "report.md", sections)
     write_sections(folder / "report_details.md", written)

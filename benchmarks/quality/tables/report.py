@@ -1,7 +1,7 @@
 """The summary: verdicts, the best learners, the data sets kept apart, and the judged learner against each peer."""
 
 from benchmarks.shared.reports import markdown_table, paragraph, write_sections
-from benchmarks.shared.versions import made_with
+from benchmarks.shared.versions import made_by
 
 from .details import write_details
 from .diagram import draw
@@ -119,7 +119,7 @@ def sections(lines, outcomes, kept_apart, judged, folder):
     yield f"## Targets for {judged}"
     yield markdown_table(["target", "data sets", "result", "met"], verdicts, left=range(4))
     yield f"## How it was measured\n\n{introduction(lines, outcomes)}\n\n{how_peers_are_run()}"
-    yield paragraph(f"Made by `python -m benchmarks.quality.tables run`, then `report`, with {made_with(lines)}.")
+    yield made_by(lines, "benchmarks.quality.tables run", "benchmarks.quality.tables report")
 
 
 def write_report(lines, judged, folder):
