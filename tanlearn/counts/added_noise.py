@@ -6,7 +6,10 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-__all__ = ["AddedNoise", "read_noise", "stored_noise"]
+__all__ = ["AMOUNTS", "AddedNoise", "read_noise", "stored_noise"]
+
+#: Numbers of a record, in the order of the fields of :class:`AddedNoise`.
+AMOUNTS = ("standard_deviation", "epsilon", "delta")
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ def read_noise(stored: Any) -> tuple[AddedNoise, ...]:
     if type(stored) is not list or any(type(own) is not dict or own.keys() != names for own in stored):
         raise ValueError(f"noise must be a list of objects with the keys {', '.join(sorted(names))}.")
     for own in stored:
-        numbers = [own[name] for name in ("standard_deviation", "epsilon", "delta")]
+        numbers = [own[name] for name in AMOUNTS]
         are_finite = all(type(one) is float and math.isfinite(one) for one in numbers)
         if type(own["mechanism"]) is not str or not are_finite:
             raise ValueError("the mechanism of noise must be a string, and its other values finite numbers.")

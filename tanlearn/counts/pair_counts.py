@@ -11,18 +11,20 @@ import numpy as np
 from tanlearn._memory import check_memory
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn._warnings import warn
+from tanlearn.counts.added_noise import AMOUNTS, AddedNoise, read_noise
 from tanlearn.counts.counts_base import Counts, check_differences
 from tanlearn.counts.mutual_information import class_information, pair_count_information
 from tanlearn.counts.packing import WORDS_A_SAMPLE, are_packed, each_child, number_bits
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.encoding.stored_values import DAMAGE, fields, read_arrays, read_format
+from tanlearn.encoding.stored_values import DAMAGE, check_array, fields, read_arrays, read_format
 from tanlearn.kernels import bits as bit_kernels
 from tanlearn.kernels._backends import backend_of
 from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["PairCounts"]
 
-_FORMAT = 1
+#: Newest format of bytes that can be read. Exact counts are written in format 1, which earlier versions read, too.
+_FORMAT = 2
 
 # Rows per block of packed samples: 8 kB per value.
 _BLOCK = 2**16
@@ -248,10 +250,14 @@ class PairCounts(Counts):
         Returns
         -------
         bytes
+            The counts, with the records of their noise.
         """
         buffer = io.BytesIO()
-        sizes: dict[str, Any] = {"n_states": self.n_states, "n_classes": self.n_classes}
-        np.savez(buffer, tanlearn_counts=_FORMAT, **sizes, **self.state())
+        others: dict[str, Any] = {"n_states": self.n_states, "n_classes": self.n_classes}
+        if self.noise:
+            others["noise_mechanisms"] = np.array([own.mechanism for own in self.noise])
+            others["noise_amounts"] = np.array([[getattr(own, name) for name in AMOUNTS] for own in self.noise])
+        np.savez(buffer, tanlearn_counts=_FORMAT if self.noise else 1, **others, **self.state())
         return buffer.getvalue()
 
     @classmethod
@@ -278,13 +284,16 @@ class PairCounts(Counts):
             if version <= _FORMAT:
                 n_states, n_classes, cells, pairs = (arrays[k] for k in ("n_states", "n_classes", "cells", "pairs"))
                 _check_counts(n_states, n_classes, cells, pairs)
+                noise = _read_noise(arrays) if version > 1 else ()
         except DAMAGE as error:
             raise ValueError(f"these {len(data)} bytes are not a valid PairCounts: {error}") from error
         if version > _FORMAT:
             raise ValueError(
                 f"the PairCounts has format {version}, this version reads up to {_FORMAT}: upgrade tanlearn."
             )
-        return cls.from_state({"cells": cells, "pairs": pairs}, n_states, int(n_classes))
+        counts = cls.from_state({"cells": cells, "pairs": pairs}, n_states, int(n_classes))
+        counts.noise = noise
+        return counts
 
     @classmethod
     def from_state(cls, state: dict[str, Any], n_states: Any, n_classes: int) -> PairCounts:
@@ -427,6 +436,16 @@ def _sizes(n_states: AnyArray, n_classes: AnyArray) -> tuple[int, int]:
     if n_cells + n_pairs > largest:
         raise ValueError(f"n_states and n_classes require {n_cells + n_pairs} counts, but the limit is {largest}.")
     return n_cells, n_pairs
+
+
+def _read_noise(arrays: dict[str, AnyArray]) -> tuple[AddedNoise, ...]:
+    """Return the records of noise in an archive; raise ValueError if they are invalid."""
+    mechanisms, amounts = arrays["noise_mechanisms"], arrays["noise_amounts"]
+    if mechanisms.ndim != 1 or not mechanisms.size:
+        raise ValueError("its noise has no mechanism")
+    check_array("its noise_amounts", amounts, np.float64, (len(mechanisms), len(AMOUNTS)))
+    pairs = zip(mechanisms.tolist(), amounts.tolist(), strict=True)
+    return read_noise([{"mechanism": own, **dict(zip(AMOUNTS, row, strict=True))} for own, row in pairs])
 
 
 def _check_counts(n_states: AnyArray, n_classes: AnyArray, cells: AnyArray, pairs: AnyArray) -> None:

@@ -13,6 +13,8 @@ from oracles import networks as naive
 
 import tanlearn
 from tanlearn import EncodedData, NaiveBayesClassifier, PairCounts
+from tanlearn.counts.added_noise import AddedNoise
+from tanlearn.encoding.stored_values import read_arrays, read_format
 
 N_STATES = [2, 3, 4]
 
@@ -286,12 +288,44 @@ def test_header_that_asks_for_more_memory_than_there_is_refused():
         PairCounts.from_bytes(buffer.getvalue())
 
 
-def test_bytes_of_a_newer_format_are_refused(monkeypatch):
-    monkeypatch.setattr("tanlearn.counts.pair_counts._FORMAT", 2)
-    data = state(random_data(6)).to_bytes()
-    monkeypatch.undo()
-    with pytest.raises(ValueError, match="format 2, this version reads up to 1: upgrade"):
-        PairCounts.from_bytes(data)
+def test_bytes_of_a_newer_format_are_refused():
+    with pytest.raises(ValueError, match="format 3, this version reads up to 2: upgrade"):
+        PairCounts.from_bytes(archive(**FIELDS | {"tanlearn_counts": 3}))
+
+
+def test_bytes_contain_the_records_of_noise():
+    counted = state(random_data(5))
+    assert read_format(read_arrays(counted.to_bytes())["tanlearn_counts"]) == 1  # earlier versions read exact counts
+    counted.noise = AddedNoise("discrete Laplace", 2.5, 1.0, 0.0), AddedNoise("discrete Gaussian", 1.0, 0.5, 1e-6)
+    data = counted.to_bytes()
+    assert read_format(read_arrays(data)["tanlearn_counts"]) == 2
+    restored = PairCounts.from_bytes(data)
+    assert restored.noise == counted.noise
+    assert restored == counted
+    with pytest.raises(ValueError, match="these counts have noise for privacy"):
+        restored.update(random_data(5))
+
+
+NOISE = {"noise_mechanisms": np.array(["discrete Laplace"]), "noise_amounts": np.array([[2.0, 1.0, 0.0]])}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"noise_mechanisms": np.array([], "<U3")}, "no mechanism"),
+        ({"noise_mechanisms": np.array([1.0])}, "mechanism of noise must be a string"),
+        ({"noise_amounts": np.ones((2, 3))}, r"noise_amounts must have type float64 and shape \(1, 3\)"),
+        ({"noise_amounts": np.array([[2.0, np.nan, 0.0]])}, "noise_amounts contains nan or inf"),
+        ({"noise_amounts": np.array([[2.0, -np.inf, 0.0]])}, "finite numbers"),
+    ],
+)
+def test_invalid_records_of_noise_are_refused(change, words):
+    noisy = FIELDS | {"tanlearn_counts": 2} | NOISE
+    assert PairCounts.from_bytes(archive(**noisy)).noise == (AddedNoise("discrete Laplace", 2.0, 1.0, 0.0),)
+    with pytest.raises(ValueError, match=f"PairCounts: .*{words}"):
+        PairCounts.from_bytes(archive(**noisy | change))
+    with pytest.raises(ValueError, match="PairCounts: 'noise_mechanisms'"):
+        PairCounts.from_bytes(archive(**FIELDS | {"tanlearn_counts": 2}))
 
 
 def test_other_tables_are_refused():
