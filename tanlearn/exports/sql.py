@@ -84,10 +84,10 @@ def to_sql(
         boosted terms and ensembles have no ``"log_joint"``.
     missing : {"marginalize", "null"}, default="marginalize"
         Treatment of rows with missing values. With "marginalize", they are treated exactly as in Python; each column of
-        a network may depend on at most one other column. With "null", which gives shorter statements and accepts all
-        networks, all results of a row are NULL if a column is missing on which another column depends, or which a
-        boosted term contains. Other missing values of networks are marginalized exactly. Forests treat missing values
-        as in Python with both settings.
+        a network may depend on at most one other column. With "null", which gives shorter statements of networks and
+        boosted terms and accepts all networks, all results of a row are NULL if a column is missing on which another
+        column depends, or which a boosted term contains. Other missing values of networks are marginalized exactly.
+        Forests treat missing values as in Python with both settings, by the same statement.
     max_bytes : int, optional
         Largest size of the statement in bytes. By default 5,000,000, and 1,000,000 for DuckDB, which plans large
         statements slowly. A forest takes about 45 bytes per parameter (``n_parameters_``). Boosted terms take 70 to 120
@@ -160,18 +160,39 @@ def to_sql(
     statement = title + chain.select(labels)
     size = len(statement.encode())
     if size > max_bytes:
-        raise _too_large(f"{size:,}", missing, max_bytes)
+        raise _too_large(f"{size:,}", model, encoded, missing, max_bytes)
     return statement
 
 
-def _too_large(size: str, missing: str, max_bytes: int) -> ValueError:
-    """Return the error for a statement that is too large."""
-    shorter = "" if missing == "null" else "missing='null', "
+def _too_large(size: str, model: Any, columns: list[RawColumn], missing: str, max_bytes: int) -> ValueError:
+    """Return the error for a statement that is too large, with remedies for this model."""
+    own = model.model_
+    is_naive = isinstance(own, BayesNet) and not own.structure.n_edges
+    remedies = ["fewer columns"] if is_naive else ["NaiveBayesClassifier", "fewer columns"]
+    written = _large_parts(own)
+    remedies += ["fewer n_estimators of a forest"] * any(isinstance(part, Forest) for part in written)
+    remedies += ["fewer max_terms of boosted terms"] * any(isinstance(part, BoostedTerms) for part in written)
+    shorter = "missing='null', " * (missing == "marginalize" and _null_is_shorter(own, columns))
     return ValueError(
         f"the statement has {size} bytes, more than max_bytes={max_bytes:,}. Pass {shorter}a larger max_bytes, or fit "
-        f"a smaller model: NaiveBayesClassifier, fewer columns, fewer n_estimators of a forest, or fewer max_terms of "
-        f"boosted terms."
+        f"a smaller model: {', '.join(remedies)}."
     )
+
+
+def _null_is_shorter(model: Any, columns: list[RawColumn]) -> bool:
+    """Return whether ``missing="null"`` shortens the statement of a model.
+
+    It leaves out the marginalization of parents in a network, and of the columns of boosted terms.
+    """
+    used: set[int] = set()
+    if isinstance(model, BayesNet):
+        used.update(model.structure.parents.ravel().tolist())
+    elif isinstance(model, BoostedTerms):
+        used.update(model.features.ravel().tolist())
+    elif isinstance(model, Ensemble):
+        pairs = zip(model.weights.tolist(), (model.forest, model.network, model.boosting), strict=True)
+        return any(weight and _null_is_shorter(part, columns) for weight, part in pairs)
+    return any(columns[i].can_be_missing for i in used if i >= 0)
 
 
 def _make_scores(
@@ -181,7 +202,7 @@ def _make_scores(
     own, is_exact = model.model_, missing == "marginalize"
     n_bytes = _BYTES_PER_PARAMETER * sum(part.n_parameters for part in _large_parts(own))
     if n_bytes > max_bytes:
-        raise _too_large(f"about {n_bytes:,}", missing, max_bytes)
+        raise _too_large(f"about {n_bytes:,}", model, columns, missing, max_bytes)
     if isinstance(own, Forest):
         return ForestScores(own, dialect)
     if isinstance(own, Ensemble):

@@ -237,10 +237,41 @@ def test_large_boosted_terms_are_refused():
     assert len(to_sql(model, "visits", dialect="sqlite", missing="null").encode()) < 0.6 * n_bytes
 
 
+NULL_CASES = {
+    "naive Bayes": (NaiveBayesClassifier(), False),
+    "tree": (tree(), True),
+    "tree without missing values": (
+        tree(encoder=TableEncoder(handle_missing="category", handle_unknown="error")),
+        False,
+    ),
+    "forest": (BayesForestClassifier(n_estimators=2, random_state=0), False),
+    "boosted terms": (BoostedTermsClassifier(max_terms=8, random_state=0), True),
+}
+
+
+@pytest.mark.parametrize("name", NULL_CASES)
+def test_null_is_advised_exactly_if_it_shortens_the_statement(name):
+    model, is_shorter = NULL_CASES[name]
+    model = clone(model).fit(X[:100], y[:100])
+    n_bytes, n_null = (
+        len(to_sql(model, "visits", dialect="sqlite", missing=missing).encode()) for missing in ("marginalize", "null")
+    )
+    assert (n_null < n_bytes) == is_shorter
+    with pytest.raises(ValueError, match="more than max_bytes") as caught:
+        to_sql(model, "visits", dialect="sqlite", max_bytes=n_bytes - 1)
+    assert ("missing='null'" in str(caught.value)) == is_shorter
+
+
 def test_large_forests_are_refused_before_they_are_written():
     model = BayesForestClassifier(n_estimators=3, random_state=0).fit(X[:100], y[:100])
     with pytest.raises(ValueError, match=r"has about [\d,]+ bytes, more than max_bytes=10,000\. .* fewer n_estimators"):
         to_sql(model, "visits", dialect="sqlite", max_bytes=10_000)
+    n_bytes = len(to_sql(model, "visits", dialect="sqlite").encode())
+    with pytest.raises(
+        ValueError,
+        match=r"Pass a larger max_bytes, or fit a smaller model: NaiveBayesClassifier, fewer columns, fewer n_es",
+    ):
+        to_sql(model, "visits", dialect="sqlite", max_bytes=n_bytes - 1)
     with pytest.raises(ValueError, match=r"BayesForestClassifier has no log joint\. Leave 'log_joint' out of output"):
         to_sql(model, "visits", dialect="sqlite", output=ALL)
 
@@ -394,7 +425,7 @@ def test_a_schema_and_other_names_of_columns():
         ({"keep": [""]}, "'' cannot be a name in SQL"),
         (
             {"max_bytes": 1000},
-            r"the statement has [\d,]+ bytes, more than max_bytes=1,000. Pass missing='null', a larger",
+            r"the statement has .*, more than .*=1,000. Pass a larger max_bytes, or fit .* model: fewer columns\.$",
         ),
         ({"dialect": "postgresql", "keep": ["i" * 64]}, "PostgreSQL shortens names to 63 bytes, and 'i+' has 64"),
     ],
