@@ -17,7 +17,8 @@ from tanlearn._tasks import in_order
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.splits import validation_masks
 from tanlearn.estimators.classifier import Classifier
-from tanlearn.sources.unlabeled_rows import warn_of_unlabeled
+from tanlearn.sources.unlabeled_rows import UNLABELED, warn_of_unlabeled
+from tanlearn.sources.validation import read_partial_labels
 
 __all__ = ["ConformalClassifier"]
 
@@ -53,9 +54,10 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator_ : classifier
         The classifier, fitted to all rows.
     classes_ : ndarray of shape (n_classes,)
-        Class labels in sorted order.
+        Class labels in sorted order: those of ``y`` and of ``estimator_``.
     held_out_proba_ : ndarray of shape (n_samples, n_classes)
-        Probabilities of the training rows of positive weight, each from a model that was fitted without the row.
+        Probabilities of the labeled training rows of positive weight, each from a model that was fitted without the
+        row.
     held_out_y_ : ndarray of shape (n_samples,)
         Positions of the classes of these rows in ``classes_``.
     held_out_weights_ : ndarray of shape (n_samples,)
@@ -74,6 +76,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     :class:`sklearn.frozen.FrozenEstimator`.
 
     A sample weight of 2 equals repeating the row, except that both copies are in the same fold.
+
+    With an estimator that learns from rows without a class, such as :class:`~tanlearn.SemiSupervisedClassifier`, such
+    rows are part of the training rows of every fold. Coverage and errors are those of the labeled rows.
 
     References
     ----------
@@ -134,7 +139,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array-like or frame of shape (n_samples, n_features)
             Raw values, as the classifier accepts them.
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels. Rows with the label -1 or a missing label have no class if the classifier learns from them.
         sample_weight : array-like of shape (n_samples,), optional
             Row weights, which the classifier and the thresholds use.
 
@@ -146,31 +151,44 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there are fewer rows of positive weight than folds, or if the classifier refuses the data.
+            If there are fewer labeled rows of positive weight than folds, a fold leaves labeled rows of a single class,
+            a frozen classifier has none of the classes in ``y``, or the classifier refuses the data.
         """
         self._validate_params()
         y = column_or_1d(y, warn=True)
         if _num_samples(X) != len(y):
             raise ValueError(f"X has {_num_samples(X)} rows, but y has {len(y)} labels. Pass one label per row.")
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
         (X,) = indexable(X)
         weights = np.ones(len(y))
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        _, is_unlabeled = read_partial_labels(y, len(y), weights == 0)
+        has_class = (weights > 0) & ~is_unlabeled
+        assert_all_finite(y[has_class], input_name="y")
+        check_classification_targets(y[has_class])
         self.estimator_ = self._fitted(X, y, None if sample_weight is None else weights)
-        self.classes_, codes, sizes = np.unique(y, return_inverse=True, return_counts=True)
-        if not isinstance(self.estimator, Classifier):  # which warns itself
-            warn_of_unlabeled(self.classes_, sizes)
-        rows = np.flatnonzero(weights)
+        if is_unlabeled.any() and UNLABELED in self.estimator_.classes_.tolist():
+            is_class = np.array([isinstance(label, Real) and label == UNLABELED for label in y.tolist()])
+            has_class, is_unlabeled = has_class | (is_class & (weights > 0)), is_unlabeled & ~is_class
+            if not isinstance(self.estimator, Classifier):  # which warns itself
+                warn_of_unlabeled(*np.unique(y[has_class], return_counts=True))
+        rows = np.flatnonzero(has_class)
+        self.classes_ = _all_classes(y[rows], self.estimator_.classes_)
+        codes = np.searchsorted(self.classes_, y[rows])
+        if is_unlabeled.any() and len(rows) < self.cv:
+            raise ValueError(
+                f"cv={self.cv} folds need as many rows of positive weight with a class, but there are {len(rows)}. "
+                f"Label more rows, or use fewer folds."
+            )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        masks = validation_masks(codes[rows], len(self.classes_), self.cv, rng)
+        masks = validation_masks(codes, len(self.classes_), self.cv, rng)
         shared = (self, X, y, None if sample_weight is None else weights)
-        folds = in_order(_held_out, [(shared, (rows[~mask], rows[mask])) for mask in masks], self.n_jobs)
+        splits = [(np.flatnonzero(_marked(rows[~mask], len(y)) | is_unlabeled), rows[mask]) for mask in masks]
+        folds = in_order(_held_out, [(shared, split) for split in splits], self.n_jobs)
         proba = np.empty((len(rows), len(self.classes_)))
         for mask, found in zip(masks, folds, strict=True):
             proba[mask] = found
-        self.held_out_proba_, self.held_out_y_, self.held_out_weights_ = proba, codes[rows], weights[rows]
+        self.held_out_proba_, self.held_out_y_, self.held_out_weights_ = proba, codes, weights[rows]
         return self
 
     def _fitted(self, X: Any, y: AnyArray, weights: FloatArray | None) -> Any:
@@ -363,7 +381,35 @@ def _held_out(shared: tuple[Any, Any, AnyArray, FloatArray | None], train: IntAr
     """Return the probabilities of held-out rows."""
     conformal, X, y, weights = shared
     fitted = conformal._fitted(_safe_indexing(X, train), y[train], None if weights is None else weights[train])
+    if not set(fitted.classes_.tolist()) <= set(conformal.classes_.tolist()):  # -1 beside a single class is a class
+        raise ValueError(
+            f"a fold leaves labeled rows of a single class, beside which {type(fitted).__name__} treats the label "
+            f"{UNLABELED} as a class. Label more rows of each class, or use missing labels (NaN, None) in place of "
+            f"{UNLABELED}."
+        )
     return _probabilities(fitted, _safe_indexing(X, test), conformal.classes_)
+
+
+def _all_classes(y: AnyArray, known: AnyArray) -> AnyArray:
+    """Return the sorted labels of rows, and with them the classes that a frozen classifier has beyond these.
+
+    Shapes: y: (n_samples,); known: (n_known,), classes of the fitted classifier.
+    """
+    classes: AnyArray = np.unique(y)
+    labels, others = set(classes.tolist()), set(known.tolist())
+    if not labels & others:
+        raise ValueError(
+            f"y has the classes {classes.tolist()}, but the classifier has {known.tolist()}. Use the labels with which "
+            f"it was fitted."
+        )
+    return classes if others <= labels else np.union1d(classes, known)
+
+
+def _marked(rows: IntArray, n_samples: int) -> NDArray[np.bool_]:
+    """Return a mask of some rows, (n_samples,)."""
+    mask = np.zeros(n_samples, np.bool_)
+    mask[rows] = True
+    return mask
 
 
 def _probabilities(fitted: Any, X: Any, classes: AnyArray) -> FloatArray:

@@ -7,6 +7,8 @@ from oracles import conformal as oracle
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import SVC
 
 from tanlearn import BayesForestClassifier, ConformalClassifier, NaiveBayesClassifier
@@ -93,6 +95,29 @@ def test_a_frozen_classifier_is_calibrated_on_other_rows():
     model = ConformalClassifier(FrozenEstimator(fitted)).fit(X[150:], y[150:])
     np.testing.assert_array_equal(model.held_out_proba_, fitted.predict_proba(X[150:]))
     assert model.predict(X).tolist() == fitted.predict(X).tolist()
+
+
+def test_other_rows_of_a_frozen_classifier_need_not_have_all_its_classes():
+    X, y = table(300)
+    fitted = NaiveBayesClassifier().fit(X[:150], y[:150])
+    is_few = (y != "c") & (np.arange(300) >= 150)
+    model = ConformalClassifier(FrozenEstimator(fitted)).fit(X[is_few], y[is_few])
+    assert model.classes_.tolist() == list("abcd")
+    np.testing.assert_array_equal(model.predict_proba(X), fitted.predict_proba(X))
+    np.testing.assert_array_equal(model.held_out_proba_, fitted.predict_proba(X[is_few]))
+    with pytest.raises(ValueError, match=r"y has the classes \['x'\], but the classifier has \['a', 'b', 'c', 'd'\]"):
+        ConformalClassifier(FrozenEstimator(fitted)).fit(X, np.full(300, "x"))
+
+
+def test_semi_supervised_classifiers_of_other_libraries_know_rows_without_a_class():
+    X, y = table(200)
+    X = OneHotEncoder(sparse_output=False).fit_transform(X)
+    known = np.where(np.arange(200) < 60, np.unique(y, return_inverse=True)[1], -1)
+    semi = SelfTrainingClassifier(LogisticRegression())
+    model = ConformalClassifier(semi, cv=3, random_state=0).fit(X, known)
+    assert model.classes_.tolist() == [0, 1, 2, 3]
+    assert model.held_out_y_.tolist() == known[:60].tolist()
+    assert model.predict_set(X, 0.9).shape == (200, 4)
 
 
 def test_weights_count_as_rows_and_rows_of_weight_zero_are_absent():

@@ -30,6 +30,7 @@ from tanlearn import (
     TANClassifier,
 )
 from tanlearn.baselines import ChowLiu
+from tanlearn.encoding.splits import draw_folds
 from tanlearn.parameters.unlabeled_rows import fit_unlabeled
 
 NETWORKS = [NaiveBayesClassifier(), BayesNetClassifier(structure=ChowLiu())]
@@ -238,6 +239,63 @@ def test_conformal_sets_are_calibrated_on_labeled_rows():
     model = SemiSupervisedClassifier(NaiveBayesClassifier()).fit(X[:400], np.where(np.arange(400) < 30, y[:400], -1))
     sets = ConformalClassifier(FrozenEstimator(model)).fit(X[400:500], y[400:500]).predict_set(X[500:], 0.8)
     assert sets[np.arange(100), y[500:]].mean() > 0.7
+
+
+@pytest.mark.parametrize("mark", [-1, np.nan, None])
+def test_conformal_folds_contain_all_unlabeled_rows(mark):
+    X, y, known = frame(120, n_labeled=30)
+    labels = np.array(["a", "b", "c"])[y].astype(object) if mark is None else y.astype(float if mark != -1 else int)
+    labels[known < 0] = mark
+    weights = np.where(np.arange(120) % 7 == 0, 0.0, 1.0)
+    semi = SemiSupervisedClassifier(NaiveBayesClassifier())
+    model = ConformalClassifier(semi, cv=3, random_state=0).fit(X, labels, weights)
+    assert (
+        model.classes_.tolist()
+        == model.estimator_.classes_.tolist()
+        == (["a", "b", "c"] if mark is None else [0, 1, 2])
+    )
+    rows = [i for i in range(30) if weights[i]]  # the rows whose coverage counts
+    assert model.held_out_y_.tolist() == y[rows].tolist()
+    fold = {i: tuple(p) for i, p in zip(rows, model.held_out_proba_, strict=True)}
+    own = np.random.default_rng(np.random.RandomState(0).randint(2**31))
+    of_rows = draw_folds(y[rows], 3, own)
+    for k in range(3):
+        held_out = [i for i, f in zip(rows, of_rows, strict=True) if f == k]
+        train = [i for i in range(120) if i not in held_out]
+        expected = clone(semi).fit(X.iloc[train], labels[train], weights[train]).predict_proba(X.iloc[held_out])
+        np.testing.assert_array_equal([fold[i] for i in held_out], expected)
+
+
+def test_conformal_sets_of_partly_labeled_rows_have_the_coverage_of_labeled_rows():
+    X, y, _ = frame(900)
+    known = np.where(np.arange(900) < 300, y, -1)
+    model = ConformalClassifier(SemiSupervisedClassifier(NaiveBayesClassifier()), random_state=0)
+    model.fit(X[:600], known[:600])
+    sets = model.predict_set(X[600:], 0.8)
+    assert sets.shape == (300, 3)
+    assert 0.73 < sets[np.arange(300), y[600:]].mean() < 0.95
+
+
+def test_conformal_labels_of_minus_one_and_one_are_classes():
+    X, y, _ = frame(100)
+    labels = np.where(y == 0, -1.0, 1.0)
+    labels[50:] = np.nan
+    model = ConformalClassifier(SemiSupervisedClassifier(NaiveBayesClassifier()), cv=2).fit(X, labels)
+    assert model.classes_.tolist() == [-1, 1]
+    assert len(model.held_out_y_) == 50
+
+
+def test_conformal_sets_from_too_few_labels_are_refused():
+    X, _, known = frame(100, n_labeled=8)
+    model = ConformalClassifier(SemiSupervisedClassifier(NaiveBayesClassifier()))
+    with pytest.raises(ValueError, match=r"cv=10 folds need as many rows of positive weight with a class, .* are 8"):
+        clone(model).fit(X, known)
+    single = np.full(100, -1)
+    single[:9] = [0, 0, 0, 0, 0, 0, 0, 0, 1]
+    with pytest.raises(
+        ValueError, match=r"a fold leaves labeled rows of a single class.*use missing labels \(NaN, None"
+    ):
+        clone(model).set_params(cv=9).fit(X[["color", "shape"]], single)
 
 
 def test_what_cannot_be_learned_is_refused():
