@@ -22,6 +22,7 @@ from tanlearn.kernels.mathematics import log_all
 from tanlearn.models.tables import Tables
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.knowledge import ColumnNumbers
+from tanlearn.structures.monotone_columns import numbers_of_ranked, read_directions, require_two_classes
 from tanlearn.structures.structures import Structure
 
 __all__ = ["MonotoneLikelihood", "isotonic_odds"]
@@ -116,46 +117,30 @@ class MonotoneLikelihood(BaseEstimator):
             If there are not two classes, or a monotone column is unknown, is listed twice, has no order or has an edge.
         """
         self._validate_params()
-        if data.n_classes != 2:
-            raise ValueError(
-                f"monotone log odds need two classes, but the data have {data.n_classes}. Merge classes, or fit one "
-                f"classifier per class against the others."
-            )
-        directions = self._directions(structure, data)
+        require_two_classes(data)
+        directions = read_directions(self.increasing, self.decreasing, data)
+        self._check_edges(structure, data)
         tables = MaximumLikelihood(alpha=self.alpha).fit(structure, data, rng)
         layout, cells = tables.layout, np.rint(tables.cells / _QUANTUM) * _QUANTUM
         counts = layout.count(data.codes, data.y, data.weights)
-        for i, direction in directions.items():
+        n_ranked = numbers_of_ranked(data).tolist()
+        for i in np.flatnonzero(directions).tolist():
             own = slice(layout.offset[i], layout.offset[i + 1])
-            n_ranked = int(data.n_states[i])
-            if data.has_missing_category is not None:
-                n_ranked -= int(data.has_missing_category[i])
             counted = counts[own].reshape(-1, 2) + float(self.alpha)
-            cells[own].reshape(-1, 2)[:n_ranked] = _monotone_logs(counted, n_ranked, direction)
+            cells[own].reshape(-1, 2)[: n_ranked[i]] = _monotone_logs(counted, n_ranked[i], int(directions[i]))
         return Tables(layout, cells)
 
-    def _directions(self, structure: Structure, data: EncodedData) -> dict[int, int]:
-        """Return 1 for each increasing and -1 for each decreasing feature."""
+    def _check_edges(self, structure: Structure, data: EncodedData) -> None:
+        """Raise ValueError if a monotone column has an edge."""
         columns = ColumnNumbers(data.names, data.n_features)
-        found: dict[int, int] = {}
-        for name, direction in (("increasing", 1), ("decreasing", -1)):
+        for name in ("increasing", "decreasing"):
             for k, column in enumerate(getattr(self, name)):
                 i = columns.find(f"{name}[{k}]", column)
-                if i in found:
-                    raise ValueError(f"{column!r} is listed twice in increasing and decreasing. Remove one of them.")
-                found[i] = direction
-                if data.is_ordered is None or not data.is_ordered[i]:
-                    raise ValueError(
-                        f"{name}[{k}] is {data.label(i)}, which has no order, so log odds cannot be monotone. Pass "
-                        f"numbers or ordered categories, or leave the column out. (Codes: "
-                        f"EncodedData.from_codes(..., is_ordered=...).)"
-                    )
                 if (structure.parents[i] >= 0).any() or (structure.parents == i).any():
                     raise ValueError(
                         f"{name}[{k}] is {data.label(i)}, which has an edge to another column, so its log odds depend "
                         f"on that column. Use NaiveBayesClassifier, or a structure without edges of this column."
                     )
-        return found
 
 
 def isotonic_odds(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
