@@ -11,6 +11,8 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.weights import log_frequencies
 from tanlearn.kernels import boosting as kernels
 from tanlearn.models.boosted_terms import BoostedTerms, Term
+from tanlearn.structures.monotone_columns import numbers_of_ranked
+from tanlearn.terms.monotone import MonotoneFeatures
 
 __all__ = ["Booster", "BoostingSettings"]
 
@@ -34,6 +36,7 @@ class BoostingSettings(NamedTuple):
     n_splits: int  # maximum number per term
     learning_rate: float  # factor of the values of each term
     ridge: float  # penalty of squared values, which is added to the variance of each cell
+    directions: IntArray | None = None  # (n_features,), 1 and -1: rising and falling log odds of two classes
 
 
 class Booster:
@@ -43,7 +46,8 @@ class Booster:
     the largest gain: it increases ``sum g^2 / (h + ridge)`` over cells and classes most, where g is the sum of the
     residuals of the rows of a cell, and h the sum of their variances. Then each cell has the value ``g / (h + ridge)``
     (a Newton step for the conditional likelihood, at most :data:`MOST_CHANGE`) times the learning rate. Random rows and
-    features per term make terms less dependent.
+    features per term make terms less dependent. With monotone features, gains and values are those of cells in the
+    right order.
     """
 
     def __init__(self, data: EncodedData, settings: BoostingSettings, rng: np.random.Generator) -> None:
@@ -66,6 +70,9 @@ class Booster:
         self._order_of[changing] = 1 + np.arange(len(changing))
         self._orders = np.tile(np.arange(int(data.n_states.max(initial=1))), (1 + len(changing), 1))
         self._terms: list[Term] = []
+        self._monotone: MonotoneFeatures | None = None
+        if settings.directions is not None and settings.directions.any():
+            self._monotone = MonotoneFeatures(settings.directions, numbers_of_ranked(data))
 
     @property
     def n_terms(self) -> int:
@@ -101,14 +108,17 @@ class Booster:
         sums = np.zeros((1 << len(splits), 2 * n_outputs))
         kernels.add_cell_rows(cells, rows, sums)
         steps = sums[:, :n_outputs] / (sums[:, n_outputs:] + settings.ridge)
-        values = settings.learning_rate * np.clip(steps, -MOST_CHANGE, MOST_CHANGE)
-        if n_classes == 2:  # half of the log odds for each of two classes
-            values = np.hstack([-values, values]) / 2
-        features = np.array([i for i, _ in splits], np.intp)
         # The weighted mean of the values of several cells is about the Newton step of all their rows. Weights that are
         # numbers of rows would add the mean log odds of a rare class to its prior, if all values are missing.
         weights = sums[:, n_outputs:].sum(axis=1)
-        return Term(features, [side for _, side in splits], weights, values)
+        features, sides = np.array([i for i, _ in splits], np.intp), [side for _, side in splits]
+        if self._monotone is not None:
+            steps[:, 0] = self._monotone.isotonic_steps(features, sides, steps[:, 0], weights + settings.ridge)
+            weights = self._monotone.weights(features, sides, weights)
+        values = settings.learning_rate * np.clip(steps, -MOST_CHANGE, MOST_CHANGE)
+        if n_classes == 2:  # half of the log odds for each of two classes
+            values = np.hstack([-values, values]) / 2
+        return Term(features, sides, weights, values)
 
     def _draw_rows(self) -> tuple[IntArray, IntArray]:
         """Draw the rows of a term, in order, and return them and the others; both are all rows if one has none."""
@@ -190,6 +200,7 @@ class Booster:
                 rows,
             )
             kernels.find_splits(*where, self._settings.ridge, sums, left, total, gains, lengths)
+            self._restrict_gains(features, selected, cells, 1 << level, rows, gains, lengths)
             best = int(gains.argmax())
             if gains[best] <= LEAST_GAIN:
                 break
@@ -199,6 +210,28 @@ class Booster:
             splits.append((i, side))
             kernels.split_cells(self._codes[i], side, level, selected, cells)
         return splits
+
+    def _restrict_gains(
+        self,
+        features: IntArray,
+        selected: IntArray,
+        cells: IntArray,
+        n_cells: int,
+        rows: FloatArray,
+        gains: FloatArray,
+        lengths: IntArray,
+    ) -> None:
+        """Replace the gains and lengths of monotone features by those of cells in the right order."""
+        if self._monotone is None:
+            return
+        for j in np.flatnonzero(self._monotone.directions[features]).tolist():
+            i = int(features[j])
+            own = np.zeros((n_cells, int(self._n_states[i]), rows.shape[1]))
+            kernels.add_value_rows(self._codes[i], selected, cells, rows, own)
+            order = self._orders[self._order_of[i], : self._n_states[i]]
+            of_lengths = self._monotone.split_gains(i, order, own, self._settings.ridge)
+            best = int(of_lengths.argmax())
+            gains[j], lengths[j] = of_lengths[best], best + 1
 
 
 def _at_most(rows: AnyArray, most: int) -> AnyArray:

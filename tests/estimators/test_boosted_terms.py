@@ -69,7 +69,7 @@ def test_parameters_are_given_to_the_search(monkeypatch, table):
 
     monkeypatch.setattr("tanlearn.estimators.boosted_terms.learn_boosted_terms", learn)
     model = small(max_terms=7, max_splits=3, learning_rate=0.25, ridge=2, n_jobs=2).fit(*table)
-    assert seen == [(3, 0.25, 2.0, 7, 2, 0)]
+    assert seen == [(3, 0.25, 2.0, None, 7, 2, 0)]
     assert model.cv_results_ == {}
 
 
