@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.models.calibration import Calibration
+from tanlearn.structures.monotone_columns import read_directions
 from tanlearn.terms.learning import NO_ROWS, learn_terms
 from tanlearn.terms.losses import require_term_loss
 from tanlearn.training.history import Iteration
@@ -65,6 +67,12 @@ class TermNetClassifier(NetworkClassifier):
         Loss of the training: :class:`~tanlearn.ConditionalNLL` (by default) or :class:`~tanlearn.Margin`. With a margin
         loss, all terms are divided by the temperature of least held-out log loss, so that probabilities are calibrated.
         Losses with a kink or with the joint likelihood, and custom losses, raise a ValueError.
+    increasing : sequence of str or int, default=()
+        Columns, by name or position, with which the log odds of the second class (in sorted order) do not fall, for all
+        values of the other columns. They must be ordered: numbers, or ordered categories. There must be two classes.
+        These columns have curves, but no interactions.
+    decreasing : sequence of str or int, default=()
+        Columns with which these log odds do not rise.
     class_weight : None, "balanced" or dict, default=None
         Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
@@ -124,6 +132,14 @@ class TermNetClassifier(NetworkClassifier):
     n_parameters_ : int
         Number of stored parameters.
 
+    Notes
+    -----
+    The curve of a column in ``increasing`` or ``decreasing`` is the closest one in the right order to the curve that is
+    fitted without this restriction (isotonic regression of the log odds, weighted by the variances of the classes).
+    Ridges and edges are selected with restricted curves. The log odds of ``predict_joint_log_proba`` never change in
+    the wrong direction between two values of the column, not even by a rounding error, if no ``class_prior`` is set and
+    no other value of the row is missing; otherwise by rounding errors only.
+
     See Also
     --------
     tanlearn.TANClassifier : A tree whose structure and CPTs are trained together by gradient.
@@ -145,6 +161,8 @@ class TermNetClassifier(NetworkClassifier):
         **{name: rule for name, rule in NetworkClassifier._parameter_constraints.items() if name != "device"},
         "max_parents": [Interval(Integral, 0, 5, closed="both")],
         "loss": "no_validation",
+        "increasing": [list, tuple],
+        "decreasing": [list, tuple],
     }
 
     device = "cpu"
@@ -163,6 +181,8 @@ class TermNetClassifier(NetworkClassifier):
         *,
         max_parents: int = 1,
         loss: Loss | None = None,
+        increasing: Sequence[Any] = (),
+        decreasing: Sequence[Any] = (),
         class_weight: Any = None,
         class_prior: Any = None,
         encoder: TableEncoder | None = None,
@@ -171,6 +191,8 @@ class TermNetClassifier(NetworkClassifier):
     ) -> None:
         self.max_parents = max_parents
         self.loss = loss
+        self.increasing = increasing
+        self.decreasing = decreasing
         self.class_weight = class_weight
         self.class_prior = class_prior
         self.encoder = encoder
@@ -188,7 +210,9 @@ class TermNetClassifier(NetworkClassifier):
     def _fit_terms(self, data: EncodedData, needed: IntArray = NO_ROWS) -> FloatArray | None:
         """Fit to encoded rows, and return the held-out log posterior of some rows, see `learn_terms`."""
         loss = require_term_loss(self.loss)
-        outcome = learn_terms(data, int(self.max_parents), loss, n_jobs=self.n_jobs, needed=needed)
+        directions = read_directions(self.increasing, self.decreasing, data)
+        options: dict[str, Any] = {"directions": directions, "n_jobs": self.n_jobs, "needed": needed}
+        outcome = learn_terms(data, int(self.max_parents), loss, **options)
         self.loss_ = outcome.loss
         self.model_ = outcome.network
         names = ("groups", "smooth", "edge_groups", "edge_smooth", "triple_groups")

@@ -54,9 +54,13 @@ class TermStructure:
 
 
 class Resolutions:
-    """Groups and scores of the values of each feature, which depend on its own values only."""
+    """Groups and scores of the values of each feature, which depend on its own values only.
 
-    def __init__(self, data: EncodedData) -> None:
+    ``directions`` (n_features,) are 1 and -1 for features with rising and falling log odds of two classes, otherwise 0.
+    """
+
+    def __init__(self, data: EncodedData, directions: IntArray | None = None) -> None:
+        self.directions: IntArray = np.zeros(data.n_features, np.intp) if directions is None else directions
         self.n_states: list[int] = data.n_states.tolist()
         self.is_ordered = [data.is_ordered is not None and bool(data.is_ordered[i]) for i in range(data.n_features)]
         masks = data.has_missing_category, data.is_ordered
@@ -115,6 +119,16 @@ class TermBasis:
         built = [_own_terms(resolutions, i) for i in range(len(resolutions.n_states))]
         built += [_joint_terms(resolutions, one) for one in (*network.edges, *network.triples)]
         self.columns = [column for column, _, _ in built]
+        #: Monotone features: number, direction, number of ranked values, and first term of the values themselves.
+        self.monotone: list[tuple[int, int, int, int]] = []
+        first = 0
+        for i, (direction, (_, groups_of_terms, smooth)) in enumerate(
+            zip(resolutions.directions.tolist(), built, strict=False)
+        ):
+            sizes = [int(groups.max()) + 1 for groups in groups_of_terms]
+            if direction and sizes:  # a feature with a single value has no terms
+                self.monotone.append((i, direction, len(resolutions.ranked(i)), first + sum(sizes[:-1])))
+            first += sum(sizes) + len(smooth)
         self.expansion, self.kinds = _block_diagonal(built)
 
     @property

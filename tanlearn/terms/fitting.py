@@ -12,6 +12,7 @@ from tanlearn.encoding.weights import log_frequencies
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.terms.basis import TermBasis
 from tanlearn.terms.losses import ridge_unit
+from tanlearn.terms.monotone import rising
 from tanlearn.training.losses import Loss
 from tanlearn.training.objectives import Objective
 from tanlearn.training.optimizers import OptimizeOutcome, minimize_lbfgs
@@ -19,6 +20,8 @@ from tanlearn.training.parametrizations import Unnormalized
 
 __all__ = ["Ridges", "TermFit"]
 
+#: Least weight of a value of a monotone feature, so that values without rows are in order, too.
+LEAST_VARIANCE = 1e-9
 #: Weights of the squared terms, in the order of their kinds.
 Ridges = tuple[float, ...]
 
@@ -28,7 +31,7 @@ class TermFit:
 
     The weights of the squared terms are the ridges times the unit of the loss. Parameters are the class prior, which
     has no penalty, and the terms, flat. The objective is convex for a convex loss. A missing value contributes nothing
-    to the score of a row.
+    to the score of a row. Monotone features are restricted after the minimization.
     """
 
     def __init__(self, basis: TermBasis, data: EncodedData, loss: Loss) -> None:
@@ -36,6 +39,7 @@ class TermFit:
         self._layout = TableLayout.of_features(basis.n_states, data.n_classes)
         rows = EncodedData(basis.encode(data.codes), basis.n_states, data.y, data.n_classes, data.sample_weight)
         whole = data.in_whole_rows().weights
+        self._codes, self._weights = rows.codes, whole
         self._total, self._unit = float(whole.sum()), ridge_unit(loss)
         self._objective = Objective(self._layout, rows, loss, parametrization=Unnormalized)
         prior = log_frequencies(np.bincount(data.y, whole, data.n_classes))
@@ -69,7 +73,26 @@ class TermFit:
             objective, start / scale, max_iter=max_iter, tol=total * tol, least_decrease=least_decrease
         )
         history = [replace(one, loss=one.loss / total) for one in outcome.history]
-        return outcome._replace(x=outcome.x * scale, history=history)
+        return outcome._replace(x=self._in_order(outcome.x * scale), history=history)
+
+    def _in_order(self, parameters: FloatArray) -> FloatArray:
+        """Return parameters whose curves of monotone features are the closest ones with the right order.
+
+        Squared differences of the log odds are weighted by the variances of the rows, as in a Newton step. The mean of
+        the log odds, with these weights, stays.
+        """
+        if not self.basis.monotone:
+            return parameters
+        scores = self._layout.log_joint(self._codes, self._cells(parameters))
+        p = 1 / (1 + np.exp(scores[:, 0] - scores[:, 1]))
+        found, n = parameters.copy(), self.n_classes
+        terms, curves = found[n:].reshape(-1, n), self.prior_and_cells(parameters)[1]
+        for i, direction, n_ranked, first in self.basis.monotone:
+            variances = np.bincount(self._codes[i], self._weights * p * (1 - p), len(curves[i]) + 1)[:n_ranked]
+            odds = (curves[i][:n_ranked, 1] - curves[i][:n_ranked, 0])[::direction]
+            change = (rising(odds, variances[::direction] + LEAST_VARIANCE) - odds)[::direction] / 2
+            terms[first : first + n_ranked] += np.column_stack([-change, change])
+        return found
 
     def scores(self, parameters: FloatArray, data: EncodedData) -> FloatArray:
         """Return the score of each class for some rows, (n_samples, n_classes)."""

@@ -10,11 +10,13 @@ from tanlearn._typing import FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.term_tables import TermTables, normalize_trees
+from tanlearn.structures.monotone_columns import numbers_of_ranked
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import Ridges, TermFit
 from tanlearn.terms.losses import is_calibrated
+from tanlearn.terms.monotone import in_exact_order
 from tanlearn.terms.row_likelihood import add_log_frequencies, fit_row_terms
 from tanlearn.terms.search import log_softmax
 from tanlearn.terms.selection import START, Selection, Trial, divide
@@ -56,6 +58,7 @@ def learn_terms(
     max_parents: int,
     loss: Loss = CONDITIONAL,
     *,
+    directions: IntArray | None = None,
     n_jobs: int | None = None,
     needed: IntArray = NO_ROWS,
 ) -> TermOutcome:
@@ -75,6 +78,7 @@ def learn_terms(
 
     Rows whose classes cannot be divided into folds are trained with the ridges of :data:`START`, without edges. In this
     case, and if terms have no effect, the loss is conditional likelihood, because a margin loss needs a temperature.
+    Features with rising or falling log odds (``directions`` 1 or -1, (n_features,)) have no edges.
     ``needed`` (n_needed,) are rows whose held-out predictions are returned: positions among those of positive weight,
     fewer than :data:`MOST_ROWS`.
     """
@@ -82,11 +86,14 @@ def learn_terms(
         data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row, to the last bit
     rows = sample_rows(data.n_samples, needed)
     sample = data if len(rows) == data.n_samples else data.take(rows)
-    folds = divide(sample)
+    folds = divide(sample, directions)
     if not folds:
         trial = Trial(0, 0, START)
         return TermOutcome(
-            *_fit(data, TermStructure.empty(data.n_features), CONDITIONAL, trial, START), CONDITIONAL, [], trial
+            *_fit(data, directions, TermStructure.empty(data.n_features), CONDITIONAL, trial, START),
+            CONDITIONAL,
+            [],
+            trial,
         )
     selection = Selection(sample, folds, max_parents, loss, n_jobs)
     most = min(max_parents, data.n_features - 1)
@@ -98,7 +105,7 @@ def learn_terms(
             break
     if selection.has_no_effect:
         loss = CONDITIONAL
-    fitted = _fit(data, selection.structure(), loss, selection.best, selection.prior_ridges)
+    fitted = _fit(data, directions, selection.structure(), loss, selection.best, selection.prior_ridges)
     held_out = None if selection.held_out is None else selection.held_out[np.searchsorted(rows, needed)]
     return TermOutcome(*fitted, loss, selection.trials, selection.best, held_out)
 
@@ -113,14 +120,20 @@ def sample_rows(n_rows: int, needed: IntArray = NO_ROWS) -> IntArray:
 
 
 def _fit(
-    data: EncodedData, structure: TermStructure, loss: Loss, trial: Trial, prior_ridges: Ridges
+    data: EncodedData,
+    directions: IntArray | None,
+    structure: TermStructure,
+    loss: Loss,
+    trial: Trial,
+    prior_ridges: Ridges,
 ) -> tuple[BayesNet, list[Iteration], list[FloatArray]]:
     """Train the terms of a network on all rows; return it with the history and the standard errors of its curves.
 
     ``prior_ridges`` are those of the standard errors: terms without effect are not certain. The list of standard errors
     is empty for losses other than conditional likelihood.
     """
-    fit = TermFit(TermBasis(Resolutions(data), structure), data, loss)
+    resolutions = Resolutions(data, directions)
+    fit = TermFit(TermBasis(resolutions, structure), data, loss)
     outcome = fit.minimize(fit.start, trial.ridges, max_iter=MAX_ITER, tol=TOL)
     parameters = outcome.x / trial.temperature
     prior, values = fit.prior_and_cells(parameters)
@@ -132,6 +145,8 @@ def _fit(
     layout = TableLayout.of_parents(network.parents, data.n_states, data.n_classes)
     tables = TermTables(layout, fit.basis.columns, values, prior, is_normalized=False)
     if (network.parents[:, 1:] >= 0).any():
-        return BayesNet(network, add_log_frequencies(tables, data)), outcome.history, errors
-    tables = normalize_trees(fit_row_terms(tables, network, data), network)
+        tables = add_log_frequencies(tables, data)
+    else:
+        tables = normalize_trees(fit_row_terms(tables, network, data), network)
+    tables = in_exact_order(tables, resolutions.directions, numbers_of_ranked(data))
     return BayesNet(network, tables), outcome.history, errors

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tanlearn._typing import AnyArray, FloatArray
+from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.splits import validation_masks
 from tanlearn.encoding.weights import log_frequencies
@@ -72,8 +72,11 @@ class Fold(NamedTuple):
     resolutions: Resolutions
 
 
-def divide(data: EncodedData) -> list[Fold]:
-    """Divide rows into folds; return none if the training rows of a fold would have a single class."""
+def divide(data: EncodedData, directions: IntArray | None = None) -> list[Fold]:
+    """Divide rows into folds; return none if the training rows of a fold would have a single class.
+
+    ``directions`` are those of :class:`~tanlearn.terms.basis.Resolutions`.
+    """
     n_folds = min(N_FOLDS if data.n_samples > FEW_ROWS else N_FOLDS_OF_FEW, data.n_samples)
     if n_folds < 2:
         return []
@@ -82,7 +85,7 @@ def divide(data: EncodedData) -> list[Fold]:
         rest, held_out = data.split(mask)
         if len(np.unique(rest.y)) < 2:
             return []
-        folds.append(Fold(rest, held_out, mask, Resolutions(rest)))
+        folds.append(Fold(rest, held_out, mask, Resolutions(rest, directions)))
     return folds
 
 
@@ -176,7 +179,8 @@ class Selection:
         """Return the structure of the best trial, from all rows."""
         if self.best.n_parents == self.best.n_triples == 0:
             return TermStructure.empty(self._data.n_features)
-        resolutions, every = Resolutions(self._data), np.ones(self._data.n_samples, np.bool_)
+        resolutions = Resolutions(self._data, self._folds[0].resolutions.directions)
+        every = np.ones(self._data.n_samples, np.bool_)
         gains = self._gains(self._data, resolutions, every)
         structure = self._with_edges(gains, self.best.n_parents)
         if not self.best.n_triples:
@@ -197,14 +201,17 @@ class Selection:
     def _gains(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> FloatArray:
         """Return the gains of edges in some rows, over the networks without edges."""
         p = np.exp(self._without_edges.log_p[mask])
-        return edge_gains(rows, resolutions, p, n_jobs=self._n_jobs)
+        gains = edge_gains(rows, resolutions, p, n_jobs=self._n_jobs)
+        is_free = resolutions.directions == 0  # monotone features have no edges
+        return np.where(is_free & is_free[:, np.newaxis], gains, 0.0)
 
     def _triples(
         self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray, of_edges: FloatArray
     ) -> list[TripleGain]:
         """Return the gains of triples in some rows, over the best networks without triples."""
         p = np.exp(self._without_triples.log_p[mask])
-        return triple_gains(rows, resolutions, p, of_edges, n_jobs=self._n_jobs)
+        found = triple_gains(rows, resolutions, p, of_edges, n_jobs=self._n_jobs)
+        return [(gain, features) for gain, features in found if not resolutions.directions[list(features)].any()]
 
     def _evaluate(
         self,

@@ -169,9 +169,9 @@ def test_a_sample_of_the_rows_selects_the_ridges_of_large_data(monkeypatch):
     monkeypatch.setattr(learning, "MOST_ROWS", 60)
     sizes = []
 
-    def divide(sample):
+    def divide(sample, directions):
         sizes.append(sample.n_samples)
-        return selection.divide(sample)
+        return selection.divide(sample, directions)
 
     monkeypatch.setattr(learning, "divide", divide)
     found = learn_terms(interactions(300), 1)
