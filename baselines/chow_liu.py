@@ -22,9 +22,8 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log
 from tanlearn.kernels.spanning import hang_on, insert_vertices
 from tanlearn.structures.knowledge import EdgeRules, Knowledge, read_rules
+from tanlearn.structures.restricted_forest import dense_gains, restricted_forest
 from tanlearn.structures.structures import Structure
-
-from .restricted_forest import dense_gains, restricted_forest
 
 __all__ = ["ChowLiu", "spanning_structure", "tree_rules"]
 
@@ -182,7 +181,7 @@ def spanning_structure(
 
     ``root`` is the root of its tree. The root of each other tree is its feature with the lowest number; if ``root`` is
     None, its feature with the largest information about the class. See :func:`maximum_spanning_forest`, and with rules
-    :func:`~tanlearn.baselines.restricted_forest.restricted_forest`.
+    :func:`~tanlearn.structures.restricted_forest.restricted_forest`.
     """
     order = information.by_name
     if root is None:
