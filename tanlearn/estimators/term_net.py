@@ -9,18 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from tanlearn._typing import FloatArray, IntArray
+from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.models.calibration import Calibration
+from tanlearn.structures.knowledge import EdgeRules, Knowledge, read_rules
 from tanlearn.structures.monotone_columns import read_directions
 from tanlearn.terms.learning import NO_ROWS, learn_terms
-from tanlearn.terms.losses import require_term_loss
+from tanlearn.terms.losses import is_calibrated, require_term_loss
 from tanlearn.training.history import Iteration
-from tanlearn.training.losses import Loss
+from tanlearn.training.losses import ConditionalNLL, Loss
 
 __all__ = ["TermNetClassifier"]
 
@@ -67,6 +68,10 @@ class TermNetClassifier(NetworkClassifier):
         Loss of the training: :class:`~tanlearn.ConditionalNLL` (by default) or :class:`~tanlearn.Margin`. With a margin
         loss, all terms are divided by the temperature of least held-out log loss, so that probabilities are calibrated.
         Losses with a kink or with the joint likelihood, and custom losses, raise a ValueError.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers of columns. All networks that are compared contain the required edges,
+        the first one only these. There are at most ``max_parents`` required parents per feature. A forbidden edge in
+        one direction excludes an interaction only if the other direction is forbidden, too.
     increasing : sequence of str or int, default=()
         Columns, by name or position, with which the log odds of the second class (in sorted order) do not fall, for all
         values of the other columns. They must be ordered: numbers, or ordered categories. There must be two classes.
@@ -132,6 +137,12 @@ class TermNetClassifier(NetworkClassifier):
     n_parameters_ : int
         Number of stored parameters.
 
+    See Also
+    --------
+    tanlearn.TANClassifier : A tree whose structure and CPTs are trained together by gradient.
+    tanlearn.displays.ContributionDisplay : Plot of the curve of a feature.
+    tanlearn.displays.PairContributionDisplay : Plot of the interaction of two features.
+
     Notes
     -----
     The curve of a column in ``increasing`` or ``decreasing`` is the closest one in the right order to the curve that is
@@ -139,12 +150,6 @@ class TermNetClassifier(NetworkClassifier):
     Ridges and edges are selected with restricted curves. The log odds of ``predict_joint_log_proba`` never change in
     the wrong direction between two values of the column, not even by a rounding error, if no ``class_prior`` is set and
     no other value of the row is missing; otherwise by rounding errors only.
-
-    See Also
-    --------
-    tanlearn.TANClassifier : A tree whose structure and CPTs are trained together by gradient.
-    tanlearn.displays.ContributionDisplay : Plot of the curve of a feature.
-    tanlearn.displays.PairContributionDisplay : Plot of the interaction of two features.
 
     Examples
     --------
@@ -161,6 +166,7 @@ class TermNetClassifier(NetworkClassifier):
         **{name: rule for name, rule in NetworkClassifier._parameter_constraints.items() if name != "device"},
         "max_parents": [Interval(Integral, 0, 5, closed="both")],
         "loss": "no_validation",
+        "knowledge": [Knowledge, None],
         "increasing": [list, tuple],
         "decreasing": [list, tuple],
     }
@@ -181,6 +187,7 @@ class TermNetClassifier(NetworkClassifier):
         *,
         max_parents: int = 1,
         loss: Loss | None = None,
+        knowledge: Knowledge | None = None,
         increasing: Sequence[Any] = (),
         decreasing: Sequence[Any] = (),
         class_weight: Any = None,
@@ -191,6 +198,7 @@ class TermNetClassifier(NetworkClassifier):
     ) -> None:
         self.max_parents = max_parents
         self.loss = loss
+        self.knowledge = knowledge
         self.increasing = increasing
         self.decreasing = decreasing
         self.class_weight = class_weight
@@ -211,8 +219,11 @@ class TermNetClassifier(NetworkClassifier):
         """Fit to encoded rows, and return the held-out log posterior of some rows, see `learn_terms`."""
         loss = require_term_loss(self.loss)
         directions = read_directions(self.increasing, self.decreasing, data)
-        options: dict[str, Any] = {"directions": directions, "n_jobs": self.n_jobs, "needed": needed}
-        outcome = learn_terms(data, int(self.max_parents), loss, **options)
+        rules = read_rules(self.knowledge, data, max_parents=int(self.max_parents))
+        if rules is not None and directions.any():
+            rules = _without_monotone(rules, directions != 0)
+        options: dict[str, Any] = {"n_jobs": self.n_jobs, "needed": needed}
+        outcome = learn_terms(data, int(self.max_parents), loss, directions=directions, rules=rules, **options)
         self.loss_ = outcome.loss
         self.model_ = outcome.network
         names = ("groups", "smooth", "edge_groups", "edge_smooth", "triple_groups")
@@ -261,7 +272,10 @@ class TermNetClassifier(NetworkClassifier):
         return np.concatenate([np.empty((0, len(self.classes_))), *self.standard_errors_])
 
     def _set_standard_errors(self, errors: Any) -> None:
-        """Restore the standard errors of all features from a file."""
+        """Restore the standard errors of all features from a file, and the loss, which has none if it is a margin."""
+        loss = require_term_loss(self.loss)
+        has_errors = isinstance(errors, np.ndarray) and bool(errors.size)
+        self.loss_ = ConditionalNLL() if has_errors and not is_calibrated(loss) else loss
         if isinstance(errors, np.ndarray) and not errors.size:
             check_array("standard_errors", errors, np.float64, (0, len(self.classes_)))
             self.standard_errors_ = []
@@ -275,3 +289,15 @@ class TermNetClassifier(NetworkClassifier):
     def _histories(self) -> dict[str, list[Any]]:
         """Return the iterations of the final training."""
         return {"parameters": getattr(self, "history_", [])}
+
+
+def _without_monotone(rules: EdgeRules, is_monotone: AnyArray) -> EdgeRules:
+    """Return the rules without edges of monotone features; raise ValueError if one is required."""
+    for child, parent in np.argwhere(rules.required).tolist():
+        if is_monotone[child] or is_monotone[parent]:
+            monotone = rules.shown[child if is_monotone[child] else parent]
+            raise ValueError(
+                f"the edge {rules.shown[parent]} -> {rules.shown[child]} is required, but the log odds of {monotone} "
+                f"are monotone, so it has no edges. Remove the edge, or {monotone} from increasing and decreasing."
+            )
+    return rules.without_edges_of(is_monotone)

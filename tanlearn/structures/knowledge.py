@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -152,6 +152,16 @@ class EdgeRules:
     def parents(self) -> list[list[int]]:
         """Return the required parents of each feature."""
         return [np.flatnonzero(row).tolist() for row in self.required]
+
+    def with_most_parents(self, max_parents: int) -> EdgeRules:
+        """Return the rules of fewer parents per feature: one with so many required parents has no others."""
+        is_full = (self.required.sum(axis=1) >= max_parents)[:, np.newaxis]
+        return replace(self, allowed=np.where(is_full, self.required, self.allowed))
+
+    def without_edges_of(self, mask: AnyArray) -> EdgeRules:
+        """Return the rules with no other edges than required ones from and to some features, mask (n_features,)."""
+        is_excluded = mask | mask[:, np.newaxis]
+        return replace(self, allowed=np.where(is_excluded, self.required, self.allowed))
 
     def structure(self) -> Structure:
         """Return the structure of the required edges."""

@@ -12,6 +12,8 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.weights import weights_of_values
 from tanlearn.models.term_tables import TermColumn, encode_columns
+from tanlearn.structures.knowledge import EdgeRules
+from tanlearn.structures.structures import padded_parents
 from tanlearn.structures.value_groups import group_scores, nested_groups, normal_scores, with_own_group
 
 __all__ = [
@@ -46,6 +48,11 @@ class TermStructure:
     def empty(cls, n_features: int) -> TermStructure:
         """Return the structure without edges."""
         return cls(np.full((n_features, 1), -1))
+
+    @classmethod
+    def least(cls, n_features: int, rules: EdgeRules | None) -> TermStructure:
+        """Return the structure of the required edges."""
+        return cls.empty(n_features) if rules is None else cls(padded_parents(rules.parents()))
 
     @property
     def edges(self) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.weights import log_frequencies
 from tanlearn.structures.table_layout import TableLayout
-from tanlearn.terms.basis import TermBasis
+from tanlearn.terms.basis import OWN_GROUPS, OWN_SMOOTH, TermBasis
 from tanlearn.terms.losses import ridge_unit
 from tanlearn.terms.monotone import rising
 from tanlearn.training.losses import Loss
@@ -99,9 +99,11 @@ class TermFit:
         return self._layout.log_joint(self.basis.encode(data.codes), self._cells(parameters))
 
     def warm_start(self, parameters: FloatArray) -> FloatArray:
-        """Return parameters to start from: those of the same network with fewer columns, and zeros."""
+        """Return parameters to start from: the class prior and curves of a network with other edges, and zeros."""
         start = np.zeros(len(self.start))
-        start[: len(parameters)] = parameters
+        n_own = int(np.isin(self.basis.kinds, [OWN_GROUPS, OWN_SMOOTH]).sum())  # these come first
+        own = slice(self.n_classes * (1 + n_own))
+        start[own] = parameters[own]
         return start
 
     def prior_and_cells(self, parameters: FloatArray) -> tuple[FloatArray, list[FloatArray]]:

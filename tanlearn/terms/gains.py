@@ -11,7 +11,9 @@ from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels import interaction_gains as kernels
-from tanlearn.structures.structures import Structure
+from tanlearn.structures.knowledge import EdgeRules
+from tanlearn.structures.restricted_forest import restricted_forest
+from tanlearn.structures.structures import Structure, padded_parents
 from tanlearn.terms.basis import Resolutions, TermStructure
 
 __all__ = ["TripleGain", "edge_gains", "parents_of_gains", "triple_gains", "with_triples"]
@@ -122,15 +124,20 @@ def _encode(codes: Codes, resolutions: Resolutions, n_features: int) -> tuple[Co
     return found, n_groups
 
 
-def parents_of_gains(gains: FloatArray, n_parents: int, by_name: IntArray) -> IntArray:
+def parents_of_gains(gains: FloatArray, n_parents: int, by_name: IntArray, rules: EdgeRules | None = None) -> IntArray:
     """Return the parents of each feature, without a cycle: the edges of the largest positive gains.
 
     With one parent per feature, it is the maximum spanning forest, directed away from the feature of the largest total
     gain of each tree. With more, an edge leads from the feature of larger total gain to the other one, and each feature
     keeps its largest gains. Ties are broken by name.
 
-    Shapes: gains: (n_features, n_features); by_name: (n_features,); result: (n_features, n_parents), -1 for none.
+    With ``rules``, the structure contains all required edges, also beyond ``n_parents``, and allowed edges only. Then,
+    an edge leads from the earlier feature to the later one, in the order that the rules make of total gains.
+
+    Shapes: gains: (n_features, n_features); by_name: (n_features,); result: (n_features, width), -1 for none.
     """
+    if rules is not None:
+        return _permitted_parents(gains, n_parents, by_name, rules)
     d = len(gains)
     ordered = gains[np.ix_(by_name, by_name)]
     order = np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")  # most gain first
@@ -147,13 +154,40 @@ def parents_of_gains(gains: FloatArray, n_parents: int, by_name: IntArray) -> In
     return found
 
 
+def _permitted_parents(gains: FloatArray, n_parents: int, by_name: IntArray, rules: EdgeRules) -> IntArray:
+    """Return the parents of :func:`parents_of_gains` that rules permit."""
+    ordered, own = gains[np.ix_(by_name, by_name)], rules.with_most_parents(n_parents).take(by_name)
+    order = np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")
+    required = own.parents()
+    found: list[list[int]] = [[] for _ in required]
+    if n_parents == 1 and max(map(len, required)) <= 1:
+        parent = restricted_forest(ordered, own, order, spanning=False)
+        found = [[] if j < 0 else [j] for j in parent.tolist()]
+    else:
+        order = own.ordered(order)
+        for k, i in enumerate(order.tolist()):
+            earlier = order[:k]
+            best = earlier[np.argsort(-ordered[i, earlier], kind="stable")]
+            best = best[(ordered[i, best] > 0) & own.allowed[i, best] & ~own.required[i, best]]
+            found[i] = required[i] + best[: max(n_parents - len(required[i]), 0)].tolist()
+    parents = padded_parents(found)
+    result: IntArray = np.full((len(gains), max(1, n_parents, parents.shape[1])), -1)
+    result[by_name, : parents.shape[1]] = np.where(parents < 0, -1, by_name[parents])
+    return result
+
+
 def with_triples(
-    parents: IntArray, gains: Sequence[TripleGain], n_triples: int, max_parents: int, by_name: IntArray
+    parents: IntArray,
+    gains: Sequence[TripleGain],
+    n_triples: int,
+    max_parents: int,
+    by_name: IntArray,
+    rules: EdgeRules | None = None,
 ) -> TermStructure:
     """Return a network with the triples of largest positive gain, at most ``n_triples``.
 
     The last of three features in the order of the network becomes the child, and the others become its parents, as long
-    as it has at most ``max_parents``. The order does not depend on that of the columns.
+    as it has at most ``max_parents``, and ``rules`` allow the edges. The order does not depend on that of the columns.
 
     Shapes: parents: (n_features, width), -1 for none; by_name: (n_features,).
     """
@@ -168,7 +202,7 @@ def with_triples(
             break
         first, second, child = sorted(features, key=lambda i: int(rank[i]))
         wanted = of_feature[child] + [j for j in (first, second) if j not in of_feature[child]]
-        if len(wanted) <= max_parents:
+        if len(wanted) <= max_parents and (rules is None or rules.allowed[child, wanted].all()):
             of_feature[child] = wanted
             triples.append((child, first, second))
     width = max(1, *map(len, of_feature))

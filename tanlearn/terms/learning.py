@@ -10,6 +10,7 @@ from tanlearn._typing import FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.term_tables import TermTables, normalize_trees
+from tanlearn.structures.knowledge import EdgeRules
 from tanlearn.structures.monotone_columns import numbers_of_ranked
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -59,6 +60,7 @@ def learn_terms(
     loss: Loss = CONDITIONAL,
     *,
     directions: IntArray | None = None,
+    rules: EdgeRules | None = None,
     n_jobs: int | None = None,
     needed: IntArray = NO_ROWS,
 ) -> TermOutcome:
@@ -78,7 +80,9 @@ def learn_terms(
 
     Rows whose classes cannot be divided into folds are trained with the ridges of :data:`START`, without edges. In this
     case, and if terms have no effect, the loss is conditional likelihood, because a margin loss needs a temperature.
-    Features with rising or falling log odds (``directions`` 1 or -1, (n_features,)) have no edges.
+    Features with rising or falling log odds (``directions`` 1 or -1, (n_features,)) have no edges. All networks contain
+    the required edges of ``rules``, and other allowed edges only; the first one contains the required edges.
+
     ``needed`` (n_needed,) are rows whose held-out predictions are returned: positions among those of positive weight,
     fewer than :data:`MOST_ROWS`.
     """
@@ -90,12 +94,12 @@ def learn_terms(
     if not folds:
         trial = Trial(0, 0, START)
         return TermOutcome(
-            *_fit(data, directions, TermStructure.empty(data.n_features), CONDITIONAL, trial, START),
+            *_fit(data, directions, TermStructure.least(data.n_features, rules), CONDITIONAL, trial, START),
             CONDITIONAL,
             [],
             trial,
         )
-    selection = Selection(sample, folds, max_parents, loss, n_jobs)
+    selection = Selection(sample, folds, max_parents, loss, n_jobs, rules)
     most = min(max_parents, data.n_features - 1)
     for n_parents in PARENTS:
         if n_parents > most or not selection.try_parents(n_parents):

@@ -12,6 +12,7 @@ from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.splits import validation_masks
 from tanlearn.encoding.weights import log_frequencies
+from tanlearn.structures.knowledge import EdgeRules
 from tanlearn.terms.basis import (
     EDGE_GROUPS,
     EDGE_SMOOTH,
@@ -104,14 +105,22 @@ class Selection:
     """
 
     def __init__(
-        self, data: EncodedData, folds: Sequence[Fold], max_parents: int, loss: Loss, n_jobs: int | None
+        self,
+        data: EncodedData,
+        folds: Sequence[Fold],
+        max_parents: int,
+        loss: Loss,
+        n_jobs: int | None,
+        rules: EdgeRules | None = None,
     ) -> None:
         self._data, self._folds, self._max_parents, self._n_jobs = data, folds, max_parents, n_jobs
-        self._loss = loss
+        self._loss, self._rules = loss, rules
         self.trials: list[Trial] = []
-        nothing = [TermStructure.empty(data.n_features)] * len(folds)
-        #: The networks without edges, with edges if these are better, and the best ones or the class frequencies.
-        self._without_edges = self._without_triples = self._evaluate(0, 0, nothing, START, OWN_MOVES)
+        least = TermStructure.least(data.n_features, rules)
+        moves = EDGE_MOVES if least.edges else OWN_MOVES
+        #: The networks without edges that are not required, with edges if these are better, and the best ones or the
+        #: class frequencies.
+        self._without_edges = self._without_triples = self._evaluate(0, 0, [least] * len(folds), START, moves)
         self._class_frequencies = self._best = self._frequencies()
         if self._is_better(self._without_edges):
             self._best = self._without_edges
@@ -178,7 +187,7 @@ class Selection:
     def structure(self) -> TermStructure:
         """Return the structure of the best trial, from all rows."""
         if self.best.n_parents == self.best.n_triples == 0:
-            return TermStructure.empty(self._data.n_features)
+            return TermStructure.least(self._data.n_features, self._rules)
         resolutions = Resolutions(self._data, self._folds[0].resolutions.directions)
         every = np.ones(self._data.n_samples, np.bool_)
         gains = self._gains(self._data, resolutions, every)
@@ -191,12 +200,12 @@ class Selection:
     def _with_edges(self, gains: FloatArray, n_parents: int) -> TermStructure:
         """Return the network with at most so many parents per feature."""
         if n_parents == 0:
-            return TermStructure.empty(self._data.n_features)
-        return TermStructure(parents_of_gains(gains, n_parents, self._data.by_name))
+            return TermStructure.least(self._data.n_features, self._rules)
+        return TermStructure(parents_of_gains(gains, n_parents, self._data.by_name, self._rules))
 
     def _with_triples(self, structure: TermStructure, gains: Sequence[TripleGain], n_triples: int) -> TermStructure:
         """Return a network with at most so many triples."""
-        return with_triples(structure.parents, gains, n_triples, self._max_parents, self._data.by_name)
+        return with_triples(structure.parents, gains, n_triples, self._max_parents, self._data.by_name, self._rules)
 
     def _gains(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> FloatArray:
         """Return the gains of edges in some rows, over the networks without edges."""

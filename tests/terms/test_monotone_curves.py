@@ -108,6 +108,7 @@ def test_raw_columns_missing_categories_and_files(loss, tmp_path):
     save(model, tmp_path / "model.tan")
     loaded = load(tmp_path / "model.tan")
     np.testing.assert_array_equal(loaded.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+    assert repr(loaded.loss_) == repr(model.loss_)
 
 
 def test_invalid_columns_are_refused():
