@@ -24,6 +24,7 @@ from tanlearn.forest.forest_counts import ForestCounts
 from tanlearn.forest.forest_network import DrawSettings
 from tanlearn.forest.learning import FittedForest, ForestSettings, GrownNetworks, fit_forest_weights, grow_forest
 from tanlearn.models.model import Model
+from tanlearn.structures.knowledge import Knowledge, read_rules
 from tanlearn.structures.structures import Structure
 
 __all__ = ["BayesForestClassifier"]
@@ -61,6 +62,9 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     max_features : float or "auto", default="auto"
         Fraction of the earlier features that are drawn as candidate parents. At most 32 are drawn, and with more than
         256 features fewer, down to 8. "auto" is half of the earlier features, and at least four.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers of columns, of every network. There are at most ``max_parents`` required
+        parents per feature.
     n_cuts : int or array-like of two int, default=(3, 15)
         Minimum and maximum number of cut points of an ordered feature in a network, or one number for both. The number
         is drawn for each feature and limited by its number of distinct values. For half of the features, the cut points
@@ -162,6 +166,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "max_parents": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "max_features": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+        "knowledge": [Knowledge, None],
         "n_cuts": [tuple, list, np.ndarray, Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
         "min_samples": [Interval(Integral, 1, 2**31 - 1, closed="both"), StrOptions({"auto"})],
@@ -192,6 +197,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         n_estimators: int = 32,
         max_parents: int | str = "auto",
         max_features: float | str = "auto",
+        knowledge: Knowledge | None = None,
         n_cuts: Any = (3, 15),
         smoothing: float = 1.0,
         min_samples: int | str = "auto",
@@ -208,6 +214,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self.n_estimators = n_estimators
         self.max_parents = max_parents
         self.max_features = max_features
+        self.knowledge = knowledge
         self.n_cuts = n_cuts
         self.smoothing = smoothing
         self.min_samples = min_samples
@@ -281,7 +288,10 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
             draws = replace(draws, max_parents=int(self.max_parents))
         if not isinstance(self.max_features, str):
             draws = replace(draws, max_features=float(self.max_features), min_candidates=0)
-        n_levels = 1 + min(draws.max_parents, draws.max_candidates, data.n_features - 1)
+        rules = read_rules(self.knowledge, data, max_parents=draws.max_parents)
+        draws = replace(draws, rules=rules)
+        n_required = 0 if rules is None else max(map(len, rules.parents()))
+        n_levels = 1 + min(draws.max_parents, n_required + draws.max_candidates, data.n_features - 1)
         self._check_smoothing(np.bincount(data.y, data.weights).max(), n_levels, data.n_states.max())
         least = max(_LEAST_SAMPLES, data.n_samples // _MOST_CONTEXTS)
         settings = ForestSettings(

@@ -90,6 +90,8 @@ def grow_forest(
     arrays: list[AnyArray] = [data.codes, data.y, data.weights, is_ordered, data.n_states]
     if data.has_missing_category is not None:
         arrays.append(data.has_missing_category)
+    if (rules := settings.draws.rules) is not None:
+        arrays += [rules.allowed, rules.required, rules.tier]
     rows = [zlib.crc32(np.ascontiguousarray(own).data) for own in arrays]
     shape = data.codes.shape, data.codes.dtype.str, data.n_classes
     origin = settings.draws, settings.smoothing, settings.min_samples, *shape, *rows
@@ -157,7 +159,7 @@ def fit_forest_weights(
     forest = Forest(members, log_prior, log_prior, np.zeros(data.n_classes), nothing, 0.0, False)
     if settings.weights is None:
         rows = first_rows(out_of_fold.rows, n_levels * data.n_classes)
-        forest, p = _average(forest, out_of_fold, rows, report)
+        forest, p = _average(forest, out_of_fold, rows, settings, report)
         of_prior = 1.0
     else:
         forest, of_prior, rows, p = _select(forest, out_of_fold, settings, report)
@@ -188,7 +190,7 @@ def _select(
         "class frequencies": (forest, 1.0, np.exp(out_of_fold.outer.base(rows))),
         "weighted": (weighted, found.of_prior, found.p),
     }
-    average, average_p = _average(forest, out_of_fold, rows, report)
+    average, average_p = _average(forest, out_of_fold, rows, settings, report)
     candidates["average"] = (average, 1.0, average_p)
     losses = {
         name: -np.log(_with_noise(p[own], candidate.label_noise, data.n_classes))
@@ -206,14 +208,19 @@ def _select(
 
 
 def _average(
-    forest: Forest, out_of_fold: OutOfFold, rows: IntArray, report: Callable[[str], None]
+    forest: Forest, out_of_fold: OutOfFold, rows: IntArray, settings: ForestSettings, report: Callable[[str], None]
 ) -> tuple[Forest, FloatArray]:
-    """Average the networks with the best number of parents; return also out-of-fold probabilities of the classes."""
+    """Average the networks with the best number of parents; return also out-of-fold probabilities of the classes.
+
+    All required parents, which come first, are kept.
+    """
+    rules = settings.draws.rules
+    least = 0 if rules is None else max(map(len, rules.parents()))
     data = out_of_fold.outer.data
     of_levels, own = out_of_fold.outer.level_probabilities(rows), _of_true_classes(data, rows)
     losses = [mean_log_loss(p[own], data.weights[rows]) for p in of_levels]
     report(f"average, log loss by number of parents: {np.round(losses, 4).tolist()}")
-    best = int(np.argmin(losses))
+    best = least + int(np.argmin(losses[least:]))
     weights = np.zeros(forest.weights.shape)
     weights[:, :, : best + 1] = 1.0
     noise = estimate_label_noise(of_levels[best][own], data.weights[rows], data.n_classes)
