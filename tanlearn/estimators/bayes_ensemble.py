@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from tanlearn.forest.ensemble import Ensemble, merged_values
 from tanlearn.forest.pooling import MOST_ROWS, fit_pool_weights
 from tanlearn.models.explanation import against_class
 from tanlearn.models.model import Model
+from tanlearn.structures.knowledge import Knowledge
 
 __all__ = ["BayesEnsembleClassifier"]
 
@@ -38,7 +40,7 @@ _PARTS: dict[str, Any] = {
     "network": TermNetClassifier,
     "boosting": BoostedTermsClassifier,
 }
-_OF_WHOLE = ("class_weight", "class_prior", "encoder", "warm_start")
+_OF_WHOLE = ("class_weight", "class_prior", "encoder", "knowledge", "increasing", "decreasing", "warm_start")
 
 #: Maximum number of edges that a summary shows.
 _MOST_EDGES = 5
@@ -61,15 +63,24 @@ class BayesEnsembleClassifier(Classifier):
     Parameters
     ----------
     forest : BayesForestClassifier, optional
-        Unfitted forest, for other parameters than the defaults. It must not have ``class_weight``, ``class_prior``,
-        ``encoder`` or ``warm_start``.
+        Unfitted forest, for other parameters than the defaults. It must not have ``warm_start``, nor parameters that
+        the ensemble itself has, such as ``class_weight`` and ``knowledge``.
     network : TermNetClassifier, optional
         Unfitted network, for other parameters than the defaults, such as ``TermNetClassifier(max_parents=5)``. It must
-        not have ``class_weight``, ``class_prior`` or ``encoder``. With several parents per feature, fitting takes
-        longer, and rows with missing values cannot be explained.
+        not have parameters that the ensemble itself has. With several parents per feature, fitting takes longer, and
+        rows with missing values cannot be explained.
     boosting : BoostedTermsClassifier, optional
-        Unfitted boosted terms, for other parameters than the defaults. They must not have ``class_weight``,
-        ``class_prior`` or ``encoder``.
+        Unfitted boosted terms, for other parameters than the defaults. They must not have parameters that the ensemble
+        itself has.
+    knowledge : Knowledge, optional
+        Required and forbidden edges, and tiers of columns, of the network and of all networks of the forest. Boosted
+        terms have no edges. If a feature has several required parents, pass a ``network`` with so many ``max_parents``.
+    increasing : sequence of str or int, default=()
+        Columns, by name or position, with which the log odds of the second class (in sorted order) do not fall, for all
+        values of the other columns. They must be ordered: numbers, or ordered categories. There must be two classes.
+        Forests are not monotone, so the weight of the forest is then 0.
+    decreasing : sequence of str or int, default=()
+        Columns with which these log odds do not rise.
     class_weight : None, "balanced" or dict, default=None
         Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
@@ -119,6 +130,9 @@ class BayesEnsembleClassifier(Classifier):
 
     A part of weight 0 is not evaluated in prediction. It is still fitted, stored, and counted in ``n_parameters_``.
 
+    With ``increasing`` or ``decreasing``, the log odds of ``predict_log_proba`` are monotone except for rounding errors
+    in the last digits, see :class:`~tanlearn.BoostedTermsClassifier` and :class:`~tanlearn.TermNetClassifier`.
+
     ``class_prior`` and :meth:`with_class_prior` change the predictions of the ensemble, not those of ``forest_``,
     ``network_`` and ``boosting_``.
 
@@ -142,6 +156,9 @@ class BayesEnsembleClassifier(Classifier):
         "forest": [BayesForestClassifier, None],
         "network": [TermNetClassifier, None],
         "boosting": [BoostedTermsClassifier, None],
+        "knowledge": [Knowledge, None],
+        "increasing": [list, tuple],
+        "decreasing": [list, tuple],
     }
 
     device = "cpu"
@@ -157,6 +174,9 @@ class BayesEnsembleClassifier(Classifier):
         forest: BayesForestClassifier | None = None,
         network: TermNetClassifier | None = None,
         boosting: BoostedTermsClassifier | None = None,
+        knowledge: Knowledge | None = None,
+        increasing: Sequence[Any] = (),
+        decreasing: Sequence[Any] = (),
         class_weight: Any = None,
         class_prior: Any = None,
         encoder: TableEncoder | None = None,
@@ -166,6 +186,9 @@ class BayesEnsembleClassifier(Classifier):
         self.forest = forest
         self.network = network
         self.boosting = boosting
+        self.knowledge = knowledge
+        self.increasing = increasing
+        self.decreasing = decreasing
         self.class_weight = class_weight
         self.class_prior = class_prior
         self.encoder = encoder
@@ -237,7 +260,9 @@ class BayesEnsembleClassifier(Classifier):
         seed = rng if boosting.random_state is None else generator(boosting.random_state)
         boosted = boosting._fit_boosting(of_boosting, seed, rows)
         boosting.model_ = boosted.model.on_finer_values(of_splits)
-        weights = self._fit_weights((fitted.log_p[:MOST_ROWS], held_out, boosted.held_out), data, rows)
+        is_monotone = bool(self.increasing or self.decreasing)
+        of_forest = None if is_monotone else fitted.log_p[:MOST_ROWS]
+        weights = self._fit_weights((of_forest, held_out, boosted.held_out), data, rows)
         forest.model_ = fitted.forest
         if encoder is not None:
             of_values = weights_of_values(data.codes, data.n_states, data.in_whole_rows().weights)
@@ -255,6 +280,8 @@ class BayesEnsembleClassifier(Classifier):
         used = [k for k, log_p in enumerate(held_out) if log_p is not None]
         if used == [0]:
             weights[0] = 1.0
+        elif not used:  # monotone log odds; without effect, the network predicts the class frequencies
+            weights[1] = 1.0
         else:
             log_p = np.array([held_out[k] for k in used])
             weights[used] = fit_pool_weights(log_p, data.y[rows], data.in_whole_rows().weights[rows])
@@ -267,13 +294,17 @@ class BayesEnsembleClassifier(Classifier):
             given = getattr(self, name)
             part = default() if given is None else clone(given)
             for parameter in _OF_WHOLE:
-                if (value := getattr(part, parameter, None)) not in (None, False):
+                if _is_set(value := getattr(part, parameter, None)):
                     raise ValueError(
                         f"{name} has {parameter}={value!r}, which a part of an ensemble must not have. Remove it from "
-                        f"{name}. The ensemble itself has class_weight, class_prior and encoder."
+                        f"{name}. The ensemble itself has {', '.join(_OF_WHOLE[:-2])} and {_OF_WHOLE[-2]}."
                     )
             parts.append(part.set_params(n_jobs=self.n_jobs if part.n_jobs is None else part.n_jobs))
         forest, network, boosting = parts
+        directions = {"increasing": self.increasing, "decreasing": self.decreasing}
+        forest.set_params(knowledge=self.knowledge)
+        network.set_params(knowledge=self.knowledge, **directions)
+        boosting.set_params(**directions)
         if network.random_state is None:
             network.set_params(random_state=self.random_state)
         return forest, network, boosting
@@ -439,3 +470,8 @@ class BayesEnsembleClassifier(Classifier):
 
     def __sklearn_is_fitted__(self) -> bool:
         return super().__sklearn_is_fitted__() and hasattr(self, "network_")
+
+
+def _is_set(value: Any) -> bool:
+    """Return whether a parameter is neither None nor False nor an empty list."""
+    return value is not None and value is not False and not (isinstance(value, (list, tuple)) and not value)
