@@ -58,8 +58,10 @@ def typical_values(encoder: TableEncoder, coarse: list[IntArray], weights: list[
         n, is_known = len(typical), ~np.isnan(typical)
         known = np.where(is_known, weights[i][:n], 0.0)
         total = np.bincount(coarse[i][:n], known)
-        sums = np.bincount(coarse[i][:n], known * np.where(is_known, typical, 0.0))
-        found.append(np.divide(sums, total, out=np.full(len(total), np.nan), where=total > 0))
+        # Weights are divided first, so that no sum overflows.
+        parts = np.divide(known, total[coarse[i][:n]], out=np.zeros(n), where=known > 0)
+        mean = np.bincount(coarse[i][:n], parts * np.where(is_known, typical, 0.0))
+        found.append(np.where(total > 0, mean, np.nan))
     return found
 
 

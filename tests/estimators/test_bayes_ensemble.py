@@ -372,3 +372,13 @@ def test_the_joint_distribution_is_that_of_the_network_only(table, fitted):
         fitted.predict_joint_log_proba(table[0])
     assert "network_.predict_joint_log_proba" in str(error.value.__cause__)
     assert np.isfinite(fitted.network_.predict_joint_log_proba(table[0])).all()
+
+
+def test_means_of_the_largest_numbers_are_finite(tmp_path):
+    x = np.random.default_rng(0).uniform(-1, 1, (400, 2)) * 1.7e308
+    model = small().fit(x, x[:, 0] > 0)
+    typical = model.network_.encoder_.typical_values_
+    assert np.isfinite(np.concatenate(typical)).all()
+    assert typical[0][-1] == pytest.approx(1.65e308, rel=0.02)
+    model.save(tmp_path / "large.tan")
+    np.testing.assert_array_equal(load(tmp_path / "large.tan").predict_proba(x), model.predict_proba(x))
