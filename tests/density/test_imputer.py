@@ -270,3 +270,75 @@ def test_imputed_categories_that_a_column_does_not_declare_are_added():
         found = imputer.transform(frame)
         assert found["g"].to_list() == ["a", "b"]
         assert found["g"].dtype == expected
+
+
+INTEGERS = [None if k % 6 == 0 else k % 5 for k in range(60)]
+NUMBERS = [None if k % 7 == 0 else k for k in range(60)]
+TYPES = [
+    ("Int64", INTEGERS, "Int64"),
+    ("UInt8", INTEGERS, "UInt8"),
+    ("Int16", NUMBERS, "Float64"),
+    ("int16[pyarrow]", INTEGERS, "int16[pyarrow]"),
+    ("int16[pyarrow]", NUMBERS, "double[pyarrow]"),
+    ("float32", NUMBERS, "float32"),
+    ("Float32", NUMBERS, "Float32"),
+    ("boolean", [None if k is None else k % 2 == 0 for k in NUMBERS], "boolean"),
+    ("string", [None if k is None else "ab"[k % 2] for k in NUMBERS], "string"),
+]
+
+
+@pytest.mark.parametrize("strategy", ["mean", "draw"])
+@pytest.mark.parametrize(("kind", "values", "expected"), TYPES)
+def test_pandas_columns_keep_types_that_can_hold_the_values(kind, values, expected, strategy):
+    lost = pd.DataFrame({"a": pd.array(values, dtype=kind), "b": np.arange(60) % 4})
+    filled = TANImputer(strategy=strategy, n_components=1, random_state=0).fit_transform(lost)
+    assert filled["a"].dtype == pd.Series(dtype=expected).dtype
+    assert not filled["a"].isna().any()
+    is_known = lost["a"].notna()
+    assert filled["a"][is_known].tolist() == lost["a"][is_known].tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        (pl.UInt8, INTEGERS, pl.UInt8),
+        (pl.Int16, NUMBERS, pl.Float64),
+        (pl.Float32, NUMBERS, pl.Float32),
+        (pl.Boolean, [None if k is None else k % 2 == 0 for k in NUMBERS], pl.Boolean),
+    ],
+)
+def test_polars_columns_keep_types_that_can_hold_the_values(kind, values, expected):
+    lost = pl.DataFrame({"a": pl.Series(values, dtype=kind), "b": np.arange(60) % 4})
+    filled = TANImputer(n_components=1, random_state=0).fit_transform(lost)
+    assert filled["a"].dtype == expected
+    assert filled["a"].null_count() == 0
+
+
+@pytest.mark.parametrize("kind", ["category", "float64", "Float32", "str", "boolean"])
+def test_pandas_columns_without_values_stay_as_they_are(kind):
+    lost = pd.DataFrame({"a": pd.Series([None] * 60, dtype=kind), "b": np.arange(60) % 4})
+    filled = TANImputer(n_components=1, random_state=0).fit_transform(lost)
+    pd.testing.assert_frame_equal(filled, lost)
+
+
+@pytest.mark.parametrize("kind", [pl.Enum([]), pl.Categorical, pl.Float32, pl.String, pl.Null])
+def test_polars_columns_without_values_stay_as_they_are(kind):
+    lost = pl.DataFrame({"a": pl.Series([None] * 60, dtype=kind), "b": np.arange(60) % 4})
+    assert TANImputer(n_components=1, random_state=0).fit_transform(lost).equals(lost)
+
+
+def test_types_that_cannot_hold_the_imputed_values_are_replaced():
+    columns = {"s": ["a", "b"] * 20, "i": [1000, 2000] * 20, "f": np.arange(40.0), "b": [True, False] * 20}
+    imputer = TANImputer(n_components=1, strategy="mode", random_state=0).fit(pd.DataFrame(columns))
+    for kind in ("float64", "boolean", "string", "Int8", "int8[pyarrow]"):
+        filled = imputer.transform(pd.DataFrame({name: pd.Series([None, None], dtype=kind) for name in columns}))
+        for name in columns:
+            found = filled[name].tolist()
+            assert [isinstance(v, str) for v in found] == [name == "s"] * 2
+            assert [isinstance(v, bool | np.bool_) for v in found] == [name == "b"] * 2
+        assert set(filled["i"]) <= {1000, 2000}
+    for kind in (pl.Null, pl.Boolean, pl.String, pl.Int8, pl.Enum([]), pl.Categorical):
+        filled = imputer.transform(pl.DataFrame({name: pl.Series([None, None], dtype=kind) for name in columns}))
+        row = filled.row(0)
+        assert [type(value) for value in row] == [str, int, float, bool]
+        assert row[1] in (1000, 2000)
