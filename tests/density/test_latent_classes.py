@@ -162,3 +162,15 @@ def test_a_posterior_of_one_class_is_an_ordinary_tree():
     expected = learner.from_counts(layout, layout.count(rows.codes, np.zeros(100, np.intp), np.ones(100)))
     np.testing.assert_allclose(tables.cells, expected.cells, atol=1e-12)
     assert np.isfinite(log_evidence(tables.cells[np.newaxis, :1])).all()
+
+
+def test_trees_have_no_edges_whose_tables_stay_almost_empty():
+    """Two columns of names share the most information, but a fit with an edge between them takes minutes."""
+    rng = np.random.default_rng(0)
+    names, more, kind = np.arange(400), rng.permutation(400), np.arange(400) % 3
+    codes = np.array([names, more, kind, np.where(rng.random(400) < 0.9, kind, 0)], np.uint16)
+    rows = CodedRows(codes, np.array([400, 400, 3, 3]), np.zeros(4, bool), None)
+    tree = learning._tree(rows, np.ones((400, 1)), None)
+    edges = {frozenset(edge) for edge in enumerate(tree.parent.tolist()) if edge[1] >= 0}
+    assert frozenset({0, 1}) not in edges
+    assert len(edges) == 3  # the names are joined to the others
