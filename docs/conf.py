@@ -4,12 +4,14 @@ import inspect
 import os
 import re
 import sys
+import urllib.request
 import warnings
 from pathlib import Path
+from urllib.parse import urlsplit
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 import tanlearn  # noqa: E402
 
@@ -17,8 +19,15 @@ project, author, release = "tanlearn", "The tanlearn developers", tanlearn.__ver
 project_copyright = "the tanlearn developers, BSD 3-Clause license"
 version = release
 
+#: Address of the published site and of the repository; GitHub's workflows define the second one.
+SITE = os.environ.get("TANLEARN_SITE_URL", "")
+REPOSITORY = "/".join(filter(None, map(os.environ.get, ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY"))))
+REPOSITORY = REPOSITORY if REPOSITORY.count("/") == 4 else ""
+
 extensions = [
+    "code_links",
     "myst_parser",
+    "notfound.extension",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -26,6 +35,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinx-mathjax-offline",
+    *(["sphinx_sitemap", "sphinxext.opengraph"] if SITE else []),  # their tags contain the address of the site
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["_build", "gallery/*.rst", "gallery/*.py"]
@@ -69,11 +79,49 @@ html_theme_options = {
     "header_links_before_dropdown": 8,
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": ["page-toc", "edit-this-page"],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_show_sourcelink = False
+html_show_sourcelink = html_copy_source = False
+html_baseurl = ogp_site_url = SITE
+sitemap_url_scheme = "{link}"
+ogp_enable_meta_description = True  # of the first sentences of a page
+ogp_social_cards = {"enable": bool(SITE), "line_color": "#00567f"}
+notfound_urls_prefix = f"{urlsplit(SITE).path.rstrip('/')}/"
+notfound_context = {
+    "title": "Page not found",
+    "body": """<h1>Page not found</h1>
+<p>This page does not exist, or it has another address in this version. Search for it, or use the start page.</p>""",
+}
+if REPOSITORY:
+    html_theme_options |= {"use_edit_page_button": True}
+    html_context = {
+        "edit_page_url_template": f"{REPOSITORY}/edit/main/{{{{ edited_file or file_name }}}}",
+        "edit_page_provider_name": "GitHub",
+    }
+
+#: Documentation whose inventories are loaded if it is reachable, so that names of these libraries become links.
+LIBRARIES = {
+    "python": "https://docs.python.org/3/",
+    "numpy": "https://numpy.org/doc/stable/",
+    "pandas": "https://pandas.pydata.org/docs/",
+    "sklearn": "https://scikit-learn.org/stable/",
+}
+
+
+def is_reachable(address):
+    """Return whether an inventory can be read now."""
+    try:
+        with urllib.request.urlopen(f"{address}objects.inv", timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+if is_reachable(LIBRARIES["python"]):  # a single wait where there is no network
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {name: (address, None) for name, address in LIBRARIES.items() if is_reachable(address)}
 
 #: Where files of the repository stand on the site; what is not here is named, and no link.
 PAGES = {
@@ -126,7 +174,7 @@ PAGES = {
     "benchmarks/paper/order_based/report.md": "benchmarks/order_based",
     "benchmarks/paper/order_based/report_details.md": "benchmarks/order_based_details",
 }
-#: Search words of a page beside its text, as entries of the index: the search of the site lists these pages first.
+#: Search words of pages in addition to their text, as entries of the index: the search lists these pages first.
 KEYWORDS = {
     "about/limits": ["regression", "multi-label", "limitations", "FAQ", "cite", "license"],
     "about/related": [
@@ -189,6 +237,8 @@ def read_links(app, docname, source):
             return f"[{words}](/{PAGES[name]}{suffix}{match[3] or ''})"
         if name.startswith("docs/") and docname not in INCLUDED:
             return match[0]
+        if path.suffix == ".csv" and path.exists():
+            return f"{{download}}`{words} </{'../' + name}>`"
         return f"{words} (`{name}`)"
 
     if home.suffix == ".md" and home.exists():  # and not of the API or the gallery; labels may be broken over two lines
@@ -213,8 +263,18 @@ def escape_names(app, what, name, thing, options, lines):
     lines[:] = [re.sub(r"(?<!`)\bn_features_in_,", r"n_features_in\\_,", line) for line in lines]
 
 
+def add_edited_file(app, pagename, templatename, context, doctree):
+    """Let "edit this page" lead to the file whose text a page has; pages made from docstrings have no such link."""
+    source = Path(INCLUDED.get(pagename, f"docs/{pagename}{context.get('page_source_suffix') or ''}"))
+    is_generated = not (ROOT / source).is_file() or "generated" in source.parts or "auto_examples" in source.parts
+    context["edited_file"] = source.as_posix()
+    if is_generated:
+        context["theme_use_edit_page_button"] = False
+
+
 def setup(app):
     """Register the hooks."""
+    app.connect("html-page-context", add_edited_file, priority=400)
     app.connect("autodoc-process-docstring", escape_names, priority=900)
     app.connect("source-read", read_links)
     app.connect("autodoc-skip-member", skip_inherited)
