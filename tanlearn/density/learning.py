@@ -121,5 +121,6 @@ def _tree(rows: CodedRows, posterior: FloatArray, n_jobs: int | None) -> Structu
     n_entries = np.multiply.outer(rows.n_states, rows.n_states).astype(np.float64) * size
     is_large = n_entries > max(_MOST_ENTRIES, _MOST_PER_ROW * n_samples)
     np.fill_diagonal(is_large, val=False)
-    knowledge = Knowledge(forbidden=np.argwhere(is_large).tolist()) if is_large.any() else None
+    forbidden = [(int(parent), int(child)) for parent, child in np.argwhere(is_large)]
+    knowledge = Knowledge(forbidden=forbidden) if forbidden else None
     return ChowLiu(knowledge=knowledge, n_jobs=n_jobs).learn(data, np.random.default_rng(0))
