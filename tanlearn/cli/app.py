@@ -10,7 +10,9 @@ from tanlearn.cli.comparing import compare
 from tanlearn.cli.counting import counts, merge
 from tanlearn.cli.exporting import export_js, export_onnx, export_sql
 from tanlearn.cli.fitting import fit
+from tanlearn.cli.imputing import impute
 from tanlearn.cli.inspecting import describe, explain, export_c
+from tanlearn.cli.outliers import outliers
 from tanlearn.cli.predicting import predict
 from tanlearn.cli.reporting import report
 from tanlearn.cli.warming import warmup
@@ -36,6 +38,8 @@ def build_app() -> typer.Typer:
         report,
         counts,
         merge,
+        outliers,
+        impute,
         warmup,
     ):
         app.command()(command)

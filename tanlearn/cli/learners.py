@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import tanlearn
@@ -75,11 +75,18 @@ def change(estimator: Any, settings: Sequence[str]) -> Any:
             estimator.set_params(**{name: value})
         except (AttributeError, ValueError) as error:  # a value without parameters, or one without this parameter
             known = estimator.get_params(deep=True)
+            hint = _nested(name, known) or nearest(name, known)
             raise ValueError(
-                f"{type(estimator).__name__} has no parameter {name!r}.{nearest(name, known)} Its parameters: "
+                f"{type(estimator).__name__} has no parameter {name!r}.{hint} Its parameters: "
                 f"{', '.join(sorted(known))}."
             ) from error
     return estimator
+
+
+def _nested(name: str, known: Collection[str]) -> str:
+    """Return a question that suggests parameters of this name of the parts of an estimator, or an empty string."""
+    paths = [repr(path) for path in sorted(known) if path.endswith(f"__{name}")]
+    return f" Did you mean {' or '.join(paths[:3])}?" if paths else ""
 
 
 def _value(text: str) -> Any:

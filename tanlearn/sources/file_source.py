@@ -22,6 +22,7 @@ __all__ = [
     "MixedColumnsError",
     "dates_as_days",
     "read_classified",
+    "read_features",
     "read_table",
     "warn_of_rows_without_class",
     "with_class",
@@ -125,6 +126,11 @@ def read_classified(table: TableFile, columns: Sequence[str], target: str) -> tu
     return X, frame[target].to_numpy(), n_missing + len(dropped), dates
 
 
+def read_features(table: TableFile, columns: Sequence[str]) -> tuple[Any, list[str]]:
+    """Read columns of a file into memory, with dates as days; return the frame and the names of date columns."""
+    return dates_as_days(_read_exactly(table, columns))
+
+
 def read_table(
     path: str | Path, *, target: str | None = None, columns: Sequence[str] | None = None, **options: Any
 ) -> Any:
@@ -180,7 +186,7 @@ def read_table(
             known = ", ".join(map(str, table.columns))
             raise ValueError(f"{table.name}: there is no column {name!r}. The columns are: {known}.")
     if target is None:
-        return dates_as_days(_read_exactly(table, table.columns if columns is None else columns))[0]
+        return read_features(table, table.columns if columns is None else columns)[0]
     features = [name for name in (table.columns if columns is None else columns) if name != target]
     X, y, n_missing, _ = read_classified(table, features, target)
     warn_of_rows_without_class(table.name, target, n_missing, len(y))

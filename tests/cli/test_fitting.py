@@ -107,6 +107,12 @@ def test_parameters_are_set_by_name(run, shop, tmp_path):
     assert model.encoder.handle_unknown == "error"
 
 
+def test_a_parameter_of_a_part_is_suggested(run, shop, tmp_path):
+    done = run("fit", shop, "-t", "buys", "--drop", "id", "-l", "nb ml", "--set", "alpha=2", "-o", tmp_path / "m.tan")
+    assert done.exit_code == 2
+    assert "has no parameter 'alpha'. Did you mean 'parameters__alpha'? Its parameters: class_prior," in done.stderr
+
+
 def test_former_parameters_are_set_with_a_note(run, shop, tmp_path):
     path = tmp_path / "m.tan"
     options = ["--set", "n_epochs=2", "--set", "batch_size=50", "--set", "candidates=Candidates('all')"]

@@ -57,6 +57,8 @@ def test_importing_a_public_name_imports_nothing_heavy():
         (["report", "--help"], "--reference"),
         (["report", "no.csv"], "there is no file no.csv."),
         (["counts", "no.csv", "--target", "y", "-o", "a.counts"], "there is no file no.csv."),
+        (["outliers", "no.csv"], "there is no file no.csv."),
+        (["impute", "no.csv", "-o", "a.csv"], "there is no file no.csv."),
         (["merge", "no.counts", "-o", "a.counts"], "there is no file no.counts."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

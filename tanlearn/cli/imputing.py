@@ -1,0 +1,124 @@
+"""``tanlearn impute``: a copy of a table with its missing values imputed."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from tanlearn.cli.joint_models import TrainOption, check_train, fit_rows
+from tanlearn.cli.messages import listed, note, plain_errors
+from tanlearn.cli.outputs import output_format, write_table
+from tanlearn.cli.reading import Reading, check_exists, with_reading_options
+from tanlearn.cli.tables import JobsOption
+from tanlearn.sources.file_formats import OUTPUTS, joined_by_or
+
+__all__ = ["impute"]
+
+
+class Strategy(StrEnum):
+    """Values of ``--strategy``."""
+
+    MEAN = "mean"
+    MODE = "mode"
+    JOINT = "joint"
+    DRAW = "draw"
+
+
+@with_reading_options
+def impute(
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help=f"Table to complete: {', '.join(OUTPUTS)}, or - for a pipe.")
+    ],
+    train: TrainOption = None,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help=f"A {joined_by_or([*OUTPUTS])} file, or - for the standard output."),
+    ] = "-",
+    strategy: Annotated[
+        Strategy,
+        typer.Option(
+            help="Numbers: mean is the expected value, mode the most probable interval; joint is the most probable "
+            "completion of a row, draw a random one."
+        ),
+    ] = Strategy.MEAN,
+    drop: Annotated[
+        list[str],
+        typer.Option("--drop", help="Columns to copy unchanged, such as an id; comma-separated or repeated."),
+    ] = [],  # noqa: B006 - Typer makes a new list
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the model and of draws.")] = 0,
+    jobs: JobsOption = -1,
+    *,
+    reading: Reading,
+) -> None:
+    """Impute missing values from the other values of each row. No classes are needed.
+
+    Observed values are copied unchanged. A missing value is imputed from its distribution given all observed values of
+    its row, in a network of all columns. Do not impute for classifiers of this library: they need no complete rows.
+    """
+    with plain_errors():
+        check_exists(table)
+        check_train(train, table)
+        format_name = output_format(output, table, *([] if train is None else [train]))
+        from tanlearn import TANImputer
+
+        imputer = TANImputer(strategy=str(strategy), random_state=seed, n_jobs=jobs)
+        with reading.open(table) as file:
+            X, dates = fit_rows(imputer, file, train, drop, [], reading)
+            copied = list(file.columns) if file.is_text else []
+            copy = file.read(string_columns=copied)
+            filled = imputer.transform(X)
+            decimal = str(reading.decimal) if file.is_text else None
+            for name in X.columns:
+                if X[name].isna().any():
+                    copy = copy.assign(**{name: _completed(copy[name], X[name], filled[name], name in dates, decimal)})
+            write_table([copy], output, format_name, has_index=file.has_index, copied=copied)
+        is_missing = X.isna()
+        n_left = copy[list(X.columns)].isna()
+        if n_left.any(axis=None):
+            empty = n_left.columns[n_left.any()].tolist()
+            note(f"columns without any value in training stay missing: {listed(empty)}.")
+        n_imputed = int(is_missing.sum().sum() - n_left.sum().sum())
+        n_rows = int((is_missing & ~n_left.to_numpy()).any(axis=1).sum())
+        place = "" if output == "-" else f": {output}"
+        values = "1 value was" if n_imputed == 1 else f"{n_imputed:,} values were"
+        note(f"{values} imputed, in {n_rows:,} of {len(copy):,} rows{place}.")
+
+
+def _completed(copy: Any, values: Any, filled: Any, is_date: bool, decimal: str | None) -> Any:
+    """Return a column of the output: ``copy`` with imputed values, as text with a ``decimal`` mark if it is text.
+
+    ``values`` are the values of the column before imputation, ``filled`` those after it, numbers of days for dates.
+    """
+    import pandas as pd
+
+    missing = values.isna().to_numpy()
+    if is_date:
+        days = filled[missing].astype(float).round()
+        if copy.dtype.kind == "m":
+            return copy.where(~missing, pd.to_timedelta(filled.astype(float).round(), unit="D"))
+        moments = pd.to_datetime(days, unit="D")
+        if copy.dtype.kind == "M":
+            zone = getattr(copy.dtype, "tz", None)
+            result = copy.copy()
+            result[missing] = moments if zone is None else moments.dt.tz_localize("UTC").dt.tz_convert(zone)
+            return result
+        found = moments.dt.strftime("%Y-%m-%d").tolist() if decimal else moments.dt.date.tolist()
+    elif decimal is None:
+        return filled
+    else:
+        texts = dict(zip(values[~missing].tolist(), copy[~missing].tolist(), strict=True))
+        found = [texts.get(value, _as_text(value, decimal)) for value in filled[missing].tolist()]
+    result = copy.astype(object)
+    result[missing] = pd.Series(found, index=result.index[missing], dtype=object)
+    return result
+
+
+def _as_text(value: Any, decimal: str) -> str | None:
+    """Return a value as text: a number with at most nine digits, None for a missing value."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, str | bool):
+        return str(value)
+    return f"{float(value):.9g}".replace(".", decimal)
