@@ -41,6 +41,7 @@ from tanlearn.parameters.convex_relaxation import ConvexRelaxation
 from tanlearn.parameters.cross_tuning import CrossTuned
 from tanlearn.parameters.expectation_maximization import ExpectationMaximization
 from tanlearn.parameters.extended_baum_welch import ExtendedBaumWelch
+from tanlearn.parameters.fixed_cpts import FixedCPTs
 from tanlearn.parameters.hierarchical_dirichlet import HierarchicalDirichlet
 from tanlearn.parameters.hierarchical_smoothing import HierarchicalSmoothing
 from tanlearn.parameters.hybrid_cv import HybridCV
@@ -83,6 +84,7 @@ __all__ = [
     "EpochReport",
     "ExpectationMaximization",
     "ExtendedBaumWelch",
+    "FixedCPTs",
     "FixedPoint",
     "GradientTraining",
     "HierarchicalDirichlet",

@@ -18,6 +18,7 @@ from tanlearn import (
     EpochReport,
     ExpectationMaximization,
     ExtendedBaumWelch,
+    FixedCPTs,
     HierarchicalDirichlet,
     HierarchicalSmoothing,
     Hybrid,
@@ -252,6 +253,7 @@ def test_no_learner_is_forgotten():
     learners = {getattr(parameters, name) for name in parameters.__all__} - {BatchLearner, ParameterLearner}
     learners = {learner for learner in learners if hasattr(learner, "fit")}
     counted = {
+        FixedCPTs,
         MaximumLikelihood,
         MonotoneLikelihood,
         HierarchicalSmoothing,

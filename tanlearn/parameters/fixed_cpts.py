@@ -1,0 +1,141 @@
+"""CPTs of an expert for chosen columns, and learned CPTs for all others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import HasMethods
+
+from tanlearn._typing import FloatArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.kernels.mathematics import log_all
+from tanlearn.models.tables import Tables
+from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.structures.knowledge import ColumnNumbers
+from tanlearn.structures.structures import Structure
+
+__all__ = ["FixedCPTs"]
+
+#: Largest difference of the sum of a distribution from 1, which is removed.
+_TOLERANCE = 1e-6
+
+
+class FixedCPTs(BaseEstimator):
+    """CPTs of an expert for chosen columns, and a parameter learner for all others.
+
+    Parameters
+    ----------
+    cpts : dict
+        CPT by column, which is given by name or position. A CPT is an array of shape (n_values, n_classes), or
+        (n_values, n_values of each parent, n_classes) for a column with parents in the network. Values are in the
+        order of ``encoder_.categories_``, parents in the order of ``structure_.parents``, and classes in sorted order.
+        The probabilities of the values sum to 1 for each class and all values of the parents.
+    parameters : parameter learner, optional
+        Learner of the other CPTs and of the class probabilities, :class:`~tanlearn.MaximumLikelihood` by default. It
+        does not use the fixed CPTs.
+
+    See Also
+    --------
+    tanlearn.Knowledge : Required edges, so that a column has the parents of its CPT.
+    tanlearn.read_bif : All CPTs from a file, as they are or as a prior.
+
+    Notes
+    -----
+    The log joint is the sum of the logarithms of all CPTs, ``log p(y) + sum_i log p(x_i | parents_i, y)``. The CPT of a
+    feature in ``cpts`` is the given one, whatever the rows.
+
+    Examples
+    --------
+    >>> from tanlearn import FixedCPTs, NaiveBayesClassifier
+    >>> X = [["no"], ["no"], ["yes"], ["no"]]  # a test that detects nine of ten ill persons
+    >>> parameters = FixedCPTs(cpts={0: [[0.95, 0.1], [0.05, 0.9]]})  # rows: no, yes; columns: healthy, ill
+    >>> model = NaiveBayesClassifier(parameters=parameters).fit(X, ["healthy", "healthy", "ill", "ill"])
+    >>> model.predict_proba([["yes"]]).round(2).tolist()
+    [[0.05, 0.95]]
+    """
+
+    counts_classes: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "cpts": [dict],
+        "parameters": [None, HasMethods(["fit", "get_params"])],
+    }
+
+    def __init__(self, cpts: Mapping[Any, Any], *, parameters: Any = None) -> None:
+        self.cpts = cpts
+        self.parameters = parameters
+
+    def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
+        """Fit the other CPTs of a structure.
+
+        Parameters
+        ----------
+        structure : Structure
+            The augmenting parents.
+        data : EncodedData
+            Training rows.
+        rng : numpy.random.Generator
+            Source of randomness of ``parameters``.
+
+        Returns
+        -------
+        Tables
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown or listed twice, or a CPT has another shape than that of the network, an invalid
+            probability, or a distribution that does not sum to 1.
+        TypeError
+            If ``parameters`` returns CPTs that are sums of terms or back off to fewer parents.
+        """
+        self._validate_params()
+        learner = MaximumLikelihood() if self.parameters is None else clone(self.parameters)
+        tables = learner.fit(structure, data, rng)
+        if type(tables) is not Tables:
+            raise TypeError(
+                f"parameters={self.parameters!r} returns {type(tables).__name__} without entries that can be replaced. "
+                f"Use MaximumLikelihood() or another learner of complete CPTs."
+            )
+        layout, cells, columns = tables.layout, tables.cells.copy(), ColumnNumbers(data.names, data.n_features)
+        seen: set[int] = set()
+        for name, given in self.cpts.items():
+            i = columns.find("cpts", name)
+            if i in seen:
+                raise ValueError(f"cpts contains {data.label(i)} twice, by name and by position. Remove one of them.")
+            seen.add(i)
+            shape = tuple(layout.shape(i))
+            parents = [columns.shown[j] for j in structure.parents[i].tolist() if j >= 0]
+            p = _read_cpt(name, given, shape, parents)
+            log_p = np.empty(p.size)
+            log_all(p.ravel(), log_p)
+            cells[layout.offset[i] : layout.offset[i + 1]] = log_p
+        return Tables(layout, cells)
+
+
+def _read_cpt(name: Any, given: Any, shape: tuple[int, ...], parents: list[str]) -> FloatArray:
+    """Return a CPT whose distributions sum to 1; raise ValueError if it is invalid."""
+    try:
+        p = np.array(given, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"cpts[{name!r}] must be an array of numbers: {error}.") from None
+    if p.shape != shape:
+        axes = ["values", *(f"values of {parent}" for parent in parents), "classes"]
+        wanted = ", ".join(f"{size} {axis}" for size, axis in zip(shape, axes, strict=True))
+        raise ValueError(
+            f"cpts[{name!r}] has shape {p.shape}, but the network needs {shape}: {wanted}. Change the CPT, or the "
+            f"structure: Knowledge(required=...) adds parents."
+        )
+    if not ((p >= 0) & (p <= 1)).all():
+        wrong = p[~((p >= 0) & (p <= 1))][0]
+        raise ValueError(f"cpts[{name!r}] contains {wrong}, which is not a probability. Use numbers from 0 to 1.")
+    sums = p.sum(axis=0)
+    if (np.abs(sums - 1) > _TOLERANCE).any():
+        place = tuple(np.argwhere(np.abs(sums - 1) > _TOLERANCE)[0].tolist())
+        raise ValueError(
+            f"cpts[{name!r}][:, {', '.join(map(str, place))}] sums to {sums[place]:.6g}, but the probabilities of all "
+            f"values must sum to 1. Divide them by their sum."
+        )
+    return np.asarray(p / sums, np.float64)
