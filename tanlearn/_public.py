@@ -22,6 +22,7 @@ from tanlearn.estimators.gradient_tan import TANClassifier
 from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
 from tanlearn.estimators.k_tree import KTreeClassifier
 from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
+from tanlearn.estimators.question_tree import question_tree
 from tanlearn.estimators.semi_supervised import SemiSupervisedClassifier
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.estimators.term_net import TermNetClassifier
@@ -125,6 +126,7 @@ __all__ = [
     "load",
     "open_table",
     "pareto_search",
+    "question_tree",
     "read_bif",
     "read_table",
     "read_xmlbif",

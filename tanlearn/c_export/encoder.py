@@ -19,7 +19,7 @@ from tanlearn.c_export.text import CText, signed_type
 from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS
 from tanlearn.encoding.table_encoder import TableEncoder
 
-__all__ = ["NUMBER_TYPES", "ColumnKind", "add_encoder", "column_kinds", "is_union", "to_c"]
+__all__ = ["NUMBER_TYPES", "ColumnKind", "add_encoder", "add_value_encoder", "column_kinds", "is_union", "to_c"]
 
 #: C types by the names that ``number_type`` accepts.
 NUMBER_TYPES = {"double": "double", "float": "float", "int32": "int32_t", "int16": "int16_t"}
@@ -114,6 +114,21 @@ static inline int16_t model_predict(const model_value *row)
 {
     model_code codes[MODEL_N_FEATURES];
     return (model_encode(row, codes) == 0) ? model_predict_codes(codes) : -1;
+}"""
+
+
+_ENCODE_VALUE = """
+/* Write the code of a value of feature i. Return 0; or -1, without writing, if the value is missing or did not occur in
+   training. Missing values: @missing@. */
+static inline int16_t model_encode_value(model_index i, const model_value *value, model_code *result)
+{
+    const model_code n = @n_states@;
+    model_code code = 0;@blocks@
+    if (code >= n) {
+        return -1;
+    }
+    *result = code;
+    return 0;
 }"""
 
 
@@ -218,11 +233,23 @@ def is_union(kinds: list[ColumnKind]) -> bool:
 
 
 def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
-    """Append the cut points and categories, and the functions that take raw values.
+    """Append the cut points and categories, and the functions that take raw rows.
 
     ``text`` must contain ``model_predict_codes``. ``n_states`` is the C expression for the number of states of feature
     ``i``.
     """
+    blocks = _add_blocks(text, kinds, "row[i]")
+    text.add(_ENCODE, n_states=n_states, blocks=blocks, missing=_missing(kinds))
+
+
+def add_value_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
+    """Append the cut points and categories, and the function that takes a raw value, see :func:`add_encoder`."""
+    blocks = _add_blocks(text, kinds, "(*value)").replace("\n    ", "\n")
+    text.add(_ENCODE_VALUE, n_states=n_states, blocks=blocks, missing=_missing(kinds))
+
+
+def _add_blocks(text: CText, kinds: list[ColumnKind], value: str) -> str:
+    """Append the cut points and categories; return the code that encodes the C expression ``value`` of feature i."""
     used = {kind.name: kind for kind in kinds}
     members = {kind.member: text.rename(kind.c_type or "model_code") for kind in kinds}
     if is_union(kinds):
@@ -241,7 +268,7 @@ def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
     blocks = ""
     for k, (name, kind) in enumerate(used.items()):
         template = _CUT_POINT_BLOCKS[kind.c_type in _LIMITS] if name == "cuts" else _BLOCKS[name]
-        values = {"value": f"row[i].{kind.member}" if is_union(kinds) else "row[i]"}
+        values = {"value": f"{value}.{kind.member}" if is_union(kinds) else value}
         if name != "codes":
             values |= {"array": f"{text.name}_{name}[{first}]", "known": text.read_at(name, "known")}
             values["kept"] = text.types[name]
@@ -250,10 +277,10 @@ def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
         blocks += f"{' else ' if k else chr(10) + ' ' * 8}{condition}{{{body}\n        }}"
     if "strings" in used:
         text.add(_FIND, known=text.read_at("strings", "known"))
-    text.add(_ENCODE, n_states=n_states, blocks=blocks, missing=_missing(used))
+    return blocks
 
 
-def _missing(used: dict[str, ColumnKind]) -> str:
+def _missing(kinds: list[ColumnKind]) -> str:
     """Return a description of how a row represents a missing value, for a comment in C."""
     ways = {
         "cuts": "NaN (compile without -ffast-math)",
@@ -262,6 +289,7 @@ def _missing(used: dict[str, ColumnKind]) -> str:
         "strings": "null",
         "codes": "any number that is not a code",
     }
+    used = {kind.name: kind for kind in kinds}
     chosen = {ways[name] for name, kind in used.items() if name != "cuts" or kind.c_type in _LIMITS}
     return ", ".join(sorted(chosen)) or "which values of this type cannot be"
 

@@ -18,7 +18,15 @@ from tanlearn.models.calibration import Calibration
 from tanlearn.models.expected_gains import Gain, expected_gains, information_gain, utility_gain
 from tanlearn.models.log_joint import log_joint
 
-__all__ = ["PartialRows", "best_features", "class_probabilities", "gains_of", "read_costs", "read_gain"]
+__all__ = [
+    "PartialRows",
+    "best_features",
+    "class_probabilities",
+    "feature_index",
+    "gains_of",
+    "read_costs",
+    "read_gain",
+]
 
 #: Gains that differ by less, relative to the largest, are equal.
 _TIE = 1e-9
