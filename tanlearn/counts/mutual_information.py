@@ -269,7 +269,8 @@ def candidate_information(
     margins = np.empty((2 * int(n_states.max()) + 1) * n_classes, weights.dtype)
     information = np.empty(start[-1])
     pairs = features[listed], flat, start
-    listed_information(codes, n_states, data.y, weights, *pairs, n_classes, scale, units, counts, margins, information)
+    scratch = np.empty(data.n_samples, np.int32), counts, margins
+    listed_information(codes, n_states, data.y, weights, *pairs, n_classes, scale, units, *scratch, information)
     found: list[FloatArray] = [np.empty(0)] * len(features)
     edges = start.tolist()
     for place, i in enumerate(listed.tolist()):

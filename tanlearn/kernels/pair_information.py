@@ -225,39 +225,49 @@ def counted_information(  # type: ignore[no-untyped-def]
 
 @kernel
 def listed_information(  # type: ignore[no-untyped-def]
-    codes, n_states, y, weight, features, others, start, n_classes, scale, units, counts, margins, information
+    codes, n_states, y, weight, features, others, start, n_classes, scale, units, places, counts, margins, information
 ):
     """Write I(X; Z | C) of each feature and each of others[start[f]:start[f + 1]], each pair from its own counts.
 
     Codes from n_states on are missing. ``units`` is x log x of integers, empty for real weights. ``counts`` are 0
-    before and after.
+    before and after. places (n,) is scratch.
     """
     for f in range(features.shape[0]):
         x, n_values = codes[features[f]], n_states[features[f]]
+        width = n_values * n_classes
+        for r in range(y.shape[0]):
+            places[r] = np.intp(x[r]) * n_classes + y[r] if x[r] < n_values else -1
         for q in range(start[f], start[f + 1]):
             z, n_parent = codes[others[q]], n_states[others[q]]
-            width, n_sides = n_parent * n_classes, (n_values + n_parent) * n_classes
-            margins[: n_sides + n_classes] = 0
             for r in range(y.shape[0]):
-                if x[r] < n_values and z[r] < n_parent:
-                    counts[x[r] * width + z[r] * n_classes + y[r]] += weight[r]
-                    margins[x[r] * n_classes + y[r]] += weight[r]
-                    margins[(n_values + z[r]) * n_classes + y[r]] += weight[r]
-                    margins[n_sides + y[r]] += weight[r]
+                if places[r] >= 0 and z[r] < n_parent:
+                    counts[np.intp(z[r]) * width + places[r]] += weight[r]
+            margins[: (n_values + n_parent + 1) * n_classes] = 0
+            of_values, of_parent = margins[:width], margins[width : width + n_parent * n_classes]
+            of_classes = margins[width + n_parent * n_classes :]
             total, found = 0.0, np.int64(0)
-            if n_values * width < y.shape[0]:
-                for k in range(n_values * width):
-                    found += tabulated_xlogx(counts[k], scale, units)
-                    counts[k] = 0
+            if n_parent * width < y.shape[0]:
+                for value in range(n_parent):
+                    for k in range(width):
+                        count = counts[value * width + k]
+                        counts[value * width + k] = 0
+                        found += tabulated_xlogx(count, scale, units)
+                        of_values[k] += count
+                        of_parent[value * n_classes + k % n_classes] += count
             else:  # 0 log 0 is 0, and most counts are 0
                 for r in range(y.shape[0]):
-                    if x[r] < n_values and z[r] < n_parent:
-                        k = x[r] * width + z[r] * n_classes + y[r]
+                    if places[r] >= 0 and z[r] < n_parent:
+                        k = np.intp(z[r]) * width + places[r]
                         found += tabulated_xlogx(counts[k], scale, units)
                         counts[k] = 0
-            for k in range(n_sides):
-                found -= tabulated_xlogx(margins[k], scale, units)
-            for k in range(n_sides, n_sides + n_classes):
-                found += tabulated_xlogx(margins[k], scale, units)
-                total += margins[k]
+                        of_values[places[r]] += weight[r]
+                        of_parent[z[r] * n_classes + y[r]] += weight[r]
+            for k in range(width):
+                found -= tabulated_xlogx(of_values[k], scale, units)
+                of_classes[k % n_classes] += of_values[k]
+            for k in range(n_parent * n_classes):
+                found -= tabulated_xlogx(of_parent[k], scale, units)
+            for c in range(n_classes):
+                found += tabulated_xlogx(of_classes[c], scale, units)
+                total += of_classes[c]
             information[q] = nats(found, scale, total)

@@ -144,7 +144,8 @@ def test_information_of_listed_pairs_is_that_of_their_tables(weights, n, n_tabul
     cells, margins = np.zeros(9 * 12 * 3, weight.dtype), np.full(25 * 3, 9, weight.dtype)
     information = np.full(6, np.nan)
     rows = codes, n_states, y, weight
-    kernels.listed_information(*rows, features, others, start, 3, scale, units, cells, margins, information)
+    scratch = np.empty(n, np.int32), cells, margins
+    kernels.listed_information(*rows, features, others, start, 3, scale, units, *scratch, information)
     assert not cells.any()
     for f, i in enumerate(features):
         for q in range(start[f], start[f + 1]):
@@ -159,9 +160,9 @@ def test_listed_pairs_that_no_sample_has_say_nothing():
     codes, y, weight = np.array([[0, 255], [255, 1]], np.uint8), np.array([0, 1]), np.array([1, 2])
     cells, information = np.zeros(8, np.int64), np.full(1, np.nan)
     units, pair = np.zeros(0, np.int64), (np.array([0]), np.array([1]), np.array([0, 1]))
-    margins = np.zeros(10, np.int64)
+    scratch = np.empty(2, np.int32), cells, np.zeros(10, np.int64)
     kernels.listed_information(
-        codes, np.array([2, 2]), y, weight, *pair, 2, unit_scale(3.0), units, cells, margins, information
+        codes, np.array([2, 2]), y, weight, *pair, 2, unit_scale(3.0), units, *scratch, information
     )
     assert information.tolist() == [0.0]
 
