@@ -104,13 +104,17 @@ class BoostedTerms(Model):
 
         Only the device "cpu" is supported.
         """
-        scores, arrays = np.tile(self.log_prior, (codes.shape[1], 1)), self._arrays()
+        scores = np.tile(self.log_prior, (codes.shape[1], 1))
 
         def add(first: int, last: int) -> None:
-            kernels.add_terms(codes, first, *arrays, scores[first:last])
+            self.add_terms(codes, scores[first:last], first)
 
         in_blocks(add, codes.shape[1], _BLOCK, n_jobs)
         return scores
+
+    def add_terms(self, codes: Codes, scores: FloatArray, first: int = 0) -> None:
+        """Add the values of all terms to scores (any, n_classes) of the rows ``first``, ``first + 1``, ... in place."""
+        kernels.add_terms(codes, first, *self._arrays(), scores)
 
     def row_scorer(self) -> Callable[[IntArray], FloatArray]:
         """Return a function that computes the scores of a row of codes."""

@@ -86,10 +86,8 @@ class Booster:
     def grow(self, n_terms: int) -> None:
         """Add ``n_terms`` terms."""
         for _ in range(n_terms):
-            term = self._next_term()
-            self._terms.append(term)
-            alone = BoostedTerms.of_terms([term], self._n_states, self._log_frequency)
-            self._scores += alone.log_joint(self._codes, n_jobs=1) - self._log_frequency
+            self._terms.append(self._next_term())
+            self.model(first=self.n_terms - 1).add_terms(self._codes, self._scores)
 
     def _next_term(self) -> Term:
         """Fit a term to the residuals of random rows."""
@@ -98,13 +96,13 @@ class Booster:
         rows = self._residuals(selected)
         n_outputs = rows.shape[1] // 2
         of_splits, rows_of_splits = (_at_most(one, MOST_ROWS_OF_SPLITS) for one in (selected, rows))
-        columns = self._draw_columns(rows_of_splits)
-        self._sort_values(_at_most(others, MOST_ROWS_OF_SPLITS), columns)
-        rows_of_splits = np.ascontiguousarray(rows_of_splits[:, columns])
-        splits = self._find_splits(self._draw_features(), of_splits, rows_of_splits)
-        cells = np.zeros(len(selected), np.intp)
-        for level, (i, side) in enumerate(splits):
-            kernels.split_cells(self._codes[i], side, level, selected, cells)
+        classes = self._draw_classes(rows_of_splits)
+        self._sort_values(_at_most(others, MOST_ROWS_OF_SPLITS), classes)
+        splits, cells = self._find_splits(self._draw_features(), of_splits, _columns(rows_of_splits, classes))
+        if len(cells) < len(selected):
+            cells = np.zeros(len(selected), np.intp)
+            for level, (i, side) in enumerate(splits):
+                kernels.split_cells(self._codes[i][selected], side, level, cells)
         sums = np.zeros((1 << len(splits), 2 * n_outputs))
         kernels.add_cell_rows(cells, rows, sums)
         steps = sums[:, :n_outputs] / (sums[:, n_outputs:] + settings.ridge)
@@ -145,19 +143,20 @@ class Booster:
         chosen: IntArray = self._candidates[np.sort(self._rng.choice(n_features, n_drawn, replace=False))]
         return chosen
 
-    def _draw_columns(self, rows: FloatArray) -> IntArray:
-        """Return the columns of the classes that splits are selected with: all, or a random part of many.
+    def _draw_classes(self, rows: FloatArray) -> IntArray | None:
+        """Return the columns of the residuals that splits are selected with: a random part of many, or None for all.
 
         A class is likely if its residuals are large.
         """
         n_outputs = rows.shape[1] // 2
         if n_outputs <= MOST_CLASSES_OF_SPLITS:
-            return np.arange(2 * n_outputs)
-        size = (rows[:, :n_outputs] ** 2).sum(axis=0) + LEAST_VARIANCE
-        drawn = np.sort(self._rng.choice(n_outputs, MOST_CLASSES_OF_SPLITS, replace=False, p=size / size.sum()))
-        return np.append(drawn, n_outputs + drawn)
+            return None
+        size = np.empty(n_outputs)
+        kernels.sum_squares(rows, n_outputs, LEAST_VARIANCE, size)
+        drawn: IntArray = self._rng.choice(n_outputs, MOST_CLASSES_OF_SPLITS, replace=False, p=size / size.sum())
+        return np.sort(drawn)
 
-    def _sort_values(self, others: IntArray, columns: IntArray) -> None:
+    def _sort_values(self, others: IntArray, classes: IntArray | None) -> None:
         """Sort the values of features without an order by their residuals per variance in some rows.
 
         Those of the class with the largest gain are used. The rows are others than those of the term. Otherwise, a
@@ -166,12 +165,12 @@ class Booster:
         values is the best one of all divisions of the rows that sort them (Fisher 1958).
         """
         if self._by_residual.size:
-            rows = np.ascontiguousarray(self._residuals(others)[:, columns])
+            rows = _columns(self._residuals(others), classes)
             n_outputs, one_cell = rows.shape[1] // 2, np.zeros(len(others), np.intp)
             for i in self._by_residual.tolist():
                 n_values = int(self._n_states[i])
                 sums = np.zeros((1, n_values, 2 * n_outputs))
-                kernels.add_value_rows(self._codes[i], others, one_cell, rows, sums)
+                kernels.add_value_rows(self._codes[i][others], one_cell, rows, sums)
                 g, h = sums[0, :, :n_outputs], sums[0, :, n_outputs:] + self._settings.ridge
                 c = int((g * g / h).sum(axis=0).argmax())
                 self._orders[self._order_of[i], :n_values] = np.argsort(g[:, c] / h[:, c], kind="stable")
@@ -179,42 +178,37 @@ class Booster:
             n_values = int(self._n_states[i])
             self._orders[self._order_of[i], :n_values] = np.roll(np.arange(n_values), int(self._rng.integers(2)))
 
-    def _find_splits(self, features: IntArray, selected: IntArray, rows: FloatArray) -> list[tuple[int, AnyArray]]:
-        """Return the features and sides of the best splits."""
+    def _find_splits(
+        self, features: IntArray, selected: IntArray, rows: FloatArray
+    ) -> tuple[list[tuple[int, AnyArray]], IntArray]:
+        """Return the features and sides of the best splits, and the cells of the selected rows."""
+        n_splits = self._settings.n_splits if len(features) else 0
         cells = np.zeros(len(selected), np.intp)
         splits: list[tuple[int, AnyArray]] = []
-        most_cells = 1 << max(self._settings.n_splits - 1, 0)
-        sums = np.empty((most_cells, self._orders.shape[1], rows.shape[1]))
+        n_values, orders = self._n_states[features], self._orders[self._order_of[features]]
+        own_codes: AnyArray = np.empty((len(features), len(selected)), self._codes.dtype)
+        kernels.take_codes(self._codes, features, selected, own_codes)
+        most_cells = 1 << max(n_splits - 1, 0)
+        scratch = np.empty(most_cells * int(n_values.max(initial=1)) * rows.shape[1])
         left, total = np.empty((2, most_cells, rows.shape[1]))
         gains, lengths = np.empty(len(features)), np.empty(len(features), np.intp)
-        for level in range(self._settings.n_splits if len(features) else 0):
-            where = (
-                self._codes,
-                features,
-                self._n_states,
-                self._order_of,
-                self._orders,
-                selected,
-                cells,
-                1 << level,
-                rows,
-            )
-            kernels.find_splits(*where, self._settings.ridge, sums, left, total, gains, lengths)
-            self._restrict_gains(features, selected, cells, 1 << level, rows, gains, lengths)
+        for level in range(n_splits):
+            where = own_codes, n_values, orders, cells, 1 << level, rows
+            kernels.find_splits(*where, self._settings.ridge, scratch, left, total, gains, lengths)
+            self._restrict_gains(features, own_codes, cells, 1 << level, rows, gains, lengths)
             best = int(gains.argmax())
             if gains[best] <= LEAST_GAIN:
                 break
-            i = int(features[best])
-            side = np.ones(int(self._n_states[i]), np.uint8)
-            side[self._orders[self._order_of[i], : lengths[best]]] = 0
-            splits.append((i, side))
-            kernels.split_cells(self._codes[i], side, level, selected, cells)
-        return splits
+            side = np.ones(int(n_values[best]), np.uint8)
+            side[orders[best, : lengths[best]]] = 0
+            splits.append((int(features[best]), side))
+            kernels.split_cells(own_codes[best], side, level, cells)
+        return splits, cells
 
     def _restrict_gains(
         self,
         features: IntArray,
-        selected: IntArray,
+        own_codes: AnyArray,
         cells: IntArray,
         n_cells: int,
         rows: FloatArray,
@@ -227,11 +221,18 @@ class Booster:
         for j in np.flatnonzero(self._monotone.directions[features]).tolist():
             i = int(features[j])
             own = np.zeros((n_cells, int(self._n_states[i]), rows.shape[1]))
-            kernels.add_value_rows(self._codes[i], selected, cells, rows, own)
+            kernels.add_value_rows(own_codes[j], cells, rows, own)
             order = self._orders[self._order_of[i], : self._n_states[i]]
             of_lengths = self._monotone.split_gains(i, order, own, self._settings.ridge)
             best = int(of_lengths.argmax())
             gains[j], lengths[j] = of_lengths[best], best + 1
+
+
+def _columns(rows: FloatArray, classes: IntArray | None) -> FloatArray:
+    """Return contiguous residuals and variances of some classes, or of all."""
+    if classes is None:
+        return np.ascontiguousarray(rows)
+    return np.take(rows, np.append(classes, rows.shape[1] // 2 + classes), axis=1)
 
 
 def _at_most(rows: AnyArray, most: int) -> AnyArray:

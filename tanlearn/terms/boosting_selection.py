@@ -59,9 +59,8 @@ class _Fold:
         """Add ``n_terms`` terms."""
         before = self._booster.n_terms
         self._booster.grow(n_terms)
-        added = self._booster.model(first=before)
-        scores = self.log_p + added.log_joint(self._held_out.codes) - added.log_prior
-        self.log_p = log_posterior(scores)
+        self._booster.model(first=before).add_terms(self._held_out.codes, self.log_p)
+        self.log_p = log_posterior(self.log_p)
 
 
 def learn_boosted_terms(

@@ -12,6 +12,8 @@ from tanlearn.kernels.boosting import (
     best_split,
     find_splits,
     split_cells,
+    sum_squares,
+    take_codes,
     write_residuals,
 )
 
@@ -48,10 +50,10 @@ def loop_sums(codes, n_values, cells, n_cells, selected, rows):
 def test_residuals_are_indicators_minus_probabilities(n_outputs):
     n_classes = n_outputs + (n_outputs == 1)
     rng = np.random.default_rng(n_outputs)
-    scores, y, weights = rng.normal(0, 3, (50, n_classes)), rng.integers(0, n_classes, 50), rng.random(50)
+    scores, y, weights = rng.normal(0, 3, (200, n_classes)), rng.integers(0, n_classes, 200), rng.random(200)
     scores[7] = 1000.0 * (np.arange(n_classes) == y[7])  # certain
-    selected = np.append(rng.permutation(50)[:30], 7)
-    rows = np.empty((31, 2 * n_outputs))
+    selected = np.append(rng.permutation(200)[:150], 7)  # more than two blocks of samples
+    rows = np.empty((151, 2 * n_outputs))
     write_residuals(scores, y, weights, selected, 1e-6, rows)
     for k, r in enumerate(selected):
         exponentials = [math.exp(one - max(scores[r])) for one in scores[r]]
@@ -60,6 +62,13 @@ def test_residuals_are_indicators_minus_probabilities(n_outputs):
         g = [weights[r] * (one - p_one) for one, p_one in zip(own, p, strict=True)]
         h = [weights[r] * max(p_one * (1 - p_one), 1e-6) for p_one in p]
         np.testing.assert_allclose(rows[k], g + h, rtol=1e-12, atol=1e-15)
+
+
+@every_number
+def test_squares_of_residuals_are_added(n_outputs):
+    rows, sums = draw_rows(np.random.default_rng(n_outputs), n_outputs), np.full(n_outputs, np.nan)
+    sum_squares(rows, n_outputs, 0.25, sums)
+    assert sums.tolist() == [0.25 + sum(row[c] ** 2 for row in rows.tolist()) for c in range(n_outputs)]
 
 
 def score(members, n_outputs):
@@ -88,7 +97,7 @@ def test_rows_are_added_to_their_cell_and_value(dtype, n_outputs):
     rows, cells = draw_rows(rng, n_outputs, 35), rng.integers(-1, 4, 35)
     for i, n_values in enumerate(N_STATES.tolist()):
         sums = np.ones((4, n_values, 2 * n_outputs))
-        add_value_rows(codes[i], selected, cells, rows, sums)
+        add_value_rows(codes[i][selected], cells, rows, sums)
         expected = loop_sums(codes[i].tolist(), n_values, cells.tolist(), 4, selected.tolist(), rows.tolist())
         np.testing.assert_array_equal(sums - 1, expected)
 
@@ -134,10 +143,11 @@ def test_all_features_are_split_by_the_rows_that_have_their_value(dtype, n_outpu
     rows, cells = draw_rows(rng, n_outputs, 40), rng.integers(-1, n_cells, 40)
     features = np.array([3, 0, 2, 1])
     orders, order_of = np.array([np.append(rng.permutation(n), np.arange(n, 5)) for n in N_STATES])[::-1], [3, 2, 1, 0]
-    sums, scratch = np.full((4, 5, 2 * n_outputs), np.nan), np.full((2, 4, 2 * n_outputs), np.nan)
-    gains, lengths = np.empty(4), np.empty(4, np.intp)
-    where = codes, features, N_STATES, np.array(order_of), orders, selected, cells, n_cells, rows
-    find_splits(*where, RIDGE, sums, *scratch, gains, lengths)
+    scratch = np.full(n_cells * 5 * 2 * n_outputs, np.nan), *np.full((2, 4, 2 * n_outputs), np.nan)
+    gains, lengths, own_codes = np.empty(4), np.empty(4, np.intp), np.empty((4, 40), dtype)
+    take_codes(codes, features, selected, own_codes)
+    where = own_codes, N_STATES[features], orders[order_of][features], cells, n_cells, rows
+    find_splits(*where, RIDGE, *scratch, gains, lengths)
     for j, i in enumerate(features.tolist()):
         n_values = int(N_STATES[i])
         of_values = loop_sums(codes[i].tolist(), n_values, cells.tolist(), n_cells, selected.tolist(), rows.tolist())
@@ -153,7 +163,7 @@ def test_cells_are_split_and_rows_with_missing_values_leave_them(dtype):
     sides = [rng.integers(0, 2, n).astype(np.uint8) for n in N_STATES]
     chosen = [1, 3, 1]
     for level, i in enumerate(chosen):
-        split_cells(codes[i], sides[i], level, selected, cells)
+        split_cells(codes[i][selected], sides[i], level, cells)
     for k, r in enumerate(selected):
         values = [int(codes[i, r]) for i in chosen]
         expected = -1
