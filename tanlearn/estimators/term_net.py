@@ -149,7 +149,8 @@ class TermNetClassifier(NetworkClassifier):
     fitted without this restriction (isotonic regression of the log odds, weighted by the variances of the classes).
     Ridges and edges are selected with restricted curves. The log odds of ``predict_joint_log_proba`` never change in
     the wrong direction between two values of the column, not even by a rounding error, if no ``class_prior`` is set and
-    no other value of the row is missing; otherwise by rounding errors only.
+    no other value of the row is missing; otherwise by rounding errors only. The guarantee ends with a conversion to few
+    bits, which rounds each probability by itself.
 
     Examples
     --------

@@ -123,7 +123,8 @@ class Knowledge(BaseEstimator):
                 listed = ", ".join(shown[j] for j in np.flatnonzero(required[child]).tolist())
                 raise ValueError(
                     f"{shown[child]} has {n_required[child]} required parents, {listed}, but this learner allows at "
-                    f"most {max_parents}. Remove required edges, or use HillClimbing(max_parents={n_required[child]})."
+                    f"most {max_parents}. Remove required edges, or use a learner with "
+                    f"max_parents={n_required[child]}, such as HillClimbing."
                 )
             is_full = n_required == max_parents
             allowed[is_full] = required[is_full]
