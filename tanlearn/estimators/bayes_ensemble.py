@@ -20,6 +20,7 @@ from tanlearn.encoding.weights import weights_of_values
 from tanlearn.estimators.bayes_forest import BayesForestClassifier
 from tanlearn.estimators.boosted_terms import N_INTERVALS as N_INTERVALS_OF_SPLITS
 from tanlearn.estimators.boosted_terms import BoostedTermsClassifier
+from tanlearn.estimators.class_prior import read_offset, state_of_offset
 from tanlearn.estimators.classifier import Classifier
 from tanlearn.estimators.estimator_input import encode_rows, generator
 from tanlearn.estimators.explanation_frame import explanation_frame
@@ -33,6 +34,9 @@ from tanlearn.models.model import Model
 from tanlearn.structures.knowledge import Knowledge
 
 __all__ = ["BayesEnsembleClassifier"]
+
+#: Attributes of the network in model files.
+_OF_NETWORK = "typical_values", "standard_errors", "prior_offset"
 
 #: The parts with their classes, and parameters that they must not set.
 _PARTS: dict[str, Any] = {
@@ -448,12 +452,14 @@ class BayesEnsembleClassifier(Classifier):
             **super()._get_state(),
             "typical_values": np.concatenate([np.empty(0), *typical]),
             "standard_errors": self.network_._stacked_standard_errors(),
+            **state_of_offset(self.network_),
         }
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore the fitted attributes from a file, after classes and encoder."""
         state = dict(state)
-        typical, errors = (state.pop(name, None) for name in ("typical_values", "standard_errors"))
+        typical, errors, offset = (state.pop(name, None) for name in _OF_NETWORK)
+        offset = read_offset(offset, len(self.classes_))
         super()._set_state(state)
         coarse, n_states = self.model_.coarse_values(), self.model_.discretization.n_states
         n_intervals = np.where(self.encoder_.is_discrete_, 0, n_states - self.encoder_.has_missing_category_)
@@ -466,6 +472,7 @@ class BayesEnsembleClassifier(Classifier):
         self._share(boosting, self.encoder_)
         forest.model_, network.model_, boosting.model_ = self.model_.forest, self.model_.network, self.model_.boosting
         network._set_standard_errors(errors)
+        network._prior_offset = offset
         self.forest_, self.network_, self.boosting_ = forest, network, boosting
 
     def __sklearn_is_fitted__(self) -> bool:

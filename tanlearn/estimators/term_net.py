@@ -14,6 +14,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.estimators.class_prior import keep_offset
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.models.calibration import Calibration
 from tanlearn.structures.knowledge import EdgeRules, Knowledge, read_rules
@@ -239,6 +240,8 @@ class TermNetClassifier(NetworkClassifier):
         self.history_ = outcome.history
         self.n_iter_ = len(outcome.history) - 1
         self.calibration_ = Calibration()
+        if self.tables_.is_normalized:  # other tables keep the trained part of the prior in their columns
+            keep_offset(self, data.class_totals())
         return outcome.held_out
 
     def _check_generative(self) -> bool:

@@ -110,7 +110,7 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     code of each code and, last, of a missing value. ``weights``, float64 (3,), are those of forest, network and boosted
     terms; files of earlier versions may have two weights and no boosted terms. ``shift``, float64 (n_classes,), is
     added to the weighted sum of their log probabilities. ``typical_values``, float64, represent the merged intervals of
-    all continuous columns, and ``standard_errors``, float64, are those of the network.
+    all continuous columns; ``standard_errors`` and ``prior_offset``, float64, are those of the network.
     ``TANDensity`` and ``TANImputer`` have CPTs whose class is latent, and ``n_components``, the number of its values.
     ``numbers``, float64, are training values of each interval of the continuous columns, interval by interval and
     sorted; ``n_numbers``, int64, has their number for each interval, which may be 0. ``TANDensity`` also

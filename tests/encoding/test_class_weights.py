@@ -18,6 +18,7 @@ from tanlearn import (
     NaiveBayesClassifier,
     TANClassifier,
     TANSearchCV,
+    TermNetClassifier,
     load,
 )
 from tanlearn.baselines import AnDEClassifier, AODEClassifier, ChowLiu
@@ -111,7 +112,11 @@ def without_power(model):
     return twin
 
 
-@pytest.mark.parametrize("model", [*(MODELS[k] for k in TRAINED), KTreeClassifier(n_epochs=3, random_state=0)], **IDS)
+@pytest.mark.parametrize(
+    "model",
+    [*(MODELS[k] for k in TRAINED), KTreeClassifier(n_epochs=3, random_state=0), TermNetClassifier()],
+    **IDS,
+)
 def test_class_prior_moves_trained_probabilities_by_the_change(model, tmp_path):
     """The odds of two classes change by new / old frequencies, with one pseudo-count each, whatever was trained."""
     prior = np.array([0.2, 0.5, 0.3])

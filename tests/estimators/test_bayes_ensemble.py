@@ -382,3 +382,11 @@ def test_means_of_the_largest_numbers_are_finite(tmp_path):
     assert typical[0][-1] == pytest.approx(1.65e308, rel=0.02)
     model.save(tmp_path / "large.tan")
     np.testing.assert_array_equal(load(tmp_path / "large.tan").predict_proba(x), model.predict_proba(x))
+
+
+def test_the_network_moves_its_prior_as_before_a_file(table, fitted, tmp_path):
+    x, _ = table
+    fitted.save(tmp_path / "model.tan")
+    prior = np.arange(1, len(fitted.classes_) + 1) / np.arange(1, len(fitted.classes_) + 1).sum()
+    networks = [model.network_ for model in (fitted, load(tmp_path / "model.tan"))]
+    np.testing.assert_array_equal(*(network.with_class_prior(prior).predict_proba(x) for network in networks))

@@ -152,10 +152,14 @@ def test_columns_without_information_are_accepted():
     assert model.structure_.parents.max() < 4
 
 
-def test_the_prior_can_be_given():
+def test_the_frequencies_of_the_classes_as_prior_change_nothing():
+    """The intercept is trained. It moves by the change, and is not replaced."""
     X, y = mixed(100)
-    model = TermNetClassifier(class_prior=[0.2, 0.3, 0.5]).fit(X, y)
-    np.testing.assert_allclose(np.exp(model.tables_.log_prior), [0.2, 0.3, 0.5])
+    plain = TermNetClassifier().fit(X, y)
+    frequencies = (np.bincount(y) + 1) / (len(y) + 3)  # with a row more of each class
+    assert np.abs(plain.tables_.log_prior - np.log(frequencies)).max() > 0.1
+    model = TermNetClassifier(class_prior=frequencies).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-9)
 
 
 def test_class_weights_equal_sample_weights():

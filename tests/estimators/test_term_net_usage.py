@@ -95,10 +95,9 @@ def test_prior_changes_the_odds_by_its_ratio_to_the_class_frequencies(model, tmp
         factor = after / before
         factor /= factor.sum(axis=1, keepdims=True)
         np.testing.assert_allclose(factor, factor[:1].repeat(len(ALL), axis=0), atol=1e-9)
-        if not model.tables_.is_normalized:  # frequencies with a row more of each class
-            counts = np.unique(Y, return_counts=True)[1] + 1
-            ratio = wanted / (counts / counts.sum())
-            np.testing.assert_allclose(factor[0], ratio / ratio.sum(), atol=1e-9)
+        counts = np.unique(Y, return_counts=True)[1] + 1  # frequencies with a row more of each class
+        ratio = wanted / (counts / counts.sum())
+        np.testing.assert_allclose(factor[0], ratio / ratio.sum(), atol=1e-9)
     prior = TermNetClassifier(max_parents=model.max_parents, class_prior=wanted).fit(X, Y)
     np.testing.assert_allclose(prior.predict_proba(ALL), model.with_class_prior(wanted).predict_proba(ALL), atol=1e-9)
 
