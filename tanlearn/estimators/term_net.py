@@ -45,10 +45,10 @@ class TermNetClassifier(NetworkClassifier):
     category. Each kind of term has a ridge penalty, which is selected on held-out rows. Few rows therefore give smooth
     curves, and many rows give detailed ones.
 
-    The training maximizes the conditional likelihood of the classes with L-BFGS, which is a convex problem. A margin
-    loss is available for the best classification rate. Edges are added where the held-out residuals of the model
-    without edges depend on a pair of features. This finds interactions of features that have no effect alone. The
-    number of parents per feature is selected on held-out rows, too.
+    The training maximizes the conditional likelihood of the classes with L-BFGS, which is a convex problem. Other
+    losses are available, see ``loss``. Edges are added where the held-out residuals of the model without edges depend
+    on a pair of features. This finds interactions of features that have no effect alone. The number of parents per
+    feature is selected on held-out rows, too.
 
     With at most one parent per feature, the model is a Bayesian network with normalized CPTs. It can sample and
     complete rows, and score their probability. Additional terms do not depend on the class, and do not change
@@ -66,9 +66,12 @@ class TermNetClassifier(NetworkClassifier):
         too. Several parents are more accurate on data with interactions, such as rules. Their CPTs are not normalized,
         and predictions with missing values are less accurate, and slow for rows with several missing values.
     loss : Loss, optional
-        Loss of the training: :class:`~tanlearn.ConditionalNLL` (by default) or :class:`~tanlearn.Margin`. With a margin
-        loss, all terms are divided by the temperature of least held-out log loss, so that probabilities are calibrated.
-        Losses with a kink or with the joint likelihood, and custom losses, raise a ValueError.
+        Loss of the training: :class:`~tanlearn.ConditionalNLL` (by default), :class:`~tanlearn.Margin`,
+        :class:`~tanlearn.SoftHybrid` or :class:`~tanlearn.JointNLL`. The last two contain the joint likelihood of rows
+        and classes, and need ``max_parents`` of at most 1. Use ``SoftHybrid(trade_off=1)`` if many values are missing
+        in rows to predict. The margin loss rarely helps. With losses other than the default, all terms are divided by
+        the temperature of least held-out log loss, so that probabilities are calibrated. Losses with a kink and custom
+        losses raise a ValueError.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers of columns. All networks that are compared contain the required edges,
         the first one only these. There are at most ``max_parents`` required parents per feature. A forbidden edge in
@@ -111,8 +114,8 @@ class TermNetClassifier(NetworkClassifier):
         other classes. Contributions are relative to their mean over the training rows. The errors are a Laplace
         approximation with the ridges as priors. The contributions of all other features, pairs and triples, the ridges,
         and the odds among the other classes are held fixed. The errors are therefore too small where features are
-        correlated. The list is empty if ``loss_`` is a margin loss, because the approximation needs a likelihood.
-        :class:`~tanlearn.displays.ContributionDisplay` plots them as bands.
+        correlated. The list is empty if ``loss_`` is not :class:`~tanlearn.ConditionalNLL`, which the approximation
+        needs. :class:`~tanlearn.displays.ContributionDisplay` plots them as bands.
     cv_results_ : dict
         Results on held-out rows, with one entry per attempt: ``param_n_parents`` (maximum number of parents),
         ``param_n_triples`` (maximum number of triples), ``mean_test_score`` (accuracy) and ``mean_log_loss``. The
@@ -219,7 +222,7 @@ class TermNetClassifier(NetworkClassifier):
 
     def _fit_terms(self, data: EncodedData, needed: IntArray = NO_ROWS) -> FloatArray | None:
         """Fit to encoded rows, and return the held-out log posterior of some rows, see `learn_terms`."""
-        loss = require_term_loss(self.loss)
+        loss = require_term_loss(self.loss, int(self.max_parents))
         directions = read_directions(self.increasing, self.decreasing, data)
         rules = read_rules(self.knowledge, data, max_parents=int(self.max_parents))
         if rules is not None and directions.any():
@@ -257,7 +260,7 @@ class TermNetClassifier(NetworkClassifier):
         return True
 
     def _contribution_errors(self, feature: int) -> FloatArray | None:
-        """Return standard errors of the contributions of a feature, (n_values, n_classes); None for margin losses."""
+        """Return standard errors of the contributions of a feature, (n_values, n_classes), if there are any."""
         return self.standard_errors_[feature] if self.standard_errors_ else None
 
     def _get_state(self) -> dict[str, Any]:
@@ -276,8 +279,8 @@ class TermNetClassifier(NetworkClassifier):
         return np.concatenate([np.empty((0, len(self.classes_))), *self.standard_errors_])
 
     def _set_standard_errors(self, errors: Any) -> None:
-        """Restore the standard errors of all features from a file, and the loss, which has none if it is a margin."""
-        loss = require_term_loss(self.loss)
+        """Restore the standard errors of all features from a file, and the loss: only ConditionalNLL has them."""
+        loss = require_term_loss(self.loss, int(self.max_parents))
         has_errors = isinstance(errors, np.ndarray) and bool(errors.size)
         self.loss_ = ConditionalNLL() if has_errors and not is_calibrated(loss) else loss
         if isinstance(errors, np.ndarray) and not errors.size:

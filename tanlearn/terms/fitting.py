@@ -11,7 +11,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.weights import log_frequencies
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.terms.basis import OWN_GROUPS, OWN_SMOOTH, TermBasis
-from tanlearn.terms.losses import ridge_unit
+from tanlearn.terms.losses import ridge_unit, score_unit
 from tanlearn.terms.monotone import rising
 from tanlearn.training.losses import Loss
 from tanlearn.training.objectives import Objective
@@ -43,9 +43,10 @@ class TermFit:
         self._total, self._unit = float(whole.sum()), ridge_unit(loss)
         self._objective = Objective(self._layout, rows, loss, parametrization=Unnormalized)
         prior = log_frequencies(np.bincount(data.y, whole, data.n_classes))
+        self._terms = slice(data.n_classes, data.n_classes + len(basis.kinds) * data.n_classes)
         #: Parameters of a model that predicts the class frequencies, up to a temperature.
         self.start: FloatArray = np.append(
-            (prior - prior.mean()) / np.sqrt(self._unit), np.zeros(len(basis.kinds) * data.n_classes)
+            (prior - prior.mean()) / score_unit(loss), np.zeros(len(basis.kinds) * data.n_classes)
         )
 
     def minimize(
@@ -58,16 +59,13 @@ class TermFit:
         root of its ridge, because ridges of different kinds differ by factors of a thousand, and all parameters by that
         of the loss's unit.
         """
-        n, total = self.n_classes, self._total
-        weights = np.append(np.ones(n), np.repeat(np.array(ridges)[self.basis.kinds], n))
-        scale = 1 / np.sqrt(self._unit * weights)
+        total, scale, penalized = self._total, self._scale(ridges), self._terms
 
         def objective(scaled: FloatArray) -> tuple[float, FloatArray]:
-            value, d_cells = self._objective(self._cells(scaled * scale))
-            d_terms = self.basis.pull_back(d_cells[n:].reshape(-1, n))
-            gradient = total * np.append(d_cells[:n], d_terms.ravel()) * scale
-            gradient[n:] += scaled[n:]
-            return total * value + float((scaled[n:] ** 2).sum()) / 2, gradient
+            value, gradient = self._mean_loss(scaled * scale)
+            gradient = total * gradient * scale
+            gradient[penalized] += scaled[penalized]
+            return total * value + float((scaled[penalized] ** 2).sum()) / 2, gradient
 
         outcome = minimize_lbfgs(
             objective, start / scale, max_iter=max_iter, tol=total * tol, least_decrease=least_decrease
@@ -86,7 +84,7 @@ class TermFit:
         scores = self._layout.log_joint(self._codes, self._cells(parameters))
         p = 1 / (1 + np.exp(scores[:, 0] - scores[:, 1]))
         found, n = parameters.copy(), self.n_classes
-        terms, curves = found[n:].reshape(-1, n), self.prior_and_cells(parameters)[1]
+        terms, curves = found[self._terms].reshape(-1, n), self.prior_and_cells(parameters)[1]
         for i, direction, n_ranked, first in self.basis.monotone:
             variances = np.bincount(self._codes[i], self._weights * p * (1 - p), len(curves[i]) + 1)[:n_ranked]
             odds = (curves[i][:n_ranked, 1] - curves[i][:n_ranked, 0])[::direction]
@@ -100,18 +98,37 @@ class TermFit:
 
     def warm_start(self, parameters: FloatArray) -> FloatArray:
         """Return parameters to start from: the class prior and curves of a network with other edges, and zeros."""
-        start = np.zeros(len(self.start))
-        n_own = int(np.isin(self.basis.kinds, [OWN_GROUPS, OWN_SMOOTH]).sum())  # these come first
-        own = slice(self.n_classes * (1 + n_own))
-        start[own] = parameters[own]
+        start, n_own = np.zeros(len(self.start)), self._n_own_parameters
+        start[:n_own] = parameters[:n_own]
         return start
+
+    @property
+    def _n_own_parameters(self) -> int:
+        """Number of parameters of the class prior and the terms of single features, which come first."""
+        return self.n_classes * (1 + int(np.isin(self.basis.kinds, [OWN_GROUPS, OWN_SMOOTH]).sum()))
 
     def prior_and_cells(self, parameters: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
         """Return the class prior (n_classes,) and the cells (n_cells, n_classes) of each column."""
         n = self.n_classes
-        return parameters[:n], self.basis.split(self.basis.cells(parameters[n:].reshape(-1, n)))
+        return parameters[:n], self.basis.split(self.basis.cells(parameters[self._terms].reshape(-1, n)))
 
     def _cells(self, parameters: FloatArray) -> FloatArray:
         """Return the prior and the cells of all columns, flat."""
         n = self.n_classes
-        return np.append(parameters[:n], self.basis.cells(parameters[n:].reshape(-1, n)).ravel())
+        return np.append(parameters[:n], self.basis.cells(parameters[self._terms].reshape(-1, n)).ravel())
+
+    def _scale(self, ridges: Ridges) -> FloatArray:
+        """Return the factors of all parameters in the search."""
+        weights = np.append(np.ones(self.n_classes), np.repeat(np.array(ridges)[self.basis.kinds], self.n_classes))
+        scale: FloatArray = 1 / np.sqrt(self._unit * weights)
+        return scale
+
+    def _mean_loss(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mean loss of the rows, without the penalty, and its gradient."""
+        value, d_cells = self._objective(self._cells(parameters))
+        return value, self._pull_back(d_cells)
+
+    def _pull_back(self, d_cells: FloatArray) -> FloatArray:
+        """Return the gradient with respect to the prior and the terms from that of the prior and all cells."""
+        n = self.n_classes
+        return np.append(d_cells[:n], self.basis.pull_back(d_cells[n:].reshape(-1, n)).ravel())

@@ -15,7 +15,8 @@ from tanlearn.structures.monotone_columns import numbers_of_ranked
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
-from tanlearn.terms.fitting import Ridges, TermFit
+from tanlearn.terms.fitting import Ridges
+from tanlearn.terms.joint_fitting import build_fit
 from tanlearn.terms.losses import is_calibrated
 from tanlearn.terms.monotone import in_exact_order
 from tanlearn.terms.row_likelihood import add_log_frequencies, fit_row_terms
@@ -44,7 +45,7 @@ class TermOutcome:
 
     network: BayesNet
     history: list[Iteration]  # of the final fit
-    # (n_states, n_classes) per feature, of the contributions of its values; empty for a margin loss
+    # (n_states, n_classes) per feature, of the contributions of its values; empty for other losses than ConditionalNLL
     standard_errors: list[FloatArray]
     loss: Loss  # of the final fit
     trials: list[Trial]
@@ -76,10 +77,11 @@ def learn_terms(
     5. The terms of the selected network are trained on all rows. If no network is better than the class frequencies by
        two standard errors, ridges are so large that terms have no effect.
 
-    With a margin loss, held-out scores are divided by the temperature of least log loss, and so are the final terms.
+    With other losses than conditional likelihood, held-out scores are divided by the temperature of least log loss, and
+    so are the final terms.
 
     Rows whose classes cannot be divided into folds are trained with the ridges of :data:`START`, without edges. In this
-    case, and if terms have no effect, the loss is conditional likelihood, because a margin loss needs a temperature.
+    case, and if terms have no effect, the loss is conditional likelihood, because other losses need a temperature.
     Features with rising or falling log odds (``directions`` 1 or -1, (n_features,)) have no edges. All networks contain
     the required edges of ``rules``, and other allowed edges only; the first one contains the required edges.
 
@@ -137,7 +139,7 @@ def _fit(
     is empty for losses other than conditional likelihood.
     """
     resolutions = Resolutions(data, directions)
-    fit = TermFit(TermBasis(resolutions, structure), data, loss)
+    fit = build_fit(TermBasis(resolutions, structure), data, loss)
     outcome = fit.minimize(fit.start, trial.ridges, max_iter=MAX_ITER, tol=TOL)
     parameters = outcome.x / trial.temperature
     prior, values = fit.prior_and_cells(parameters)

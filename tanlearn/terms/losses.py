@@ -1,4 +1,4 @@
-"""Losses that train terms: convex and differentiable, and bounded below for scores that are not normalized."""
+"""Losses that train terms: convex and differentiable."""
 
 from __future__ import annotations
 
@@ -21,38 +21,58 @@ from tanlearn.training.losses import (
     require_loss,
 )
 
-__all__ = ["fit_temperature", "held_out_temperature", "is_calibrated", "require_term_loss", "ridge_unit"]
+__all__ = [
+    "fit_temperature",
+    "held_out_temperature",
+    "is_calibrated",
+    "is_generative",
+    "require_term_loss",
+    "ridge_unit",
+    "score_unit",
+]
 
 #: Bounds of the logarithm of a temperature.
 BOUNDS = float(np.log(1e-3)), float(np.log(1e3))
 
 
-def require_term_loss(loss: Any) -> Loss:
+def require_term_loss(loss: Any, max_parents: int) -> Loss:
     """Return the loss if it can train terms; None stands for conditional likelihood.
 
     Raises TypeError and ValueError as :func:`~tanlearn.training.losses.require_loss` does, and ValueError for losses
-    with a kink, with the joint likelihood, or of other types, which may not be convex.
+    with a kink or of other types, which may not be convex, and for losses with the joint likelihood if features can
+    have several parents.
     """
     if loss is None:
         return ConditionalNLL()
     found: Loss = require_loss(loss)
-    if is_built_in(found) and isinstance(found, (ConditionalNLL, Margin)):
+    if is_built_in(found) and isinstance(found, (ConditionalNLL, Margin, JointNLL, SoftHybrid)):
+        if is_generative(found) and max_parents > 1:
+            raise ValueError(
+                f"loss={loss!r} needs max_parents=0 or 1, got {max_parents}: it contains the joint likelihood, and "
+                f"CPTs of several parents are not normalized. Set max_parents=1, or use ConditionalNLL() or Margin()."
+            )
         return found
     if isinstance(found, HingeMargin):
         scale = f"scale={1 / found.gamma:.3g}" if found.gamma else ""
         reason = f"it has a kink, and L-BFGS needs a derivative. Use Margin({scale})"
-    elif isinstance(found, (JointNLL, Hybrid, SoftHybrid)):
-        reason = (
-            "it contains the joint likelihood, and the sum of terms is not a normalized joint distribution during the "
-            "training. Use ConditionalNLL() or Margin(), or train a TANClassifier with this loss"
-        )
+    elif isinstance(found, Hybrid):
+        smooth = f"SoftHybrid(trade_off={found.trade_off:g}, gamma={found.gamma:g}, eta={found.eta:g})"
+        reason = f"it has a kink, and L-BFGS needs a derivative. Use {smooth}"
     else:
-        reason = "custom losses may not be convex. Use ConditionalNLL() or Margin()"
+        reason = "custom losses may not be convex. Use ConditionalNLL(), Margin() or SoftHybrid()"
     raise ValueError(f"loss={loss!r} cannot train a network of terms: {reason}.")
 
 
+def is_generative(loss: Loss) -> bool:
+    """Return whether the loss contains the joint likelihood of rows and classes."""
+    return isinstance(loss, (JointNLL, SoftHybrid))
+
+
 def is_calibrated(loss: Loss) -> bool:
-    """Return whether the minimum of the loss predicts probabilities, so that scores need no temperature."""
+    """Return whether the minimum of the loss predicts probabilities, so that scores need no temperature.
+
+    A joint likelihood does not, because the features of a tree are more dependent than the model assumes.
+    """
     return isinstance(loss, ConditionalNLL)
 
 
@@ -60,9 +80,15 @@ def ridge_unit(loss: Loss) -> float:
     """Return the factor of all ridges, so that the same ridges suit each loss.
 
     A margin loss with ``scale`` has its bend at ``1 / scale`` nats. Terms are larger by this factor, so their squares
-    are multiplied by ``scale**2``.
+    are multiplied by ``scale**2``. A hybrid loss is a sum of a likelihood and ``trade_off`` times another one, so its
+    factor is that of ``1 + trade_off`` likelihoods.
     """
-    return float(loss.scale) ** 2 if isinstance(loss, Margin) else 1.0
+    return 1.0 + float(loss.trade_off) if isinstance(loss, SoftHybrid) else score_unit(loss) ** 2
+
+
+def score_unit(loss: Loss) -> float:
+    """Return the number that divides log probabilities to get the scores of a loss: the scale of a margin loss."""
+    return float(loss.scale) if isinstance(loss, Margin) else 1.0
 
 
 def held_out_temperature(loss: Loss, held_out: Sequence[EncodedData], scores: Sequence[FloatArray]) -> float:

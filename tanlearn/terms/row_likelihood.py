@@ -17,11 +17,18 @@ import numpy as np
 from tanlearn._typing import FloatArray, missing_code
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.weights import log_frequencies
-from tanlearn.models.term_tables import TermColumn, TermTables, log_sum_of_groups, sum_of_groups
+from tanlearn.models.term_tables import TermColumn, TermTables
 from tanlearn.structures.structures import Structure
+from tanlearn.terms.term_tree import TermTree
 from tanlearn.training.optimizers import minimize_lbfgs
 
-__all__ = ["add_log_frequencies", "column_frequencies", "fit_row_terms"]
+__all__ = [
+    "add_log_frequencies",
+    "add_row_terms",
+    "column_frequencies",
+    "fit_row_terms",
+    "independent_row_terms",
+]
 
 MAX_ITER, TOL = 100, 1e-5
 
@@ -53,90 +60,38 @@ def add_log_frequencies(tables: TermTables, data: EncodedData) -> TermTables:
 
 def fit_row_terms(tables: TermTables, structure: Structure, data: EncodedData) -> TermTables:
     """Add the class-independent terms of maximum likelihood to the columns of a tree."""
-    tree = _Tree(tables, structure)
+    tree = TermTree(tables.columns, structure)
     frequencies = tree.in_agreement([column_frequencies(column, data) for column in tables.columns])
     target = np.concatenate(frequencies)
 
     def objective(terms: FloatArray) -> tuple[float, FloatArray]:
-        log_z, marginals = tree.log_normalizer(terms)
-        return log_z - float((target * terms).sum()), marginals - target
+        found = tree.marginals(tables.log_prior, add_row_terms(tables.values, tree.split(terms)))
+        marginals = np.concatenate([one.sum(axis=1) for one in found.columns])
+        return found.log_z - float((target * terms).sum()), marginals - target
 
-    start = []
-    for column, cells, own in zip(tables.columns, tables.values, frequencies, strict=True):
-        table = own.reshape(column.n_groups)
-        if len(column.features) == 2:  # the log of the ratio to independent features
-            table = table / (table.sum(axis=1, keepdims=True) * table.sum(axis=0))
-        start.append(np.log(table).ravel() - cells.mean(axis=1))
+    start = [
+        one - cells.mean(axis=1)
+        for one, cells in zip(independent_row_terms(tables.columns, frequencies), tables.values, strict=True)
+    ]
     found = minimize_lbfgs(objective, np.concatenate(start), max_iter=MAX_ITER, tol=TOL).x
-    values = [one + terms[:, np.newaxis] for one, terms in zip(tables.values, tree.split(found), strict=True)]
+    values = add_row_terms(tables.values, tree.split(found))
     return TermTables(tables.layout, tables.columns, values, tables.log_prior, is_normalized=False)
 
 
-class _Tree:
-    """Sum-product messages in a tree of columns, for the class-independent terms that are added to them."""
+def independent_row_terms(columns: Sequence[TermColumn], frequencies: Sequence[FloatArray]) -> list[FloatArray]:
+    """Return the class-independent terms of maximum likelihood if features do not depend on the class, (n_cells,) each.
 
-    def __init__(self, tables: TermTables, structure: Structure) -> None:
-        self._tables, self._order = tables, structure.order.tolist()
-        columns = tables.columns
-        self._own = {column.features[0]: k for k, column in enumerate(columns) if len(column.features) == 1}
-        self._edge = {column.features[0]: k for k, column in enumerate(columns) if len(column.features) == 2}
-        self._ends = np.cumsum([column.n_cells for column in columns])[:-1]
+    The terms of an edge are the logs of the ratios to independent features.
+    """
+    terms = []
+    for column, own in zip(columns, frequencies, strict=True):
+        table = own.reshape(column.n_groups)
+        if len(column.features) == 2:
+            table = table / (table.sum(axis=1, keepdims=True) * table.sum(axis=0))
+        terms.append(np.log(table).ravel())
+    return terms
 
-    def split(self, terms: FloatArray) -> list[FloatArray]:
-        """Return the terms of each column."""
-        return np.split(terms, self._ends)
 
-    def in_agreement(self, frequencies: Sequence[FloatArray]) -> list[FloatArray]:
-        """Return probabilities of the cells of each column that are marginals of one distribution, (n_cells,) each.
-
-        Frequencies of different columns are not, because they come from different rows where values are missing, and
-        are smoothed separately. No terms would then have a maximum likelihood: they would grow without bound.
-        """
-        found = list(frequencies)
-        for i in self._order:
-            if i in self._edge:
-                own, edge = self._own[i], self._edge[i]
-                column = self._tables.columns[edge]
-                pair = found[edge].reshape(column.n_groups)
-                pair = pair / pair.sum(axis=0) * np.bincount(column.groups[1], found[self._own[column.features[1]]])
-                groups = column.groups[0]
-                found[own] = found[own] * (pair.sum(axis=1) / np.bincount(groups, found[own]))[groups]
-                found[edge] = pair.ravel()
-        return found
-
-    def log_normalizer(self, terms: FloatArray) -> tuple[float, FloatArray]:
-        """Return the log of the sum of exp(score) over all rows and classes, and its gradient: the marginals.
-
-        Shapes: terms, marginals: (n_cells of all columns,).
-        """
-        tables, n_classes = self._tables, self._tables.layout.n_classes
-        theta = [one + own[:, np.newaxis] for one, own in zip(tables.values, self.split(terms), strict=True)]
-        belief = {i: theta[self._own[i]].copy() for i in self._order}  # own terms and messages of the children
-        message, grouped = {}, {}
-        total = tables.log_prior.copy()
-        for i in self._order[::-1]:
-            if i not in self._edge:
-                total += np.logaddexp.reduce(belief[i], axis=0)
-                continue
-            column = tables.columns[self._edge[i]]
-            edge = theta[self._edge[i]].reshape(*column.n_groups, n_classes)
-            grouped[i] = log_sum_of_groups(belief[i], column.groups[0], column.n_groups[0])
-            message[i] = np.logaddexp.reduce(grouped[i][:, np.newaxis] + edge, axis=0)
-            belief[column.features[1]] += message[i][column.groups[1]]
-        log_z = float(np.logaddexp.reduce(total))
-        p_class = np.exp(total - log_z)
-        joint: dict[int, FloatArray] = {}  # P(value, class) of each feature
-        marginals = [np.empty(0)] * len(theta)
-        for i in self._order:
-            if i not in self._edge:
-                joint[i] = np.exp(belief[i] - np.logaddexp.reduce(belief[i], axis=0)) * p_class
-            else:
-                column = tables.columns[self._edge[i]]
-                edge = theta[self._edge[i]].reshape(*column.n_groups, n_classes)
-                of_parent = sum_of_groups(joint[column.features[1]], column.groups[1], column.n_groups[1])
-                pair = np.exp(grouped[i][:, np.newaxis] + edge - message[i]) * of_parent
-                marginals[self._edge[i]] = pair.sum(axis=2).ravel()
-                of_value = pair.sum(axis=1)[column.groups[0]]
-                joint[i] = np.exp(belief[i] - grouped[i][column.groups[0]]) * of_value
-            marginals[self._own[i]] = joint[i].sum(axis=1)
-        return log_z, np.concatenate(marginals)
+def add_row_terms(values: Sequence[FloatArray], terms: Sequence[FloatArray]) -> list[FloatArray]:
+    """Return the cells (n_cells, n_classes) of each column plus its class-independent terms (n_cells,)."""
+    return [one + own[:, np.newaxis] for one, own in zip(values, terms, strict=True)]

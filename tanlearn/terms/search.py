@@ -11,7 +11,8 @@ from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
-from tanlearn.terms.fitting import Ridges, TermFit
+from tanlearn.terms.fitting import Ridges
+from tanlearn.terms.joint_fitting import build_fit
 from tanlearn.terms.losses import held_out_temperature
 from tanlearn.training.losses import Loss
 
@@ -55,7 +56,7 @@ class HeldOutSearch:
         # parts: training and held-out rows of each fold; resolutions, networks, starts: one for each fold.
         self._parts, self._loss, self._n_jobs = parts, loss, n_jobs
         bases = [TermBasis(*one) for one in zip(resolutions, networks, strict=True)]
-        self._fits = [TermFit(basis, rest, loss) for basis, (rest, _) in zip(bases, parts, strict=True)]
+        self._fits = [build_fit(basis, rest, loss) for basis, (rest, _) in zip(bases, parts, strict=True)]
         self._starts = [fit.start for fit in self._fits]
         if starts is not None:
             self._starts = [fit.warm_start(start) for fit, start in zip(self._fits, starts, strict=True)]

@@ -239,6 +239,103 @@ def penalized_margin_loss(parameters, prior_size, X, y, weight, families, featur
     return total + scale**2 * penalty
 
 
+def smoothed_frequencies(X, y, weight, n_classes, scope, divisions):
+    """Frequency of each combination of groups in the rows of each class, with one more row: a dictionary per class.
+
+    The features of the additional row are independent, with the frequencies of their groups in all rows plus an equal
+    part of one row. Its class is uniformly distributed. Rows with a missing value do not count.
+    """
+    cells = list(itertools.product(*(range(max(one) + 1) for one in divisions)))
+    known = [
+        (tuple(one[row[i]] for i, one in zip(scope, divisions, strict=True)), label, w)
+        for row, label, w in zip(X, y, weight, strict=True)
+        if all(row[i] >= 0 for i in scope)
+    ]
+    total = sum(w for _, _, w in known)
+    sides = []
+    for k, one in enumerate(divisions):
+        n = max(one) + 1
+        sides.append([(sum(w for cell, _, w in known if cell[k] == g) + 1 / n) / (total + 1) for g in range(n)])
+    found = []
+    for c in range(n_classes):
+        table = {}
+        for cell in cells:
+            independent = math.prod(side[g] for side, g in zip(sides, cell, strict=True))
+            table[cell] = sum(w for own, label, w in known if (own, label) == (cell, c)) + independent / n_classes
+        all_cells = sum(table.values())
+        found.append({cell: value / all_cells for cell, value in table.items()})
+    return found
+
+
+def smoothed_distribution(X, y, weight, n_classes, features, edges):
+    """Probability of each row and class of the tree of smoothed frequencies: a dictionary per class.
+
+    P(group of a child | group of its parent) times P(value | group), for each class.
+    """
+    total = sum(weight)
+    p_class = [(sum(w for label, w in zip(y, weight, strict=True) if label == c) + 1 / n_classes) / (total + 1)
+               for c in range(n_classes)]  # fmt: skip
+    own = [
+        smoothed_frequencies(X, y, weight, n_classes, (i,), [list(range(one.n_states))])
+        for i, one in enumerate(features)
+    ]
+    pairs = {
+        child: (parent, smoothed_frequencies(X, y, weight, n_classes, (child, parent),
+                                             [features[child].finest, features[parent].finest]))
+        for child, parent in edges
+    }  # fmt: skip
+    found = []
+    for c in range(n_classes):
+        table = {}
+        for x in itertools.product(*(range(one.n_states) for one in features)):
+            p = p_class[c]
+            for i, feature in enumerate(features):
+                p *= own[i][c][x[i],]
+                if i in pairs:
+                    parent, pair = pairs[i]
+                    g, h = feature.finest[x[i]], features[parent].finest[x[parent]]
+                    p /= sum(own[i][c][v,] for v in range(feature.n_states) if feature.finest[v] == g)
+                    p *= pair[c][g, h] / sum(value for (_, of_parent), value in pair[c].items() if of_parent == h)
+            table[x] = p
+        found.append(table)
+    return found
+
+
+def joint_log_probabilities(parameters, row_terms, n_classes, features, edges):
+    """Log probability of each row and class, by enumeration: a dictionary of lists.
+
+    ``row_terms`` are numbers of each value of all features, then of each pair of groups of each edge.
+    """
+    rows = list(itertools.product(*(range(one.n_states) for one in features)))
+    ridges = dict.fromkeys(("own groups", "own smooth", "edge groups", "edge smooth"), 0.0)
+    scores, _ = scored_rows(parameters, n_classes, rows, edges, features, ridges)
+    starts = list(itertools.accumulate((one.n_states for one in features), initial=0))
+    for x, one in zip(rows, scores, strict=True):
+        shift = sum(row_terms[start + v] for start, v in zip(starts[:-1], x, strict=True))
+        first = starts[-1]
+        for i, j in edges:
+            n_groups = max(features[j].finest) + 1
+            shift += row_terms[first + features[i].finest[x[i]] * n_groups + features[j].finest[x[j]]]
+            first += (max(features[i].finest) + 1) * n_groups
+        one[:] = [s + shift for s in one]
+    log_z = log_sum([s for one in scores for s in one])
+    return {x: [s - log_z for s in one] for x, one in zip(rows, scores, strict=True)}
+
+
+def mean_hybrid_loss(parameters, row_terms, n_classes, X, y, weight, edges, features, trade_off, gamma, eta):
+    """Mean negative log joint probability of smoothed rows, plus ``trade_off`` times the mean smooth hinge of rows."""
+    log_p = joint_log_probabilities(parameters, row_terms, n_classes, features, edges)
+    total = 0.0
+    for c, table in enumerate(smoothed_distribution(X, y, weight, n_classes, features, edges)):
+        total -= sum(p * log_p[x][c] for x, p in table.items())
+    ridges = dict.fromkeys(("own groups", "own smooth", "edge groups", "edge smooth"), 0.0)
+    rows, _ = scored_rows(parameters, n_classes, X, edges, features, ridges)
+    for scores, label, w in zip(rows, y, weight, strict=True):
+        d = scores[label] - log_sum([eta * s for c, s in enumerate(scores) if c != label]) / eta
+        total += w / sum(weight) * trade_off / eta * log_sum([0.0, eta * (gamma - d)])
+    return total
+
+
 def scored_rows(parameters, prior_size, X, families, features, ridges):
     """Scores of each row, and half the weighted squared terms."""
     n = prior_size

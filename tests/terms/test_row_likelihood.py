@@ -1,4 +1,4 @@
-"""Class-independent terms: log normalizer and marginals against enumeration, and frequencies at the maximum."""
+"""Class-independent terms: frequencies at the maximum, and unchanged posteriors."""
 
 import itertools
 
@@ -10,24 +10,13 @@ from support.term_networks import as_codes, as_plain, random_network
 from tanlearn import EncodedData
 from tanlearn.models.log_joint import log_joint, log_posterior
 from tanlearn.models.term_tables import normalize_trees
-from tanlearn.terms.row_likelihood import _Tree, add_log_frequencies, column_frequencies, fit_row_terms
+from tanlearn.terms.row_likelihood import add_log_frequencies, column_frequencies, fit_row_terms
 
 N_STATES = [3, 2, 4, 5]
 FOREST = [[-1], [0], [1], [-1]]
 STAR = [[1], [-1], [1], [1]]
 every_tree = pytest.mark.parametrize("parents", [FOREST, STAR, [[-1]] * 4], ids=["forest", "star", "no edges"])
 EVERYTHING = [list(x) for x in itertools.product(*map(range, N_STATES))]
-
-
-def with_terms(plain, terms):
-    """Return plain columns with class-independent terms added."""
-    shapes = [np.shape(cells) for _, _, cells in plain]
-    ends = np.cumsum([np.prod(shape[:-1]) for shape in shapes])
-    parts = np.split(terms, ends[:-1].astype(int))
-    return [
-        (features, groups, np.array(cells) + part.reshape(*shape[:-1], 1))
-        for (features, groups, cells), part, shape in zip(plain, parts, shapes, strict=True)
-    ]
 
 
 def marginals(prior, plain):
@@ -52,40 +41,6 @@ def rows(n_samples=200, *, missing=0.0, seed=0, weights=None):
     weight = None if weights is None else weights(rng, n_samples)
     data = EncodedData.from_codes(X, y, n_states=N_STATES, n_classes=2, sample_weight=weight)
     return X.tolist(), [1] * n_samples if weight is None else weight.tolist(), data
-
-
-@every_tree
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("spread", [1.0, 5.0])
-def test_log_normalizer_and_marginals_equal_enumeration(parents, n_classes, spread):
-    tables, structure, plain = random_network(parents, N_STATES, n_classes, spread=spread)
-    tree = _Tree(tables, structure)
-    terms = np.random.default_rng(1).normal(0, spread, sum(len(values) for values in tables.values))
-    log_z, found = tree.log_normalizer(terms)
-    summed = with_terms(plain, terms)
-    assert log_z == pytest.approx(naive.distribution(tables.log_prior, summed, N_STATES)[0], rel=1e-12)
-    np.testing.assert_allclose(found, np.concatenate(marginals(tables.log_prior, summed)), rtol=1e-9, atol=1e-12)
-
-
-@every_tree
-def test_marginals_are_the_gradient(parents):
-    tables, structure, _ = random_network(parents, N_STATES, 2)
-    tree = _Tree(tables, structure)
-    rng = np.random.default_rng(1)
-    terms = rng.normal(size=sum(len(values) for values in tables.values))
-    gradient = tree.log_normalizer(terms)[1]
-    for _ in range(10):
-        step = 1e-6 * rng.normal(size=len(terms))
-        slope = tree.log_normalizer(terms + step)[0] - tree.log_normalizer(terms - step)[0]
-        assert slope == pytest.approx(2 * float((gradient * step).sum()), rel=1e-6, abs=1e-13)
-
-
-def test_log_normalizer_of_extreme_parameters_is_finite():
-    tables, structure, _ = random_network(STAR, N_STATES, 2, spread=2000.0)
-    log_z, found = _Tree(tables, structure).log_normalizer(np.zeros(sum(len(values) for values in tables.values)))
-    assert np.isfinite(log_z)
-    assert np.isfinite(found).all()
-    assert found.sum() == pytest.approx(len(tables.columns), rel=1e-9)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])

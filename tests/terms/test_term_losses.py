@@ -1,6 +1,7 @@
 """Losses of networks of terms: calibrated scores of margin losses, and losses that are refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tanlearn import (
@@ -10,6 +11,7 @@ from tanlearn import (
     HingeMargin,
     Hybrid,
     JointNLL,
+    Knowledge,
     Margin,
     SoftHybrid,
     TermNetClassifier,
@@ -135,10 +137,8 @@ class Overriding(Margin):
     [
         (HingeMargin(gamma=4), ValueError, r"loss=HingeMargin\(gamma=4\).*has a kink.*Use Margin\(scale=0.25\)"),
         (HingeMargin(gamma=0), ValueError, r"has a kink.*Use Margin\(\)"),
-        (Hybrid(), ValueError, r"contains the joint likelihood.*Use ConditionalNLL\(\) or Margin\(\)"),
-        (SoftHybrid(), ValueError, "contains the joint likelihood.*train a TANClassifier with this loss"),
-        (JointNLL(), ValueError, "contains the joint likelihood"),
-        (Custom(), ValueError, r"custom losses may not be convex. Use ConditionalNLL\(\) or Margin\(\)"),
+        (Hybrid(gamma=2), ValueError, r"has a kink.*Use SoftHybrid\(trade_off=10, gamma=2, eta=10\)"),
+        (Custom(), ValueError, r"may not be convex. Use ConditionalNLL\(\), Margin\(\) or SoftHybrid\(\)"),
         (Overriding(), ValueError, "custom losses may not be convex"),
         (Margin, TypeError, r"got the class Margin. Pass Margin\(\) instead"),
         ("margin", TypeError, r"got the string 'margin'. Pass a loss of tanlearn"),
@@ -148,3 +148,72 @@ class Overriding(Margin):
 def test_other_losses_are_refused(loss, error, message):
     with pytest.raises(error, match=message):
         TermNetClassifier(loss=loss).fit([[0.0], [1.0]] * 10, [0, 1] * 10)
+
+
+@pytest.mark.parametrize("loss", [SoftHybrid(), JointNLL()], ids=str)
+def test_the_joint_likelihood_needs_at_most_one_parent(loss):
+    with pytest.raises(ValueError, match=r"needs max_parents=0 or 1, got 2: it contains .*Set max_parents=1"):
+        TermNetClassifier(loss=loss, max_parents=2).fit([[0.0], [1.0]] * 10, [0, 1] * 10)
+
+
+@pytest.fixture(scope="module")
+def by_hybrid():
+    return TermNetClassifier(loss=SoftHybrid(trade_off=2), random_state=0).fit(*rows())
+
+
+def test_a_hybrid_loss_finds_interactions_and_normalized_cpts(by_hybrid):
+    X, y = rows(2000, seed=5)
+    assert by_hybrid.loss_.trade_off == 2
+    p = by_hybrid.predict_proba(X)
+    assert (by_hybrid.predict(X) == y).mean() > 0.8
+    assert -np.log(p[np.arange(2000), (y == "yes").astype(int)]).mean() < 0.45
+    edges = {frozenset((i, int(j))) for i, j in enumerate(by_hybrid.structure_.parent) if j >= 0}
+    assert frozenset((1, 2)) in edges
+    tables = by_hybrid.tables_
+    assert tables.is_normalized
+    for i in range(4):
+        np.testing.assert_allclose(np.exp(tables[i]).sum(axis=0), 1, rtol=1e-9)
+    assert len(by_hybrid.sample(20)[0]) == 20
+
+
+def test_models_of_hybrid_losses_have_no_standard_errors_and_are_saved(by_hybrid, tmp_path):
+    X, _ = rows()
+    assert by_hybrid.standard_errors_ == []
+    save(by_hybrid, tmp_path / "model.tanlearn")
+    again = load(tmp_path / "model.tanlearn")
+    np.testing.assert_array_equal(again.predict_proba(X), by_hybrid.predict_proba(X))
+    assert repr(again.loss) == repr(again.loss_) == repr(by_hybrid.loss)
+
+
+def test_a_hybrid_loss_predicts_incomplete_rows_better():
+    """Only the joint likelihood is trained for the dependence of columns that are noisy copies of each other."""
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(1500, 2))
+    X = np.repeat(hidden, 4, axis=1) + rng.normal(0, 0.3, (1500, 8))
+    y = (hidden[:, 0] - hidden[:, 1] + rng.logistic(0, 0.3, 1500) > 0).astype(int)
+    X[500:][rng.random((1000, 8)) < 0.6] = np.nan
+    losses = []
+    for loss in (SoftHybrid(trade_off=1), None):
+        p = TermNetClassifier(loss=loss).fit(X[:500], y[:500]).predict_proba(X[500:])
+        losses.append(-np.log(p[np.arange(1000), y[500:]]).mean())
+    assert losses[0] < 0.98 * losses[1]
+
+
+@pytest.mark.parametrize("loss", [SoftHybrid(), JointNLL()], ids=str)
+def test_without_an_effect_a_hybrid_loss_is_conditional_likelihood(loss):
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3 // 2
+    one, two = TermNetClassifier(loss=loss).fit(X, y), TermNetClassifier().fit(X, y)
+    assert isinstance(one.loss_, ConditionalNLL)
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+def test_a_hybrid_loss_with_required_edges_and_monotone_columns():
+    X, y = rows(300)
+    names = [f"x{i}" for i in range(4)]
+    frame = pd.DataFrame(X, columns=names)
+    model = TermNetClassifier(
+        loss=SoftHybrid(trade_off=2), knowledge=Knowledge(required=[("x3", "x1")]), increasing=["x0"]
+    ).fit(frame, y)
+    assert ("x3", "x1") in model.to_networkx().edges
+    grid = frame.iloc[[0] * 50].assign(x0=np.linspace(-3, 3, 50))
+    assert np.diff(model.predict_proba(grid)[:, 1]).min() >= 0
