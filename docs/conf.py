@@ -138,6 +138,7 @@ PAGES = {
     "benchmarks/quality/imputation.md": "benchmarks/imputation",
     "benchmarks/quality/prediction_sets.md": "benchmarks/prediction_sets",
     "benchmarks/quality/private_counts.md": "benchmarks/private_counts",
+    "benchmarks/quality/term_losses.md": "benchmarks/term_losses",
     "benchmarks/quality/unlabeled.md": "benchmarks/unlabeled",
     "benchmarks/quality/k_trees.md": "benchmarks/k_trees",
     "benchmarks/quality/k_trees_details.md": "benchmarks/k_trees_details",
