@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import codes_dtype
 from tanlearn.c_export.encoder import NUMBER_TYPES, ColumnKind, add_encoder, column_kinds
+from tanlearn.c_export.forest import ForestScores
 from tanlearn.c_export.frame import add_class_names, check_identifier, framed
 from tanlearn.c_export.scores import PREDICT_CODES, Scores
 from tanlearn.c_export.self_check import self_test
@@ -30,6 +31,7 @@ from tanlearn.c_export.terms import TermScores
 from tanlearn.c_export.text import CText, size_of, unsigned_type
 from tanlearn.files.description import feature_names
 from tanlearn.files.regular_files import Kind, write_file
+from tanlearn.forest.forest import Forest
 from tanlearn.models.boosted_terms import BoostedTerms
 
 __all__ = ["export_c"]
@@ -101,14 +103,14 @@ def export_c(
 def _check_model(model: Any) -> None:
     """Raise an error if a classifier is not fitted, or cannot be exported."""
     check_is_fitted(model)
-    if isinstance(getattr(model, "model_", None), BoostedTerms):
+    if isinstance(getattr(model, "model_", None), (BoostedTerms, Forest)):
         return
     tables = getattr(model, "tables_", None)
     if tables is None:
         raise TypeError(
-            f"only boosted terms and classifiers with a single network can be exported to C, and "
+            f"only boosted terms, forests and classifiers with a single network can be exported to C, and "
             f"{type(model).__name__} has no single network. Fit a NaiveBayesClassifier, TANClassifier or "
-            f"BoostedTermsClassifier. Forests and ensembles can be exported with to_javascript and to_sql."
+            f"BoostedTermsClassifier. Ensembles can be exported with to_javascript and to_sql."
         )
     if tables.bits is None:
         raise ValueError(
@@ -121,6 +123,8 @@ def _scores(model: Any, kinds: list[ColumnKind], bits: int) -> tuple[Scores, lis
     """Return the scores of a model as C code, and the encoding of the columns for them."""
     if isinstance(model.model_, BoostedTerms):
         return TermScores.of(model.model_, bits, kinds)
+    if isinstance(model.model_, Forest):
+        return ForestScores(model.model_, bits), kinds
     return NetworkScores(model.tables_, model.structure_), kinds
 
 
@@ -145,5 +149,5 @@ def _header(model: Any, scores: Scores, name: str, kinds: list[ColumnKind], name
         definitions=rename(
             _DEFINITIONS, index="uint_fast8_t" if size < 256 else "uint_fast16_t", code=code, sum=total, **number
         ),
-        stack=len(names) * size_of(code) + scores.n_classes * size_of(total),
+        stack=len(names) * size_of(code) * scores.n_code_arrays + scores.n_classes * size_of(total),
     )

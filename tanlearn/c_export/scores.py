@@ -43,6 +43,7 @@ class Scores(Protocol):
     n_states: list[int]  # number of codes of each feature
     title: str  # description of the classifier, for a comment
     largest_sum: int
+    n_code_arrays: int  # arrays of a code per feature on the stack
 
     def codes(self, codes: Codes) -> Codes:
         """Return the codes in C for codes of the encoder."""

@@ -50,6 +50,7 @@ class NetworkScores:
 
     def __init__(self, tables: IntegerTables, structure: Structure) -> None:
         self._tables, self._structure = tables, structure
+        self.n_code_arrays = 1
         self.n_classes = tables.layout.n_classes
         self.n_states = tables.layout.n_states.tolist()
         self.title = f"Bayesian-network classifier with {tables.fixed_point.n_bits}-bit integers"

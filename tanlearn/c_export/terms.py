@@ -66,6 +66,7 @@ class TermScores:
         rounded, self._step = round_terms(terms, bits)
         self._terms = [_of_groups(term, groups) for term in rounded.terms()] if len(rounded.log_prior) > 1 else []
         self._bits, self._groups = bits, groups
+        self.n_code_arrays = 1
         self.n_classes = len(rounded.log_prior)
         self.n_states = [int(group[-1]) + 1 for group in groups]
         self.title = f"{len(self._terms)} boosted terms with {bits}-bit integers"

@@ -228,7 +228,7 @@ def export_c(
         str | None,
         typer.Option(
             help="Round to integer and fraction bits first, such as 3,1; or to their sum, with --rows and --target. "
-            "Boosted terms have one number of bits, by default 8."
+            "Boosted terms and forests have one number of bits, by default 8."
         ),
     ] = None,
     rows: Annotated[
@@ -243,7 +243,7 @@ def export_c(
     *,
     reading: Reading,
 ) -> None:
-    """Export a model with CPTs of a few bits, or boosted terms, as a C99 header."""
+    """Export a model with CPTs of a few bits, boosted terms or a forest as a C99 header."""
     with plain_errors():
         for path in (output, _program(output)) if rows is not None else (output,):
             check_output(path, model, rows)
@@ -264,8 +264,8 @@ def export_c(
         if not hasattr(file.classifier, "export_c"):
             raise ValueError(
                 f"{model} holds a {type(file.classifier).__name__}, which cannot be exported to C. Fit a single "
-                f'network or boosted terms, for example with: tanlearn fit ... --learner "TAN Subset HYB". Forests and '
-                f"ensembles can be exported with tanlearn export-js and export-sql."
+                f'network or boosted terms, for example with: tanlearn fit ... --learner "TAN Subset HYB". Ensembles '
+                f"can be exported with tanlearn export-js and export-sql."
             )
         is_network = hasattr(file.classifier, "tables_")
         if is_network and isinstance(wanted_bits, int) and target is None:
@@ -291,7 +291,7 @@ def export_c(
         if not is_network:
             wanted_bits = 8 if wanted_bits is None else wanted_bits
             classifier.export_c(output, bits=wanted_bits, **options)
-            size = f"{classifier.n_terms_} terms of {wanted_bits} bits"
+            size = f"integers of {wanted_bits} bits"
         else:
             if wanted_bits is not None:
                 classifier = classifier.with_bits(wanted_bits, X, y)

@@ -1,4 +1,4 @@
-"""Plots of classifiers, in the manner of scikit-learn's displays.
+"""Plots of classifiers, similar to scikit-learn's displays.
 
 A display computes what it shows once. Its ``plot(ax=None)`` plots it any number of times, and sets ``ax_`` and
 ``figure_``. Displays need Matplotlib: ``pip install "tanlearn[plot]"``.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
+from tanlearn.c_export.header import export_c
 from tanlearn.counts.counts_base import Counts
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
@@ -23,6 +27,7 @@ from tanlearn.forest.forest import Forest
 from tanlearn.forest.forest_counts import ForestCounts
 from tanlearn.forest.forest_network import DrawSettings
 from tanlearn.forest.learning import FittedForest, ForestSettings, GrownNetworks, fit_forest_weights, grow_forest
+from tanlearn.forest.rounded_forest import round_forest
 from tanlearn.models.model import Model
 from tanlearn.structures.knowledge import Knowledge, read_rules
 from tanlearn.structures.structures import Structure
@@ -332,6 +337,99 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
                 f"probabilities may be as small as 1e{least:.0f}, and must not be below 1e{_LEAST_EXPONENT}. Increase "
                 f"smoothing, decrease max_parents, or divide the weights by a common factor."
             )
+
+    def with_bits(self, bits: int) -> Self:
+        """Return a copy of the fitted forest whose gains are integers of a few bits, times a power of two.
+
+        Parameters
+        ----------
+        bits : int
+            Bits of each number, from 2 to 16, with its sign. The step of all numbers is the smallest power of two with
+            which they fit.
+
+        Returns
+        -------
+        object
+            A new classifier. For complete rows, it predicts the class that the C code of ``export_c(bits=bits)``
+            returns. The log odds of a row change by at most one step for each context that the row reaches.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``bits`` is not an integer from 2 to 16, or the forest was fitted with ``weights=None``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from tanlearn import BayesForestClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = BayesForestClassifier(n_estimators=3, random_state=0).fit(X, y)
+        >>> bool((model.with_bits(8).predict(X) == model.predict(X)).mean() > 0.98)
+        True
+        """
+        check_is_fitted(self)
+        rounded = copy(self)
+        rounded.model_ = round_forest(self.model_, bits).forest
+        rounded.__dict__.pop("counts_", None)  # partial_fit would compute unrounded gains from them
+        return rounded
+
+    def export_c(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        bits: int = 8,
+        name: str | None = None,
+        number_type: str = "double",
+        test_rows: Any = None,
+    ) -> None:
+        """Write the fitted forest as a C99 header of integers that uses only additions and comparisons.
+
+        Numbers are rounded as by ``with_bits(bits)``, which predicts the same classes for complete rows. For rows with
+        missing or unseen values, the C function returns -1. Ten networks take 0.4 to 5 MB, so only large
+        microcontrollers can store a forest. The comment of the header states the bytes.
+
+        Parameters
+        ----------
+        path : str or path
+            Path of the header. An existing file is replaced.
+        bits : int, default=8
+            Bits of each number, from 2 to 16, stored in one or two bytes.
+        name : str, optional
+            Prefix of all names in the header. By default the file name without its extension.
+        number_type : {"double", "float", "int32", "int16"}, default="double"
+            C type of numbers in rows, see :meth:`tanlearn.NaiveBayesClassifier.export_c`.
+        test_rows : array-like or frame of shape (n_samples, n_features), optional
+            Raw values for a test program, ``<name of the file>_test.c``, written next to the header. The program
+            returns 0 if codes, sums and classes of these rows are equal to those of Python.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        ValueError
+            If ``bits`` is not an integer from 2 to 16, the forest has ``weights=None`` or another class prior than in
+            training, a column has a category for missing values or had no value in training, a category or cut point is
+            not representable in its C type, or ``name`` is not a C identifier. No file is written then.
+        OSError
+            If a file cannot be written. An existing file is then unchanged.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from sklearn.datasets import load_iris
+        >>> from tanlearn import BayesForestClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = BayesForestClassifier(n_estimators=2, random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.export_c(f"{folder}/iris.h", number_type="float", test_rows=X)
+        ...     header = Path(folder, "iris.h").read_text()
+        >>> "static inline int16_t iris_predict(const iris_value *row)" in header
+        True
+        """
+        export_c(self, path, bits=bits, name=name, number_type=number_type, test_rows=test_rows)
 
     def _check_joint(self) -> bool:
         """Raise an AttributeError: a forest does not model the distribution of the features."""

@@ -4,12 +4,12 @@ import shutil
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks.embedded import __main__ as command
-from benchmarks.embedded import classifiers
+from benchmarks.embedded import classifiers, ensembles
 from benchmarks.embedded.programs import PRELUDE
 from tanlearn import BayesNetClassifier, TableEncoder
 from tanlearn.baselines import ChowLiu
@@ -58,3 +58,14 @@ def test_regression_by_hand_predicts_as_scikit_learn_from_a_float_a_weight(tmp_p
     n_bytes = 4 * 10 * (n_states.sum() + 1)
     assert n_bytes <= tables <= n_bytes + 2 * 64 + 64  # and offsets of two bytes, and what aligns them
     assert 0 < code < 1000
+
+
+def test_boosted_terms_and_forests_agree_with_python_and_state_their_bytes(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    found = list(ensembles.rows(X, y, tmp_path, None, n_estimators=1, terms=((3, 8), (3, 4))))
+    assert [title.split(",")[0] for title, *_ in found] == ["naive Bayes", *["boosted terms"] * 2, "Bayes forest"]
+    n_bytes = [line[3] for line in found]
+    assert n_bytes[0] < n_bytes[3]
+    assert n_bytes[2] < n_bytes[1] < n_bytes[3]
+    assert all(0 <= number <= 100 for line in found for number in line[1:3])
+    assert [line[4] for line in found] == [None] * 4

@@ -330,7 +330,7 @@ def test_only_fitted_classifiers_of_integers_are_exported(tmp_path):
 
 def test_classifiers_without_a_single_network_are_refused(tmp_path):
     model = AODEClassifier().fit(X_IRIS, Y_IRIS)
-    message = r"AODEClassifier has no single network\. .* ensembles can be exported with to_javascript"
+    message = r"AODEClassifier has no single network\. .* Ensembles can be exported with to_javascript"
     with pytest.raises(TypeError, match=message):
         c_export.export_c(model, tmp_path / "m.h")
     assert not (tmp_path / "m.h").exists()
