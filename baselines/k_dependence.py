@@ -129,7 +129,7 @@ class KDependence(BaseEstimator):
         information : Information
             Mutual information of features and of pairs of features.
         rules : EdgeRules, optional
-            Required and allowed edges, in place of ``knowledge``.
+            Required and allowed edges, instead of ``knowledge``.
 
         Returns
         -------

@@ -59,7 +59,7 @@ class LocalSearch(BaseEstimator):
     score_ : float
         Score of ``structure_``.
     history_ : list of ParentChange
-        The features whose parents changed. Those of one step have equal ``step`` and ``score``.
+        The features whose parents changed. The changes of one step have equal ``step`` and ``score``.
     n_evaluations_ : int
         Number of structures that were scored.
 
@@ -121,7 +121,7 @@ class LocalSearch(BaseEstimator):
         data : EncodedData
             Training rows.
         rng : numpy.random.Generator
-            Ignored. Of neighbors with equal scores, the first is taken.
+            Ignored. Among neighbors with equal scores, the first is taken.
 
         Returns
         -------

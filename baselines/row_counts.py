@@ -18,7 +18,7 @@ __all__ = ["RowCounts", "distinct_columns"]
 def distinct_columns(keys: Sequence[AnyArray]) -> tuple[IntArray, IntArray]:
     """Return the first position of each distinct column of a table, and for each column its position in that list.
 
-    The distinct columns are sorted by the last key, then by the one before, and so on.
+    The distinct columns are sorted by the last key, then by the previous key, and so on.
 
     Shapes: keys: n_rows arrays (n_columns,); result first: (n_distinct,); result inverse: (n_columns,).
     """

@@ -1,4 +1,4 @@
-"""Letter on small devices: a TAN of integers in C, beside the same of floats and logistic regressions.
+"""Letter on small devices: a TAN of integers in C, compared with floats and logistic regressions.
 
     python -m benchmarks.embedded                                        # of this machine: bytes, nanoseconds, errors
     python -m benchmarks.embedded --cross "avr-gcc -mmcu=atmega1284p"    # and bytes for another one

@@ -226,7 +226,7 @@ def write_report(lines, on_computer, folder):
     write_sections(folder / "README.md", sections)
     details = [
         "# Microcontrollers: details",
-        "The [summary](README.md) has the verdicts, and explains models, bytes, cycles and energy.",
+        "The [summary](README.md) states the verdicts, and explains models, bytes, cycles and energy.",
     ]
     details += [f"## {part.name}\n\n{part_table(costs, part)}" for part in costs.parts]
     details.append(f"## Results on a computer\n\n{computer_table(on_computer)}\n\n{COMPUTER}" if on_computer else "")

@@ -3,7 +3,7 @@
     python -m benchmarks.embedded.toolchain FOLDER
 
 With PATH=FOLDER/usr/bin:$PATH, tests find them, too. avr-gcc and arm-none-eabi-gcc find their headers and libraries
-beside themselves; simavr is a library that the runner of `simulators.py` is linked with.
+in addition to themselves; simavr is a library that the runner of `simulators.py` is linked with.
 """
 
 import os

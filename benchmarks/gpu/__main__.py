@@ -1,7 +1,7 @@
 """Populations of gradient TANs on an NVIDIA device: bytes that a step must move, and microseconds that it takes.
 
     python -m benchmarks.gpu floor --bandwidth 4300             # no device needed: bytes, and time at so many GB/s
-    python -m benchmarks.gpu measure                            # kernels and steps beside that
+    python -m benchmarks.gpu measure                            # kernels and steps, compared with it
     python -m benchmarks.gpu population --device cuda           # goes on where it was stopped; also --device cpu
     python -m benchmarks.gpu report                             # times and errors of both devices
     python -m benchmarks.gpu pack                               # what population appended, to be committed

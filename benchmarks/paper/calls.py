@@ -159,7 +159,7 @@ def write(folder):
     """Write the page."""
     introduction = paragraph(
         """This page lists, for each cell of the papers that this project reproduces, the command that runs it and the
-        estimator that it trains. Put the names of a row in place of the words in capitals, in quotes if they contain
+        estimator that it trains. Put the names of a row instead of the words in capitals, in quotes if they contain
         spaces. Names of the estimators are in `tanlearn`, `tanlearn.baselines` and `sklearn.svm`. Without the published
         data, the commands end with a line that names the missing file, its origin and its format."""
     )

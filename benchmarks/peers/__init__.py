@@ -1,1 +1,1 @@
-"""Naive Bayes, Chow-Liu TAN and hill climbing beside scikit-learn, pyAgrum and pgmpy."""
+"""Naive Bayes, Chow-Liu TAN and hill climbing, compared with scikit-learn, pyAgrum and pgmpy."""

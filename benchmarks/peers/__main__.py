@@ -1,4 +1,4 @@
-"""Naive Bayes and Chow-Liu TAN beside scikit-learn, pyAgrum and pgmpy: one process, one thread each, the same rows.
+"""Naive Bayes and Chow-Liu TAN in several libraries: one process, one thread each, the same rows.
 
     pip install -e ".[peers]"
     python -m benchmarks.peers                # measure; writes results.json, README.md and classics.png

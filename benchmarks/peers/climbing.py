@@ -1,4 +1,4 @@
-"""Hill climbing over general networks by BDeu and BIC beside pyAgrum and pgmpy: one process, one thread, the same rows.
+"""Hill climbing over general networks by BDeu and BIC in several libraries: one process, one thread, the same rows.
 
     pip install -e ".[peers]"
     python -m benchmarks.peers.climbing                # measure; writes climbing.json and climbing.md

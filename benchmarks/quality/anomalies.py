@@ -1,4 +1,4 @@
-"""Outliers without labels: TANDensity beside learners of scikit-learn and PyOD, with a rare class as the anomaly.
+"""Outliers without labels: TANDensity and learners of scikit-learn and PyOD, with a rare class as the anomaly.
 
     python -m benchmarks.quality.anomalies run --pyod OTHER/bin/python   # ten minutes; goes on where it stopped
     python -m benchmarks.quality.anomalies report                        # writes anomalies.md from what is finished

@@ -7,8 +7,9 @@
 A third of the rows of each stratified split is held out. Confidence is the probability of the predicted class. The
 expected calibration error (ECE) puts confidences into ten bins of equal width, and averages the difference of mean
 confidence and accuracy of the bins over rows. It is never 0, so the table also has the ECE that a model with the same,
-true confidences would have by chance. The digits are bundled; the other data sets must be beside the project. To repeat
-all runs after a change of the learners, remove results/calibration.jsonl and results/calibration.jsonl.xz.
+true confidences would have by chance. The digits are bundled; the other data sets must be in a folder next to
+the project. To repeat all runs after a change of the learners, remove results/calibration.jsonl and
+results/calibration.jsonl.xz.
 """
 
 import warnings

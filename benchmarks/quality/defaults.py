@@ -1,4 +1,4 @@
-"""Defaults of gradient learners beside fixed settings, on all raw sets of up to 30,000 rows.
+"""Defaults of gradient learners, compared with fixed settings, on all raw sets of up to 30,000 rows.
 
     python -m benchmarks.quality.defaults run                     # an hour or two; goes on where it stopped
     python -m benchmarks.quality.defaults run --sets car chess
@@ -195,9 +195,9 @@ def write_report(lines, folder):
         f"## How it was measured\n\n{method(lines, found)}",
     ]
     write_sections(folder / "defaults.md", sections)
-    text = f"""The [summary](defaults.md) has the verdicts, and explains data and learners. The first number of a pair
-    is the fixed setting, the second the default. Errors are those of all test rows. The column \N{PLUS-MINUS SIGN} is
-    the largest standard error of a row. Bold defaults have a clearly higher error than the best of the four fixed
+    text = f"""The [summary](defaults.md) states the verdicts, and explains data and learners. The first number of a
+    pair is the fixed setting, the second the default. Errors are those of all test rows. The column \N{PLUS-MINUS SIGN}
+    is the largest standard error of a row. Bold defaults have a clearly higher error than the best of the four fixed
     settings for the maximum-likelihood tree: by over {WORSE:g} point, and over two standard errors of the paired
     difference."""
     sections = [

@@ -1,4 +1,4 @@
-"""Imputation of values lost at random: TANImputer beside imputers of scikit-learn.
+"""Imputation of values lost at random: TANImputer, compared with imputers of scikit-learn.
 
     python -m benchmarks.quality.imputation run                     # half an hour; goes on where it stopped
     python -m benchmarks.quality.imputation run --sets vote --imputers tanlearn
@@ -270,7 +270,7 @@ def write_report(lines, path):
         ],
     )
     method = f"""A fifth of all values is removed completely at random ({len(SEEDS)} draws). Each imputer is fitted to
-    the remaining values of the same rows. The error of numbers is the root mean squared error. Of data sets with more
+    the remaining values of the same rows. The error of numbers is the root mean squared error. From data sets with more
     than {MOST_ROWS:,} rows, {MOST_ROWS:,} random rows are used. All imputers have their defaults, except that forests
     have {N_TREES} trees and {N_ROUNDS} rounds. `KNNImputer` gets categories as indicators, and standardized numbers.
     `BayesianRidge` gets codes of categories, and its predictions are rounded to codes. Forests classify categories, as

@@ -1,4 +1,4 @@
-"""Gradient k-trees beside trees and KDB-2, on raw sets and on letter, satimage and usps as papers have them.
+"""Gradient k-trees, compared with trees and KDB-2, on raw sets and on letter, satimage and usps as papers have them.
 
     python -m benchmarks.quality.k_trees run                     # some hours; goes on where it stopped
     python -m benchmarks.quality.k_trees run --sets car chess
@@ -144,8 +144,8 @@ def write_report(lines, folder):
     sections += ["Errors, log losses and seconds per data set are on [a page of details](k_trees_details.md)."]
     sections += ["## How it was measured", paragraph(compared), made]
     write_sections(folder / "k_trees.md", sections)
-    text = """The [summary](k_trees.md) has the verdicts, and explains data and learners. The column \N{PLUS-MINUS SIGN}
-    is the largest standard error of a row, and the lowest value is in bold."""
+    text = """The [summary](k_trees.md) states the verdicts, and explains data and learners. The column
+    \N{PLUS-MINUS SIGN} is the largest standard error of a row, and the lowest value is in bold."""
     sections = ["# Gradient k-trees: details", paragraph(text)]
     sections += ["## Errors in %", table(found, "error", 2)]
     sections += ["## Log losses in nats", table(found, "log_loss", 3)]

@@ -308,7 +308,7 @@ def mutated(tree, mutant):
 
 
 class Loader(importlib.machinery.SourceFileLoader):
-    """Loader of a module from a tree in place of the source in its file."""
+    """Loader of a module from a tree instead of the source in its file."""
 
     def __init__(self, name, path, tree):
         super().__init__(name, str(path))
@@ -471,7 +471,7 @@ def main():
     parser.add_argument("--sample", type=int, help="number of mutants (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="of the sample (default: 0)")
     parser.add_argument("--lines", type=int, nargs="+", help="only mutants of these lines")
-    parser.add_argument("--tests", type=Path, nargs="+", help="files of tests to run in place of the usual ones")
+    parser.add_argument("--tests", type=Path, nargs="+", help="files of tests to run instead of the usual ones")
     parser.add_argument("--list", action="store_true", help="name the mutants and run nothing")
     parser.add_argument("--verbose", action="store_true", help="say which tests notice a mutant")
     options = parser.parse_args()

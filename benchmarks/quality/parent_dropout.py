@@ -1,4 +1,4 @@
-"""Parent dropout beside the candidates of HybridCV, for the most likely tree, on all raw sets of up to 10,000 rows.
+"""Parent dropout and the candidates of HybridCV, for the most likely tree, on all raw sets of up to 10,000 rows.
 
     python -m benchmarks.quality.parent_dropout run                     # an hour; goes on where it stopped
     python -m benchmarks.quality.parent_dropout run --sets car chess
@@ -161,7 +161,7 @@ def write_report(lines, folder):
     write_sections(folder / "parent_dropout.md", sections)
     sections = [
         "# Parent dropout: details",
-        "The [summary](parent_dropout.md) has the verdicts, and explains data and learners.",
+        "The [summary](parent_dropout.md) states the verdicts, and explains data and learners.",
         verdicts(found, half),
         "## Errors in %",
         table(found, "error", 2),

@@ -1,7 +1,7 @@
 """Are models, descriptions and files the same, bit for bit, before and after a change, and do old files still load?
 
 Fits every learner of the registry and every public estimator to eleven small tables of different kinds, saves the
-models in FOLDER, and writes digests of predictions, structures, parameters, descriptions and files beside them. With
+models in FOLDER, and writes digests of predictions, structures, parameters, descriptions and files next to them. With
 --before, another such folder, it also loads the files there, and names everything that differs. An error is a result,
 too: its words are compared.
 

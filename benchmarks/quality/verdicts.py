@@ -79,7 +79,7 @@ def is_clearly_worse(row, learner):
 
 
 def mean_errors(found, half):
-    """Judge the mean error beside that of the fixed setting with the lowest mean error."""
+    """Judge the mean error, compared with that of the fixed setting with the lowest mean error."""
     rows, misses = [], {}
     for short, learner in DEFAULTS.items():
         cells = []
@@ -141,7 +141,7 @@ def single_sets(found):
 
 
 def published_parts(found):
-    """Judge errors on published parts beside those of the fixed setting."""
+    """Judge errors on published parts, compared with those of the fixed setting."""
     names, rows, misses = [name for name in found if name.endswith(PUBLISHED)], [], {}
     for short, learner in DEFAULTS.items():
         fixed, cells = COLUMNS[short][0], []
@@ -161,7 +161,7 @@ def published_parts(found):
 
 
 def seconds(found):
-    """Judge the seconds of fits: on letter beside the fixed setting, and on small sets."""
+    """Judge the seconds of fits: on letter, compared with the fixed setting, and on small sets."""
     rows, misses = [], {}
     for short, learner in DEFAULTS.items():
         ratio, pair = "-", [found.get("letter", {}).get(name) for name in COLUMNS[short]]
@@ -182,7 +182,7 @@ def seconds(found):
 
 
 def log_losses(found):
-    """Judge log losses beside those of conditional likelihood."""
+    """Judge log losses, compared with those of conditional likelihood."""
     rows, misses = [], {}
     for short, learner in DEFAULTS.items():
         names = [name for name, row in found.items() if learner != REFERENCE and row.keys() >= {learner, REFERENCE}]

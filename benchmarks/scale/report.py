@@ -1,4 +1,4 @@
-"""The report: seconds, speed-ups, bytes, memory, the model beside measurements, and its extrapolation."""
+"""The report: seconds, speed-ups, bytes, memory, the model, compared with measurements, and its extrapolation."""
 
 from statistics import median
 
@@ -174,7 +174,7 @@ def partitions_alone(cells):
 
 
 def travel(cells):
-    """Return the transferred bytes beside their upper bounds."""
+    """Return the transferred bytes, compared with their upper bounds."""
     rows = []
     for n_rows, n_partitions in cells.tables:
         alone = cells.alone.get((n_rows, n_partitions))
@@ -211,7 +211,7 @@ def memory(cells):
 
 
 def checked(cells):
-    """Return the costs, and their predictions for the largest tables beside measurements."""
+    """Return the costs, and their predictions for the largest tables, compared with measurements."""
     costs = {task: cells.costs(task) for task in cells.tasks}
     rows = []
     for task, found in costs.items():
@@ -344,7 +344,7 @@ def sections(lines, cells, folder):
 def details(cells):
     """Yield the sections of the page of details."""
     yield "# Counting over partitions: details"
-    yield "The [summary](counts.md) has the verdicts, and explains tasks, data and machine."
+    yield "The [summary](counts.md) states the verdicts, and explains tasks, data and machine."
     yield from ("## Speed-up with two workers", speed_ups(cells))
     yield from ("## Costs of one partition", partitions_alone(cells))
     yield from ("## Transfers", travel(cells), "## Memory", memory(cells))

@@ -19,7 +19,7 @@ _KIND = Kind("file of results", "Name another file", "Take it from git again")
 
 
 def line_key(*fields):
-    """Return a function from a line to the values of the fields that identify it, with tuples in place of lists."""
+    """Return a function from a line to the values of the fields that identify it, with tuples instead of lists."""
 
     def key(line):
         return tuple(tuple(value) if isinstance(value, list) else value for value in (line[name] for name in fields))

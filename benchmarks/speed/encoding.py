@@ -1,9 +1,10 @@
-"""Cost of reading and encoding beside peers, in time and memory: python -m benchmarks.speed.encoding
+"""Cost of reading and encoding, compared with peers, in time and memory: python -m benchmarks.speed.encoding
 
 Every row is measured in a separate process. The same generated table is processed by tanlearn and by a peer with the
 same function: scikit-learn's CategoricalNB, KBinsDiscretizer and OrdinalEncoder and, if installed, LightGBM's Dataset.
-Times are medians by the clock, beside processor time, which depends less on other work. Memory is the increase of the
-peak during the work (on Linux, where the peak can be reset). The processor time of reading the table is also shown.
+Times are medians of wall-clock time, and of processor time, which depends less on other work. Memory is the increase
+of the peak during the work (on Linux, where the peak can be reset). The processor time of reading the table is also
+shown.
 """
 
 import importlib.util

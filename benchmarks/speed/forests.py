@@ -1,4 +1,4 @@
-"""Time to fit and to predict of forests and ensembles beside scikit-learn: python -m benchmarks.speed.forests
+"""Time to fit and to predict of forests and ensembles, compared with scikit-learn: python -m benchmarks.speed.forests
 
 Each learner is fitted to published data sets with its defaults, on one thread. Rows beyond ``--rows`` are left out at
 random. The peer is a random forest of 300 trees on the same columns; missing values stay missing, and categories are

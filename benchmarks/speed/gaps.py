@@ -65,7 +65,7 @@ def load(name, folder):
 
 
 def fill(codes):
-    """Return a copy with the most frequent values in place of what is missing."""
+    """Return a copy with the most frequent values instead of what is missing."""
     filled = codes.copy()
     for column in filled.T:
         column[column < 0] = np.bincount(column[column >= 0]).argmax()
@@ -129,7 +129,7 @@ def main():
     """Parse the command line and run it."""
     parser = command_line(__doc__, __spec__)
     parser.add_argument("--data", type=Path, default=DATA / "raw")
-    parser.add_argument("--whole", action="store_true", help="default learners on small sets, in place of adult")
+    parser.add_argument("--whole", action="store_true", help="default learners on small sets, instead of adult")
     parser.add_argument("--learners", nargs="+", choices=list(LEARNERS), default=list(LEARNERS))
     parser.add_argument("--times", type=int, default=3, help="trainings that are counted")
     parser.add_argument("--jobs", type=int, default=1, help="threads")

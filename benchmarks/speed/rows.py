@@ -1,4 +1,4 @@
-"""Time to predict single rows, beside scikit-learn: python -m benchmarks.speed.rows
+"""Time to predict single rows, compared with scikit-learn: python -m benchmarks.speed.rows
 
 The table has 2,000 rows of 20 mixed columns and three classes. Each learner predicts single rows: through
 ``row_predictor()``, with all values present, with two missing values and with an unseen category, and through

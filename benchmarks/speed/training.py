@@ -32,7 +32,7 @@ PROTOTYPE = {"letter": "0.25", "satimage": "0.17, 0.14", "usps": "1.35, 0.70", "
 TENSORFLOW = {"letter": 5.6, "usps": 150.0}
 #: The origin of these constants.
 MEASURED_ONCE = """Prototype and TensorFlow are constants, measured once on a shared 2-core machine (AVX-512, znver5),
-on 2026-11-21 or before, and not by this command: beside times of another machine take their order of magnitude.
+on 2026-11-21 or before, and not by this command: on another machine, use only their order of magnitude.
 TensorFlow is the code of the authors of differentiable TAN, one epoch after tracing (letter 0.75 s, 133 steps; usps
 11 s, 73 steps, and before it 226 s of tracing). The version of TensorFlow, the command and the day are not known."""
 LOSS = Hybrid(trade_off=100, gamma=1.5)

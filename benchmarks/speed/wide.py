@@ -2,7 +2,7 @@
 
 Every row of the table is a fresh process, whose kernels have been compiled by a process before. Seconds are those of
 `BayesNetClassifier(structure=ChowLiu(n_jobs=n), n_jobs=n).fit(X, y)`, encoder and CPTs included. On a shared machine,
-processor time is more reliable. Peak memory is what the system reports for the process, beside what it was before
+processor time is more reliable. Peak memory is what the system reports for the process, compared with the value before
 `fit`: that counts the imports and X, one byte a value.
 """
 

@@ -1,4 +1,4 @@
-"""Every learner on one table: the time of a fit and of predictions, beside error and log loss on test rows.
+"""Every learner on one table: the time of a fit and of predictions, error and log loss on test rows.
 
 A change that makes a learner faster and worse moves two lines of ``asv compare``, and not one.
 """

@@ -1,6 +1,6 @@
 """
-BayesForest beside other learners
-=================================
+BayesForest and other learners
+==============================
 
 Compare a ``BayesForestClassifier`` with a random forest, gradient boosting and logistic regression, all with their
 defaults. Errors and log losses are means over five folds of three small, numeric data sets.

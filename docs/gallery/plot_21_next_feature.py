@@ -28,7 +28,7 @@ figure.set_size_inches(6, 4)
 # Each image has its own order of pixels. After eight pixels, the error is 11.5 %. It is 16.4 % with the best order for
 # all images, and 43.0 % with random orders.
 #
-# For a single image, call ``next_feature`` until the prediction is sure enough. Pixels that have not been observed
+# For a single image, call ``next_feature`` until a class is probable enough. Pixels that have not been observed
 # are missing values.
 
 names = X_test.columns

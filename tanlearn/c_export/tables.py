@@ -4,7 +4,7 @@ A row of a CPT begins at the offset of the CPT plus, for the child and each pare
 few distinct strides (with one parent, those of all parents equal the number of classes), so their multiples are stored
 in a lookup table: the positions of all rows of letter's 42,042 entries take 240 bytes.
 
-Shifts and additions in place of the lookup table are not smaller, and compilers turn them back into multiplications.
+Shifts and additions instead of the lookup table are not smaller, and compilers turn them back into multiplications.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def ask(
     depth: Annotated[int, typer.Option(min=1, help="Number of questions to plan ahead.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Ask for the values of a row, the most informative first, until its class is sure enough.
+    """Ask for the values of a row, the most informative first, until a class is probable enough.
 
     Answers are read from the standard input, one per line. An empty line means no answer.
     """

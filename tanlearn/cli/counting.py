@@ -64,8 +64,8 @@ def counts(
 ) -> None:
     """Count how often values and pairs of values occur in each class. tanlearn fit accepts counts instead of a table.
 
-    Counts of several tables can be added if they use the same categories and cut points. Take these with --like from
-    the counts of one table, or from the merged summaries of all tables:
+    Counts of several tables can be added if they use the same categories and cut points. The option
+    --like copies them from the counts of one table, or from the merged summaries of all tables:
 
     \b
     tanlearn counts a.csv -t late --summary -o a.summary           # and b.csv

@@ -74,7 +74,7 @@ def _dataset(source: Any, name: str) -> Dataset:
 
 
 def _as_array(rows: Any) -> AnyArray:
-    """Return nested lists as an array; NumPy alone would turn numbers beside strings into strings."""
+    """Return nested lists as an array; NumPy alone would turn numbers into strings if a list also contains strings."""
     found = np.asarray(rows)
     return np.array(rows, dtype=object) if found.dtype.kind in "US" else found
 

@@ -51,7 +51,7 @@ def read_noise(stored: Any) -> tuple[AddedNoise, ...]:
         numbers = [own[name] for name in AMOUNTS]
         are_finite = all(type(one) is float and math.isfinite(one) for one in numbers)
         if type(own["mechanism"]) is not str or not are_finite:
-            raise ValueError("the mechanism of noise must be a string, and its other values finite numbers.")
+            raise ValueError("the mechanism of noise must be a string, and its other values must be finite numbers.")
     return tuple(AddedNoise(**own) for own in stored)
 
 

@@ -289,7 +289,8 @@ class PairCounts(Counts):
             raise ValueError(f"these {len(data)} bytes are not a valid PairCounts: {error}") from error
         if version > _FORMAT:
             raise ValueError(
-                f"the PairCounts has format {version}, this version reads up to {_FORMAT}: upgrade tanlearn."
+                f"the PairCounts has format {version}, but this version reads formats up to {_FORMAT}: "
+                "upgrade tanlearn."
             )
         counts = cls.from_state({"cells": cells, "pairs": pairs}, n_states, int(n_classes))
         counts.noise = noise

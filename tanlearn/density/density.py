@@ -47,7 +47,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the start of the latent classes, of the hidden values, and of samples.
+        Seed of the start of the latent classes, of the held-out values, and of samples.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values; NaN, None and the like are missing.
+            Raw values; NaN, None and similar values are missing.
         y : object, optional
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional

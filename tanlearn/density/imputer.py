@@ -50,7 +50,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the start of the latent classes, of the hidden values, and of draws.
+        Seed of the start of the latent classes, of the held-out values, and of draws.
 
     Attributes
     ----------
@@ -124,8 +124,8 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values; NaN, None and the like are missing. Strings, categoricals, booleans and integer-valued columns
-            of at most 10 distinct values are categories; other numeric columns are discretized.
+            Raw values; NaN, None and similar values are missing. Strings, categoricals, booleans and integer-valued
+            columns of at most 10 distinct values are categories; other numeric columns are discretized.
         y : object, optional
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional

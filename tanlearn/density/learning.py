@@ -60,7 +60,7 @@ def learn_network(
 
 
 def _compare(rows: CodedRows, seed: int, n_jobs: int | None) -> list[LatentCandidate]:
-    """Fit networks of increasing size to rows with hidden values, and score these values."""
+    """Fit networks of increasing size to rows with held-out values, and score these values."""
     rng = np.random.default_rng((seed, 0))
     codes = rows.codes
     if codes.shape[1] > _MOST_ROWS:

@@ -43,7 +43,7 @@ class ContributionDisplay:
     Create the plot with :meth:`from_estimator`. A numeric feature has a curve over its raw values, with steps at the
     cut points. A categorical feature has bars. Above 0, a value is evidence for the class. Contributions are in nats,
     the unit of the natural logarithm. A contribution of 0.7 doubles the odds. The distribution of the rows is drawn in
-    gray below or beside the contributions.
+    gray below or next to the contributions.
 
     Parameters
     ----------

@@ -361,7 +361,7 @@ class ConvergenceDisplay:
         ax.set_ylabel("held-out error [%]" if self.final_errors else "validation error [%]")
 
     def _add_legend(self, ax: Any, styles: dict[str, dict[str, Any]]) -> None:
-        """Add a legend of several learners beside the axes."""
+        """Add a legend of several learners next to the axes."""
         from matplotlib.lines import Line2D
 
         several = len({*self.objectives.values()}) > 1

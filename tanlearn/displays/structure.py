@@ -157,8 +157,8 @@ class StructureDisplay:
             found, name = _probabilities(estimator), "probability of the parents"
         elif weights in ("information", "probability"):
             raise ValueError(
-                f"{type(estimator).__name__} has no {weights} of edges here: information needs a network with one "
-                f"parent per feature, probability a classifier that learns its structure by gradient. Pass "
+                f"{type(estimator).__name__} cannot show weights={weights!r}: 'information' needs a network with one "
+                f"parent per feature, and 'probability' a classifier that learns its structure by gradient. Pass "
                 f"weights='auto' or None."
             )
         display = cls(

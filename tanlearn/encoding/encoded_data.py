@@ -154,7 +154,7 @@ class EncodedData:
         if with_missing is not None and (alone := np.flatnonzero(with_missing & (states < 2))).size:
             raise ValueError(
                 f"has_missing_category is True for feature {alone[0]}, which has a single value. The category of "
-                f"missing values needs another value beside it: set n_states to at least 2, or the mask to False."
+                f"missing values needs another value in its feature: set n_states to at least 2, or the mask to False."
             )
         return cls(*rows, is_ordered=ordered, has_missing_category=with_missing)
 

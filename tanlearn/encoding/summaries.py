@@ -197,7 +197,8 @@ class TableSummary:
             raise ValueError(f"these {len(data)} bytes are not a valid TableSummary: {error}") from error
         if summary is None:
             raise ValueError(
-                f"the TableSummary has format {version}, this version reads up to {_FORMAT}: upgrade tanlearn."
+                f"the TableSummary has format {version}, but this version reads formats up to {_FORMAT}: "
+                "upgrade tanlearn."
             )
         return summary
 

@@ -76,7 +76,7 @@ class AcquisitionCurve:
     y: IntArray
 
     def stop(self, confidence: float = 0.95) -> dict[str, float]:
-        """Return the results if no more features of a row are observed once its prediction is sure enough.
+        """Return the results if no more features of a row are observed once a class is probable enough.
 
         Parameters
         ----------

@@ -62,7 +62,7 @@ class BoostedTermsClassifier(Classifier):
     Parameters
     ----------
     max_terms : int, default=2000
-        Maximum number of terms, at least 1. The number that is used is selected on held-out rows.
+        Maximum number of terms, at least 1. The actual number is selected on held-out rows.
     max_splits : int, default=5
         Maximum number of splits per term, from 1 to 8. With 1, the model is a sum of functions of one feature each.
     learning_rate : float, default=0.1

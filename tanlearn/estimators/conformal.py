@@ -381,10 +381,10 @@ def _held_out(shared: tuple[Any, Any, AnyArray, FloatArray | None], train: IntAr
     """Return the probabilities of held-out rows."""
     conformal, X, y, weights = shared
     fitted = conformal._fitted(_safe_indexing(X, train), y[train], None if weights is None else weights[train])
-    if not set(fitted.classes_.tolist()) <= set(conformal.classes_.tolist()):  # -1 beside a single class is a class
+    if not set(fitted.classes_.tolist()) <= set(conformal.classes_.tolist()):  # -1 has become a class
         raise ValueError(
-            f"a fold leaves labeled rows of a single class, beside which {type(fitted).__name__} treats the label "
-            f"{UNLABELED} as a class. Label more rows of each class, or use missing labels (NaN, None) in place of "
+            f"a fold leaves labeled rows of a single class, for which {type(fitted).__name__} treats the label "
+            f"{UNLABELED} as a class. Label more rows of each class, or use missing labels (NaN, None) instead of "
             f"{UNLABELED}."
         )
     return _probabilities(fitted, _safe_indexing(X, test), conformal.classes_)

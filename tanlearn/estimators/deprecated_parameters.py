@@ -61,7 +61,7 @@ class DeprecatedParameters:
     """Mixin that accepts former parameters in the constructor, in ``set_params``, as attributes and in model files.
 
     It must come before the other base classes. Values of removed parameters are stored in attributes with an
-    underscore, which classes read in place of the parameters.
+    underscore, which classes read instead of the parameters.
     """
 
     #: Parameter with the settings that contain each moved parameter.

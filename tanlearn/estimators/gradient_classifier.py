@@ -59,7 +59,7 @@ class GradientClassifier(NetworkClassifier):
         Parameters
         ----------
         deep : bool, default=True
-            Whether to include nested parameters, such as ``training__learning_rate``. Those of ``training`` and
+            Whether to include nested parameters, such as ``training__learning_rate``. Parameters of ``training`` and
             ``candidates`` are included also where None or a string stands for their defaults.
 
         Returns

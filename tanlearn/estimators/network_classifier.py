@@ -256,7 +256,7 @@ class NetworkClassifier(Classifier):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Raw values. NaN, None and the like are imputed, except in columns without any value in training and in
+            Raw values. NaN, None and similar values are imputed, except in columns without any value in training and in
             columns with a category for missing values (``encoder_.has_missing_category_``). Unseen categories are kept,
             although the model treats them as missing.
         y : array-like of shape (n_samples,), optional

@@ -58,7 +58,7 @@ _LEARNERS = {
 
 
 def validate_params(classifier: Any) -> None:
-    """Validate the parameters; the error for a string or a class in place of a learner suggests an instance."""
+    """Validate the parameters; the error for a string or a class instead of a learner suggests an instance."""
     for name, learners in _LEARNERS.items():
         given = getattr(classifier, name)
         if isinstance(given, str):
@@ -277,6 +277,6 @@ def _structure_of_pairs(classifier: Any, pairs: PairCounts, rng: np.random.Gener
 def _no_rows() -> EncodedData:
     """Raise the error for parameter learners that need rows in addition to counts."""
     raise ValueError(
-        "m='auto' is chosen by leaving rows out, but counts have no rows. Set m, as m=1.0, or use "
+        "m='auto' is chosen by leaving rows out, but counts have no rows. Set m, for example m=1.0, or use "
         "HierarchicalDirichlet()."
     )

@@ -172,7 +172,7 @@ class RowPredictor:
         scores = self._possible(self._score(self._codes(row)))
         if self._calibration.power != 1:
             return np.exp(self._calibration.log_posterior(scores[np.newaxis])[0])
-        # The operations of Calibration.log_posterior, without those for several rows: 4 us in place of 14.
+        # The operations of Calibration.log_posterior, without those for several rows: 4 us instead of 14.
         scores = self._shifted(scores) / self._calibration.temperature
         scores -= scores.max()
         scores -= np.log(np.exp(scores).sum())

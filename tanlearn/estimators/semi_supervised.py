@@ -97,8 +97,8 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
 
         sum_k (n_k + alpha) log theta_k  +  sum_u w_u log sum_c P(c, x_u)
 
-    Missing values of unlabeled rows are marginalized. Those of labeled rows are treated as by ``parameters``. The score
-    can decrease with ``epsilon`` or ``shrinkage`` of :class:`~tanlearn.MaximumLikelihood`.
+    Missing values of unlabeled rows are marginalized. Missing values of labeled rows are treated as by ``parameters``.
+    The score can decrease with ``epsilon`` or ``shrinkage`` of :class:`~tanlearn.MaximumLikelihood`.
 
     Without unlabeled rows, or with ``unlabeled_weight=0``, the result is exactly that of ``estimator`` fitted to the
     labeled rows, without the temperature. The iteration runs on the CPU.

@@ -70,7 +70,7 @@ def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
         A fitted classifier with a single network, a :class:`~tanlearn.BayesForestClassifier`, a
         :class:`~tanlearn.BoostedTermsClassifier` or a :class:`~tanlearn.BayesEnsembleClassifier`.
     max_bytes : int, default=20_000_000
-        Largest size of the module in bytes. Forests can have megabytes.
+        Largest size of the module in bytes. Modules of forests can have several megabytes.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     Notes
     -----
     ``null``, ``undefined`` and ``NaN`` are missing values, which are treated as in Python. Unseen categories count as
-    missing. As in Python, absent columns, infinite numbers, and strings in place of numbers are errors, and so are
+    missing. As in Python, absent columns, infinite numbers, and strings instead of numbers are errors, and so are
     unseen categories if the encoder has ``handle_unknown="error"``. Rows for which the marginalization of missing
     values needs more than 1e9 operations are errors, too.
 

@@ -229,7 +229,7 @@ def _large_parts(model: Any) -> list[Forest | BoostedTerms]:
 
 
 class _Chain:
-    """Queries that each add columns to those of the one before."""
+    """Queries that each add columns to those of the previous one."""
 
     def __init__(self, dialect: Dialect, prefix: str) -> None:
         self._dialect, self._prefix = dialect, prefix

@@ -74,7 +74,7 @@ def _is_own(value: Any) -> bool:
 
 
 def _public_name(value: Any) -> str:
-    """Return the qualified name of a class or function, with "tanlearn" in place of a module of tanlearn."""
+    """Return the qualified name of a class or function, with "tanlearn" instead of a module of tanlearn."""
     return f"{'tanlearn' if _is_own(value) else value.__module__}.{value.__qualname__}"
 
 

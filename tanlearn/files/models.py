@@ -54,7 +54,7 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     combinations, feature by feature and sorted, where the number of states represents a missing parent and all parents
     after it; ``counts`` are their counts (int64 or float64). ``class_counts`` are the counts of the classes, and
     ``concentrations`` the m of the levels, from no parent on. ``level_counts`` is None, or float64 for the entries of
-    all levels, feature by feature, to be used in place of the sums of ``counts`` over longer contexts. CPTs that are
+    all levels, feature by feature, to be used instead of the sums of ``counts`` over longer contexts. CPTs that are
     sums of terms have ``cells`` of the classes only, and ``terms``, a dict of arrays. ``features``, int64 (n_columns,
     k), contains the features of each column, -1 for none: a feature alone, or a feature and one or two of its parents.
     ``groups``, int64, is the group of each state, for each feature of each column. ``cells``, float64, contains an

@@ -192,8 +192,8 @@ class ForestCounts(Counts):
             lacking = cells.lacking_above()
             if lacking.size:
                 raise ValueError(
-                    f"the context above must count each value and class of a context, but lacks those of key "
-                    f"{lacking[0]} of network {number}. Count the rows again."
+                    f"each value and class of a context must also be counted in the context with one parent less, "
+                    f"but key {lacking[0]} of network {number} is not. Count the rows again."
                 )
         return counts
 

@@ -88,9 +88,9 @@ def fit_weights(
     """Fit weights with the ridge that minimizes the mean log loss of left-out rows.
 
     Each of ``parts`` is a pair of problems: rows to fit, and rows left out. The penalty is centered at ``start``
-    (n_scores,), for the parts at ``starts``, which must not depend on their left-out rows. ``ridges`` go from strong to
-    weak, each fit starting at the weights of the one before, with at most ``max_iter`` iterations of L-BFGS. If no
-    ridge lowers the log loss, the weights stay at the start.
+    (n_scores,), for the parts at ``starts``, which must not depend on their left-out rows. ``ridges`` are in
+    decreasing order. Each fit starts at the weights of the previous one and has at most ``max_iter`` iterations of
+    L-BFGS. If no ridge lowers the log loss, the initial weights are kept.
     """
     with one_blas_thread():
         outside = [own for _, own in parts]

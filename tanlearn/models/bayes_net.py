@@ -53,7 +53,7 @@ class BayesNet(Model):
         return replace(self, tables=self.tables.with_log_prior(log_prior))
 
     def log_joint_without_features(self) -> FloatArray:
-        """Return the log prior; of CPTs that are not normalized, the marginalized scores."""
+        """Return the log prior, or the marginalized scores if the CPTs are not normalized."""
         if self.tables.is_normalized or not self.structure.is_acyclic:
             return self.tables.log_prior
         return super().log_joint_without_features()

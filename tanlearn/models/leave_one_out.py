@@ -59,8 +59,9 @@ class LeaveOneOut:
     def choose(self, grid: Sequence[float]) -> tuple[FloatArray, tuple[float, float]]:
         """Choose the concentration of each level by the mean leave-one-out log loss.
 
-        The levels are chosen greedily, from no parent upward: each in the network with that many parents per feature,
-        with the concentrations of the levels before. ``grid`` contains positive candidates; ties go to the first.
+        The levels are chosen greedily, beginning with the level without parents. Each concentration is chosen in the
+        network with the parents of its level, given the concentrations of the previous levels. ``grid`` contains
+        positive candidates; ties go to the first.
         Returns the concentrations m (n_levels,), and the mean log loss and error rate with them.
         """
         candidates = np.array(grid, np.float64)

@@ -73,7 +73,7 @@ def warn_of_approximations(rows: Sequence[int], limit: float) -> None:
     warn(
         f"the scores of {_name_rows(rows)} are approximate: the missing features depend on each other through two "
         f"parents or more, and marginalizing them exactly would take more than {limit:,.0f} operations per row. Impute "
-        f"some of the missing values, or {RAISE_LIMIT}. To get an error in place of approximate scores, make this "
+        f"some of the missing values, or {RAISE_LIMIT}. To get an error instead of approximate scores, make this "
         f"warning, tanlearn.InexactMarginalizationWarning, an error.",
         InexactMarginalizationWarning,
     )

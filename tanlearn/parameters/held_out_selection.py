@@ -73,7 +73,7 @@ def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[Enc
 
     ``cv`` is the fraction that is held out once, if below 1, or the number of folds. By default, data of up to
     300,000 values (rows times features times classes, which one pass reads) are split into five folds, and data of up
-    to 3,000,000 values into three. Of larger data, one fifth of the rows is held out once. Rows of weight 0 are
+    to 3,000,000 values into three. With larger data, one fifth of the rows is held out once. Rows of weight 0 are
     dropped. The split depends on the rows only, so deterministic learners need no seed. The list is empty if there are
     fewer than two rows.
     """

@@ -50,7 +50,7 @@ class HybridCV(BaseEstimator):
     cv : int or float, optional
         Number of folds, or the fraction of rows that is held out once. By default, data of up to 300,000
         values (rows times features times classes) are split into five folds, and data of up to 3,000,000 values into
-        three. Of larger data, one fifth of the rows is held out once.
+        three. With larger data, one fifth of the rows is held out once.
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on the held-out rows. A temperature divides the log joint, or
         only the evidence of the features if that has a clearly lower log loss (``EvidenceCalibration``, not for CPTs of

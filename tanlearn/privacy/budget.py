@@ -268,8 +268,9 @@ def _read_counts(counts: Any, encoder_is_public: bool) -> Any:
         )
     if not counts.counts_rows_once or own.dtype.kind != "i":
         raise ValueError(
-            "the counted rows may have weights, as counts of a model or float counts have, and noise protects a row of "
-            "weight 1 only. Count rows without weights: TableCounts.of_encoder(encoder, classes).update(X, y)."
+            "the counted rows may have weights, because these are counts of a model or float counts, but noise "
+            "protects a row of weight 1 only. Count rows without weights: TableCounts.of_encoder(encoder, "
+            "classes).update(X, y)."
         )
     if not getattr(counts.encoder, "is_declared_", False) and encoder_is_public is not True:
         raise ValueError(

@@ -20,8 +20,8 @@ _LARGEST = 2**50
 def n_changed_counts(counts: Any) -> int:
     """Return the largest number of counts that one row changes, each by 1.
 
-    A row is in one class. It has at most one value in each family, or of each feature and each pair, because rows with
-    missing values are not counted there. This number is the L1 sensitivity and the squared L2 sensitivity for adding or
+    A row belongs to one class. It is counted at most once for each family, or for each feature and each pair; it is not
+    counted where a value is missing. This number is the L1 sensitivity and the squared L2 sensitivity for adding or
     removing a row.
     """
     if isinstance(counts, PairCounts):

@@ -68,7 +68,7 @@ class SearchCheckpoint:
             )
         if found[0] > _FORMAT:
             raise ValueError(
-                f"{self.path} has format {found[0]}, this version reads up to {_FORMAT}: upgrade tanlearn."
+                f"{self.path} has format {found[0]}, but this version reads formats up to {_FORMAT}: upgrade tanlearn."
             )
         if found[1] != digest:
             raise ValueError(

@@ -162,7 +162,7 @@ def read_table(
     ValueError
         If the file is malformed, or a named column is absent.
     TypeError
-        If ``columns``, ``missing`` or ``symbols`` is a string in place of a list.
+        If ``columns``, ``missing`` or ``symbols`` is a string instead of a list.
     ImportError
         If reading it needs a package that is not installed.
 

@@ -61,7 +61,7 @@ class Column:
 
     @property
     def objects(self) -> NDArray[Any]:
-        """Values, with the categories themselves in place of indices into them, shape (n_samples,)."""
+        """Values, with the categories themselves instead of indices into them, shape (n_samples,)."""
         return self.values if self.categories is None else self.categories[self.values]
 
     def value(self, row: int) -> Any:

@@ -172,7 +172,7 @@ class TableFile:
                             shifts = np.array(dropped) - np.arange(len(dropped))
                             batch.index += np.searchsorted(shifts, batch.index, side="right")
                         batch = batch.assign(**{name: without_prefix(batch[name]) for name in codes})
-                        # pandas keeps missing marks as text beside integers of more than 64 bits.
+                        # pandas keeps missing marks as text in columns with integers of more than 64 bits.
                         strings = [name for name in batch.columns if batch[name].dtype.kind in "OU"]
                         kept = {name: batch[name].isin(marks) for name in strings}
                         yield batch.assign(**{name: batch[name].mask(own) for name, own in kept.items() if own.any()})
@@ -263,7 +263,7 @@ def open_table(
     ValueError
         If the file is empty, malformed, a spreadsheet, or has duplicate column names.
     TypeError
-        If ``missing`` or ``symbols`` is a string in place of a list.
+        If ``missing`` or ``symbols`` is a string instead of a list.
     ImportError
         If reading it needs a package that is not installed.
 

@@ -83,8 +83,8 @@ class CandidateSets:
             parents = [int(j) if isinstance(j, (int, np.integer)) else -1 for j in given]
             if len(set(parents)) < len(parents) or i in parents or any(not 0 <= j < n_features for j in parents):
                 raise ValueError(
-                    f"candidates[{i}] must be different other features (0..{n_features - 1}), got {list(given)}; "
-                    f"'no parent' is added automatically."
+                    f"candidates[{i}] must contain distinct features (0..{n_features - 1}) other than {i}, got "
+                    f"{list(given)}; 'no parent' is added automatically."
                 )
             rows += [(-1, -1), *((j, -1) for j in parents)]
             rows += combinations(parents, 2) if n_parents == 2 else []

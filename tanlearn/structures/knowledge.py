@@ -32,7 +32,7 @@ class Knowledge(BaseEstimator):
         Edges that the network does not contain. List both directions to exclude an edge in either direction.
     tiers : sequence of sequences of columns, default=()
         Groups of columns in the order of time or causation. A column is never a parent of a column in an earlier tier.
-        Edges within a tier, and edges of columns in no tier, are free.
+        Edges within a tier, and edges of columns without a tier, are unrestricted.
 
     See Also
     --------

@@ -75,7 +75,8 @@ class Structure:
             given = [j for j in row if j != -1]
             if any(not 0 <= j < n_features for j in given) or i in given or len(set(given)) < len(given):
                 raise ValueError(
-                    f"parent[{i}] must be different other features (0..{n_features - 1}), or -1 for none; got {given}."
+                    f"parent[{i}] must contain distinct features (0..{n_features - 1}) other than {i}, or -1 for none; "
+                    f"got {given}."
                 )
             table[i, : len(given)] = given
         self.parents: IntArray = table

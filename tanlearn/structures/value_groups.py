@@ -19,8 +19,8 @@ def group_values(weights: FloatArray, n_groups: int, *, is_ordered: bool) -> Int
     """Return the group of each value, (n_values,), numbered from 0, each with at least one value.
 
     Ordered values are divided into at most ``n_groups`` groups of adjacent values of about equal weight. The groups for
-    ``n_groups`` are unions of the groups for ``2 * n_groups``. Of other values, the ``n_groups - 1`` most frequent are
-    groups of their own, and the last group contains the rest; ties are broken by the lower code.
+    ``n_groups`` are unions of the groups for ``2 * n_groups``. Among other values, the ``n_groups - 1`` most frequent
+    are groups of their own, and the last group contains the rest; ties are broken by the lower code.
 
     Shapes: weights: (n_values,), the weight of the rows with each value.
     """

@@ -1,4 +1,4 @@
-"""Boosting of terms: small tables that are added one after another, each fitted to the residuals of those before."""
+"""Boosting of terms: small tables, added one after another, each fitted to the residuals of the previous ones."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Booster:
     def _sort_values(self, others: IntArray, classes: IntArray | None) -> None:
         """Sort the values of features without an order by their residuals per variance in some rows.
 
-        Those of the class with the largest gain are used. The rows are others than those of the term. Otherwise, a
+        The residuals of the class with the largest gain are used. The rows differ from those of the term. Otherwise, a
         value of few rows would be sorted by the noise of these rows: with a column of random ids, each of two rows, the
         log loss on german is .571 instead of .474. For two classes and without a ridge, one of the divisions of sorted
         values is the best one of all divisions of the rows that sort them (Fisher 1958).

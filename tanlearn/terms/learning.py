@@ -68,8 +68,8 @@ def learn_terms(
     """Learn structure, terms and ridges.
 
     1. The ridges of a network without edges are selected on held-out rows.
-    2. The held-out predictions of this network give the gains of all edges. Those of a fold are computed without its
-       held-out rows.
+    2. The held-out predictions of this network give the gains of all edges. The gains of a fold are computed without
+       its held-out rows.
     3. Networks with 1, 2, 3 and 5 parents per feature follow, each with ridges of its own, until ``max_parents`` is
        reached or the held-out log loss falls by less than a standard error.
     4. If several parents are allowed, the held-out predictions of the best network give the gains of triples: columns
@@ -117,7 +117,7 @@ def learn_terms(
 
 
 def sample_rows(n_rows: int, needed: IntArray = NO_ROWS) -> IntArray:
-    """Return the rows of the selection, in order: all, or a random sample with those that are needed."""
+    """Return the rows of the selection, in order: all rows, or a random sample that includes the needed rows."""
     if n_rows <= MOST_ROWS:
         return np.arange(n_rows)
     others = np.setdiff1d(np.arange(n_rows), needed)

@@ -21,7 +21,7 @@ from tanlearn.training.tan_state import Plan, State
 
 __all__ = ["CudaEngine", "CudaPopulation"]
 
-#: Mean length of a row of a CPT with one parent from which a block processes a CPT in place of a warp. Letter has 237,
+#: Mean length of a row of a CPT with one parent from which a block processes a CPT instead of a warp. Letter has 237,
 #: usps 34.
 _LONG_ROW = 128
 

@@ -289,7 +289,7 @@ def test_header_that_asks_for_more_memory_than_there_is_refused():
 
 
 def test_bytes_of_a_newer_format_are_refused():
-    with pytest.raises(ValueError, match="format 3, this version reads up to 2: upgrade"):
+    with pytest.raises(ValueError, match="format 3, but this version reads formats up to 2: upgrade"):
         PairCounts.from_bytes(archive(**FIELDS | {"tanlearn_counts": 3}))
 
 

@@ -193,7 +193,7 @@ def test_two_parents_have_two_edges_of_the_probability_of_both(ax):
         parents = tuple(model.structure_.parents[i].tolist())
         assert set(display.weights[i]) == {model.structure_probabilities_[i][parents]}
     assert not (display.weights[model.structure_.parents < 0]).any()
-    with pytest.raises(ValueError, match="no information of edges"):
+    with pytest.raises(ValueError, match="cannot show weights='information'"):
         StructureDisplay.from_estimator(model, weights="information", ax=ax)
 
 
@@ -230,7 +230,7 @@ def test_what_is_no_picture_of_a_structure_is_refused(model, ax):
         StructureDisplay(STRUCTURE, relevance=np.ones(3))
     with pytest.raises(ValueError, match="weights must be one of"):
         StructureDisplay.from_estimator(model, weights="thick", ax=ax)
-    with pytest.raises(ValueError, match="no probability of edges"):
+    with pytest.raises(ValueError, match="cannot show weights='probability'"):
         StructureDisplay.from_estimator(model, weights="probability", ax=ax)
     with pytest.raises(TypeError, match="no structure_"):
         StructureDisplay.from_estimator(NaiveBayesClassifier(), ax=ax)

@@ -358,5 +358,5 @@ def test_damaged_blocks_and_other_bytes_are_refused():
     for data in (b"", whole[:-30], bytes(flipped), packed.getvalue()):
         with pytest.raises(ValueError, match="not a valid TableSummary"):
             TableSummary.from_bytes(data)
-    with pytest.raises(ValueError, match="format 2, this version reads up to 1: upgrade"):
+    with pytest.raises(ValueError, match="format 2, but this version reads formats up to 1: upgrade"):
         TableSummary.from_bytes(altered(points, lambda a, s: a.update(tanlearn_summary=np.array(2))))

@@ -34,6 +34,7 @@ BANNED = {
     r"members?": "network of the forest",
     r"as good as|no more than|and no other": "equal to; at most; only",
     r"whole numbers?|truths|texts": "integers; booleans; strings",
+    r"beside|in place of|in the manner of|and the like": "next to, compared with, in addition to; instead of; similar",
     r"\w*(discret|normal|summar|initial|optim|regular|marginal|serial|recogn|general|maxim|minim)is(?!t|m)\w*": "-ize",
     r"behaviour\w*|colour\w*|neighbour\w*|favour\w*": "American spelling",
 }

@@ -10,10 +10,10 @@ from tanlearn import Structure
 @pytest.mark.parametrize(
     ("parent", "message"),
     [
-        ([0, -1], r"parent\[0\] must be different other features \(0\.\.1\), or -1 for none; got \[0\]"),
-        ([-1, 2], r"parent\[1\] must be .* \(0..1\), or -1 for none; got \[2\]"),
-        ([-2, 0], r"parent\[0\] must be .* got \[-2\]"),
-        ([[1, 1], [-1, -1]], r"parent\[0\] must be different .* got \[1, 1\]"),
+        ([0, -1], r"parent\[0\] must contain distinct features \(0\.\.1\) other than 0, or -1 for none; got \[0\]"),
+        ([-1, 2], r"parent\[1\] must contain .* \(0..1\) other than 1, or -1 for none; got \[2\]"),
+        ([-2, 0], r"parent\[0\] must contain .* got \[-2\]"),
+        ([[1, 1], [-1, -1]], r"parent\[0\] must contain distinct .* got \[1, 1\]"),
         ([1, 0], r"parent forms a cycle.*allow_cycles=True"),
         ([], r"parent must have shape"),
         ([[[1]]], r"parent must have shape"),
@@ -58,7 +58,7 @@ def test_any_number_of_parents():
     assert structure.order.tolist() == [0, 1, 2, 3]
     assert structure != Structure([[-1, -1, -1], [0, -1, -1], [1, 0, -1], [0, 2, 1]])  # in another order
     assert Structure([[-1, -1, -1, 1], [-1] * 4]) == Structure([1, -1])  # as wide as need be
-    with pytest.raises(ValueError, match=r"parent\[1\] must be different .* got \[0, 2, 0\]"):
+    with pytest.raises(ValueError, match=r"parent\[1\] must contain distinct .* got \[0, 2, 0\]"):
         Structure([[-1] * 3, [0, 2, 0], [-1] * 3])
     with pytest.raises(ValueError, match="forms a cycle"):
         Structure([[1, 2, 3], [-1] * 3, [0, 1, -1], [-1] * 3])

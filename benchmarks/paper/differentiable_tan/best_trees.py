@@ -1,4 +1,4 @@
-"""The tree chosen on validation rows among all cells, beside the lowest published error of a tree."""
+"""The tree chosen on validation rows among all cells, compared with the lowest published error of a tree."""
 
 from collections import Counter
 

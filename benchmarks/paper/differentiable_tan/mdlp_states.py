@@ -1,4 +1,4 @@
-"""Numbers of values per feature after MDL discretization, beside the published ones, and seconds.
+"""Numbers of values per feature after MDL discretization, compared with the published ones, and seconds.
 
     python -m benchmarks.paper.differentiable_tan.mdlp_states [--data ../shared/data] [--seed 0] [--n-jobs 2]
 

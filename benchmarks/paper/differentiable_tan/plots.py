@@ -8,7 +8,7 @@ from benchmarks.shared.reports import picture
 from .cells import CELLS
 
 FAMILIES = {cell.name: cell.family for cell in CELLS}
-#: The colors of Okabe and Ito, which suit color-blind readers, with gray in place of their yellow, which is too faint
+#: The colors of Okabe and Ito, which suit color-blind readers, with gray instead of their yellow, which is too faint
 #: for thin lines; then brown and wine.
 COLORS = ("#999999", "#e69f00", "#56b4e9", "#009e73", "#000000", "#cc79a7", "#0072b2", "#d55e00", "#7a4b1e", "#882255")
 

@@ -87,8 +87,8 @@ CLAIMS = paragraph(
     numbers. A difference is marginal, similar or no benefit if it is below two standard errors of the error."""
 )
 DETAILS = paragraph(
-    """The [summary](report.md) has the verdicts, and explains cells, settings and columns. All errors are test errors
-    in %, unless a column states otherwise."""
+    """The [summary](report.md) states the verdicts, and explains cells, settings and columns. All errors are test
+    errors in %, unless a column states otherwise."""
 )
 
 

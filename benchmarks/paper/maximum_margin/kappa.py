@@ -12,7 +12,7 @@ def without_kappas(cells):
 
 
 def kappa_section(cells):
-    """Return the rates on usps by kappa beside the paper's result; empty until all are finished."""
+    """Return the rates on usps by kappa, compared with the paper's result; empty until all are finished."""
     rates = {
         structure: {kappa: 100 * mean(cells[structure, name], "rate") for name, kappa in FIGURE_5.items()}
         for structure in ("NB", "TAN-CMI")

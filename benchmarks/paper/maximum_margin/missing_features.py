@@ -202,7 +202,7 @@ METHOD = f"""Rates (in %) are means over draws of the missing features, which ar
 - usps replaces the image of the Washington D.C. Mall, which was not found. letter replaces TIMIT, a licensed corpus.
 - Times are median microseconds per row, including imputation, partly measured while other programs were running."""
 DETAILS = paragraph(
-    """The [summary](missing_features.md) has the verdicts, and explains learners and data. Columns are numbers of
+    """The [summary](missing_features.md) states the verdicts, and explains learners and data. Columns are numbers of
     missing features with rates in %, and then times in microseconds per row for some of these numbers."""
 )
 
@@ -290,8 +290,8 @@ def parameters_compared(lines):
     if above:
         limit = f"NB CG-MM is above NB ML with up to {above[-1]} of {lines[0]['n_features']} features missing."
     return paragraph(
-        f"""{limit} In the paper, it is above with up to about 80 of 196 missing features on mnist, and up to 150 of
-        191 on "image". NB CG-MM is above NB CG-CL for {len(sturdier)} of {len(margin)} numbers of missing features.
+        f"""{limit} In the paper, NB CG-MM is above NB ML with up to about 80 of 196 missing features on mnist, and up
+        to 150 of 191 on "image". NB CG-MM is above NB CG-CL for {len(sturdier)} of {len(margin)} numbers of missing features.
         Imputation from the nearest rows is better than marginalization for {len(filled)} of
         {len(margin) - 1} numbers. Standard deviations over draws are at most {spread:.1f} points."""
     )

@@ -93,7 +93,7 @@ def write_report(lines, folder):
 def details(found, whole, convex, folder):
     """Yield the sections of the page of details, and draw the figure of the convex relaxation."""
     yield "# Maximum margin Bayesian network classifiers: details"
-    yield "The [summary](report.md) has the verdicts, and explains learners, data sets and columns."
+    yield "The [summary](report.md) states the verdicts, and explains learners, data sets and columns."
     for name, cells in whole.items():
         yield f"## {name}\n\n{rates_table(name, cells)}"
     sizes = size_rows(whole)
@@ -104,7 +104,7 @@ def details(found, whole, convex, folder):
     if convex:
         draw_convex(convex, folder / CONVEX_FIGURE)
         yield from (CONVEX, convex_table(convex), convex_against_frequencies(convex), convex_by_rows(convex))
-        yield f"![Rates of the convex relaxation beside conjugate gradient]({CONVEX_FIGURE})"
+        yield f"![Rates of the convex relaxation and of conjugate gradient]({CONVEX_FIGURE})"
 
 
 def summary(whole, checked):

@@ -125,7 +125,7 @@ def summary(small, rates, checked):
 
 
 def mnist_in_words(rates):
-    """Return the agreement on mnist in sentences, and the rate of NB-CL beside both papers."""
+    """Return the agreement on mnist in sentences, and the rate of NB-CL, compared with both papers."""
     points = {label: rates[label] - figures[3] for label, figures in PUBLISHED.items() if figures[3] and label in rates}
     likelihood = [label for label in points if label.endswith("-ML")]
     if not likelihood:
@@ -142,7 +142,7 @@ def mnist_in_words(rates):
 
 
 def table_1(small, files, mnist=None):
-    """Return the averages over the small sets beside the published ones, mnist, and the user's files of TIMIT."""
+    """Return the averages over the small sets, and the published ones, mnist, and the user's files of TIMIT."""
     header = ["learner", "published", f"ours, {len(small)} sets"]
     if mnist:
         header += ["published, mnist", "ours, mnist"]
@@ -339,7 +339,7 @@ of agreement. TIMIT is licensed and not included: `run timit --timit FILE` accep
 
 
 _METHOD = "A rate is the fraction of correctly classified test rows."
-_DETAILS = "The [summary](report.md) has the verdicts and table 1, and explains learners and data."
+_DETAILS = "The [summary](report.md) states the verdicts and table 1, and explains learners and data."
 _TESTS = """Each entry is the significance over the data sets of table 1, with the published one in brackets. An arrow
 points to the better learner: up to that of the column, or left to that of the row. A double arrow is significant at the
 level 0.05."""

@@ -1,4 +1,4 @@
-"""Figures 3, 4 and 7: errors over memory and operations, networks of this library beside neural ones.
+"""Figures 3, 4 and 7: errors over memory and operations, networks of this library, compared with neural ones.
 
 Every trained, counted or searched model is a :class:`Training`. In each fold, the training of a column with the lowest
 validation error is chosen; a column with its choices is a :class:`Point`. The choice by test error, as in the paper,

@@ -83,7 +83,7 @@ def write_fronts(lines, searched, counted, nets, folder):
         made_by([*lines, *nets], *COMMANDS),
     ]
     write_sections(folder / "fronts.md", sections)
-    start = """The [summary](fronts.md) has the verdicts, and explains families, budgets and selection. All errors are
-    test errors in %, unless a column states otherwise."""
+    start = """The [summary](fronts.md) states the verdicts, and explains families, budgets and selection. All errors
+    are test errors in %, unless a column states otherwise."""
     heading = "# Errors, bits and operations of Bayesian and neural networks: details"
     write_sections(folder / "fronts_details.md", [heading, paragraph(start), *details])

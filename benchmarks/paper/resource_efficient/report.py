@@ -167,7 +167,7 @@ def figures(lines):
 def details(lines, bits, sizes, folder, more):
     """Yield the sections of the page of details, and draw their figures."""
     yield "# Few bits and size penalty: details"
-    yield "The [summary](report.md) has the verdicts. All errors are test errors in %."
+    yield "The [summary](report.md) states the verdicts. All errors are test errors in %."
     for name in dict.fromkeys(line["set"] for line in lines):
         if name in bits:
             trained, budget, columns = bits[name]

@@ -1,4 +1,4 @@
-"""Branch and bound beside training and rounding, on the folds and structures of figure 6 (section V-C's comparison).
+"""Branch and bound, training and rounding, on the folds and structures of figure 6 (section V-C's comparison).
 
     python -m benchmarks.paper.resource_efficient run bits --sets letter --budget 2    # first: structures, rivals
     python -m benchmarks.paper.resource_efficient run search --sets letter --limit 60

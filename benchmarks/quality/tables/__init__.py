@@ -1,1 +1,1 @@
-"""All learners beside forests, boosting, logistic regression and support vector machines, on all raw sets."""
+"""All learners, compared with forests, boosting, logistic regression and support vector machines, on all raw sets."""

@@ -1,4 +1,4 @@
-"""All learners beside forests, boosting, logistic regression and support vector machines, on all raw sets.
+"""All learners, compared with forests, boosting, logistic regression and support vector machines, on all raw sets.
 
     pip install -e ".[peers]"
     python -m benchmarks.quality.tables run                 # a day or two; goes on where it stopped

@@ -45,7 +45,7 @@ def main(argv=None):
     for column, epochs in enumerate(EPOCHS[:-1]):
         correlation = spearmanr(errors[:, column], errors[:, -1]).statistic
         print(
-            f"{epochs} epochs beside {EPOCHS[-1]}: rank correlation {correlation:.2f}; the {BEST} best had the ranks "
+            f"{epochs} epochs and {EPOCHS[-1]}: rank correlation {correlation:.2f}; the {BEST} best had the ranks "
             f"{ranks[best, column].tolist()} of {N_NETS}"
         )
 
