@@ -191,10 +191,10 @@ def exceptions(duel, kinds):
 def pairs(duels):
     """Return the table of pairs."""
     text = paragraph(
-        "Differences are those of means, the first learner minus the second; negative ones favor the first. Better / "
-        "undecided / worse counts data sets by the resampled t-test of Nadeau and Bengio at 5 %. The p-values are of "
-        "Wilcoxon's signed ranks over data sets. Both rivals were chosen by the same errors, which favors them a "
-        "little. Time is the ratio of median fits."
+        "Differences are the mean of the first learner minus that of the second; negative ones favor the first. "
+        "Better / undecided / worse counts data sets by the resampled t-test of Nadeau and Bengio at 5 %. The p-values "
+        "are of Wilcoxon's signed ranks over data sets. Both rivals were chosen by the same errors, which favors them "
+        "a little. Time is the ratio of median fits."
     )
     header = ["learner", "rival", "error [points]", "better / undecided / worse", "p", "log loss", "time"]
     return f"{text}\n\n{markdown_table(header, [duel.row() for duel in duels.values()], (0, 1))}"

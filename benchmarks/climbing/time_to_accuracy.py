@@ -290,9 +290,9 @@ def notes(own, lines):
         paragraph(
             f"""The protocol of the paper trains {N_EPOCHS} epochs for {CELL}, with the settings of the best of 100 runs
             from the ranges of the paper by test error, as the paper selects them (see the [report on differentiable
-            TAN](../paper/differentiable_tan/report.md)). Other learners have their defaults. Levels are reached on test
-            rows, so no learner could stop there. Greedy searches ({" and ".join(FEW_FEATURES)}) score d^3 structures
-            for d features; they were left out on usps, where they would take over ten minutes."""
+            TAN](../paper/differentiable_tan/report.md)). Other learners have their defaults. Levels are errors on test
+            rows, so no learner could use them to stop. Greedy searches ({" and ".join(FEW_FEATURES)}) score d^3
+            structures for d features; they were left out on usps, where they would take over ten minutes."""
         ),
         paragraph(
             f"""Seconds of TensorFlow are estimates: {steps}. These constants are in `benchmarks/speed/training.py`.

@@ -25,8 +25,8 @@ MICROCONTROLLERS = """\
   manufacturers and years differ.
 - *Exceptions*. Floats of the TAN (173 KB) do not fit into the 128 KB of an ATmega1284P. They were run on an ATmega2560,
   which has the same core with 22-bit addresses. CPTs with a byte per entry (41 KB) are two arrays behind the program,
-  where far reads cost less than unpacking. The forest is small because AVR's compiler cannot jump across larger trees;
-  it does not represent forests elsewhere."""
+  where far reads cost less than unpacking. The forest is small because AVR's compiler cannot jump across larger trees.
+  It is not representative of forests on other microcontrollers."""
 
 MADE = """\
 Each program returned the same class and the same 26 scores as Python, bit for bit, on every test row and

@@ -180,7 +180,7 @@ def to_csv(cells: Iterable[CellResult], *, with_header: bool = True) -> str:
 
 
 def read_results(path: str | os.PathLike[str]) -> list[CellResult]:
-    """Read the cells of a file; a last line without its end, as a killed process leaves it, is ignored."""
+    """Read the cells of a file; an incomplete last line, left by a killed process, is ignored."""
     content = read_file(path, RESULTS)
     whole, newline, _ = content.rpartition(b"\n")
     return _parse(path, (whole + newline).decode("utf-8-sig", "replace"))

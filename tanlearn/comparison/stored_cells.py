@@ -88,7 +88,7 @@ class StoredCells:
         Parameters
         ----------
         path : str or Path
-            File to read. A last line without its end, as a killed process leaves it, is ignored.
+            File to read. An incomplete last line, left by a killed process, is ignored.
 
         Returns
         -------

@@ -203,7 +203,8 @@ class NetworkScores:
         if nats > _MOST_NATS:
             raise ValueError(
                 f"column {self._columns[i].name!r} has children whose probabilities differ by up to {nats:.0f} nats, "
-                f"but double precision represents only {_MOST_NATS:.0f}, so SQL cannot marginalize it. Pass missing='null'."
+                f"but double precision represents only {_MOST_NATS:.0f}, so SQL cannot marginalize it. Pass "
+                f"missing='null'."
             )
 
     def _spread(self, i: int) -> float:

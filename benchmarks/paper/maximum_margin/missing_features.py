@@ -291,8 +291,8 @@ def parameters_compared(lines):
         limit = f"NB CG-MM is above NB ML with up to {above[-1]} of {lines[0]['n_features']} features missing."
     return paragraph(
         f"""{limit} In the paper, NB CG-MM is above NB ML with up to about 80 of 196 missing features on mnist, and up
-        to 150 of 191 on "image". NB CG-MM is above NB CG-CL for {len(sturdier)} of {len(margin)} numbers of missing features.
-        Imputation from the nearest rows is better than marginalization for {len(filled)} of
+        to 150 of 191 on "image". NB CG-MM is above NB CG-CL for {len(sturdier)} of {len(margin)} numbers of
+        missing features. Imputation from the nearest rows is better than marginalization for {len(filled)} of
         {len(margin) - 1} numbers. Standard deviations over draws are at most {spread:.1f} points."""
     )
 
