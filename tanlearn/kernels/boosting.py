@@ -140,7 +140,7 @@ def find_splits(  # type: ignore[no-untyped-def]
 ):
     """Write the gain (n_features,) and the length of the best beginning of the order of the values of each feature.
 
-    n_values, orders (n_features, at least V). ``scratch`` has room for the sums of ``n_cells`` cells.
+    n_values, orders (n_features, at least V). ``scratch`` can hold the sums of ``n_cells`` cells.
     """
     n_columns = rows.shape[1]
     for j in range(own_codes.shape[0]):

@@ -230,7 +230,7 @@ def listed_information(  # type: ignore[no-untyped-def]
     """Write I(X; Z | C) of each feature and each of others[start[f]:start[f + 1]], each pair from its own counts.
 
     Codes from n_states on are missing. ``units`` is x log x of integers, empty for real weights. ``counts`` are 0
-    before and after. places (n,) is scratch.
+    before and after. ``places`` (n,) is scratch.
     """
     for f in range(features.shape[0]):
         x, n_values = codes[features[f]], n_states[features[f]]
