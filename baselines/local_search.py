@@ -130,10 +130,10 @@ class LocalSearch(BaseEstimator):
         Raises
         ------
         ValueError
-            If the score is no finite number, a structure has other features than the data, or ``knowledge`` contradicts
-            itself, ``initial`` or the columns.
+            If the score is not a finite number, a structure has other features than the data, or ``knowledge``
+            contradicts itself, ``initial`` or the columns.
         TypeError
-            If a neighbor is no Structure.
+            If a neighbor is not a Structure.
         """
         self._validate_params()
         started = learning_clock()
