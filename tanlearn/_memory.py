@@ -1,10 +1,13 @@
-"""Memory limits of CPTs, counts and forests: arrays that are too large raise an error before they are allocated."""
+"""Memory limits of CPTs, counts and fits: arrays that are too large raise an error before they are allocated."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["VARIABLE", "TableMemoryError", "check_memory", "format_size", "limit_of_forests"]
+__all__ = ["VARIABLE", "Need", "TableMemoryError", "check_fit", "check_memory", "fixed_limit", "format_size"]
 
 _GIB = 2**30
 VARIABLE = "TANLEARN_MAX_TABLE_GIB"
@@ -12,9 +15,11 @@ VARIABLE = "TANLEARN_MAX_TABLE_GIB"
 _MOST = 8 * _GIB
 #: Arrays with more entries per row than this stay mostly empty; their limit is a quarter.
 _CELLS_A_ROW = 100
-#: Networks of a forest, equal on all machines, because it determines their number. usps, with 11,000 rows of 256
-#: columns, takes 3.3 GiB.
-_MOST_OF_FORESTS = 4 * _GIB
+#: Limit that is equal on all machines, because it determines the model, such as the number of networks of a forest.
+#: usps, with 11,000 rows of 256 columns, takes 3.3 GiB.
+_FIXED = 4 * _GIB
+#: Files with the memory limit of a container in bytes, or "max" without one.
+_CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 class TableMemoryError(MemoryError, ValueError):
@@ -40,10 +45,42 @@ def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, reme
         )
 
 
-def limit_of_forests() -> float:
-    """Return the memory for the networks of a forest: 4 GiB, or the value of the environment variable."""
+class Need(NamedTuple):
+    """Memory of one kind of arrays during a fit."""
+
+    what: str  # words for the arrays, in the plural
+    n_bytes: float
+
+
+def check_fit(learner: str, needs: Sequence[Need], shape: tuple[int, int, int]) -> None:
+    """Raise TableMemoryError for a fit that needs more than half of the memory of this process, or more than 8 GiB.
+
+    The environment variable replaces the limit. ``learner`` is the subject of the message, and ``shape`` the numbers
+    of rows, columns and classes.
+    """
+    total, limit = sum(need.n_bytes for need in needs), _given_limit()
+    limit = _default_limit() if limit is None else limit
+    if total > limit:
+        n_rows, n_columns, n_classes = shape
+        largest = max(needs, key=lambda need: need.n_bytes)
+        raise TableMemoryError(
+            f"{learner} would need about {format_size(total)} for {n_rows:,} rows, {n_columns:,} columns and "
+            f"{n_classes:,} classes, of which {largest.what} take {format_size(largest.n_bytes)}, but a fit may take "
+            f"{format_size(limit)}. Drop or merge rare classes and rare values, leave out columns, fit a sample of the "
+            f"rows, or use NaiveBayesClassifier; or set the environment variable {VARIABLE} to allow more."
+        )
+
+
+def fixed_limit(cells_a_row: float = 0.0) -> float:
+    """Return the limit that is equal on all machines: 4 GiB, or the value of the environment variable.
+
+    4 GiB are divided by four for more than 100 entries per row in the CPTs of a network without augmenting parents.
+    Time grows with memory: 4 GiB take a forest two minutes for 300 rows of 5,000 columns.
+    """
     limit = _given_limit()
-    return _MOST_OF_FORESTS if limit is None else limit
+    if limit is None:
+        limit = _FIXED / (4 if cells_a_row > _CELLS_A_ROW else 1)
+    return limit
 
 
 def _given_limit() -> float | None:
@@ -61,12 +98,34 @@ def _given_limit() -> float | None:
 
 
 def _default_limit() -> float:
-    """Return 8 GiB, or half of the machine's memory if that is known and smaller."""
+    """Return 8 GiB, or half of the memory that this process may use, if that is known and smaller."""
+    sizes = _restrictions()
     try:
         pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # not available on all systems
-        return _MOST
-    return min(_MOST, pages * page / 2) if pages > 0 else _MOST
+        pages, page = 0, 0
+    if pages > 0:
+        sizes.append(pages * page)
+    return min([_MOST, *(size / 2 for size in sizes)])
+
+
+def _restrictions() -> list[float]:
+    """Return the memory limits of this process and of its container, in bytes."""
+    found: list[float] = []
+    try:
+        import resource  # not available on Windows
+
+        soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if soft != resource.RLIM_INFINITY:
+            found.append(soft)
+    except (ImportError, OSError, ValueError):
+        pass
+    for name in _CONTAINER_LIMITS:
+        try:
+            found.append(float(Path(name).read_text(encoding="ascii")))
+        except (OSError, ValueError):  # no container, or "max"
+            continue
+    return [size for size in found if size > 0]
 
 
 def format_size(n_bytes: float) -> str:

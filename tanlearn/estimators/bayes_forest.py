@@ -60,7 +60,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     n_estimators : int, default=32
         Number of networks. More networks are more accurate where the class depends on many features. Time and memory
         grow in proportion. If all networks, with those for out-of-fold predictions, would take more than 4 GiB, there
-        are fewer, and a warning is issued. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
+        are fewer, and a warning is issued. The limit is 1 GiB if values and classes of all columns make more than 100
+        combinations per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
     max_parents : int or "auto", default="auto"
         Maximum number of parents per feature, from 0. "auto" is 4: the contribution of each further parent is weighted
         by out-of-fold predictions. With ``weights=None``, these are used to select the number of parents.

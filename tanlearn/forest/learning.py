@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tanlearn._memory import VARIABLE, format_size, limit_of_forests
+from tanlearn._memory import VARIABLE, fixed_limit, format_size
 from tanlearn._tasks import in_order
 from tanlearn._typing import AnyArray, FloatArray, IntArray, missing_code
 from tanlearn._warnings import warn
@@ -114,7 +114,8 @@ def _affordable_number(data: EncodedData, settings: ForestSettings, network: For
     """
     is_nested = settings.weights is not None
     n_copies = 1 + len(left_out_folds(data.n_samples, settings.n_folds, is_nested=is_nested))
-    limit, size = limit_of_forests(), network.tables.n_bytes
+    cells_a_row = float(network.cuts.n_states.sum()) * data.n_classes / data.n_samples
+    limit, size = fixed_limit(cells_a_row), network.tables.n_bytes
     number = max(1, int(limit // (size * n_copies)))
     if number >= settings.n_members:
         return settings.n_members

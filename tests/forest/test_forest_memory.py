@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tanlearn import BayesEnsembleClassifier, BayesForestClassifier
+from tanlearn import BayesEnsembleClassifier, BayesForestClassifier, EncodedData
+from tanlearn.forest.forest_network import DrawSettings, draw_parents
 from tanlearn.forest.out_of_fold import left_out_folds
 
 RNG = np.random.default_rng(0)
@@ -38,6 +39,29 @@ def test_networks_that_do_not_fit_are_not_grown(whole, monkeypatch):
     ]
 
 
+@pytest.mark.parametrize(("most_a_row", "n_networks"), [(0.2, 1), (0.5, 4)])
+def test_networks_with_mostly_empty_entries_have_a_quarter_of_the_limit(whole, monkeypatch, most_a_row, n_networks):
+    """Five columns of four values have 40 entries for two classes, one third per row."""
+    size = whole.forest_.members[0].tables.n_bytes
+    monkeypatch.delenv("TANLEARN_MAX_TABLE_GIB", raising=False)
+    monkeypatch.setattr("tanlearn._memory._FIXED", 4.5 * N_COPIES * size)
+    monkeypatch.setattr("tanlearn._memory._CELLS_A_ROW", most_a_row)
+    with pytest.warns(UserWarning, match=f"has {n_networks} instead of 5 networks"):
+        make_forest().fit(X, Y)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_candidates_without_permutations_are_all_earlier_features_if_they_are_few(monkeypatch, seed):
+    data, found = EncodedData.from_codes(X, Y), []
+    for most in (5, 4):
+        monkeypatch.setattr("tanlearn.forest.forest_network._MOST_PERMUTED", most)
+        rng = np.random.default_rng(seed)
+        parents = draw_parents(data.codes, data.n_states, data, DrawSettings(), rng)
+        found.append([sorted(own.tolist()) for own in parents])
+    assert found[0] == found[1]
+    assert sorted(map(len, found[0])) == [0, 1, 2, 3, 4]
+
+
 def test_at_least_one_network_is_grown(whole, monkeypatch):
     limit_to(0, whole, monkeypatch)
     with pytest.warns(UserWarning, match="has 1 instead of 5 networks"):
@@ -53,7 +77,10 @@ def test_a_forest_that_is_continued_keeps_to_the_limit(whole, monkeypatch):
 
 
 def test_the_forest_of_an_ensemble_keeps_to_the_limit(whole, monkeypatch):
-    limit_to(3, whole, monkeypatch)
+    """The environment variable would limit the other parts, too."""
+    size = whole.forest_.members[0].tables.n_bytes
+    monkeypatch.delenv("TANLEARN_MAX_TABLE_GIB", raising=False)
+    monkeypatch.setattr("tanlearn.forest.learning.fixed_limit", lambda cells_a_row: 3.5 * N_COPIES * size)
     with pytest.warns(UserWarning, match="has 3 instead of 5 networks"):
         BayesEnsembleClassifier(forest=BayesForestClassifier(n_estimators=5), random_state=0).fit(X, Y)
 

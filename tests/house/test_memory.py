@@ -47,6 +47,7 @@ def test_limit_is_that_of_the_library_the_machine_the_rows_or_the_user(
         return {"SC_PHYS_PAGES": installed * GIB // 4096, "SC_PAGE_SIZE": 4096}[name]
 
     monkeypatch.setattr(_memory.os, "sysconf", sysconf)
+    monkeypatch.setattr(_memory, "_restrictions", list)
     monkeypatch.delenv("TANLEARN_MAX_TABLE_GIB", raising=False)
     if limit is not None:
         monkeypatch.setenv("TANLEARN_MAX_TABLE_GIB", limit)
@@ -139,6 +140,7 @@ def test_a_limit_that_is_no_number_is_refused_by_its_name(value, monkeypatch):
 def test_an_unknown_size_of_the_machine_is_no_limit(monkeypatch):
     monkeypatch.delenv("TANLEARN_MAX_TABLE_GIB", raising=False)
     monkeypatch.setattr(_memory.os, "sysconf", lambda name: -1)
+    monkeypatch.setattr(_memory, "_restrictions", list)
     check_memory(1, 8 * GIB, 1.0, "the thing", "Do less")
 
 
