@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from tanlearn._memory import Need
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
@@ -19,7 +20,7 @@ from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.models.calibration import Calibration
 from tanlearn.structures.knowledge import EdgeRules, Knowledge, read_rules
 from tanlearn.structures.monotone_columns import read_directions
-from tanlearn.terms.learning import NO_ROWS, learn_terms
+from tanlearn.terms.learning import NO_ROWS, learn_terms, term_needs
 from tanlearn.terms.losses import is_calibrated, require_term_loss
 from tanlearn.training.history import Iteration
 from tanlearn.training.losses import ConditionalNLL, Loss
@@ -56,6 +57,9 @@ class TermNetClassifier(NetworkClassifier):
 
     If the missing values of a column depend on the class in the training rows, "missing" is a category of the column.
     Missing values of other columns are marginalized exactly.
+
+    Of more than 1,024 columns, those that predict the class best alone are used, with a warning. Networks whose edges
+    would take more than 4 GiB are not tried, with a warning.
 
     Parameters
     ----------
@@ -219,6 +223,10 @@ class TermNetClassifier(NetworkClassifier):
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Select ridges and the number of parents on held-out rows, and train on all rows."""
         self._fit_terms(data)
+
+    def _memory_needs(self, data: EncodedData) -> list[Need]:
+        """Return the memory of parameters and class scores."""
+        return term_needs(data)
 
     def _fit_terms(self, data: EncodedData, needed: IntArray = NO_ROWS) -> FloatArray | None:
         """Fit to encoded rows, and return the held-out log posterior of some rows, see `learn_terms`."""

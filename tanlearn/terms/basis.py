@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,10 +65,13 @@ class Resolutions:
     """Groups and scores of the values of each feature, which depend on its own values only.
 
     ``directions`` (n_features,) are 1 and -1 for features with rising and falling log odds of two classes, otherwise 0.
+    Only ``features`` (any,) have terms, by default all.
     """
 
-    def __init__(self, data: EncodedData, directions: IntArray | None = None) -> None:
+    def __init__(self, data: EncodedData, directions: IntArray | None = None, features: IntArray | None = None) -> None:
         self.directions: IntArray = np.zeros(data.n_features, np.intp) if directions is None else directions
+        self.features: IntArray = np.arange(data.n_features) if features is None else features
+        self._is_used = np.isin(np.arange(data.n_features), self.features)
         self.n_states: list[int] = data.n_states.tolist()
         self.is_ordered = [data.is_ordered is not None and bool(data.is_ordered[i]) for i in range(data.n_features)]
         masks = data.has_missing_category, data.is_ordered
@@ -89,8 +93,11 @@ class Resolutions:
     def divide(self, feature: int, sizes: Sequence[int]) -> list[IntArray]:
         """Return the divisions of the values of a feature into groups, from coarse to fine, each (n_states,).
 
+        There are none if the feature has no terms.
         In an ordered feature, the category for missing values is a group of its own in each of them.
         """
+        if not self._is_used[feature]:
+            return []
         weights = self.ranked(feature)
         found = nested_groups(weights, sizes, is_ordered=self.is_ordered[feature])
         return with_own_group(found, len(weights)) if self.has_missing[feature] else found
@@ -103,6 +110,12 @@ class Resolutions:
         """Return the finest division for columns of several features, (n_states,); all zero if it has one value."""
         divisions = self.divisions(feature, n_features)
         return divisions[-1] if divisions else np.zeros(self.n_states[feature], np.intp)
+
+    def n_terms_of_edges(self, structure: TermStructure) -> int:
+        """Return an upper bound of the number of terms of the edges and triples of a network."""
+        families = *structure.edges, *structure.triples
+        n_cells = sum(math.prod(int(self.finest(i, len(own)).max()) + 1 for i in own) for own in families)
+        return 3 * n_cells // 2  # divisions into 4 + 16 + 64 cells and a product of scores
 
     def scores(self, feature: int) -> FloatArray:
         """Return the score of each group of an edge, (n_groups,); zeros if values are not ordered."""
@@ -169,12 +182,13 @@ def _own_terms(resolutions: Resolutions, feature: int) -> tuple[TermColumn, list
     column = TermColumn((feature,), (np.arange(n_states),), (n_states,))
     if not resolutions.is_ordered[feature]:
         return column, resolutions.divide(feature, (n_states,)), []
+    divisions = resolutions.divide(feature, (*OWN_SIZES, n_states))
     smooth = []
-    if len(weights) > 2:
+    if divisions and len(weights) > 2:
         z = normal_scores(weights)
         nothing = np.zeros(n_states - len(weights))  # for missing values
         smooth = [np.append(z, nothing), np.append((z**2 - 1) / np.sqrt(2), nothing)]
-    return column, resolutions.divide(feature, (*OWN_SIZES, n_states)), smooth
+    return column, divisions, smooth
 
 
 def _joint_terms(

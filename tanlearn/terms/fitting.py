@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tanlearn._typing import FloatArray
+from tanlearn._typing import Codes, FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.weights import log_frequencies
 from tanlearn.structures.table_layout import TableLayout
@@ -94,7 +94,11 @@ class TermFit:
 
     def scores(self, parameters: FloatArray, data: EncodedData) -> FloatArray:
         """Return the score of each class for some rows, (n_samples, n_classes)."""
-        return self._layout.log_joint(self.basis.encode(data.codes), self._cells(parameters))
+        return self.scores_of_cells(parameters, self.basis.encode(data.codes))
+
+    def scores_of_cells(self, parameters: FloatArray, cells: Codes) -> FloatArray:
+        """Return the score of each class for the cells of some rows, (n_columns, n_samples), of ``basis.encode``."""
+        return self._layout.log_joint(cells, self._cells(parameters))
 
     def warm_start(self, parameters: FloatArray) -> FloatArray:
         """Return parameters to start from: the class prior and curves of a network with other edges, and zeros."""

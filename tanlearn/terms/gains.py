@@ -4,34 +4,103 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype
+from tanlearn._warnings import warn
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.weights import log_frequencies
 from tanlearn.kernels import interaction_gains as kernels
 from tanlearn.structures.knowledge import EdgeRules
 from tanlearn.structures.restricted_forest import restricted_forest
 from tanlearn.structures.structures import Structure, padded_parents
 from tanlearn.terms.basis import Resolutions, TermStructure
 
-__all__ = ["TripleGain", "edge_gains", "parents_of_gains", "triple_gains", "with_triples"]
+__all__ = [
+    "EdgeGains",
+    "TripleGain",
+    "edge_gains",
+    "parents_of_gains",
+    "strongest_features",
+    "triple_gains",
+    "warn_of_many_features",
+    "with_triples",
+]
 
 #: Gain of the groups of three features, and the features.
 TripleGain = tuple[float, tuple[int, ...]]
 #: Ridge of a cell in its gain.
 SMOOTHING = 4.0
 #: Triples are sought among at most so many features, those of the largest gains of edges: 2,024 triples.
-MOST_FEATURES = 24
+MOST_FEATURES_OF_TRIPLES = 24
+#: Number of features that have terms: 523,776 pairs. With 5,000 features there would be 12.5 million pairs.
+MOST_FEATURES = 1_024
 #: Families of a task of a thread.
 _BLOCK = 2**12
 
 
+class EdgeGains(NamedTuple):
+    """Gains of the pairs of some features, or of all."""
+
+    features: IntArray  # (m,) in order
+    gains: FloatArray  # (m, m), symmetric and 0 on the diagonal
+
+    def ranks(self, by_name: IntArray) -> IntArray:
+        """Return the positions of the features in ``features``, by name; ``by_name`` (d,) contains all features."""
+        position = np.full(len(by_name), -1)
+        position[self.features] = np.arange(len(self.features))
+        found: IntArray = position[by_name]
+        return found[found >= 0]
+
+    def parents(self, n_parents: int, by_name: IntArray, rules: EdgeRules | None = None) -> IntArray:
+        """Return the parents of all features, (d, width), see :func:`parents_of_gains`; -1 for none."""
+        if rules is not None:  # required edges may connect any features
+            every = np.zeros((len(by_name), len(by_name)))
+            every[np.ix_(self.features, self.features)] = self.gains
+            return parents_of_gains(every, n_parents, by_name, rules)
+        found = np.full((len(by_name), n_parents), -1)
+        own = parents_of_gains(self.gains, n_parents, self.ranks(by_name))
+        found[self.features] = np.where(own < 0, -1, self.features[own])
+        return found
+
+
+def strongest_features(data: EncodedData, directions: IntArray | None = None, *, n_jobs: int | None = None) -> IntArray:
+    """Return the features with the largest gains alone over class frequencies, in order, or all if they are few.
+
+    Ties are broken by name. There are :data:`MOST_FEATURES`, besides the monotone ones: those with ``directions``
+    (n_features,) that are not 0.
+    """
+    if data.n_features <= MOST_FEATURES:
+        return np.arange(data.n_features)
+    frequencies = np.exp(log_frequencies(data.class_totals()))
+    families = _Families(data, Resolutions(data), np.tile(frequencies, (data.n_samples, 1)), 2)
+    gains = families.gains(np.arange(data.n_features)[:, np.newaxis], n_jobs)
+    best = np.argsort(-gains[data.by_name], kind="stable")[:MOST_FEATURES]
+    monotone = np.empty(0, np.intp) if directions is None else np.flatnonzero(directions)
+    return np.union1d(data.by_name[best], monotone)
+
+
+def warn_of_many_features(learner: str, n_features: int) -> None:
+    """Issue a warning if there are more features than a learner uses."""
+    if n_features > MOST_FEATURES:
+        warn(
+            f"{learner} uses {MOST_FEATURES:,} of {n_features:,} columns, those that predict the class best alone. "
+            f"Leave out columns to choose others, such as columns that only predict the class together."
+        )
+
+
 def edge_gains(
-    data: EncodedData, resolutions: Resolutions, probabilities: FloatArray, *, n_jobs: int | None = None
+    data: EncodedData,
+    resolutions: Resolutions,
+    probabilities: FloatArray,
+    features: IntArray | None = None,
+    *,
+    n_jobs: int | None = None,
 ) -> FloatArray:
-    """Return the gain of every pair of features, symmetric and 0 on the diagonal.
+    """Return the gain of every pair of some ``features`` (all by default), symmetric and 0 on the diagonal.
 
     Let g be the sum of the residuals ``[y = c] - p_c`` of the rows in a cell, and h the sum of their variances ``p_c (1
     - p_c)``. Adding a parameter for the cell lowers the loss by about ``g^2 / (2 (h + ridge))``. Without a dependence,
@@ -42,14 +111,14 @@ def edge_gains(
     ``probabilities`` are those of held-out rows: those of training rows have residuals that are too small. Gains of
     equal features are equal bit by bit, on every processor, so that ties are broken by name.
 
-    Shapes: probabilities: (n_samples, n_classes); result: (n_features, n_features).
+    Shapes: probabilities: (n_samples, n_classes); features: (m,); result: (m, m).
     """
-    d = data.n_features
+    features = np.arange(data.n_features) if features is None else features
     families = _Families(data, resolutions, probabilities, 2)
-    chosen = np.flatnonzero(families.is_divided)
+    chosen = np.flatnonzero(families.is_divided[features])
     first, second = (chosen[own] for own in np.triu_indices(len(chosen), 1))
-    gains = np.zeros((d, d))
-    found = families.gains(np.column_stack([first, second]), n_jobs)
+    gains = np.zeros((len(features), len(features)))
+    found = families.gains(np.column_stack([features[first], features[second]]), n_jobs)
     gains[first, second] = gains[second, first] = found
     return gains
 
@@ -58,7 +127,7 @@ def triple_gains(
     data: EncodedData,
     resolutions: Resolutions,
     probabilities: FloatArray,
-    of_edges: FloatArray,
+    of_edges: EdgeGains,
     *,
     n_jobs: int | None = None,
 ) -> list[TripleGain]:
@@ -66,12 +135,13 @@ def triple_gains(
 
     Gains are those of :func:`edge_gains`, given the probabilities of a model with edges.
 
-    Shapes: probabilities: (n_samples, n_classes); of_edges: (n_features, n_features).
+    Shapes: probabilities: (n_samples, n_classes).
     """
     families = _Families(data, resolutions, probabilities, 3)
-    ordered = of_edges[np.ix_(data.by_name, data.by_name)]
-    most = np.sort(np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")[:MOST_FEATURES])
-    chosen = data.by_name[most]
+    ranks = of_edges.ranks(data.by_name)
+    ordered = of_edges.gains[np.ix_(ranks, ranks)]
+    most = np.sort(np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")[:MOST_FEATURES_OF_TRIPLES])
+    chosen = of_edges.features[ranks[most]]
     triples = list(itertools.combinations(chosen[families.is_divided[chosen]].tolist(), 3))
     gains = families.gains(np.array(triples, np.intp).reshape(-1, 3), n_jobs).tolist()
     return sorted(zip(gains, triples, strict=True), key=lambda one: -one[0])

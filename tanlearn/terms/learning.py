@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tanlearn._memory import Need
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.bayes_net import BayesNet
@@ -14,19 +15,20 @@ from tanlearn.structures.knowledge import EdgeRules
 from tanlearn.structures.monotone_columns import numbers_of_ranked
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
-from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
+from tanlearn.terms.basis import OWN_SIZES, Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import Ridges
+from tanlearn.terms.gains import strongest_features, warn_of_many_features
 from tanlearn.terms.joint_fitting import build_fit
 from tanlearn.terms.losses import is_calibrated
 from tanlearn.terms.monotone import in_exact_order
 from tanlearn.terms.row_likelihood import add_log_frequencies, fit_row_terms
-from tanlearn.terms.search import log_softmax
+from tanlearn.terms.search import log_softmax, search_bytes
 from tanlearn.terms.selection import START, Selection, Trial, divide
 from tanlearn.terms.standard_errors import curve_errors
 from tanlearn.training.history import Iteration
 from tanlearn.training.losses import ConditionalNLL, Loss
 
-__all__ = ["NO_ROWS", "TermOutcome", "learn_terms", "sample_rows"]
+__all__ = ["NO_ROWS", "TermOutcome", "learn_terms", "sample_rows", "term_needs"]
 
 #: Numbers of parents that are tried in this order, as long as the held-out loss falls, and then of triples per feature.
 PARENTS, TRIPLES = (1, 2, 3, 5), (1, 3)
@@ -90,6 +92,7 @@ def learn_terms(
     """
     if not data.weights.all():
         data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row, to the last bit
+    warn_of_many_features("the network of terms", data.n_features)
     rows = sample_rows(data.n_samples, needed)
     sample = data if len(rows) == data.n_samples else data.take(rows)
     folds = divide(sample, directions)
@@ -116,6 +119,18 @@ def learn_terms(
     return TermOutcome(*fitted, loss, selection.trials, selection.best, held_out)
 
 
+def term_needs(data: EncodedData) -> list[Need]:
+    """Return the memory of a network without edges; those with edges are tried if they are small enough."""
+    is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
+    n_values = np.where(is_ordered, np.minimum(data.n_states, 2 * max(OWN_SIZES)), data.n_states)
+    n_terms = int(n_values.sum()) + int(is_ordered.sum()) * sum(OWN_SIZES)
+    n_scores = 6 * min(data.n_samples, MOST_ROWS) * data.n_classes  # held-out ones of three networks, and of the loss
+    return [
+        Need("parameters of all evaluations", search_bytes(n_terms * data.n_classes)),
+        Need("class scores", 8.0 * n_scores),
+    ]
+
+
 def sample_rows(n_rows: int, needed: IntArray = NO_ROWS) -> IntArray:
     """Return the rows of the selection, in order: all rows, or a random sample that includes the needed rows."""
     if n_rows <= MOST_ROWS:
@@ -138,7 +153,7 @@ def _fit(
     ``prior_ridges`` are those of the standard errors: terms without effect are not certain. The list of standard errors
     is empty for losses other than conditional likelihood.
     """
-    resolutions = Resolutions(data, directions)
+    resolutions = Resolutions(data, directions, strongest_features(data, directions))
     fit = build_fit(TermBasis(resolutions, structure), data, loss)
     outcome = fit.minimize(fit.start, trial.ridges, max_iter=MAX_ITER, tol=TOL)
     parameters = outcome.x / trial.temperature

@@ -16,7 +16,7 @@ from tanlearn.terms.joint_fitting import build_fit
 from tanlearn.terms.losses import held_out_temperature
 from tanlearn.training.losses import Loss
 
-__all__ = ["HeldOutSearch", "log_softmax"]
+__all__ = ["HeldOutSearch", "log_softmax", "search_bytes"]
 
 #: Factor between neighboring ridges, and the range of ridges.
 STEP, LEAST, MOST = 4.0, 4.0**-3, 4.0**5
@@ -25,6 +25,16 @@ STEP, LEAST, MOST = 4.0, 4.0**-3, 4.0**5
 MAX_ITER, LEAST_DECREASE = 60, 3e-5
 #: A ridge is changed if the held-out loss falls by this fraction.
 LEAST_GAIN = 1e-3
+
+
+#: Vectors of parameters of an L-BFGS search, and those that the search over ridges keeps: about ten evaluations of
+#: three folds.
+_VECTORS = 30 + 30
+
+
+def search_bytes(n_parameters: int) -> float:
+    """Return the memory of a search over the ridges of a network with so many parameters, in bytes."""
+    return 8.0 * _VECTORS * n_parameters
 
 
 class SearchResult(NamedTuple):
@@ -57,6 +67,7 @@ class HeldOutSearch:
         self._parts, self._loss, self._n_jobs = parts, loss, n_jobs
         bases = [TermBasis(*one) for one in zip(resolutions, networks, strict=True)]
         self._fits = [build_fit(basis, rest, loss) for basis, (rest, _) in zip(bases, parts, strict=True)]
+        self._held_out_cells = [basis.encode(held_out.codes) for basis, (_, held_out) in zip(bases, parts, strict=True)]
         self._starts = [fit.start for fit in self._fits]
         if starts is not None:
             self._starts = [fit.warm_start(start) for fit, start in zip(self._fits, starts, strict=True)]
@@ -70,9 +81,9 @@ class HeldOutSearch:
                 starts = self.results[min(self.results, key=lambda one: _distance(one, ridges))].parameters
 
             def run(fold: int) -> tuple[FloatArray, FloatArray]:
-                fit, held_out = self._fits[fold], self._parts[fold][1]
+                fit = self._fits[fold]
                 found = fit.minimize(starts[fold], ridges, max_iter=MAX_ITER, least_decrease=LEAST_DECREASE).x
-                return found, fit.scores(found, held_out)
+                return found, fit.scores_of_cells(found, self._held_out_cells[fold])
 
             found = in_threads(run, range(len(self._parts)), self._n_jobs)
             rows = [held_out for _, held_out in self._parts]

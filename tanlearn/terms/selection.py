@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tanlearn._memory import VARIABLE, fixed_limit, format_size
 from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn._warnings import warn
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.splits import validation_masks
 from tanlearn.encoding.weights import log_frequencies
@@ -23,9 +25,17 @@ from tanlearn.terms.basis import (
     TermStructure,
 )
 from tanlearn.terms.fitting import Ridges
-from tanlearn.terms.gains import TripleGain, edge_gains, parents_of_gains, triple_gains, with_triples
+from tanlearn.terms.gains import (
+    MOST_FEATURES,
+    EdgeGains,
+    TripleGain,
+    edge_gains,
+    strongest_features,
+    triple_gains,
+    with_triples,
+)
 from tanlearn.terms.losses import held_out_temperature
-from tanlearn.terms.search import HeldOutSearch, log_softmax
+from tanlearn.terms.search import HeldOutSearch, log_softmax, search_bytes
 from tanlearn.training.losses import Loss
 
 __all__ = ["LEAST_ERRORS_OF_ANY", "START", "Fold", "Selection", "Trial", "divide", "errors_of_gain"]
@@ -41,7 +51,8 @@ TRIPLE_MOVES = (TRIPLE_GROUPS,), (EDGE_GROUPS,), tuple(range(TRIPLE_GROUPS + 1))
 #: Ridges of terms without effect, if no network is better than the class frequencies.
 NO_EFFECT: Ridges = (4.0**10,) * len(START)
 #: Number of folds, and of small data sets of at most so many rows. With five folds instead of three, the log loss of
-#: trees on glass (171 training rows) is 4 % lower, and on vehicle (677) 2 % higher (five folds each).
+#: trees on glass (171 training rows) is 4 % lower, and on vehicle (677) 2 % higher (five folds each). More features
+#: than MOST_FEATURES have three folds, because each takes seconds.
 N_FOLDS, N_FOLDS_OF_FEW, FEW_ROWS = 3, 5, 500
 #: With more rows, the ridges of a network are selected on the first fold only, whose held-out rows are a third.
 MOST_ROWS_OF_ALL_FOLDS = 2_000
@@ -78,7 +89,8 @@ def divide(data: EncodedData, directions: IntArray | None = None) -> list[Fold]:
 
     ``directions`` are those of :class:`~tanlearn.terms.basis.Resolutions`.
     """
-    n_folds = min(N_FOLDS if data.n_samples > FEW_ROWS else N_FOLDS_OF_FEW, data.n_samples)
+    has_few_folds = data.n_samples > FEW_ROWS or data.n_features > MOST_FEATURES
+    n_folds = min(N_FOLDS if has_few_folds else N_FOLDS_OF_FEW, data.n_samples)
     if n_folds < 2:
         return []
     folds = []
@@ -86,7 +98,7 @@ def divide(data: EncodedData, directions: IntArray | None = None) -> list[Fold]:
         rest, held_out = data.split(mask)
         if len(np.unique(rest.y)) < 2:
             return []
-        folds.append(Fold(rest, held_out, mask, Resolutions(rest, directions)))
+        folds.append(Fold(rest, held_out, mask, Resolutions(rest, directions, strongest_features(rest, directions))))
     return folds
 
 
@@ -124,7 +136,7 @@ class Selection:
         self._class_frequencies = self._best = self._frequencies()
         if self._is_better(self._without_edges):
             self._best = self._without_edges
-        self._gains_of_folds: list[FloatArray] = []
+        self._gains_of_folds: list[EdgeGains] = []
         self._triples_of_folds: list[list[TripleGain]] = []
 
     @property
@@ -157,6 +169,8 @@ class Selection:
         if before.n_parents == 0:
             others[:2] = [min(4 * own, MOST_AT_START)] * 2
         structures = [self._with_edges(gains, n_parents) for gains in self._gains_of_folds]
+        if self._is_too_large(structures):
+            return False
         found = self._evaluate(n_parents, 0, structures, (own, smooth, *others), moves)
         if self._is_better(found):
             self._best = self._without_triples = found
@@ -178,6 +192,8 @@ class Selection:
             self._with_triples(self._with_edges(gains, before.n_parents), triples, n_triples)
             for gains, triples in zip(self._gains_of_folds, self._triples_of_folds, strict=True)
         ]
+        if self._is_too_large(structures):
+            return False
         found = self._evaluate(before.n_parents, n_triples, structures, ridges, TRIPLE_MOVES)
         if self._is_better(found):
             self._best = found
@@ -188,7 +204,8 @@ class Selection:
         """Return the structure of the best trial, from all rows."""
         if self.best.n_parents == self.best.n_triples == 0:
             return TermStructure.least(self._data.n_features, self._rules)
-        resolutions = Resolutions(self._data, self._folds[0].resolutions.directions)
+        directions = self._folds[0].resolutions.directions
+        resolutions = Resolutions(self._data, directions, strongest_features(self._data, directions))
         every = np.ones(self._data.n_samples, np.bool_)
         gains = self._gains(self._data, resolutions, every)
         structure = self._with_edges(gains, self.best.n_parents)
@@ -197,25 +214,41 @@ class Selection:
         triples = self._triples(self._data, resolutions, every, gains)
         return self._with_triples(structure, triples, self.best.n_triples)
 
-    def _with_edges(self, gains: FloatArray, n_parents: int) -> TermStructure:
+    def _is_too_large(self, structures: Sequence[TermStructure]) -> bool:
+        """Return whether networks would exceed the memory limit, with a warning."""
+        size = max(
+            search_bytes(fold.resolutions.n_terms_of_edges(structure) * self._data.n_classes)
+            for fold, structure in zip(self._folds, structures, strict=True)
+        )
+        if size <= fixed_limit():
+            return False
+        warn(
+            f"networks with {len(structures[0].edges):,} edges were not tried: they would take {format_size(size)} for "
+            f"{self._data.n_classes:,} classes. The limit is {format_size(fixed_limit())}. Merge rare classes, leave "
+            f"out columns, or set the environment variable {VARIABLE} to allow more."
+        )
+        return True
+
+    def _with_edges(self, gains: EdgeGains, n_parents: int) -> TermStructure:
         """Return the network with at most so many parents per feature."""
         if n_parents == 0:
             return TermStructure.least(self._data.n_features, self._rules)
-        return TermStructure(parents_of_gains(gains, n_parents, self._data.by_name, self._rules))
+        return TermStructure(gains.parents(n_parents, self._data.by_name, self._rules))
 
     def _with_triples(self, structure: TermStructure, gains: Sequence[TripleGain], n_triples: int) -> TermStructure:
         """Return a network with at most so many triples."""
         return with_triples(structure.parents, gains, n_triples, self._max_parents, self._data.by_name, self._rules)
 
-    def _gains(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> FloatArray:
+    def _gains(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> EdgeGains:
         """Return the gains of edges in some rows, over the networks without edges."""
         p = np.exp(self._without_edges.log_p[mask])
-        gains = edge_gains(rows, resolutions, p, n_jobs=self._n_jobs)
-        is_free = resolutions.directions == 0  # monotone features have no edges
-        return np.where(is_free & is_free[:, np.newaxis], gains, 0.0)
+        features = resolutions.features
+        gains = edge_gains(rows, resolutions, p, features, n_jobs=self._n_jobs)
+        is_free = resolutions.directions[features] == 0  # monotone features have no edges
+        return EdgeGains(features, np.where(is_free & is_free[:, np.newaxis], gains, 0.0))
 
     def _triples(
-        self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray, of_edges: FloatArray
+        self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray, of_edges: EdgeGains
     ) -> list[TripleGain]:
         """Return the gains of triples in some rows, over the best networks without triples."""
         p = np.exp(self._without_triples.log_p[mask])

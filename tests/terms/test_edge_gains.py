@@ -1,6 +1,7 @@
 """Gains of edges and triples against loops over rows, and parents of gains against Kruskal's algorithm."""
 
 import itertools
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -12,7 +13,19 @@ from support.term_networks import ALL_WITH_MISSING, IS_ORDERED, N_STATES, random
 
 from tanlearn import EncodedData, Structure
 from tanlearn.terms.basis import Resolutions
-from tanlearn.terms.gains import edge_gains, parents_of_gains, triple_gains, with_triples
+from tanlearn.terms.gains import (
+    EdgeGains,
+    edge_gains,
+    parents_of_gains,
+    strongest_features,
+    triple_gains,
+    with_triples,
+)
+
+
+def of_all(gains):
+    """Return the gains of all pairs of features as those of some pairs."""
+    return EdgeGains(np.arange(len(gains)), gains)
 
 
 def naive_features(X, weight, n_states=N_STATES, is_ordered=IS_ORDERED, has_missing=None):
@@ -42,7 +55,7 @@ def test_gains_of_triples_equal_loops_over_rows(n_classes, missing):
     """Those of features with several values, sorted from large to small."""
     X, y, weight, data = random_rows(120, n_classes, missing=missing, weights=lambda rng, n: rng.integers(1, 4, n))
     p = np.random.default_rng(1).dirichlet(np.ones(n_classes), len(X))
-    found = triple_gains(data, Resolutions(data), p, np.zeros((6, 6)))
+    found = triple_gains(data, Resolutions(data), p, of_all(np.zeros((6, 6))))
     features = naive_features(X, weight)
     assert sorted(scope for _, scope in found) == list(itertools.combinations([0, 1, 3, 4, 5], 3))
     for gain, scope in found:
@@ -52,11 +65,11 @@ def test_gains_of_triples_equal_loops_over_rows(n_classes, missing):
 
 def test_triples_of_many_features_are_those_with_the_largest_gains_of_edges(monkeypatch):
     _, _, _, data = random_rows(50)
-    monkeypatch.setattr("tanlearn.terms.gains.MOST_FEATURES", 3)
+    monkeypatch.setattr("tanlearn.terms.gains.MOST_FEATURES_OF_TRIPLES", 3)
     of_edges = np.zeros((6, 6))
     of_edges[0, 3] = of_edges[3, 0] = of_edges[3, 5] = of_edges[5, 3] = 2.0
     of_edges[1, 4] = of_edges[4, 1] = -9.0
-    found = triple_gains(data, Resolutions(data), np.full((50, 2), 0.5), of_edges)
+    found = triple_gains(data, Resolutions(data), np.full((50, 2), 0.5), of_all(of_edges))
     assert [scope for _, scope in found] == [(0, 3, 5)]
 
 
@@ -66,7 +79,7 @@ def test_threads_change_nothing(monkeypatch):
     p = np.random.default_rng(1).dirichlet(np.ones(3), 120)
     one, two = (edge_gains(data, Resolutions(data), p, n_jobs=n_jobs) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one, two)
-    first, second = (triple_gains(data, Resolutions(data), p, one, n_jobs=n_jobs) for n_jobs in (1, 2))
+    first, second = (triple_gains(data, Resolutions(data), p, of_all(one), n_jobs=n_jobs) for n_jobs in (1, 2))
     assert first == second
 
 
@@ -75,7 +88,7 @@ def test_the_triple_of_a_parity_of_three_has_the_largest_gain():
     y = (X[:, 1] >= 2) ^ (X[:, 2] >= 2) ^ (X[:, 5] >= 2)
     data = EncodedData.from_codes(X, y.astype(int), is_ordered=True)
     p = np.full((600, 2), 0.5)
-    found = triple_gains(data, Resolutions(data), p, edge_gains(data, Resolutions(data), p))
+    found = triple_gains(data, Resolutions(data), p, of_all(edge_gains(data, Resolutions(data), p)))
     assert found[0][1] == (1, 2, 5)
     assert found[0][0] > 5 * found[1][0]
 
@@ -255,3 +268,40 @@ def test_the_order_of_columns_does_not_matter(gains, n_parents, random):
     found = parents_of_gains(gains[np.ix_(order, order)], n_parents, np.argsort(order))
     for k, row in enumerate(found.tolist()):
         assert [order[j] if j >= 0 else -1 for j in row] == expected[order[k]].tolist()
+
+
+def wide(n_rows=200, seed=0):
+    """Return rows of five features: two predict the class alone, two together, and one is a copy of the first."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 4, (n_rows, 5))
+    codes[:, 4] = codes[:, 0]
+    is_wanted = (codes[:, 0] >= 2) ^ (rng.random(n_rows) < 0.2)
+    y = np.where(rng.random(n_rows) < 0.5, is_wanted, (codes[:, 2] + codes[:, 3]) % 2)
+    return codes, y.astype(int)
+
+
+def test_the_strongest_features_have_the_largest_gains_alone(monkeypatch):
+    """Those of a parity have none; with equal gains, the first name counts."""
+    codes, y = wide()
+    data = EncodedData.from_codes(codes, y, is_ordered=True)
+    for most, expected in ((5, [0, 1, 2, 3, 4]), (2, [0, 4]), (1, [0])):
+        monkeypatch.setattr("tanlearn.terms.gains.MOST_FEATURES", most)
+        assert strongest_features(data).tolist() == expected
+    named = replace(data, names=("z", "y", "x", "w", "a"))
+    assert strongest_features(named).tolist() == [4]
+
+
+@pytest.mark.parametrize("n_parents", [1, 2])
+def test_gains_of_some_features_are_those_of_their_pairs(n_parents):
+    _, _, _, data = random_rows(120, 3, missing=0.2)
+    p = np.random.default_rng(1).dirichlet(np.ones(3), 120)
+    features = np.array([0, 1, 3, 5])
+    every = edge_gains(data, Resolutions(data), p)
+    some = edge_gains(data, Resolutions(data), p, features)
+    np.testing.assert_array_equal(some, every[np.ix_(features, features)])
+    without_others = np.zeros(every.shape)
+    without_others[np.ix_(features, features)] = some
+    expected = parents_of_gains(without_others, n_parents, data.by_name)
+    np.testing.assert_array_equal(EdgeGains(features, some).parents(n_parents, data.by_name), expected)
+    scopes = [scope for _, scope in triple_gains(data, Resolutions(data), p, EdgeGains(features, some))]
+    assert sorted(scopes) == list(itertools.combinations(features.tolist(), 3))
