@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from tanlearn._memory import Need
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn._version import __version__
 from tanlearn.c_export.header import export_c
@@ -30,7 +31,7 @@ from tanlearn.models.model import Model
 from tanlearn.models.rounded_terms import round_terms
 from tanlearn.structures.monotone_columns import read_directions
 from tanlearn.terms.boosting import BoostingSettings
-from tanlearn.terms.boosting_selection import BoostingOutcome, learn_boosted_terms
+from tanlearn.terms.boosting_selection import BoostingOutcome, boosting_needs, learn_boosted_terms
 from tanlearn.terms.learning import NO_ROWS
 
 __all__ = ["BoostedTermsClassifier"]
@@ -58,6 +59,8 @@ class BoostedTermsClassifier(Classifier):
     value, a term has the mean over the cells that agree with its other values, weighted by the variances of the classes
     of training rows. If the missing values of a
     column depend on the class in the training rows, "missing" is a category of the column.
+
+    Of more than 1,024 columns, those that predict the class best alone are used, with a warning.
 
     Parameters
     ----------
@@ -205,15 +208,18 @@ class BoostedTermsClassifier(Classifier):
         """Select the number of terms on held-out rows, and fit them to all rows."""
         self._fit_boosting(data, rng)
 
+    def _settings(self) -> BoostingSettings:
+        """Return the settings of the terms."""
+        return BoostingSettings(int(self.max_splits), float(self.learning_rate), float(self.ridge))
+
+    def _memory_needs(self, data: EncodedData) -> list[Need]:
+        """Return the memory of class scores and terms."""
+        return boosting_needs(data, self._settings(), int(self.max_terms))
+
     def _fit_boosting(self, data: EncodedData, rng: np.random.Generator, needed: IntArray = NO_ROWS) -> BoostingOutcome:
         """Fit to encoded rows, see `learn_boosted_terms`."""
         directions = read_directions(self.increasing, self.decreasing, data)
-        settings = BoostingSettings(
-            int(self.max_splits),
-            float(self.learning_rate),
-            float(self.ridge),
-            directions if directions.any() else None,
-        )
+        settings = self._settings()._replace(directions=directions if directions.any() else None)
         outcome = learn_boosted_terms(data, settings, int(self.max_terms), rng, n_jobs=self.n_jobs, needed=needed)
         curve = {"param_n_terms": outcome.n_terms, "mean_log_loss": outcome.log_losses}
         self.cv_results_ = curve if len(outcome.n_terms) else {}

@@ -12,6 +12,7 @@ from tanlearn.encoding.weights import log_frequencies
 from tanlearn.kernels import boosting as kernels
 from tanlearn.models.boosted_terms import BoostedTerms, Term
 from tanlearn.structures.monotone_columns import numbers_of_ranked
+from tanlearn.terms.gains import strongest_features
 from tanlearn.terms.monotone import MonotoneFeatures
 
 __all__ = ["Booster", "BoostingSettings"]
@@ -61,11 +62,12 @@ class Booster:
         #: Ordered features with a category for missing values, which comes first or last by chance.
         is_with_missing = is_ordered & (False if has_missing is None else has_missing)
         self._with_missing = by_name[is_with_missing[by_name]]
-        self._by_residual = np.flatnonzero(~is_ordered & (data.n_states > 2))
+        self._is_by_residual = ~is_ordered & (data.n_states > 2)
         #: Features that can be split, by name, so that draws and ties do not depend on the order of columns.
-        self._candidates = by_name[data.n_states[by_name] > 1]
+        is_used = np.isin(by_name, strongest_features(data, settings.directions)) & (data.n_states[by_name] > 1)
+        self._candidates = by_name[is_used]
         #: Order of the values of each feature: a row of its own if it changes, otherwise the first one.
-        changing = np.append(self._by_residual, self._with_missing)
+        changing = np.append(np.flatnonzero(self._is_by_residual), self._with_missing)
         self._order_of = np.zeros(data.n_features, np.intp)
         self._order_of[changing] = 1 + np.arange(len(changing))
         self._orders = np.tile(np.arange(int(data.n_states.max(initial=1))), (1 + len(changing), 1))
@@ -76,12 +78,16 @@ class Booster:
 
     @property
     def n_terms(self) -> int:
-        """Number of terms so far."""
+        """Number of terms since the last :meth:`forget`."""
         return len(self._terms)
 
     def model(self, n_terms: int | None = None, first: int = 0) -> BoostedTerms:
-        """Return the model of the terms ``first`` to ``n_terms``, by default all."""
+        """Return the model of the terms ``first`` to ``n_terms``, by default all since the last :meth:`forget`."""
         return BoostedTerms.of_terms(self._terms[first:n_terms], self._n_states, self._log_frequency)
+
+    def forget(self) -> None:
+        """Forget the terms so far, whose values are in the scores of the rows."""
+        self._terms = []
 
     def grow(self, n_terms: int) -> None:
         """Add ``n_terms`` terms."""
@@ -97,8 +103,10 @@ class Booster:
         n_outputs = rows.shape[1] // 2
         of_splits, rows_of_splits = (_at_most(one, MOST_ROWS_OF_SPLITS) for one in (selected, rows))
         classes = self._draw_classes(rows_of_splits)
-        self._sort_values(_at_most(others, MOST_ROWS_OF_SPLITS), classes)
-        splits, cells = self._find_splits(self._draw_features(), of_splits, _columns(rows_of_splits, classes))
+        self._order_missing_categories()
+        features = self._draw_features()
+        self._sort_values(features, _at_most(others, MOST_ROWS_OF_SPLITS), classes)
+        splits, cells = self._find_splits(features, of_splits, _columns(rows_of_splits, classes))
         if len(cells) < len(selected):
             cells = np.zeros(len(selected), np.intp)
             for level, (i, side) in enumerate(splits):
@@ -156,27 +164,32 @@ class Booster:
         drawn: IntArray = self._rng.choice(n_outputs, MOST_CLASSES_OF_SPLITS, replace=False, p=size / size.sum())
         return np.sort(drawn)
 
-    def _sort_values(self, others: IntArray, classes: IntArray | None) -> None:
-        """Sort the values of features without an order by their residuals per variance in some rows.
+    def _order_missing_categories(self) -> None:
+        """Order the categories for missing values of ordered features first or last, by chance."""
+        for i in self._with_missing.tolist():
+            n_values = int(self._n_states[i])
+            self._orders[self._order_of[i], :n_values] = np.roll(np.arange(n_values), int(self._rng.integers(2)))
+
+    def _sort_values(self, features: IntArray, others: IntArray, classes: IntArray | None) -> None:
+        """Sort the values of those features that have no order by their residuals per variance in some rows.
 
         The residuals of the class with the largest gain are used. The rows differ from those of the term. Otherwise, a
         value of few rows would be sorted by the noise of these rows: with a column of random ids, each of two rows, the
         log loss on german is .571 instead of .474. For two classes and without a ridge, one of the divisions of sorted
         values is the best one of all divisions of the rows that sort them (Fisher 1958).
         """
-        if self._by_residual.size:
-            rows = _columns(self._residuals(others), classes)
-            n_outputs, one_cell = rows.shape[1] // 2, np.zeros(len(others), np.intp)
-            for i in self._by_residual.tolist():
-                n_values = int(self._n_states[i])
-                sums = np.zeros((1, n_values, 2 * n_outputs))
-                kernels.add_value_rows(self._codes[i][others], one_cell, rows, sums)
-                g, h = sums[0, :, :n_outputs], sums[0, :, n_outputs:] + self._settings.ridge
-                c = int((g * g / h).sum(axis=0).argmax())
-                self._orders[self._order_of[i], :n_values] = np.argsort(g[:, c] / h[:, c], kind="stable")
-        for i in self._with_missing.tolist():
+        without_order = features[self._is_by_residual[features]]
+        if not without_order.size:
+            return
+        rows = _columns(self._residuals(others), classes)
+        n_outputs, one_cell = rows.shape[1] // 2, np.zeros(len(others), np.intp)
+        for i in without_order.tolist():
             n_values = int(self._n_states[i])
-            self._orders[self._order_of[i], :n_values] = np.roll(np.arange(n_values), int(self._rng.integers(2)))
+            sums = np.zeros((1, n_values, 2 * n_outputs))
+            kernels.add_value_rows(self._codes[i][others], one_cell, rows, sums)
+            g, h = sums[0, :, :n_outputs], sums[0, :, n_outputs:] + self._settings.ridge
+            c = int((g * g / h).sum(axis=0).argmax())
+            self._orders[self._order_of[i], :n_values] = np.argsort(g[:, c] / h[:, c], kind="stable")
 
     def _find_splits(
         self, features: IntArray, selected: IntArray, rows: FloatArray

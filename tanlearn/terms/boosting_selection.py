@@ -7,17 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tanlearn._memory import VARIABLE, Need, fixed_limit
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
+from tanlearn._warnings import warn
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.splits import hold_out, validation_masks
 from tanlearn.models.boosted_terms import BoostedTerms
 from tanlearn.models.log_joint import log_posterior
-from tanlearn.terms.boosting import Booster, BoostingSettings
+from tanlearn.terms.boosting import MOST_ROWS_OF_VALUES, ROWS_PER_TERM, Booster, BoostingSettings
+from tanlearn.terms.gains import warn_of_many_features
 from tanlearn.terms.learning import NO_ROWS
 from tanlearn.terms.selection import LEAST_ERRORS_OF_ANY, errors_of_gain
 
-__all__ = ["BoostingOutcome", "learn_boosted_terms"]
+__all__ = ["BoostingOutcome", "boosting_needs", "learn_boosted_terms"]
 
 #: Number of folds, and the number of folds of data sets of at most FEW_ROWS rows.
 N_FOLDS, N_FOLDS_OF_FEW, FEW_ROWS = 3, 5, 1_000
@@ -30,6 +33,8 @@ PATIENCE, RELATIVE_PATIENCE = 50, 0.2
 #: Least decrease of the held-out loss that counts as an improvement, in nats per row. Without it, perfectly predicted
 #: classes (mushroom) get all 2,000 terms.
 LEAST_DECREASE = 1e-5
+#: Bytes of a number.
+_ENTRY = 8
 #: Number of terms if no rows can be held out.
 N_TERMS_WITHOUT_FOLDS = 50
 
@@ -57,9 +62,9 @@ class _Fold:
 
     def grow(self, n_terms: int) -> None:
         """Add ``n_terms`` terms."""
-        before = self._booster.n_terms
         self._booster.grow(n_terms)
-        self._booster.model(first=before).add_terms(self._held_out.codes, self.log_p)
+        self._booster.model().add_terms(self._held_out.codes, self.log_p)
+        self._booster.forget()  # they are in the scores of all rows
         self.log_p = log_posterior(self.log_p)
 
 
@@ -80,30 +85,73 @@ def learn_boosted_terms(
     if not data.weights.all():
         data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row, to the last bit
     seed = int(rng.integers(2**32))
+    warn_of_many_features("the sum of boosted terms", data.n_features)
     masks = _masks(data, needed)
+    wanted, most_terms = most_terms, affordable_terms(most_terms, settings.n_splits, data.n_classes)
     folds = in_threads(lambda mask: _Fold(data, mask, settings, seed), masks, n_jobs)
-    final = Booster(data, settings, np.random.default_rng(seed))
     if not folds or any(fold.n_classes < 2 for fold in folds):
-        final.grow(min(N_TERMS_WITHOUT_FOLDS, most_terms))
-        return BoostingOutcome(final.model(), np.empty(0, np.intp), np.empty(0))
+        model = _fit(data, settings, seed, min(N_TERMS_WITHOUT_FOLDS, most_terms))
+        return BoostingOutcome(model, np.empty(0, np.intp), np.empty(0))
     is_held_out = np.any([fold.mask for fold in folds], axis=0)
-    before = best = _log_p(data, folds)
-    numbers, losses = [0], [_loss(data, best, is_held_out)]
+    rows = np.flatnonzero(is_held_out)
+    own = np.arange(len(rows)), data.y[rows]
+    before = best = _log_p(folds, is_held_out)
+    numbers, losses = [0], [_loss(data, best[own], rows)]
     chosen, n_terms, least = 0, 0, losses[0]
     while n_terms < min(most_terms, chosen + max(PATIENCE, RELATIVE_PATIENCE * chosen)):
         step = min(STEP, most_terms - n_terms)
         in_threads(lambda fold: fold.grow(step), folds, n_jobs)  # noqa: B023
         n_terms += step
-        log_p = _log_p(data, folds)
+        log_p = _log_p(folds, is_held_out)
         numbers.append(n_terms)
-        losses.append(_loss(data, log_p, is_held_out))
+        losses.append(_loss(data, log_p[own], rows))
         if losses[-1] < least - LEAST_DECREASE:
             best, chosen, least = log_p, n_terms, losses[-1]
-    if not _is_better(data, best, before, is_held_out):
+    # As for networks of terms, the held-out loss must be lower than that of class frequencies.
+    gain = best[own] - before[own]
+    if not errors_of_gain(gain, data.in_whole_rows().weights[rows]) > LEAST_ERRORS_OF_ANY:
         chosen = 0
-    final.grow(chosen)
-    curve = np.array(numbers), np.array(losses)
-    return BoostingOutcome(final.model(), *curve, best[needed] if chosen else None)
+    held_out = best[np.searchsorted(rows, needed)] if chosen else None
+    if n_terms == most_terms < wanted:
+        warn(
+            f"the search ended at {most_terms:,} instead of {wanted:,} terms, because each has {2**settings.n_splits} "
+            f"values for each of {data.n_classes:,} classes. Set a smaller max_splits, merge rare classes, or set the "
+            f"environment variable {VARIABLE} to allow more."
+        )
+    del folds, before, best, log_p  # the scores of all rows need their memory
+    return BoostingOutcome(_fit(data, settings, seed, chosen), np.array(numbers), np.array(losses), held_out)
+
+
+def affordable_terms(most_terms: int, n_splits: int, n_classes: int) -> int:
+    """Return the number of terms whose values may be fitted: at most ``most_terms``, at least one.
+
+    The values of all terms take at most an eighth of the fixed memory limit, and are in memory twice at the end.
+    """
+    return max(1, min(most_terms, int(fixed_limit() / 8 // (_ENTRY * n_classes << n_splits))))
+
+
+def boosting_needs(data: EncodedData, settings: BoostingSettings, most_terms: int) -> list[Need]:
+    """Return the memory of :func:`learn_boosted_terms`."""
+    n, n_classes = data.n_samples, data.n_classes
+    n_folds = N_FOLDS_OF_FEW if n <= FEW_ROWS else N_FOLDS
+    if n > MOST_ROWS_OF_FOLDS:
+        n_rest, n_held_out = n - MOST_HELD_OUT, MOST_HELD_OUT
+    else:
+        n_rest, n_held_out = (n_folds - 1) * n, n
+    in_term = 2 * min(ROWS_PER_TERM * n, MOST_ROWS_OF_VALUES)  # residuals and variances
+    n_rows = max(n_rest + 4 * n_held_out, n) + in_term
+    n_terms = affordable_terms(most_terms, settings.n_splits, n_classes)
+    return [
+        Need("class scores of rows", _ENTRY * n_rows * n_classes),
+        Need("values of terms", 2.0 * _ENTRY * (n_terms * n_classes << settings.n_splits)),
+    ]
+
+
+def _fit(data: EncodedData, settings: BoostingSettings, seed: int, n_terms: int) -> BoostedTerms:
+    """Fit so many terms to all rows."""
+    booster = Booster(data, settings, np.random.default_rng(seed))
+    booster.grow(n_terms)
+    return booster.model()
 
 
 def _masks(data: EncodedData, needed: IntArray) -> Sequence[AnyArray]:
@@ -122,22 +170,15 @@ def _masks(data: EncodedData, needed: IntArray) -> Sequence[AnyArray]:
     return [mask]
 
 
-def _log_p(data: EncodedData, folds: Sequence[_Fold]) -> FloatArray:
-    """Return the held-out log posterior of each row, (n_samples, n_classes); 0 for rows that are in no fold."""
-    log_p = np.zeros((data.n_samples, data.n_classes))
+def _log_p(folds: Sequence[_Fold], is_held_out: AnyArray) -> FloatArray:
+    """Return the log posterior of all held-out rows, in order, (n_held_out, n_classes)."""
+    log_p = np.empty((int(is_held_out.sum()), folds[0].log_p.shape[1]))
     for fold in folds:
-        log_p[fold.mask] = fold.log_p
+        log_p[fold.mask[is_held_out]] = fold.log_p
     return log_p
 
 
-def _loss(data: EncodedData, log_p: FloatArray, is_held_out: AnyArray) -> float:
-    """Return the mean log loss of held-out rows."""
-    weights, own = data.weights[is_held_out], log_p[np.arange(data.n_samples), data.y][is_held_out]
+def _loss(data: EncodedData, own: FloatArray, rows: IntArray) -> float:
+    """Return the mean log loss of held-out rows, from the log probabilities (n_held_out,) of their classes."""
+    weights = data.weights[rows]
     return -float((weights * own).sum() / weights.sum())
-
-
-def _is_better(data: EncodedData, log_p: FloatArray, before: FloatArray, is_held_out: AnyArray) -> bool:
-    """Return whether the held-out loss is lower than that of class frequencies, as for networks of terms."""
-    own = np.arange(data.n_samples), data.y
-    gain = (log_p[own] - before[own])[is_held_out]
-    return errors_of_gain(gain, data.in_whole_rows().weights[is_held_out]) > LEAST_ERRORS_OF_ANY
