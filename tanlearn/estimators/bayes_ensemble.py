@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from tanlearn._memory import Need
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn._version import __version__
 from tanlearn.encoding.encoded_data import EncodedData
@@ -277,6 +278,11 @@ class BayesEnsembleClassifier(Classifier):
         self.forest_, self.network_, self.boosting_ = forest, network, boosting
         models = forest.model_, network.model_, boosting.model_
         self.model_ = Ensemble(*models, merged_values(coarse), weights, np.zeros(data.n_classes))
+
+    def _memory_needs(self, data: EncodedData) -> list[Need]:
+        """Return the memory of the largest part, because parts are fitted one after another."""
+        needs = [part._memory_needs(data) for part in self._new_parts()]
+        return max(needs, key=lambda own: sum(need.n_bytes for need in own))
 
     def _fit_weights(self, held_out: tuple[FloatArray | None, ...], data: EncodedData, rows: IntArray) -> FloatArray:
         """Return the weights of parts from their held-out log posteriors of some rows, None for parts of weight 0."""

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._compilation import watch_compilation
+from tanlearn._memory import Need, check_fit
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.counts.counts_base import Counts
 from tanlearn.encoding.encoded_data import EncodedData
@@ -57,6 +58,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     - ``_learn(data, validation, rng)``, which sets ``model_`` from encoded rows. ``fit`` calls, in this order,
       ``_begin`` (validation of parameters, deletion of fitted attributes), the encoder, ``_learn``, and ``_end`` (class
       prior);
+    - ``_memory_needs(data)``, the memory of ``_learn``, so that a fit that is too large raises an error before it;
     - ``_check_joint``, if it does not model the distribution of the features;
     - ``_get_state`` and ``_set_state``, if files contain more than the model.
     """
@@ -157,6 +159,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _learn_all(self, data: EncodedData, validation: EncodedData | None) -> Self:
         """Fit to encoded rows and apply ``class_prior``."""
         data, validation, rng = self._take_rows(data, validation)
+        check_fit(type(self).__name__, self._memory_needs(data), (data.n_samples, data.n_features, data.n_classes))
         self._learn(data, validation, rng)
         return self._end(data.n_classes)
 
@@ -226,6 +229,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         twin.class_prior = class_prior
         twin._set_log_prior(read_prior(class_prior, len(self.classes_)))
         return twin
+
+    def _memory_needs(self, data: EncodedData) -> list[Need]:
+        """Return the memory of ``_learn`` beside ``data``; CPTs and counts are checked where they are laid out."""
+        return []
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Set ``model_`` last, so that an interrupted fit leaves an unfitted classifier."""
