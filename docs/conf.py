@@ -153,6 +153,7 @@ PAGES = {
     "benchmarks/peers/bnclassify.md": "benchmarks/bnclassify",
     "benchmarks/embedded/README.md": "benchmarks/embedded",
     "benchmarks/embedded/details.md": "benchmarks/embedded_details",
+    "benchmarks/speed/large_tables.md": "benchmarks/large_tables",
     "benchmarks/scale/counts.md": "benchmarks/counts",
     "benchmarks/scale/counts_details.md": "benchmarks/counts_details",
     "benchmarks/README.md": "benchmarks/speed",
