@@ -175,10 +175,11 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         rows = np.flatnonzero(has_class)
         self.classes_ = _all_classes(y[rows], self.estimator_.classes_)
         codes = np.searchsorted(self.classes_, y[rows])
-        if is_unlabeled.any() and len(rows) < self.cv:
+        if len(rows) < self.cv:
+            kind, remedy = (" with a class", "Label more rows, or use") if is_unlabeled.any() else ("", "Use")
             raise ValueError(
-                f"cv={self.cv} folds need as many rows of positive weight with a class, but there are {len(rows)}. "
-                f"Label more rows, or use fewer folds."
+                f"cv={self.cv} folds need as many rows of positive weight{kind}, but there are {len(rows)}. "
+                f"{remedy} fewer folds."
             )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         masks = validation_masks(codes, len(self.classes_), self.cv, rng)

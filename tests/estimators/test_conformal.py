@@ -167,7 +167,7 @@ def test_wrong_arguments_are_refused():
         model.predict_set(X, 90)
     with pytest.raises(ValueError, match="max_error must be a number between 0 and 1; got 0"):
         model.is_reliable(X, 0)
-    with pytest.raises(ValueError, match=r"50 folds need as many rows of positive weight, but there are 40"):
+    with pytest.raises(ValueError, match=r"cv=50 folds need as many rows of positive weight, but there are 40\. Use"):
         ConformalClassifier(NaiveBayesClassifier(), cv=50).fit(X, y)
     with pytest.raises(ValueError, match="The 'estimator' parameter of ConformalClassifier"):
         ConformalClassifier(SVC()).fit(X, y)
