@@ -15,7 +15,7 @@ from tanlearn.kernels._interpreter import interpretation_is_allowed
 from tanlearn.kernels.discretize import DIGIT_BITS, N_DIGITS, collapse, mdlp_cuts, merge_runs, sort_keys
 from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 from tanlearn.sources.table import Column, Table
-from tanlearn.sources.validation import read_classes, read_weights
+from tanlearn.sources.validation import check_classes, read_classes, read_weights
 
 __all__ = ["MDLPDiscretizer"]
 
@@ -104,7 +104,10 @@ class MDLPDiscretizer(CutPointDiscretizer):
         n_samples = columns.n_samples
         weights = read_weights(sample_weight, n_samples)
         rows = None if weights is None or weights.all() else weights > 0
-        codes, classes = read_classes(y, n_samples, rows)
+        # As of a part, without scikit-learn's warning of many classes: estimators issue it once for all rows, and each
+        # fold would repeat it.
+        codes, classes = read_classes(y, n_samples, rows, is_part=True)
+        check_classes(classes, np.bincount(codes, minlength=len(classes)), len(codes))
         if weights is not None:
             weights = weights.astype(np.float64)
             columns, weights = (columns, weights) if rows is None else (columns.take(rows), weights[rows])

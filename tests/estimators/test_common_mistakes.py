@@ -2,13 +2,15 @@
 
 import datetime
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import tanlearn
-from tanlearn import NaiveBayesClassifier, TANClassifier
+from tanlearn import BoostedTermsClassifier, NaiveBayesClassifier, TANClassifier
 
 N = 12
 X = pd.DataFrame({"age": np.arange(N) + 0.5, "town": ["Graz", "Linz", "Wels"] * 4})
@@ -116,3 +118,15 @@ def test_other_names_have_no_hint():
     with pytest.raises(AttributeError, match=r"has no attribute 'zzz'$"):
         tanlearn.zzz  # noqa: B018 - the attribute is looked up
     assert not hasattr(tanlearn, "_zzz")
+
+
+@pytest.mark.parametrize("model", [NaiveBayesClassifier(), BoostedTermsClassifier(max_terms=2)], ids=["nb", "boosted"])
+@pytest.mark.parametrize(("n_classes", "n_warnings"), [(15, 1), (12, 0)])
+def test_many_classes_are_warned_of_once_and_not_by_folds(model, n_classes, n_warnings):
+    """Half of all rows may have a class of their own, but more than half of those of a fold."""
+    y = np.arange(24) % n_classes
+    X = np.column_stack([y, y % 7]) + np.random.default_rng(0).normal(size=(24, 2)) / 10
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clone(model).fit(X, y)
+    assert sum("unique classes" in str(warning.message) for warning in caught) == n_warnings
