@@ -130,6 +130,8 @@ LEARNERS = {
         *boosting("LightGBM", peers.lightgbm, peers.lightgbm, peers.lightgbm_until, "n_estimators", "lightgbm"),
         *boosting("XGBoost", peers.xgboost, peers.xgboost, peers.xgboost_until, "n_estimators", "xgboost"),
         Learner("CatBoost", peers.catboost, COUNTED, package="catboost"),
+        Learner("ChimeraBoost", peers.chimera_boost, COUNTED, package="chimeraboost"),
+        Learner("Perpetual", peers.perpetual, COUNTED, package="perpetual"),
         Learner("EBM", peers.explainable_boosting, COUNTED, package="interpret"),
         Learner("LogisticRegression", peers.logistic_regression, COUNTED),
         Learner(f"LogisticRegression{TUNED}", peers.tuned_logistic_regression, CHOSEN),

@@ -35,10 +35,10 @@ def how_peers_are_run():
     """Return the encodings of the peers, and the settings they choose among."""
     plain = f"""Random forests have {peers.N_TREES} trees. Columns of up to {peers.MOST_COLUMNS} categories are one-hot
     encoded for them. "{NUMBERED}" uses integer codes instead, and equals the random forest on data without categories.
-    Boosting receives categories as such. Missing values are kept, and are a category in categorical columns. CatBoost
-    and EBM (InterpretML's explainable boosting machine) receive categories as strings. For logistic regression and
-    support vector machines missing values are replaced by medians, with an indicator column, and all numbers are
-    standardized."""
+    Boosting receives categories as such. Missing values are kept, and are a category in categorical columns. CatBoost,
+    ChimeraBoost and EBM (InterpretML's explainable boosting machine) receive categories as strings. For logistic
+    regression and support vector machines missing values are replaced by medians, with an indicator column, and all
+    numbers are standardized."""
     grids = {
         "forests": f"leaves of {peers.LEAVES} rows, {peers.SHARES} of the features per split, one-hot or integer "
         f"categories, with {peers.N_CHEAPER} trees during the selection",

@@ -132,6 +132,22 @@ def explainable_boosting(table, seed, jobs):
     return Pipeline([("columns", FunctionTransformer(as_strings)), ("model", model)])
 
 
+def chimera_boost(table, seed, jobs):
+    """Return ChimeraBoost's classifier, which needs categories as strings."""
+    from chimeraboost import ChimeraBoostClassifier
+
+    columns = np.flatnonzero(table.is_categorical).tolist()
+    model = ChimeraBoostClassifier(cat_features=columns, random_state=seed, thread_count=jobs, ensemble_n_jobs=1)
+    return Pipeline([("columns", FunctionTransformer(as_strings)), ("model", model)])
+
+
+def perpetual(table, seed, jobs):
+    """Return Perpetual's classifier, which finds categories in the types of the columns."""
+    from perpetual.sklearn import PerpetualClassifier
+
+    return PerpetualClassifier(num_threads=jobs, seed=seed)
+
+
 def hist_until(model, X, y, X_held_out, y_held_out):
     """Fit with early stopping on held-out rows; return the number of trees and the log loss."""
     model.set_params(early_stopping=True, n_iter_no_change=PATIENCE)

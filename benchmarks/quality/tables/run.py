@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from importlib import import_module
+from importlib import import_module, metadata
 from itertools import groupby
 from operator import attrgetter
 
@@ -23,8 +23,14 @@ key = line_key("set", "seed", "fold", "learner")
 def versions():
     """Return the versions of all packages of the learners in words."""
     packages = sorted({learner.package for learner in LEARNERS.values() if learner.package and learner.is_installed})
-    own = [f"{package} {import_module(package).__version__}" for package in packages]
+    own = [f"{package} {_version(package)}" for package in packages]
     return ", ".join([VERSIONS, f"scikit-learn {sklearn.__version__}", *own])
+
+
+def _version(package):
+    """Return the version that a package states, or that it was installed with."""
+    stated = getattr(import_module(package), "__version__", None)
+    return stated or metadata.version(package)
 
 
 def plan(sets, seeds, learners, size):
