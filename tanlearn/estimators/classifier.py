@@ -231,7 +231,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return twin
 
     def _memory_needs(self, data: EncodedData) -> list[Need]:
-        """Return the memory of ``_learn`` beside ``data``; CPTs and counts are checked where they are laid out."""
+        """Return the memory that ``_learn`` needs in addition to ``data``. CPTs and counts have checks of their own."""
         return []
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
