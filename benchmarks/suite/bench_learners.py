@@ -15,6 +15,7 @@ from tanlearn import (
     CrossTuned,
     ExpectationMaximization,
     ExtendedBaumWelch,
+    FixedCPTs,
     HierarchicalDirichlet,
     HierarchicalSmoothing,
     HybridCV,
@@ -100,6 +101,7 @@ PARAMETERS = {
         ConvexRelaxation(),
         IntegerBranchAndBound(max_nodes=5),
         ExpectationMaximization(),
+        FixedCPTs({}),
     )
 }
 #: Learners that are made for rows with missing values, which the others learn from as well.

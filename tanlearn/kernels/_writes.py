@@ -35,6 +35,7 @@ _NUMPY_READERS |= {"float32", "float64", "int64", "intp", "uint64"}
 _WRITERS = frozenset({"store", "store_first"})  # these write to their first argument
 _METHODS = frozenset({"max", "sum", "type"})
 _VIEWS = frozenset({"ravel", "view"})
+_OTHER_SHAPES = frozenset({"reshape"})  # views with any number of dimensions
 _MODULES = frozenset({"math", "np"})
 _DEEPEST = 4  # names in a path; more would be a loop
 
@@ -245,6 +246,8 @@ class _Analysis:
                     return {}
                 if name in _VIEWS:
                     return arrays
+                if name in _OTHER_SHAPES:
+                    return dict.fromkeys(arrays, _ANY)
         raise _UnknownError(function)
 
     def _call_kernel(self, function: Callable[..., Any], arguments: list[Arrays]) -> Arrays:

@@ -52,7 +52,12 @@ def test_errors_name_the_options(run, odd_model, tmp_path):
     base = ["export-sql", path, "--table", "visits", "--dialect", "sqlite"]
     small = run(*base, "--max-bytes", "100")
     assert small.exit_code == 2
-    assert "more than --max-bytes=100. Pass --null-missing, a larger --max-bytes, or fit" in small.stderr
+    assert "more than --max-bytes=100. Pass a larger --max-bytes, or fit" in small.stderr
+    X = [["a", "x"], ["b", "y"], ["a", "y"], ["b", "x"], ["a", "x"]]
+    tree = tanlearn.BayesNetClassifier(structure=tanlearn.baselines.ChowLiu()).fit(X, [0, 1, 0, 1, 1])
+    tree.save(tmp_path / "tree.tan")
+    of_tree = run("export-sql", tmp_path / "tree.tan", *base[2:], "--max-bytes", "100")
+    assert "more than --max-bytes=100. Pass --null-missing, a larger --max-bytes, or fit" in of_tree.stderr
     over = run(*base, "-o", path)
     assert over.exit_code == 2
     assert "odd.tan is read, so it cannot be written" in over.stderr

@@ -150,6 +150,13 @@ def views(x, y, pair):
     x.ravel()[0] = 1
 
 
+def changes_the_shape(x, y, pair):
+    """x y"""
+    x.reshape(x.size)[0] = 1
+    row = y.reshape((1, y.shape[0]))[0]
+    row += 1
+
+
 def exchanges_names_in_a_loop(x, y, pair):
     """y pair.first"""
     one, other = y, pair.first
@@ -161,7 +168,8 @@ def exchanges_names_in_a_loop(x, y, pair):
 WRITERS = [
     stores_elements, stores_through_a_row, stores_in_a_loop, adds_numbers, adds_to_a_row, adds_to_a_part, chooses,
     writes_a_field, writes_an_element_without_a_name, unpacks, swaps, joins, calls, calls_with_the_result_of_a_call,
-    adds_to_the_result_of_a_call, copies, stores_lanes, views, exchanges_names_in_a_loop,
+    adds_to_the_result_of_a_call, copies, stores_lanes, views, changes_the_shape,
+    exchanges_names_in_a_loop,
 ]  # fmt: skip
 ARRAYS = {(0,): ("x", 2), (1,): ("y", 1), (2, "first"): ("pair.first", 1), (2, "second"): ("pair.second", 1)}
 
