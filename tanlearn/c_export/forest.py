@@ -20,7 +20,7 @@ from tanlearn.forest.forest import Forest
 from tanlearn.forest.forest_network import Discretization
 from tanlearn.forest.rounded_forest import round_forest
 
-__all__ = ["ForestScores"]
+__all__ = ["ForestSums"]
 
 _SUMS = """
 /* Subtract the gains of a context, for a value of its feature, from the sums. */
@@ -99,7 +99,7 @@ static inline int16_t model_sums(const model_code *codes, model_sum *sums)
 }"""
 
 
-class ForestScores:
+class ForestSums:
     """Sums of magnitudes of a Bayes forest, whose gains are rounded to a few bits."""
 
     def __init__(self, forest: Forest, bits: int) -> None:

@@ -22,12 +22,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import codes_dtype
 from tanlearn.c_export.encoder import NUMBER_TYPES, ColumnKind, add_encoder, column_kinds
-from tanlearn.c_export.forest import ForestScores
+from tanlearn.c_export.forest import ForestSums
 from tanlearn.c_export.frame import add_class_names, check_identifier, framed
 from tanlearn.c_export.scores import PREDICT_CODES, Scores
 from tanlearn.c_export.self_check import self_test
-from tanlearn.c_export.tables import NetworkScores
-from tanlearn.c_export.terms import TermScores
+from tanlearn.c_export.tables import NetworkSums
+from tanlearn.c_export.terms import TermSums
 from tanlearn.c_export.text import CText, size_of, unsigned_type
 from tanlearn.files.description import feature_names
 from tanlearn.files.regular_files import Kind, write_file
@@ -122,10 +122,10 @@ def _check_model(model: Any) -> None:
 def _scores(model: Any, kinds: list[ColumnKind], bits: int) -> tuple[Scores, list[ColumnKind]]:
     """Return the scores of a model as C code, and the encoding of the columns for them."""
     if isinstance(model.model_, BoostedTerms):
-        return TermScores.of(model.model_, bits, kinds)
+        return TermSums.of(model.model_, bits, kinds)
     if isinstance(model.model_, Forest):
-        return ForestScores(model.model_, bits), kinds
-    return NetworkScores(model.tables_, model.structure_), kinds
+        return ForestSums(model.model_, bits), kinds
+    return NetworkSums(model.tables_, model.structure_), kinds
 
 
 def _header(model: Any, scores: Scores, name: str, kinds: list[ColumnKind], names: list[str], packed: bool) -> str:

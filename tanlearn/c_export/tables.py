@@ -19,7 +19,7 @@ from tanlearn.models.log_joint import log_joint
 from tanlearn.models.quantization import IntegerTables
 from tanlearn.structures.structures import Structure
 
-__all__ = ["NetworkScores"]
+__all__ = ["NetworkSums"]
 
 _SUMS = """
 /* Write the sum of magnitudes of each class; the log joint is minus the sum times @step@. Return 0; or -1, without
@@ -45,7 +45,7 @@ _PARENT = """
         }"""
 
 
-class NetworkScores:
+class NetworkSums:
     """Sums of magnitudes of a network with integer CPTs."""
 
     def __init__(self, tables: IntegerTables, structure: Structure) -> None:

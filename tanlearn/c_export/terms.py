@@ -23,7 +23,7 @@ from tanlearn.c_export.text import CText, unsigned_type
 from tanlearn.models.boosted_terms import BoostedTerms, Term
 from tanlearn.models.rounded_terms import round_terms
 
-__all__ = ["TermScores"]
+__all__ = ["TermSums"]
 
 _SUMS = """
 /* Write the sum of magnitudes of each class. The log odds of class c against the first class are sums[0] - sums[c],
@@ -58,7 +58,7 @@ _IS_ABOVE = "code >= test"
 _IS_IN_SET = "((@set@ >> (code & 7u)) & 1) != 0"
 
 
-class TermScores:
+class TermSums:
     """Sums of magnitudes of boosted terms, whose numbers are rounded to a few bits."""
 
     def __init__(self, terms: BoostedTerms, bits: int, groups: list[IntArray]) -> None:
@@ -80,7 +80,7 @@ class TermScores:
         self.largest_sum = int(self._initial.max()) + sum(int(own.max()) for own in self._cells)
 
     @classmethod
-    def of(cls, terms: BoostedTerms, bits: int, kinds: list[ColumnKind]) -> tuple[TermScores, list[ColumnKind]]:
+    def of(cls, terms: BoostedTerms, bits: int, kinds: list[ColumnKind]) -> tuple[TermSums, list[ColumnKind]]:
         """Return the scores, and the kinds of columns with only those cut points that splits use."""
         groups, used_kinds = [], []
         is_used = [np.zeros(int(size) - 1, np.bool_) for size in terms.n_states]
