@@ -13,6 +13,7 @@ from benchmarks import DATA
 from benchmarks.quality.tables import fits, learners, peers, run, sets, tuning
 from benchmarks.quality.tables.__main__ import main
 from benchmarks.quality.tables.learners import LEARNERS, Learner
+from benchmarks.quality.tables.time_plot import label_heights
 
 SKLEARN = [name for name, learner in LEARNERS.items() if learner.package is None and not learner.is_ours]
 
@@ -285,3 +286,8 @@ def test_absent_peers_are_named(folder, monkeypatch, capsys):
     monkeypatch.setitem(LEARNERS, "Gone", gone)
     main(["run", "--data", str(folder), "--results", str(folder), "--sets", "iris", "--learners", "Gone"])
     assert capsys.readouterr().out == 'Gone is left out: no no_such_package here (pip install -e ".[peers]")\n'
+
+
+def test_names_of_close_ranks_move_apart():
+    ranks = {"a": 1.0, "d": 10.0, "b": 4.0, "c": 4.1, "e": 10.1}
+    assert label_heights(ranks) == {"a": 0, "b": 4, "c": -4, "d": 4, "e": -4}

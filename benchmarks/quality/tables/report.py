@@ -110,7 +110,7 @@ def sections(lines, outcomes, kept_apart, judged, folder):
         everyone, apart = unlimited(outcomes), taking_part(kept_apart, lambda one: True)
         groups = {
             f"{len(everyone)} learners on {len(outcomes.common(everyone))} data sets": (outcomes, everyone, NAMED),
-            f"defaults on {len(kept_apart.common(apart))} sets kept apart": (kept_apart, apart, apart),
+            f"{len(apart)} learners on {len(kept_apart.common(apart))} sets kept apart": (kept_apart, apart, apart),
         }
         draw_times(folder / "tables_times.png", groups)
     duels = against_peers(outcomes, judged)
