@@ -207,10 +207,15 @@ class PairCounts(Counts):
         Raises
         ------
         ValueError
-            If the other state has other features or classes, or contains rows that this one does not. The state is
-            unchanged then.
+            If the other state has other features or classes, or contains rows that this one does not, or if one of
+            both has noise. The state is unchanged then.
         """
         self._check_schema(other._schema())
+        if self.noise or other.noise:
+            raise ValueError(
+                "counts with noise cannot be subtracted, because no exact part of them is known. Subtract the exact "
+                "counts, and add noise to the difference."
+            )
         cells, pairs = self._cells - other._cells, self._pairs - other._pairs
         check_differences([cells, pairs], float(self.class_counts.sum()))
         self._cells, self._pairs = np.maximum(cells, 0), np.maximum(pairs, 0)

@@ -376,6 +376,17 @@ def test_more_weight_than_there_is_cannot_be_subtracted():
     assert (counts.cells == before).all()
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_counts_with_noise_are_not_subtracted(is_first):
+    data = EncodedData.from_codes([[0, 1], [1, 0]], [0, 1])
+    counts, part = (PairCounts(data.n_states, 2).update(data) for _ in range(2))
+    (counts if is_first else part).noise = (AddedNoise("discrete Laplace", 2.5, 1.0, 0.0),)
+    before = counts.cells.copy()
+    with pytest.raises(ValueError, match="counts with noise cannot be subtracted"):
+        counts.subtract(part)
+    assert (counts.cells == before).all()
+
+
 def test_restored_counts_share_nothing_with_what_they_were_restored_from():
     data = EncodedData.from_codes([[0], [1]], [0, 1])
     counts = PairCounts(data.n_states, 2).update(data)
