@@ -9,10 +9,10 @@ import typer
 
 from tanlearn.cli.joint_models import TrainOption, check_train, fit_rows
 from tanlearn.cli.messages import listed, note, plain_errors
-from tanlearn.cli.outputs import output_format, write_table
+from tanlearn.cli.outputs import TableOutputOption, output_format, write_table
 from tanlearn.cli.reading import Reading, check_exists, with_reading_options
 from tanlearn.cli.tables import JobsOption
-from tanlearn.sources.file_formats import OUTPUTS, joined_by_or
+from tanlearn.sources.file_formats import OUTPUTS
 
 __all__ = ["impute"]
 
@@ -32,10 +32,7 @@ def impute(
         str, typer.Argument(metavar="TABLE", help=f"Table to complete: {', '.join(OUTPUTS)}, or - for a pipe.")
     ],
     train: TrainOption = None,
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", help=f"A {joined_by_or([*OUTPUTS])} file, or - for the standard output."),
-    ] = "-",
+    output: TableOutputOption = "-",
     strategy: Annotated[
         Strategy,
         typer.Option(

@@ -9,10 +9,10 @@ import typer
 
 from tanlearn.cli.joint_models import TrainOption, check_train, fit_rows
 from tanlearn.cli.messages import note, plain_errors
-from tanlearn.cli.outputs import output_format, write_table
+from tanlearn.cli.outputs import TableOutputOption, output_format, write_table
 from tanlearn.cli.reading import Reading, check_exists, with_reading_options
 from tanlearn.cli.tables import DropOption, JobsOption, named_columns
-from tanlearn.sources.file_formats import OUTPUTS, joined_by_or
+from tanlearn.sources.file_formats import OUTPUTS
 
 __all__ = ["outliers"]
 
@@ -23,10 +23,7 @@ def outliers(
         str, typer.Argument(metavar="TABLE", help=f"Table to score: {', '.join(OUTPUTS)}, or - for a pipe.")
     ],
     train: TrainOption = None,
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", help=f"A {joined_by_or([*OUTPUTS])} file, or - for the standard output."),
-    ] = "-",
+    output: TableOutputOption = "-",
     keep: Annotated[
         list[str],
         typer.Option("--keep", help="Columns to copy from TABLE, such as an id; comma-separated or repeated."),

@@ -5,16 +5,20 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from tanlearn._typing import AnyArray
 from tanlearn.files.regular_files import Kind, special_kind, write_file
-from tanlearn.sources.file_formats import FORMATS, OUTPUTS
+from tanlearn.sources.file_formats import FORMATS, OUTPUTS, joined_by_or
 from tanlearn.sources.table_files import require_pyarrow
 
-__all__ = ["check_output", "describe_classes", "file_size", "output_format", "write_table"]
+__all__ = ["TableOutputOption", "check_output", "describe_classes", "file_size", "output_format", "write_table"]
+
+TableOutputOption: TypeAlias = Annotated[
+    str, typer.Option("--output", "-o", help=f"A {joined_by_or([*OUTPUTS])} file, or - for the standard output.")
+]
 
 _FILE = Kind("table", "Name another file", "Write it again")
 

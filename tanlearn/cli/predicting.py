@@ -12,11 +12,11 @@ import typer
 
 from tanlearn.cli.messages import note, plain_errors
 from tanlearn.cli.models import ModelArgument, ModelFile
-from tanlearn.cli.outputs import output_format, write_table
+from tanlearn.cli.outputs import TableOutputOption, output_format, write_table
 from tanlearn.cli.progress import progress_bar
 from tanlearn.cli.reading import Reading, check_exists, with_reading_options
 from tanlearn.cli.tables import JobsOption, named_columns
-from tanlearn.sources.file_formats import OUTPUTS, joined_by_or
+from tanlearn.sources.file_formats import OUTPUTS
 
 if TYPE_CHECKING:
     from tanlearn.encoding.row_checks import RowCheck
@@ -34,10 +34,7 @@ def predict(
     new: Annotated[
         str, typer.Argument(metavar="NEW", help=f"Table to classify: {', '.join(OUTPUTS)}, or - for a pipe.")
     ],
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", help=f"A {joined_by_or([*OUTPUTS])} file, or - for the standard output."),
-    ] = "-",
+    output: TableOutputOption = "-",
     proba: Annotated[
         bool, typer.Option("--proba", help="Add the probability of each class, in columns p_<class>.")
     ] = False,

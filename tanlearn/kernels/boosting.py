@@ -29,7 +29,7 @@ def write_residuals(scores, y, weights, selected, least, rows):  # type: ignore[
     Both are multiplied by the weight. For two classes, there is one residual: that of the second class.
     """
     n_classes, n_outputs = scores.shape[1], rows.shape[1] // 2
-    # Exponentials of many numbers at once are vectorized (18 classes: 10 -> 2 ns for each class of a sample). They are
+    # Exponentials of many numbers at once are vectorized (18 classes: 9 -> 3 ns for each class of a sample). They are
     # written to the beginning of the rows of a block, and rows are overwritten from the last one to the first.
     for first in range(0, selected.shape[0], _BLOCK):
         block = rows[first : first + _BLOCK]

@@ -112,6 +112,11 @@ def as_strings(X):
     return X.assign(**{name: list(map(str, X[name])) for name in X.columns[X.dtypes == "category"]})
 
 
+def of_strings(model):
+    """Return a model that gets categories as strings."""
+    return Pipeline([("columns", FunctionTransformer(as_strings)), ("model", model)])
+
+
 def catboost(table, seed, jobs):
     """Return CatBoost's classifier, which needs categories as strings."""
     from catboost import CatBoostClassifier
@@ -120,7 +125,7 @@ def catboost(table, seed, jobs):
     model = CatBoostClassifier(
         cat_features=columns, random_seed=seed, thread_count=jobs, verbose=False, allow_writing_files=False
     )
-    return Pipeline([("columns", FunctionTransformer(as_strings)), ("model", model)])
+    return of_strings(model)
 
 
 def explainable_boosting(table, seed, jobs):
@@ -129,7 +134,7 @@ def explainable_boosting(table, seed, jobs):
 
     kinds = ["nominal" if is_categorical else "continuous" for is_categorical in table.is_categorical]
     model = ExplainableBoostingClassifier(feature_types=kinds, random_state=seed, n_jobs=jobs)
-    return Pipeline([("columns", FunctionTransformer(as_strings)), ("model", model)])
+    return of_strings(model)
 
 
 def chimera_boost(table, seed, jobs):
@@ -138,7 +143,7 @@ def chimera_boost(table, seed, jobs):
 
     columns = np.flatnonzero(table.is_categorical).tolist()
     model = ChimeraBoostClassifier(cat_features=columns, random_state=seed, thread_count=jobs, ensemble_n_jobs=1)
-    return Pipeline([("columns", FunctionTransformer(as_strings)), ("model", model)])
+    return of_strings(model)
 
 
 def perpetual(table, seed, jobs):
