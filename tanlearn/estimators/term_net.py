@@ -65,10 +65,11 @@ class TermNetClassifier(NetworkClassifier):
     ----------
     max_parents : int, default=1
         Maximum number of parents per feature besides the class, from 0 to 5. With 0 the model has curves only. The
-        numbers 0, 1, 2, 3 and 5 are tried in this order, as long as the held-out log loss falls by more than one
-        standard error of the difference. From two on, triples (tables of a feature and two of its parents) are tried,
-        too. Several parents are more accurate on data with interactions, such as rules. Their CPTs are not normalized,
-        and predictions with missing values are less accurate, and slow for rows with several missing values.
+        numbers 0, 1, 2, 3 and 5 are tried in this order, as long as the held-out log loss falls (for the first parent,
+        by more than one standard error of the difference). From two on, triples (tables of a feature and two of its
+        parents) are tried, too. Several parents are more accurate on data with interactions, such as rules. Their CPTs
+        are not normalized, and predictions with missing values are less accurate, and slow for rows with several
+        missing values.
     loss : Loss, optional
         Loss of the training: :class:`~tanlearn.ConditionalNLL` (by default), :class:`~tanlearn.Margin`,
         :class:`~tanlearn.SoftHybrid` or :class:`~tanlearn.JointNLL`. The last two contain the joint likelihood of rows

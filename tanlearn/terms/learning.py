@@ -73,7 +73,7 @@ def learn_terms(
     2. The held-out predictions of this network give the gains of all edges. The gains of a fold are computed without
        its held-out rows.
     3. Networks with 1, 2, 3 and 5 parents per feature follow, each with ridges of its own, until ``max_parents`` is
-       reached or the held-out log loss falls by less than a standard error.
+       reached, the log loss of one parent is not lower by a standard error, or that of more parents is not lower.
     4. If several parents are allowed, the held-out predictions of the best network give the gains of triples: columns
        of a feature and two of its parents. Networks with one and three triples per feature are tried in the same way.
     5. The terms of the selected network are trained on all rows. If no network is better than the class frequencies by

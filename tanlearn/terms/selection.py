@@ -59,6 +59,9 @@ MOST_ROWS_OF_ALL_FOLDS = 2_000
 #: A network is better if its held-out loss is lower by more than this number of standard errors of the difference. With
 #: 2 instead of 1, the log loss of trees on glass is 0.767 instead of 0.699 (five folds).
 LEAST_ERRORS = 1.0
+#: The same for a second and further parents: with 0 instead of 1, the log loss of networks with up to five parents is
+#: 2.3 % lower on average of 25 data sets, lower by more than 1 % on five of them, and higher by 1 % on none.
+LEAST_ERRORS_OF_MORE = 0.0
 #: The same in comparison with the class frequencies, because many networks are tried.
 LEAST_ERRORS_OF_ANY = 2.0
 
@@ -134,7 +137,7 @@ class Selection:
         #: class frequencies.
         self._without_edges = self._without_triples = self._evaluate(0, 0, [least] * len(folds), START, moves)
         self._class_frequencies = self._best = self._frequencies()
-        if self._is_better(self._without_edges):
+        if self._is_better(self._without_edges, LEAST_ERRORS):
             self._best = self._without_edges
         self._gains_of_folds: list[EdgeGains] = []
         self._triples_of_folds: list[list[TripleGain]] = []
@@ -172,7 +175,7 @@ class Selection:
         if self._is_too_large(structures):
             return False
         found = self._evaluate(n_parents, 0, structures, (own, smooth, *others), moves)
-        if self._is_better(found):
+        if self._is_better(found, LEAST_ERRORS_OF_MORE if before.n_parents else LEAST_ERRORS):
             self._best = self._without_triples = found
             return True
         return False
@@ -195,7 +198,7 @@ class Selection:
         if self._is_too_large(structures):
             return False
         found = self._evaluate(before.n_parents, n_triples, structures, ridges, TRIPLE_MOVES)
-        if self._is_better(found):
+        if self._is_better(found, LEAST_ERRORS):
             self._best = found
             return True
         return False
@@ -311,10 +314,13 @@ class Selection:
         error = float(weights[log_p.argmax(axis=1) != y].sum() / weights.sum())
         return _Candidate(Trial(*settings, loss, error, temperature), log_p, parameters)
 
-    def _is_better(self, found: _Candidate) -> bool:
-        """Return whether the held-out loss is clearly lower than that of the best network and of class frequencies."""
+    def _is_better(self, found: _Candidate, least: float) -> bool:
+        """Return whether the held-out loss is lower than that of the best network, and of the class frequencies.
+
+        The difference from the best network must exceed ``least`` standard errors.
+        """
         of_any = self._errors_of_difference(found, self._class_frequencies)
-        return self._errors_of_difference(found, self._best) > LEAST_ERRORS and of_any > LEAST_ERRORS_OF_ANY
+        return self._errors_of_difference(found, self._best) > least and of_any > LEAST_ERRORS_OF_ANY
 
     def _errors_of_difference(self, found: _Candidate, other: _Candidate) -> float:
         """Return by how many standard errors of the difference the held-out loss is lower than that of another."""

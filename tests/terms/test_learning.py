@@ -86,13 +86,14 @@ def test_no_more_parents_than_allowed(max_parents):
 
 
 def test_more_parents_and_triples_are_tried_while_the_loss_falls(monkeypatch):
-    """The chosen network is the last one that is better by more standard errors.
+    """The chosen network is the last one that is better by more standard errors than asked.
 
     Five parents are not tried, because a feature has four others.
     """
     data = interactions(120, seed=1)
     monkeypatch.setattr(selection, "LEAST_ERRORS_OF_ANY", -1e9)
     monkeypatch.setattr(selection, "LEAST_ERRORS", -1e9)
+    monkeypatch.setattr(selection, "LEAST_ERRORS_OF_MORE", -1e9)
     always = learn_terms(data, 5)
     numbers = [(0, 0), (1, 0), (2, 0), (3, 0), (3, 5), (3, 15)]
     assert [(trial.n_parents, trial.n_triples) for trial in always.trials] == numbers
@@ -103,6 +104,10 @@ def test_more_parents_and_triples_are_tried_while_the_loss_falls(monkeypatch):
     assert (never.chosen.n_parents, never.chosen.n_triples, never.chosen.ridges) == (0, 0, NO_EFFECT)
     assert never.network.structure.n_edges == 0
     assert never.trials[:2] == always.trials[:2]
+    monkeypatch.setattr(selection, "LEAST_ERRORS", -1e9)
+    monkeypatch.setattr(selection, "LEAST_ERRORS_OF_MORE", 1e9)
+    of_one = learn_terms(data, 5)
+    assert [(trial.n_parents, trial.n_triples) for trial in of_one.trials] == [(0, 0), (1, 0), (2, 0), (1, 5), (1, 15)]
 
 
 def test_a_parity_of_three_features_is_found_by_a_triple():
