@@ -91,12 +91,13 @@ def export_js(
 def export_onnx(
     model: ModelArgument,
     output: Annotated[str, typer.Option("--output", "-o", help="File to write, such as shop.onnx.")],
+    max_bytes: Annotated[int, typer.Option(help="Largest size of the constants of the model.")] = 200_000_000,
 ) -> None:
-    """Export naive Bayes or a tree as an ONNX model."""
+    """Export a model as an ONNX model."""
     with plain_errors():
         check_output(output, model)
         file = ModelFile(model)
-        content = tanlearn.to_onnx(file.classifier).SerializeToString()
+        content = tanlearn.to_onnx(file.classifier, max_bytes=max_bytes).SerializeToString()
         write_file(output, content, _GRAPH)
         typer.echo(f"{output}: {len(content):,} bytes")
 

@@ -80,6 +80,9 @@ def test_an_onnx_model_is_that_of_python(run, odd_model, tmp_path):
     done = run("export-onnx", path, "-o", tmp_path / "odd.onnx")
     assert done.exit_code == 0, done.output
     assert (tmp_path / "odd.onnx").read_bytes() == tanlearn.to_onnx(classifier).SerializeToString()
+    large = run("export-onnx", path, "-o", tmp_path / "odd.onnx", "--max-bytes", "100")
+    assert large.exit_code == 2
+    assert "more than --max-bytes=100. Pass a larger --max-bytes" in large.stderr
 
 
 def test_an_absent_package_for_onnx_is_named(run, odd_model, tmp_path, monkeypatch):
