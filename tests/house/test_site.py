@@ -32,8 +32,8 @@ def test_examples_of_the_gallery_take_public_names_and_draw(path):
     assert "figure.suptitle(" in source or "figure_.suptitle(" in source, "what those hear who cannot see the picture"
 
 
-def test_there_are_at_least_25_examples():
-    assert len(EXAMPLES) >= 25
+def test_there_are_at_least_29_examples():
+    assert len(EXAMPLES) >= 29
 
 
 def test_every_public_name_has_a_page():
