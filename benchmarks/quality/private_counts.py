@@ -170,10 +170,8 @@ def loss_cells(epsilon, delta):
     return ["no noise", ""] if epsilon is None else [f"{epsilon:g}", f"{delta:g}"]
 
 
-def verdict(table, delta):
-    """Return sentences: the cost of noise for naive Bayes, and the epsilons at which a tree is better."""
-    exact = table.of_sets("error", BAYES)
-    growth = {e: (table.of_sets("error", BAYES, e, delta) - exact).mean() for e in EPSILONS}
+def advice(table, delta):
+    """Return which classifier to use at each epsilon."""
     trees = [e for e in EPSILONS if better_tree(table, e, delta)]
     bayes = [e for e in EPSILONS if e not in trees]
     sentences = []
@@ -184,13 +182,20 @@ def verdict(table, delta):
             f"At epsilon {joined([f'{e:g}' for e in trees])}, use a tree in two releases: it has a lower mean error "
             f"and a lower mean log loss than naive Bayes."
         )
+    return " ".join(sentences)
+
+
+def cost_of_noise(table, delta):
+    """Return the cost of noise for naive Bayes, and the number of data sets with a better tree."""
+    exact = table.of_sets("error", BAYES)
+    growth = {e: (table.of_sets("error", BAYES, e, delta) - exact).mean() for e in EPSILONS}
     costs = joined([f"{round(growth[e], 1) + 0.0:.1f}" for e in EPSILONS])
     better = joined([str(wins(table, e, delta)) for e in EPSILONS])
-    sentences.append(
-        f"At epsilon {joined([f'{e:g}' for e in EPSILONS])} with delta {delta:g}, noise raises the mean error of naive "
-        f"Bayes by {costs} points, and the tree has a lower log loss on {better} of {len(table.names)} data sets."
+    epsilons = joined([f"{e:g}" for e in EPSILONS])
+    return (
+        f"At epsilon {epsilons} with delta {delta:g}, noise raises the mean error of naive Bayes by {costs} points. "
+        f"The tree in two releases has a lower log loss than naive Bayes on {better} of {len(table.names)} data sets."
     )
-    return " ".join(sentences)
 
 
 def better_tree(table, epsilon, delta):
@@ -216,8 +221,8 @@ def of_set(table, name):
     return (
         f"On {name}, the error of naive Bayes is {error(BAYES, low)} % at epsilon {low:g}, {error(BAYES, middle)} % at "
         f"epsilon {middle:g} and {error(BAYES)} % without noise. The error of the tree is {error(TWO, low)} %, "
-        f"{error(TWO, middle)} % and {error(TREE)} %, and that of predicting the most frequent class "
-        f"{error(FREQUENT)} %. Naive Bayes without noise, with cut points of all rows, has {error(ALL_ROWS)} %."
+        f"{error(TWO, middle)} % and {error(TREE)} %. Predicting the most frequent class has an error of "
+        f"{error(FREQUENT)} %, and naive Bayes without noise, with cut points of all rows, one of {error(ALL_ROWS)} %."
     )
 
 
@@ -228,9 +233,6 @@ def write_report(lines, path):
     if not names:
         raise SystemExit("nothing is finished: the command run does it.")
     table = Table(lines, names)
-    first = of_set(table, "adult") if "adult" in names else ""
-    text = f"""{verdict(table, DELTAS[-1])} {first} These are means over {len(names)} data sets and {N_SEEDS} random
-    splits."""
     titles = [f"{what}, {method}" for what in ("error [%]", "log loss") for method in METHODS]
     rows = [
         [
@@ -241,12 +243,16 @@ def write_report(lines, path):
         ]
         for epsilon, delta in LOSSES
     ]
-    sections = ["# Private counts", paragraph(text)]
+    sections = ["# Private counts", paragraph(advice(table, DELTAS[-1]))]
+    sections.append(paragraph(f"These are means over {len(names)} data sets and {N_SEEDS} random splits:"))
     sections.append(markdown_table(["epsilon", "delta", *titles, "sets with a better tree"], rows))
-    sections.append(
-        paragraph("""The last column is the number of data sets on which a tree in two releases has a lower log loss
-        than naive Bayes.""")
-    )
+    found = [
+        """The last column is the number of data sets on which a tree in two releases has a lower log loss than
+    naive Bayes.""",
+        cost_of_noise(table, DELTAS[-1]),
+        *([of_set(table, "adult")] if "adult" in names else []),
+    ]
+    sections.append("\n".join(f"- {paragraph(text, 2)}" for text in found))
     sections.append("## Results per data set")
     for title, what, digits in (("Errors [%]", "error", 1), ("Log losses", "log_loss", 3)):
         rows = []
@@ -263,15 +269,21 @@ def write_report(lines, path):
     sections.append(folded("Errors without noise [%]", markdown_table(header, rows)))
     text = f"""A third of the rows of each split is for testing. {N_PUBLIC:,} other rows count as public: categories and
     the default cut points come from them. The rest is counted. A delta of 0 gives discrete Laplace noise. With another
-    delta, the noise of lower variance is used, discrete Laplace or Gaussian. "{ONE}": all pairs are released, and the
-    Chow-Liu tree and its parameters are learned from them. "{TWO}": {100 * STRUCTURE_PART:.0f} % of epsilon for all
-    pairs, from which the structure is learned, and the rest for the counts of its families. The pseudo-count `alpha` of
-    `MaximumLikelihood` is a third of the standard deviation of the noise, and at least 1. "{ALL_ROWS}" has the default
-    cut points of the counted rows. Probabilities below {LEAST_PROBABILITY:g} count as this value. No setting was chosen
-    with these data sets. The pseudo-count, the part for the structure and the kind of cut points were chosen on
-    {joined(list(CHOSEN_ON))}. Noise is seeded, so that it can be repeated; counts with a seed have no guarantee."""
+    delta, the noise of lower variance is used, discrete Laplace or Gaussian. Noise is seeded, so that it can be
+    repeated; counts with a seed have no guarantee. No setting was chosen with these data sets. The pseudo-count, the
+    part for the structure and the kind of cut points were chosen on {joined(list(CHOSEN_ON))}. Probabilities below
+    {LEAST_PROBABILITY:g} count as this value."""
+    methods = [
+        f"""*{ONE}*: all pairs are released. The Chow-Liu tree and its parameters are learned from them.""",
+        f"""*{TWO}*: all pairs are released with {100 * STRUCTURE_PART:.0f} % of epsilon, and the structure is learned
+        from them. The counts of its families are released with the rest.""",
+        f"""*{ALL_ROWS}*: the default cut points are those of the counted rows.""",
+        """The pseudo-count `alpha` of `MaximumLikelihood` is a third of the standard deviation of the noise, and at
+        least 1.""",
+    ]
+    methods = "\n".join(f"- {paragraph(one, 2)}" for one in methods)
     made = made_by(lines, "benchmarks.quality.private_counts run", "benchmarks.quality.private_counts report")
-    write_sections(path, [*sections, "## How it was measured", paragraph(text), made])
+    write_sections(path, [*sections, "## How it was measured", paragraph(text), methods, made])
 
 
 def report(arguments):

@@ -1,6 +1,6 @@
 """Mean ranks of learners over data sets, for pools of learners that have finished the same sets."""
 
-from benchmarks.shared.reports import markdown_table, paragraph
+from benchmarks.shared.reports import folded, markdown_table, paragraph
 
 from .learners import LEARNERS
 from .outcomes import MEASURES, PARTS
@@ -75,10 +75,12 @@ def ranks_and_means(outcomes, learners, n_best=None):
     return markdown_table(header, rows)
 
 
-def ranking_apart(outcomes):
-    """Return mean ranks and means of learners on the data sets kept apart."""
+def ranking_apart(outcomes, n_best):
+    """Return mean ranks and means of learners on the data sets kept apart, with those after the best folded."""
     learners = taking_part(outcomes, lambda one: True)
     text = f"""No setting and no learner was chosen with these data sets, which were added after the others. Ranks and
     means are those of the {len(outcomes.common(learners))} of {len(LATER)} data sets that all of these learners have
     finished."""
-    return f"{paragraph(text)}\n\n{ranks_and_means(outcomes, learners)}"
+    best = ranks_and_means(outcomes, learners, n_best)
+    rest = folded(f"All {len(learners)} learners", ranks_and_means(outcomes, learners))
+    return "\n\n".join([paragraph(text), best, *([rest] if len(learners) > n_best else [])])

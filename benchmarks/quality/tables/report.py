@@ -1,6 +1,6 @@
 """The summary: verdicts, the best learners, the data sets kept apart, and the judged learner against each peer."""
 
-from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import folded, joined, markdown_table, paragraph, write_sections
 from benchmarks.shared.versions import made_by
 
 from .details import write_details
@@ -28,7 +28,12 @@ def in_ranks(outcomes, learners, judged, where):
     own = ", ".join(
         f"{ranks[measure][judged]:.2f} by {title} ({words[better[measure]]})" for measure, title in MEASURES.items()
     )
-    text = f"{where}, the mean ranks of {judged} among {len(learners)} learners are {own}."
+    if not any(better.values()):
+        own_ranks = joined([f"{own[judged]:.2f}" for own in ranks.values()])
+        titles = joined([*MEASURES.values()])
+        text = f"{where}, {judged} is the best of {len(learners)} learners by {titles} (mean ranks {own_ranks})."
+    else:
+        text = f"{where}, the mean ranks of {judged} among {len(learners)} learners are {own}."
     if any(not LEARNERS[name].is_ours for name in learners):
         text += f" The best peers are {' and '.join(best_peer(ranks[measure], measure) for measure in RIVALS)}."
     return text
@@ -105,7 +110,7 @@ def sections(lines, outcomes, kept_apart, judged, folder):
         by Wilcoxon's signed-rank test at 5 %, with Holm's correction for all pairs.""")
         yield f"## The best learners\n\n{best_learners(outcomes)}"
     if kept_apart.sets:
-        yield f"## Data sets kept apart\n\n{ranking_apart(kept_apart)}"
+        yield f"## Data sets kept apart\n\n{ranking_apart(kept_apart, N_BEST)}"
         yield "![Mean ranks by log loss over mean fitting times of all learners](tables_times.png)"
         everyone, apart = unlimited(outcomes), taking_part(kept_apart, lambda one: True)
         groups = {
@@ -114,11 +119,13 @@ def sections(lines, outcomes, kept_apart, judged, folder):
         }
         draw_times(folder / "tables_times.png", groups)
     duels = against_peers(outcomes, judged)
-    yield f"## {judged} against each peer\n\n{duels}" if duels else ""
+    yield folded(f"{judged} against each peer", duels) if duels else ""
     verdicts = [one.row() for one in judge(outcomes, unlimited(outcomes), judged)]
-    yield f"## Targets for {judged}"
-    yield markdown_table(["target", "data sets", "result", "met"], verdicts, left=range(4))
-    yield f"## How it was measured\n\n{introduction(lines, outcomes)}\n\n{how_peers_are_run()}"
+    table = markdown_table(["target", "data sets", "result", "met"], verdicts, left=range(4))
+    yield folded(f"Targets for {judged}", table)
+    yield "## How it was measured"
+    yield folded("Data sets and measures", introduction(lines, outcomes))
+    yield folded("Encodings and settings of the other learners", how_peers_are_run())
     yield made_by(lines, "benchmarks.quality.tables run", "benchmarks.quality.tables report")
 
 
