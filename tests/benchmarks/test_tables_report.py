@@ -294,7 +294,7 @@ def test_calibration_is_judged_beside_peers_only():
 def test_data_sets_kept_apart_are_ranked_separately(tmp_path):
     lines = rows({OWN: 5, BOOSTING: 6, TUNED: 7}, RAW[:5]) + rows({OWN: 20, BOOSTING: 10}, LATER[:4])
     lines += rows({TUNED: 1}, LATER[:1])  # has not finished most of them
-    text = rankings.ranking_apart(Outcomes([one for one in lines if one["set"] in LATER]))
+    text = rankings.ranking_apart(Outcomes([one for one in lines if one["set"] in LATER]), 12)
     assert f"the 4 of {len(LATER)} data sets" in text.replace("\n", " ")
     assert text.splitlines()[-2:] == [
         f"| {BOOSTING} | **1.00** | **10.00** | **1.00** | **1.000** | **1.00** | **0.500** |",

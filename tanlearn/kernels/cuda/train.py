@@ -22,7 +22,7 @@ _FILES = ("noise", "losses", "trees", "teams", "sweep", "train", "train_tables")
 #: The most steps of a block. The launches of a block are captured once as a graph, whose size then does not grow with
 #: the rows; the launch of a graph takes as long as few of its steps.
 STEPS_PER_BLOCK = 64
-#: A block processes a sample in place of a warp from this number of features, up to this number of classes, whose
+#: A block instead of a warp processes a sample from this number of features, up to this number of classes, whose
 #: scores it can hold, and up to this number of samples of all runs in a step. On usps (256 features, batches of 100), a
 #: block takes 10 us and a warp 24 us for one run; for 64 runs, a block takes 68 us and a warp 46 us.
 _MANY_FEATURES, _FEW_CLASSES, _FEW_SAMPLES = 64, 64, 2_000
