@@ -63,6 +63,7 @@ sphinx_gallery_conf = {
     "image_scrapers": ("matplotlib",),
     "remove_config_comments": True,
     "write_computation_times": False,
+    "capture_repr": (),  # only printed text is output
 }
 warnings.filterwarnings("ignore", "discretization left a single interval")  # examples say what they show
 

@@ -55,7 +55,7 @@ row = X[X.isna().sum(axis=1) == 1].iloc[[2]]
 figure, axes = plt.subplots(2, 1, figsize=(6, 7.5), layout="constrained", height_ratios=[3, 2])
 figure.suptitle("Sex of penguins: one prediction, and one column of the model")
 ExplanationDisplay.from_estimator(model, row, target="male", against="female", ax=axes[0])
-ContributionDisplay.from_estimator(model, X, "bill_depth_mm", target="male", ax=axes[1])
+display = ContributionDisplay.from_estimator(model, X, "bill_depth_mm", target="male", ax=axes[1])
 
 # %%
 # The deep bill is the strongest evidence for a male, more than the species. The lower plot is the whole effect of the

@@ -40,8 +40,8 @@ def test_report_compares_trees_and_naive_bayes_over_epsilon(tmp_path):
     ) in sentences
     assert (
         "At epsilon 0.1, 0.3, 1, 3 and 10 with delta 1e-06, noise raises the mean error of naive Bayes by 2.0, 0.7, "
-        "0.2, 0.1 and 0.0 points. The tree in two releases has a lower log loss than naive Bayes on 0, 0, 2, 2 and 2 of 2 "
-        "data sets."
+        "0.2, 0.1 and 0.0 points. The tree in two releases has a lower log loss than naive Bayes on 0, 0, 2, 2 and "
+        "2 of 2 data sets."
     ) in sentences
     assert (
         "On adult, the error of naive Bayes is 12.0 % at epsilon 0.1, 10.2 % at epsilon 1 and 10.0 % without noise. "
