@@ -14,7 +14,6 @@ from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.tables import Tables
 from tanlearn.parameters.batch_gradient import BatchLearner
-from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.cpt_terms import CPTTerms
@@ -60,6 +59,9 @@ class BackOffRidge(BatchLearner):
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
         large data.
+    epsilon : float, optional
+        Start from frequencies without smoothing whose zeros are replaced by this value.
+        ``alpha`` is then not used. By default, the start is smoothed by ``alpha``.
 
     Attributes
     ----------
@@ -104,8 +106,9 @@ class BackOffRidge(BatchLearner):
         tol: float = 1e-6,
         alpha: float = 1.0,
         calibrate: bool = True,
+        epsilon: float | None = None,
     ) -> None:
-        super().__init__(loss=loss, max_iter=max_iter, tol=tol, alpha=alpha, calibrate=calibrate)
+        super().__init__(loss=loss, max_iter=max_iter, tol=tol, alpha=alpha, calibrate=calibrate, epsilon=epsilon)
         self.ridge = ridge
 
     def start(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
@@ -131,7 +134,7 @@ class BackOffRidge(BatchLearner):
         """Return naive Bayes as CPTs of the structure, from the counts of its families."""
         terms, plain = CPTTerms(layout), TableLayout.of_features(layout.n_states, layout.n_classes)
         sums = terms.pull_back(counts)[terms.n_parents == 0]
-        return _spread(MaximumLikelihood(alpha=self.alpha).from_counts(plain, sums), layout)
+        return _spread(self._frequencies().from_counts(plain, sums), layout)
 
     def _rivals(self) -> Sequence[BackOffRidge]:
         """Return the candidates for the selection on held-out rows."""

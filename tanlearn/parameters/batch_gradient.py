@@ -40,7 +40,7 @@ class BatchLearner(BaseEstimator):
 
     Parameters
     ----------
-    loss, max_iter, tol, alpha, calibrate : as for :class:`ConjugateGradient`
+    loss, max_iter, tol, alpha, calibrate, epsilon : as for :class:`ConjugateGradient`
         The default loss is that of the subclass.
 
     Attributes
@@ -59,6 +59,7 @@ class BatchLearner(BaseEstimator):
         "tol": [Interval(Real, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "calibrate": ["boolean"],
+        "epsilon": [None, Interval(Real, 0, 1, closed="neither")],
     }
     #: Loss used if ``loss`` is None.
     default_loss: ClassVar[Callable[[], Loss]] = Margin
@@ -76,12 +77,14 @@ class BatchLearner(BaseEstimator):
         tol: float = 1e-6,
         alpha: float = 1.0,
         calibrate: bool = True,
+        epsilon: float | None = None,
     ) -> None:
         self.loss = loss
         self.max_iter = max_iter
         self.tol = tol
         self.alpha = alpha
         self.calibrate = calibrate
+        self.epsilon = epsilon
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Fit the CPTs of a structure.
@@ -143,7 +146,13 @@ class BatchLearner(BaseEstimator):
 
     def _start_of_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
         """Return the CPTs at the start of the search, from counts of whole rows."""
-        return MaximumLikelihood(alpha=self.alpha).from_counts(layout, counts)
+        return self._frequencies().from_counts(layout, counts)
+
+    def _frequencies(self) -> MaximumLikelihood:
+        """Return the learner of the start."""
+        if self.epsilon is None:
+            return MaximumLikelihood(alpha=self.alpha)
+        return MaximumLikelihood(alpha=0, epsilon=self.epsilon)
 
     def _rivals(self) -> Sequence[BatchLearner]:
         """Return the candidates for the selection on held-out rows."""
@@ -186,7 +195,7 @@ class BatchLearner(BaseEstimator):
         Tables
         """
         self._validate_params()
-        return MaximumLikelihood(alpha=self.alpha).fit(structure, data.in_whole_rows(), rng)
+        return self._frequencies().fit(structure, data.in_whole_rows(), rng)
 
     def improve(
         self,
@@ -290,6 +299,9 @@ class ConjugateGradient(BatchLearner):
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
         large data. The final CPTs are fitted to all rows.
+    epsilon : float, optional
+        Start from frequencies without smoothing whose zeros are replaced by this value, as in the paper (1e-5).
+        ``alpha`` is then not used. By default, the start is smoothed by ``alpha``.
 
     Attributes
     ----------
@@ -337,6 +349,9 @@ class LBFGS(BatchLearner):
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
         large data. The final CPTs are fitted to all rows.
+    epsilon : float, optional
+        Start from frequencies without smoothing whose zeros are replaced by this value.
+        ``alpha`` is then not used. By default, the start is smoothed by ``alpha``.
 
     Attributes
     ----------

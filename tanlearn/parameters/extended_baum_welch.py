@@ -53,6 +53,9 @@ class ExtendedBaumWelch(BatchLearner):
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
         large data. The final CPTs are fitted to all rows.
+    epsilon : float, optional
+        Start from frequencies without smoothing whose zeros are replaced by this value.
+        ``alpha`` is then not used. By default, the start is smoothed by ``alpha``.
 
     Attributes
     ----------

@@ -135,6 +135,27 @@ def test_batch_learners_lower_the_loss_and_stay_normalised(learner, loss):
         np.testing.assert_allclose(tables.probabilities(i).sum(axis=0), 1, rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [ConjugateGradient, LBFGS, ExtendedBaumWelch])
+def test_search_can_start_at_frequencies_whose_zeros_are_replaced(kind):
+    data = random_data()
+    expected = MaximumLikelihood(alpha=0, epsilon=1e-5).fit(CHAIN, data, RNG)
+    assert (expected.cells < np.log(1e-4)).any()  # some counts are zero
+    learner = kind(epsilon=1e-5, alpha=3.0, max_iter=5, calibrate=False)
+    np.testing.assert_array_equal(learner.start(CHAIN, data, RNG).cells, expected.cells)
+    fitted = learner.fit(CHAIN, data, RNG)
+    objective = Objective(fitted.layout, data, kind.default_loss())
+    assert objective(fitted.cells)[0] < objective(expected.cells)[0]
+
+
+def test_back_off_ridge_can_start_at_such_frequencies_of_naive_bayes():
+    data = random_data()
+    expected = MaximumLikelihood(alpha=0, epsilon=1e-5).fit(Structure.naive_bayes(3), data, RNG)
+    found = BackOffRidge(epsilon=1e-5).start(CHAIN, data, RNG)
+    for i in (1, 2):  # equal for each value of the parent
+        theirs = np.broadcast_to(expected.probabilities(i)[:, np.newaxis], found.probabilities(i).shape)
+        np.testing.assert_allclose(found.probabilities(i), theirs)
+
+
 def test_batch_learners_find_the_same_optimum():
     data = random_data()
     values = []
@@ -301,6 +322,7 @@ def test_a_feature_that_is_always_missing_changes_nothing(learner):
         (MaximumLikelihood(shrinkage=-1), "'shrinkage' parameter of MaximumLikelihood"),
         (ConjugateGradient(max_iter=0), "'max_iter' parameter"),
         (LBFGS(alpha=0), "'alpha' parameter of LBFGS"),
+        (LBFGS(epsilon=1), "'epsilon' parameter of LBFGS"),
         (StochasticGradient(init="zeros"), "'init' parameter"),
         (StochasticGradient(loss=Hybrid(trade_off=-1)), "'trade_off' parameter of Hybrid"),
     ],
