@@ -7,6 +7,10 @@ this module and ``kernels/cuda`` can be imported, and their signatures compared,
 from __future__ import annotations
 
 import functools
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +36,12 @@ BLOCK, WARP = 256, 32
 _FOLDER = Path(__file__).parent / "cuda"
 #: No fast mathematics, because log 0 is common here. (CuPy itself flushes denormal float32 numbers to 0.)
 _OPTIONS = ("-std=c++17",)
+#: Seconds of compilation without a note.
+_SHORT = 1.0
+_NOTE = (
+    "tanlearn: compiling CUDA kernels, once per kind of GPU and of data, which takes up to a minute. Later runs load "
+    "them from the cache of CuPy."
+)
 _C_TYPES = {
     "uint8": "unsigned char",
     "uint16": "unsigned short",
@@ -115,12 +125,33 @@ def program_text(*files: str) -> str:
 def _kernel(array_module: Any, files: tuple[str, ...], name: str, macros: tuple[str, ...]) -> Any:
     """Return a compiled kernel; CuPy caches the machine code on disk."""
     try:
-        return _program(array_module, files, macros).get_function(name)
+        with _compilation_note():
+            return _program(array_module, files, macros).get_function(name)
     except RuntimeError as error:
         raise RuntimeError(
             f"kernels could not be compiled for device='cuda': {error}. CuPy compiles with NVRTC: install a CUDA "
             f"toolkit, or pip install 'cupy-cuda12x[ctk]'."
         ) from error
+
+
+@contextmanager
+def _compilation_note() -> Iterator[None]:
+    """Write a note on a terminal if the code in the context takes long, once per process."""
+    timer = threading.Timer(_SHORT, _write_note)
+    timer.daemon = True
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@functools.cache
+def _write_note() -> None:
+    """Write the note about compilation."""
+    sys.stderr.write(f"{_NOTE}\n")
+    sys.stderr.flush()
 
 
 @functools.cache

@@ -1,12 +1,15 @@
 """Asking for a device that is not there, or that CuPy cannot compile for."""
 
+import io
 import sys
+import threading
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tanlearn import EncodedData, PairCounts
+from tanlearn.kernels import _cuda
 from tanlearn.kernels._cuda import check_device, cupy, launch, to_device
 
 
@@ -50,6 +53,47 @@ def test_compilers_that_are_missing_are_named(monkeypatch):
     with pytest.raises(RuntimeError, match=r"failed to load libnvrtc.so. .*'cupy-cuda12x\[ctk\]'"):
         launch(("steps",), "adam_step", 3)
     launch(("steps",), "adam_step", 0)  # nothing to do: nothing to compile
+
+
+class Terminal(io.StringIO):
+    """A terminal that sets an event when a line ends."""
+
+    def __init__(self):
+        super().__init__()
+        self.has_line = threading.Event()
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        count = super().write(text)
+        if text.endswith("\n"):
+            self.has_line.set()
+        return count
+
+
+def test_long_compilations_write_one_note_on_a_terminal(monkeypatch):
+    terminal = Terminal()
+
+    class SlowCompiler:
+        def __init__(self, **options):
+            pass
+
+        def get_function(self, name):
+            assert terminal.has_line.wait(60)  # until the note is written
+            return lambda *arguments: None
+
+    _cuda._write_note.cache_clear()
+    monkeypatch.setattr(_cuda, "_SHORT", 0.0)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setitem(sys.modules, "cupy", stand_in(lambda: 1, RawModule=SlowCompiler))
+    launch(("steps",), "adam_step", 3)
+    launch(("steps",), "round_cells", 3)
+    assert terminal.getvalue().count("compiling CUDA kernels") == 1
+    monkeypatch.setattr(terminal, "isatty", lambda: False)
+    _cuda._write_note.cache_clear()
+    launch(("steps",), "sweep_drawn", 3)  # no terminal, no note
+    assert terminal.getvalue().count("\n") == 1
 
 
 def test_copies_are_without_gaps(backend):
