@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from tanlearn._progress import listening
 from tanlearn.cli.chunks import check_counts, learn_by_chunks
 from tanlearn.cli.learners import change, named_learner
 from tanlearn.cli.messages import note, plain_errors
@@ -177,7 +178,8 @@ def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int
         draws = "training__callback" in given and given["training__callback"] is None
         if draws:
             model.set_params(training__callback=lambda epoch: draw(epoch.epoch / epoch.n_epochs))
-        model.fit(X, dataset.y)
+        with listening(lambda message: draw(None, message)):
+            model.fit(X, dataset.y)
         if draws:
             model.set_params(training=given["training"])
     _print_fitted(dataset.name, len(dataset.y), X.shape[1], model, time.perf_counter() - started)

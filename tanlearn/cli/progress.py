@@ -1,8 +1,9 @@
 """Progress bars on the standard error, shown only on a terminal."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -36,9 +37,16 @@ class _RemainingColumn(TimeRemainingColumn):
         return Text("" if task.time_remaining is None else f"{super().render(task).plain} left")
 
 
+class Draw(Protocol):
+    """Function that updates a progress bar."""
+
+    def __call__(self, share: float | None, note: str = "") -> None:
+        """Show the completed fraction of the work, if it is known, and a note on what is done."""
+
+
 @contextmanager
-def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterator[Callable[[float | None], None]]:
-    """Yield a function that shows the completed fraction of the work, with elapsed and remaining time."""
+def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterator[Draw]:
+    """Yield a function that shows the progress of the work, with elapsed and remaining time."""
     from tanlearn._compilation import on_first_compilation  # imports Numba, and errors are to come before
 
     console = Console(stderr=True)
@@ -56,7 +64,9 @@ def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterato
         # A bar without a total pulses, while Numba compiles for some seconds on the first run.
         task = bars.add_task(title.replace("[", "\\["), total=None)
 
-        def draw(share: float | None) -> None:
+        def draw(share: float | None, note: str = "") -> None:
+            if note:
+                bars.update(task, description=f"{title}: {note}".replace("[", "\\["))
             if share is not None:
                 fold = f", fold {min(int(share * n_folds) + 1, n_folds)} of {n_folds}" if n_folds > 1 else ""
                 bars.update(task, total=1.0, completed=share, description=title.replace("[", "\\[") + fold)

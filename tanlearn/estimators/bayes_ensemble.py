@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._memory import Need
+from tanlearn._progress import part_of_fit, reporter
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn._version import __version__
 from tanlearn.encoding.encoded_data import EncodedData
@@ -98,6 +101,9 @@ class BayesEnsembleClassifier(Classifier):
         Number of threads, as in joblib. Results do not depend on it. A part with ``n_jobs`` uses its own.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the forest, the boosted terms, and samples from ``network_``. A part with ``random_state`` uses its own.
+    verbose : int, default=0
+        1 prints about ten lines of progress per part, 2 more of them. The larger value of the ensemble and of a part
+        counts.
 
     Attributes
     ----------
@@ -164,6 +170,7 @@ class BayesEnsembleClassifier(Classifier):
         "knowledge": [Knowledge, None],
         "increasing": [list, tuple],
         "decreasing": [list, tuple],
+        "verbose": [Interval(Integral, 0, None, closed="left")],
     }
 
     device = "cpu"
@@ -187,6 +194,7 @@ class BayesEnsembleClassifier(Classifier):
         encoder: TableEncoder | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.forest = forest
         self.network = network
@@ -199,6 +207,7 @@ class BayesEnsembleClassifier(Classifier):
         self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def weights_(self) -> FloatArray:
@@ -259,15 +268,20 @@ class BayesEnsembleClassifier(Classifier):
         (coarse, of_network), (of_splits, of_boosting) = (
             merge_intervals(encoder, data, most, n_jobs=self.n_jobs) for most in (N_INTERVALS, N_INTERVALS_OF_SPLITS)
         )
-        fitted = forest._fit_forest(data, rng if forest.random_state is None else generator(forest.random_state))
+        verbose = int(self.verbose)
+        with part_of_fit("forest", verbose):
+            fitted = forest._fit_forest(data, rng if forest.random_state is None else generator(forest.random_state))
         rows = fitted.rows[:MOST_ROWS]
-        held_out = network._fit_terms(of_network, rows)
+        with part_of_fit("network", verbose):
+            held_out = network._fit_terms(of_network, rows)
         seed = rng if boosting.random_state is None else generator(boosting.random_state)
-        boosted = boosting._fit_boosting(of_boosting, seed, rows)
+        with part_of_fit("boosted terms", verbose):
+            boosted = boosting._fit_boosting(of_boosting, seed, rows)
         boosting.model_ = boosted.model.on_finer_values(of_splits)
         is_monotone = bool(self.increasing or self.decreasing)
         of_forest = None if is_monotone else fitted.log_p[:MOST_ROWS]
         weights = self._fit_weights((of_forest, held_out, boosted.held_out), data, rows)
+        reporter(verbose)(f"weights of forest, network and boosted terms: {np.round(weights, 3).tolist()}")
         forest.model_ = fitted.forest
         if encoder is not None:
             of_values = weights_of_values(data.codes, data.n_states, data.in_whole_rows().weights)

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from tanlearn._progress import reporter
 from tanlearn.c_export.header import export_c
 from tanlearn.counts.counts_base import Counts
 from tanlearn.encoding.encoded_data import EncodedData
@@ -310,10 +311,12 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
             n_folds=min(int(self._n_folds), data.n_samples),
             is_limited=is_limited,
         )
-        report = print if self.verbose else lambda message: None
+        report = reporter(self.verbose)
+        report(f"growing {self.n_estimators} networks", 2)
         before = self._grown if self.warm_start else None
         grown = grow_forest(data, is_ordered, settings, rng, n_jobs=self.n_jobs, before=before)
         self._grown = grown if self.warm_start else None
+        report(f"growing {len(grown.members)} networks without each fold", 2)
         return fit_forest_weights(data, is_ordered, settings, grown, rng, n_jobs=self.n_jobs, report=report)
 
     def _read_n_cuts(self) -> tuple[int, int]:

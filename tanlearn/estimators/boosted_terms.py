@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._memory import Need
+from tanlearn._progress import reporter
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn._version import __version__
 from tanlearn.c_export.header import export_c
@@ -91,6 +92,8 @@ class BoostedTermsClassifier(Classifier):
         on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the rows and features of each term.
+    verbose : int, default=0
+        1 prints the held-out log loss after each 100 terms, 2 after each 10 terms, and the progress of the final fit.
 
     Attributes
     ----------
@@ -154,6 +157,7 @@ class BoostedTermsClassifier(Classifier):
         "ridge": [Interval(Real, 1e-3, None, closed="left")],
         "increasing": [list, tuple],
         "decreasing": [list, tuple],
+        "verbose": [Interval(Integral, 0, None, closed="left")],
     }
 
     device = "cpu"
@@ -175,6 +179,7 @@ class BoostedTermsClassifier(Classifier):
         encoder: TableEncoder | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.max_terms = max_terms
         self.max_splits = max_splits
@@ -187,6 +192,7 @@ class BoostedTermsClassifier(Classifier):
         self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def n_terms_(self) -> int:
@@ -220,7 +226,8 @@ class BoostedTermsClassifier(Classifier):
         """Fit to encoded rows, see `learn_boosted_terms`."""
         directions = read_directions(self.increasing, self.decreasing, data)
         settings = self._settings()._replace(directions=directions if directions.any() else None)
-        outcome = learn_boosted_terms(data, settings, int(self.max_terms), rng, n_jobs=self.n_jobs, needed=needed)
+        options: dict[str, Any] = {"n_jobs": self.n_jobs, "needed": needed, "report": reporter(self.verbose)}
+        outcome = learn_boosted_terms(data, settings, int(self.max_terms), rng, **options)
         curve = {"param_n_terms": outcome.n_terms, "mean_log_loss": outcome.log_losses}
         self.cv_results_ = curve if len(outcome.n_terms) else {}
         self.model_ = outcome.model

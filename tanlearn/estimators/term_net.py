@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from tanlearn._memory import Need
+from tanlearn._progress import reporter
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
@@ -100,6 +101,9 @@ class TermNetClassifier(NetworkClassifier):
         on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of ``sample``. Fitting does not depend on it: rows are divided into the same folds every time.
+    verbose : int, default=0
+        1 prints the held-out log loss and error of each number of parents and triples, 2 also the held-out log loss of
+        all ridges that are tried.
 
     Attributes
     ----------
@@ -179,6 +183,7 @@ class TermNetClassifier(NetworkClassifier):
         "knowledge": [Knowledge, None],
         "increasing": [list, tuple],
         "decreasing": [list, tuple],
+        "verbose": [Interval(Integral, 0, None, closed="left")],
     }
 
     device = "cpu"
@@ -205,6 +210,7 @@ class TermNetClassifier(NetworkClassifier):
         encoder: TableEncoder | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.max_parents = max_parents
         self.loss = loss
@@ -216,6 +222,7 @@ class TermNetClassifier(NetworkClassifier):
         self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def _default_discretizer(self) -> QuantileDiscretizer:
         """Return a quantile discretizer; terms of fewer intervals are unions of its intervals."""
@@ -236,7 +243,7 @@ class TermNetClassifier(NetworkClassifier):
         rules = read_rules(self.knowledge, data, max_parents=int(self.max_parents))
         if rules is not None and directions.any():
             rules = _without_monotone(rules, directions != 0)
-        options: dict[str, Any] = {"n_jobs": self.n_jobs, "needed": needed}
+        options: dict[str, Any] = {"n_jobs": self.n_jobs, "needed": needed, "report": reporter(self.verbose)}
         outcome = learn_terms(data, int(self.max_parents), loss, directions=directions, rules=rules, **options)
         self.loss_ = outcome.loss
         self.model_ = outcome.network

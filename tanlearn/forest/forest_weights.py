@@ -80,7 +80,7 @@ class _LevelWeights:
 
 
 def fit_all_weights(
-    out_of_fold: OutOfFold, kind: str, ridge: float | None, report: Callable[[str], None]
+    out_of_fold: OutOfFold, kind: str, ridge: float | None, report: Callable[[str], object]
 ) -> FittedWeights:
     """Fit weights of levels, then of features, then of families, with a penalty on the distance to the set before.
 

@@ -136,7 +136,7 @@ def fit_forest_weights(
     rng: np.random.Generator,
     *,
     n_jobs: int | None = None,
-    report: Callable[[str], None] = lambda message: None,
+    report: Callable[[str], object] = lambda message: None,
 ) -> FittedForest:
     """Fit the weights of a grown forest to out-of-fold predictions.
 
@@ -175,7 +175,7 @@ def fit_forest_weights(
 
 
 def _select(
-    forest: Forest, out_of_fold: OutOfFold, settings: ForestSettings, report: Callable[[str], None]
+    forest: Forest, out_of_fold: OutOfFold, settings: ForestSettings, report: Callable[[str], object]
 ) -> tuple[Forest, float, IntArray, FloatArray]:
     """Select among class frequencies, the weighted networks and their average, by the mean out-of-fold log loss.
 
@@ -209,7 +209,7 @@ def _select(
 
 
 def _average(
-    forest: Forest, out_of_fold: OutOfFold, rows: IntArray, settings: ForestSettings, report: Callable[[str], None]
+    forest: Forest, out_of_fold: OutOfFold, rows: IntArray, settings: ForestSettings, report: Callable[[str], object]
 ) -> tuple[Forest, FloatArray]:
     """Average the networks with the best number of parents; return also out-of-fold probabilities of the classes.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tanlearn._memory import VARIABLE, Need, fixed_limit
+from tanlearn._progress import Report, silent
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn._warnings import warn
@@ -76,11 +77,13 @@ def learn_boosted_terms(
     *,
     n_jobs: int | None = None,
     needed: IntArray = NO_ROWS,
+    report: Report = silent,
 ) -> BoostingOutcome:
     """Select the number of terms of least held-out log loss, and fit so many to all rows.
 
     The models of all folds grow together. ``needed`` (n_needed,) are rows whose held-out predictions are returned:
-    positions among those of positive weight, fewer than :data:`MOST_HELD_OUT`.
+    positions among those of positive weight, fewer than :data:`MOST_HELD_OUT`. ``report`` is called with progress
+    messages.
     """
     if not data.weights.all():
         data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row, to the last bit
@@ -90,7 +93,7 @@ def learn_boosted_terms(
     wanted, most_terms = most_terms, affordable_terms(most_terms, settings.n_splits, data.n_classes)
     folds = in_threads(lambda mask: _Fold(data, mask, settings, seed), masks, n_jobs)
     if not folds or any(fold.n_classes < 2 for fold in folds):
-        model = _fit(data, settings, seed, min(N_TERMS_WITHOUT_FOLDS, most_terms))
+        model = _fit(data, settings, seed, min(N_TERMS_WITHOUT_FOLDS, most_terms), report)
         return BoostingOutcome(model, np.empty(0, np.intp), np.empty(0))
     is_held_out = np.any([fold.mask for fold in folds], axis=0)
     rows = np.flatnonzero(is_held_out)
@@ -105,6 +108,8 @@ def learn_boosted_terms(
         log_p = _log_p(folds, is_held_out)
         numbers.append(n_terms)
         losses.append(_loss(data, log_p[own], rows))
+        every_tenth = 1 if n_terms % (10 * STEP) == 0 else 2
+        report(f"{n_terms} terms: held-out log loss {losses[-1]:.4f}, lowest {min(losses):.4f}", every_tenth)
         if losses[-1] < least - LEAST_DECREASE:
             best, chosen, least = log_p, n_terms, losses[-1]
     # As for networks of terms, the held-out loss must be lower than that of class frequencies.
@@ -119,7 +124,7 @@ def learn_boosted_terms(
             f"environment variable {VARIABLE} to allow more."
         )
     del folds, before, best, log_p  # the scores of all rows need their memory
-    return BoostingOutcome(_fit(data, settings, seed, chosen), np.array(numbers), np.array(losses), held_out)
+    return BoostingOutcome(_fit(data, settings, seed, chosen, report), np.array(numbers), np.array(losses), held_out)
 
 
 def affordable_terms(most_terms: int, n_splits: int, n_classes: int) -> int:
@@ -147,10 +152,13 @@ def boosting_needs(data: EncodedData, settings: BoostingSettings, most_terms: in
     ]
 
 
-def _fit(data: EncodedData, settings: BoostingSettings, seed: int, n_terms: int) -> BoostedTerms:
+def _fit(data: EncodedData, settings: BoostingSettings, seed: int, n_terms: int, report: Report) -> BoostedTerms:
     """Fit so many terms to all rows."""
+    report(f"fitting {n_terms} terms to {data.n_samples:,} rows")
     booster = Booster(data, settings, np.random.default_rng(seed))
-    booster.grow(n_terms)
+    while booster.n_terms < n_terms:
+        booster.grow(min(10 * STEP, n_terms - booster.n_terms))
+        report(f"term {booster.n_terms} of {n_terms}, fitted to all rows", 2)
     return booster.model()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tanlearn._memory import Need
+from tanlearn._progress import Report, silent
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.bayes_net import BayesNet
@@ -66,6 +67,7 @@ def learn_terms(
     rules: EdgeRules | None = None,
     n_jobs: int | None = None,
     needed: IntArray = NO_ROWS,
+    report: Report = silent,
 ) -> TermOutcome:
     """Learn structure, terms and ridges.
 
@@ -88,7 +90,7 @@ def learn_terms(
     the required edges of ``rules``, and other allowed edges only; the first one contains the required edges.
 
     ``needed`` (n_needed,) are rows whose held-out predictions are returned: positions among those of positive weight,
-    fewer than :data:`MOST_ROWS`.
+    fewer than :data:`MOST_ROWS`. ``report`` is called with progress messages.
     """
     if not data.weights.all():
         data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row, to the last bit
@@ -104,7 +106,7 @@ def learn_terms(
             [],
             trial,
         )
-    selection = Selection(sample, folds, max_parents, loss, n_jobs, rules)
+    selection = Selection(sample, folds, max_parents, loss, n_jobs, rules, report)
     most = min(max_parents, data.n_features - 1)
     for n_parents in PARENTS:
         if n_parents > most or not selection.try_parents(n_parents):
@@ -114,6 +116,7 @@ def learn_terms(
             break
     if selection.has_no_effect:
         loss = CONDITIONAL
+    report(f"training the network on {data.n_samples:,} rows")
     fitted = _fit(data, directions, selection.structure(), loss, selection.best, selection.prior_ridges)
     held_out = None if selection.held_out is None else selection.held_out[np.searchsorted(rows, needed)]
     return TermOutcome(*fitted, loss, selection.trials, selection.best, held_out)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tanlearn._progress import Report, silent
 from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
@@ -62,9 +63,10 @@ class HeldOutSearch:
         *,
         starts: Sequence[FloatArray] | None = None,
         n_jobs: int | None = None,
+        report: Report = silent,
     ) -> None:
         # parts: training and held-out rows of each fold; resolutions, networks, starts: one for each fold.
-        self._parts, self._loss, self._n_jobs = parts, loss, n_jobs
+        self._parts, self._loss, self._n_jobs, self._report = parts, loss, n_jobs, report
         bases = [TermBasis(*one) for one in zip(resolutions, networks, strict=True)]
         self._fits = [build_fit(basis, rest, loss) for basis, (rest, _) in zip(bases, parts, strict=True)]
         self._held_out_cells = [basis.encode(held_out.codes) for basis, (_, held_out) in zip(bases, parts, strict=True)]
@@ -96,6 +98,8 @@ class HeldOutSearch:
             self.results[ridges] = SearchResult(
                 ridges, total / weight, [one for one, _ in found], [one for _, one in found]
             )
+            shown = ", ".join(f"{ridge:.4g}" for ridge in ridges)
+            self._report(f"ridges {shown}: held-out log loss {total / weight:.4f}", 2)
         return self.results[ridges].loss
 
     def result(self, ridges: Ridges) -> SearchResult:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tanlearn._memory import VARIABLE, fixed_limit, format_size
+from tanlearn._progress import Report, silent
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn._warnings import warn
 from tanlearn.encoding.encoded_data import EncodedData
@@ -127,9 +128,10 @@ class Selection:
         loss: Loss,
         n_jobs: int | None,
         rules: EdgeRules | None = None,
+        report: Report = silent,
     ) -> None:
         self._data, self._folds, self._max_parents, self._n_jobs = data, folds, max_parents, n_jobs
-        self._loss, self._rules = loss, rules
+        self._loss, self._rules, self._report = loss, rules, report
         self.trials: list[Trial] = []
         least = TermStructure.least(data.n_features, rules)
         moves = EDGE_MOVES if least.edges else OWN_MOVES
@@ -165,6 +167,7 @@ class Selection:
     def try_parents(self, n_parents: int) -> bool:
         """Evaluate networks with at most ``n_parents`` parents per feature, and return whether they are better."""
         if not self._gains_of_folds:  # they are the same for all numbers of parents
+            self._report("computing gains of edges", 2)
             self._gains_of_folds = [self._gains(fold.rest, fold.resolutions, ~fold.mask) for fold in self._folds]
         before = self._without_triples.trial
         own, smooth, *others = before.ridges
@@ -184,6 +187,7 @@ class Selection:
         """Evaluate the best networks with at most ``n_triples`` triples, and return whether they are better."""
         before = self._best.trial if self.best.n_triples else self._without_triples.trial
         if not self._triples_of_folds:
+            self._report("computing gains of triples", 2)
             self._triples_of_folds = [
                 self._triples(fold.rest, fold.resolutions, ~fold.mask, gains)
                 for fold, gains in zip(self._folds, self._gains_of_folds, strict=True)
@@ -276,6 +280,10 @@ class Selection:
         scores = [one / temperature for one in best.scores]
         found = self._candidate((n_parents, n_triples, best.ridges), scores, best.parameters, temperature)
         self.trials.append(found.trial)
+        self._report(
+            f"at most {n_parents} parents and {n_triples} triples: held-out log loss {found.trial.log_loss:.4f}, "
+            f"held-out error {found.trial.error:.2%}"
+        )
         return found
 
     def _search(self, some: slice, structures: Sequence[TermStructure]) -> HeldOutSearch:
@@ -288,6 +296,7 @@ class Selection:
             self._loss,
             starts=self._without_edges.parameters[some] if self.trials else None,
             n_jobs=self._n_jobs,
+            report=self._report,
         )
 
     def _frequencies(self) -> _Candidate:

@@ -1,5 +1,7 @@
 """``tanlearn fit``: from a stranger's table to a model in a file."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -396,3 +398,22 @@ def test_metadata_is_stored_and_described(run, shop, tmp_path):
     wrong = run(*base, "--metadata", "author")
     assert wrong.exit_code == 2
     assert "--metadata takes KEY=VALUE, such as author=Ada; got 'author'." in wrong.stderr
+
+
+def test_messages_of_a_fit_are_shown_by_the_progress_bar(run, shop, tmp_path, monkeypatch):
+    """Each bar gets the messages of its own fit, which prints nothing."""
+    notes = []
+
+    @contextmanager
+    def progress_bar(title):
+        yield lambda share, note="": notes.append(f"{title}: {note}")
+
+    monkeypatch.setattr(fitting, "progress_bar", progress_bar)
+    options = "-t", "buys", "-l", "BoostedTerms", "--set", "max_terms=10", "-o", tmp_path / "m.tan"
+    done = run("fit", shop, *options)
+    assert done.exit_code == 0, done.output
+    assert "held-out" not in done.output
+    assert notes[0].startswith("BoostedTerms with max_terms=10: 10 terms: held-out log loss ")
+    n_notes = len(notes)
+    tanlearn.BoostedTermsClassifier(max_terms=10).fit([[0], [1]] * 20, [0, 1] * 20)
+    assert len(notes) == n_notes

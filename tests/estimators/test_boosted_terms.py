@@ -63,7 +63,7 @@ def test_the_search_is_recorded(fitted):
 def test_parameters_are_given_to_the_search(monkeypatch, table):
     seen = []
 
-    def learn(data, settings, most_terms, rng, *, n_jobs, needed):
+    def learn(data, settings, most_terms, rng, *, n_jobs, needed, report):
         seen.append((*settings, most_terms, n_jobs, len(needed)))
         return BoostingOutcome(None, np.empty(0, np.intp), np.empty(0))
 
