@@ -124,7 +124,7 @@ class Scratch(NamedTuple):
     graph: Graph
     start: Any  # int32 (W, B) start of each sample's row in a CPT
     d_table: Any  # float32 (W, longest CPT + P)
-    buffer: Any  # float32 (W, longest CPT + P) rounded or normalized numbers of one CPT
+    buffer: Any  # float32 (W, longest CPT + SWEEP_SCRATCH or P) rounded or normalized numbers of one CPT
 
 
 @kernel
@@ -329,6 +329,7 @@ def begin_step(s, problem, parameters, steps, scratch, missing_values):  # type:
         steps.beta1,
         steps.beta2,
         steps.epsilon,
+        scratch.buffer[0],
     )
     return mean_loss
 
@@ -404,6 +405,7 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch, mis
                 beta1,
                 beta2,
                 epsilon,
+                buffer,
             )
             n_undrawn[t] = 0
 

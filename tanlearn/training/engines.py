@@ -21,6 +21,7 @@ from tanlearn.kernels import train
 from tanlearn.kernels._backends import CPU, Backend, backend_of
 from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.scores import add_choice_gradient
+from tanlearn.kernels.sweep import SWEEP_SCRATCH
 from tanlearn.models.elimination import Eliminator
 from tanlearn.training.losses import CompiledLoss, Loss, evaluate, is_built_in
 from tanlearn.training.missing_value_scratch import allocate_missing_values
@@ -312,7 +313,7 @@ class FusedEngine(Engine):
             graph=state.graph,
             start=np.empty((n_threads, size), np.int32),
             d_table=np.zeros((n_threads, longest), real),
-            buffer=np.zeros((n_threads, longest), real),
+            buffer=np.zeros((n_threads, longest + SWEEP_SCRATCH), real),
         )
         self._missing_values = allocate_missing_values(
             data.codes,

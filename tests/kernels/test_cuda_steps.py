@@ -184,7 +184,7 @@ def test_sweeps_are_pull_back_adam_and_normalisation(order, n_values, width, dty
     m, d_theta = 0.1 * rng.normal(size=theta.shape), rng.normal(size=theta.shape)
     v = m**2 + 0.1 * rng.random(theta.shape)
     arrays = [there(array, dtype) for array in (m / (np.sqrt(v) + 1e-7), v, theta)]
-    cuda_kernels.sweep_drawn(there(d_theta, dtype), *arrays, width, n_values, 2, 0.01, 0.9, 0.999, 1e-7)
+    cuda_kernels.sweep_drawn(there(d_theta, dtype), *arrays, width, n_values, 2, 0.01, 0.9, 0.999, 1e-7, None)
     gradient = d_theta - np.exp(theta) * d_theta.sum(axis=0)
     # The direction stands for m at the v that it was written with; both decay in the steps between.
     m, v = 0.9**3 * m + 0.1 * gradient, 0.999**3 * v + 0.001 * gradient**2

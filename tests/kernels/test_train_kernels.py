@@ -8,6 +8,7 @@ from tanlearn import CandidateSets, EncodedData, FixedPoint, Hybrid
 from tanlearn.kernels import losses, train
 from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.scores import Families
+from tanlearn.kernels.sweep import SWEEP_SCRATCH
 from tanlearn.kernels.trees import Graph
 from tanlearn.training.engines import FusedEngine
 from tanlearn.training.missing_value_scratch import allocate_missing_values
@@ -73,7 +74,7 @@ def make(
         graph=Graph(np.empty((nodes, nodes)), *np.empty((2, nodes, nodes), np.int32), np.empty((6, nodes), np.int32)),
         start=np.empty((1, batch_size), np.int32),
         d_table=np.zeros((1, offset[-1] + lanes), REAL),
-        buffer=np.zeros((1, offset[-1] + lanes), REAL),
+        buffer=np.zeros((1, offset[-1] + lanes + SWEEP_SCRATCH), REAL),
     )
     return problem, parameters, scratch
 

@@ -222,9 +222,9 @@ def sweep_undrawn(direction, theta, width, n_values, distance, probabilities):  
 
 
 def sweep_drawn(  # type: ignore[no-untyped-def]
-    d_theta, direction, v, theta, width, n_values, n_undrawn, step_size, beta1, beta2, epsilon
+    d_theta, direction, v, theta, width, n_values, n_undrawn, step_size, beta1, beta2, epsilon, probabilities
 ):
-    """Pull back the gradient of one CPT through the normalization, take an Adam step, and normalize, with one warp."""
+    """Take an Adam step of one CPT and normalize it, with one warp; ``probabilities`` is ignored."""
     sizes = np.int32(width), np.int32(n_values), np.int32(n_undrawn)
     rates = map(theta.dtype.type, (step_size, beta1, beta2, epsilon))
     arguments = d_theta, direction, v, theta, *sizes, *rates
