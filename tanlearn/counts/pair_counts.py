@@ -34,8 +34,8 @@ class PairCounts(Counts):
     """Class counts, and feature and pair counts in each class.
 
     Counts of unweighted or integer-weighted rows are 64-bit integers and equal to the last bit for any partition of the
-    rows and any order of merging. A batch with real weights converts them to float64. A row counts for a feature or a
-    pair only if its values are present.
+    rows and any order of merging. A batch with real weights converts them to float64. A row is counted for a
+    feature only if its value is observed, and for a pair only if both values are.
 
     Parameters
     ----------

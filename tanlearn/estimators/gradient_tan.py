@@ -111,7 +111,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     class_weight : None, "balanced" or dict, default=None
         Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities in sorted order of the classes, instead of the fitted ones.
+        Class probabilities in sorted order of the classes, instead of the frequencies in the training rows.
     encoder : TableEncoder, optional
         Encoder of raw columns; by default ``TableEncoder()``.
     device : {"cpu", "cuda"}, default="cpu"

@@ -364,11 +364,11 @@ def _check_network(network: BayesNet, names: list[str], missing: str) -> None:
     if missing == "marginalize" and several.size:
         own = ", ".join(repr(names[j]) for j in parents[several[0]].tolist() if j >= 0)
         raise ValueError(
-            f"SQL marginalizes missing values of trees only, and column {names[several[0]]!r} depends on several other "
-            f"columns ({own}). {remedy}"
+            f"SQL can marginalize missing values in trees only, but column {names[several[0]]!r} depends on several "
+            f"other columns ({own}). {remedy}"
         )
     if missing == "marginalize" and not network.structure.is_acyclic:
-        raise ValueError(f"SQL marginalizes missing values of trees only, and this structure has a cycle. {remedy}")
+        raise ValueError(f"SQL can marginalize missing values in trees only, but this structure has a cycle. {remedy}")
     sizes = network.tables.layout.sizes()
     if network.tables.is_dense and sizes.sum() > _MOST_CONSTANTS:
         raise ValueError(

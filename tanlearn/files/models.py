@@ -232,7 +232,9 @@ def save(
     except ExplainedError:
         raise
     except ValueError as error:
-        raise ValueError(f"the model cannot be saved: {error} Correct it with set_params, or fit again.") from error
+        raise ValueError(
+            f"the model cannot be saved: {error} Correct this parameter with set_params, or fit the model again."
+        ) from error
     write_file(path, content)
 
 

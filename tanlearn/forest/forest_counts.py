@@ -187,7 +187,9 @@ class ForestCounts(Counts):
             replace(cells, keys=own, counts=values) for cells, own, values in zip(counts.members, *parts, strict=True)
         ]
         if not all(cells.are_known() for cells in counts.members):
-            raise ValueError("keys must be in ascending order, and refer to contexts and values of the forest.")
+            raise ValueError(
+                "keys must be in ascending order, and refer to contexts and values of the forest. Count the rows again."
+            )
         for number, cells in enumerate(counts.members):
             lacking = cells.lacking_above()
             if lacking.size:

@@ -68,7 +68,7 @@ class CrossTuned(BaseEstimator):
     best_params_ : dict
         The selected setting.
     best_n_iter_ : int
-        The selected number of iterations; 0 is the maximum-likelihood start.
+        The selected number of iterations; 0 means that the maximum-likelihood parameters are kept.
     best_score_ : float
         Held-out classification rate of the selection over all rows, before calibration.
     best_index_ : int

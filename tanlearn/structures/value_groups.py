@@ -22,7 +22,7 @@ def group_values(weights: FloatArray, n_groups: int, *, is_ordered: bool) -> Int
     ``n_groups`` are unions of the groups for ``2 * n_groups``. Among other values, the ``n_groups - 1`` most frequent
     are groups of their own, and the last group contains the rest; ties are broken by the lower code.
 
-    Shapes: weights: (n_values,), the weight of the rows with each value.
+    Shapes: weights: (n_values,), the total weight of the rows that have each value.
     """
     n_values = len(weights)
     if n_values <= n_groups:

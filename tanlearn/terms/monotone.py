@@ -2,9 +2,10 @@
 
 The curve of a feature in a network of terms is restricted by isotonic regression.
 
-The cells of a boosted term are partially ordered: by the patterns of sides that the ranked values of a monotone feature
-run through, for equal sides of all other splits. Values that respect this order for every term respect it for their
-sum. Floating-point addition is monotone in each argument, so this holds for the computed scores, without a tolerance.
+A boosted term divides the rows by splits; a cell is a combination of their sides. Of two cells that differ in the
+splits of one monotone feature only, the one with the higher values of the feature comes later in the order. If the
+cells of every term respect this order, so does the sum of the terms. This holds for the computed scores without a
+tolerance, because floating-point addition is monotone in each argument.
 """
 
 from __future__ import annotations

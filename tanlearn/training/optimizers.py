@@ -180,6 +180,7 @@ def _require_finite(value: float, gradient: FloatArray) -> None:
     n_wrong = np.count_nonzero(~np.isfinite(gradient))
     if n_wrong or not math.isfinite(value):
         raise ValueError(
-            f"the value and the gradient at x0 must be finite, got value {value} and {n_wrong} of "
-            f"{np.size(gradient)} gradient entries not finite. Start where no probability is zero."
+            f"the loss and its gradient must be finite at the initial parameters. The loss is {value}, and {n_wrong} "
+            f"of {np.size(gradient)} entries of the gradient are not finite. Start where no probability is zero, for "
+            f"example with smoothed frequencies."
         )
