@@ -61,7 +61,7 @@ MOST_ROWS_OF_ALL_FOLDS = 2_000
 #: 2 instead of 1, the log loss of trees on glass is 0.767 instead of 0.699 (five folds).
 LEAST_ERRORS = 1.0
 #: The same for a second and further parents: with 0 instead of 1, the log loss of networks with up to five parents is
-#: 2.3 % lower on average of 25 data sets, lower by more than 1 % on five of them, and higher by 1 % on none.
+#: 0.5 % lower on average of 51 data sets (five folds), and the error 15.89 instead of 15.94 %.
 LEAST_ERRORS_OF_MORE = 0.0
 #: The same in comparison with the class frequencies, because many networks are tried.
 LEAST_ERRORS_OF_ANY = 2.0
