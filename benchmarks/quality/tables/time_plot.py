@@ -12,11 +12,21 @@ from .ranks import mean_ranks
 
 #: Learners with a name in the plot of all learners; the others are points.
 NAMED = {
-    *("BayesEnsemble", "BayesForest", "Terms, tree", "TAN Subset HYB", "TAN-CMI ML", "NB ML", "RandomForest"),
-    *("BoostedTerms", "RandomForest, tuned", "LightGBM", "LightGBM, tuned", "XGBoost, tuned", "LogisticRegression"),
+    *("BayesEnsemble", "BayesForest", "Terms, tree", "Terms, 5 parents", "TAN Subset HYB", "TAN-CMI ML", "NB ML"),
+    *(
+        "RandomForest",
+        "BoostedTerms",
+        "RandomForest, tuned",
+        "LightGBM",
+        "LightGBM, tuned",
+        "XGBoost, tuned",
+        "LogisticRegression",
+    ),
 }
 #: Learners whose name is on the left of their point.
-ON_THE_LEFT = {"Terms, tree", "Terms, no edges", "BayesForest", "TAN Subset HYB", "CatBoost", "LightGBM"}
+ON_THE_LEFT = {
+    *("Terms, tree", "Terms, no edges", "BayesForest", "BoostedTerms", "TAN Subset HYB", "CatBoost", "LightGBM"),
+}
 
 #: Fraction of the range of ranks below which the names of two learners would overlap.
 LINE = 0.02
