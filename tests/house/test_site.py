@@ -147,7 +147,7 @@ def test_ranks_of_the_readme_are_those_of_the_report():
 def rows_of(page, heading):
     """Return the rows of the first table below a heading of a report on tables, by their first cell."""
     text = (ROOT / "benchmarks" / "quality" / page).read_text(encoding="utf-8")
-    section = text.partition(heading)[2].partition("\n#")[0].replace("**", "")
+    section = re.split(r"\n(?=#|!\[)", text.partition(heading)[2])[0].replace("**", "")  # up to a heading or a picture
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
     return {row[0]: row[1:] for row in rows}
 
