@@ -1,4 +1,4 @@
-"""Classic structure learners and ensembles that gradient TAN is compared with, and the registry of all learners.
+"""Structure learners, classic ensembles, and the registry of all learners.
 
 Structure learners map encoded rows to a ``Structure``; AODE, AnDE and selective KDB are classifiers of their own.
 ``LEARNERS`` maps the names used in the papers to learners, for the command line, the benchmarks and the tests.
@@ -17,6 +17,7 @@ from .chow_liu import ChowLiu
 from .discriminative_climbing import DiscriminativeHillClimbing
 from .exact_search import ExactMarginSearch
 from .explaining_away import ExplainingAway
+from .gradient_structure import GradientStructure
 from .greedy import GreedySearch
 from .hill_climbing import HillClimbing
 from .history import ParentChange
@@ -42,6 +43,7 @@ __all__ = [
     "DiscriminativeHillClimbing",
     "ExactMarginSearch",
     "ExplainingAway",
+    "GradientStructure",
     "GreedySearch",
     "HillClimbing",
     "K2Search",
