@@ -47,6 +47,7 @@ __all__ = [
     "learn_rows",
     "needs_from_counts",
     "new_counts",
+    "refuse_class",
     "validate_params",
 ]
 
@@ -66,12 +67,18 @@ def validate_params(classifier: Any) -> None:
                 f"The {name!r} parameter of {type(classifier).__name__} must be an object, not a string. Got "
                 f"{given!r} instead. Pass a learner of {learners}."
             )
-        if isinstance(given, type):
-            raise InvalidParameterError(
-                f"The {name!r} parameter of {type(classifier).__name__} must be an object, got the class "
-                f"{given.__name__}. Pass an instance instead: {given.__name__}(...)."
-            )
+        refuse_class(classifier, name)
     BaseEstimator._validate_params(classifier)
+
+
+def refuse_class(classifier: Any, name: str) -> None:
+    """Raise InvalidParameterError if a parameter is a class instead of a learner; the error suggests an instance."""
+    given = getattr(classifier, name)
+    if isinstance(given, type):
+        raise InvalidParameterError(
+            f"The {name!r} parameter of {type(classifier).__name__} must be an object, got the class "
+            f"{given.__name__}. Pass an instance instead: {given.__name__}(...)."
+        )
 
 
 def histories(classifier: Any) -> dict[str, list[Any]]:

@@ -7,7 +7,8 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from tanlearn._memory import Need
 from tanlearn._progress import reporter
@@ -16,13 +17,18 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.encoding.stored_values import check_array
 from tanlearn.encoding.table_encoder import TableEncoder
+from tanlearn.estimators.bayes_net_classifier import StructureLearner
 from tanlearn.estimators.class_prior import keep_offset
+from tanlearn.estimators.estimator_input import generator
 from tanlearn.estimators.network_classifier import NetworkClassifier
+from tanlearn.estimators.network_learning import refuse_class
 from tanlearn.models.calibration import Calibration
 from tanlearn.structures.knowledge import EdgeRules, Knowledge, read_rules
 from tanlearn.structures.monotone_columns import read_directions
+from tanlearn.structures.structures import Structure, check_structure
 from tanlearn.terms.learning import NO_ROWS, learn_terms, term_needs
 from tanlearn.terms.losses import is_calibrated, require_term_loss
+from tanlearn.terms.user_structures import MOST_PARENTS, UserStructure
 from tanlearn.training.history import Iteration
 from tanlearn.training.losses import ConditionalNLL, Loss
 
@@ -71,6 +77,12 @@ class TermNetClassifier(NetworkClassifier):
         parents) are tried, too. Several parents are more accurate on data with interactions, such as rules. Their CPTs
         are not normalized, and predictions with missing values are less accurate, and slow for rows with several
         missing values.
+    structure : "gain", StructureLearner or Structure, optional
+        Edges of the network. By default "gain", the edges where held-out residuals depend on a pair. A learner with
+        ``learn(data, rng)``, such as those of :mod:`tanlearn.baselines`, or a fixed structure gives other edges, with
+        at most ``max_parents`` parents per feature. All of them are used, or none if they do not lower the held-out log
+        loss by more than one standard error. A learner is applied to the training rows of each fold, and to all rows.
+        It sees numeric columns with at most 8 intervals, and categorical columns with at most 32 categories.
     loss : Loss, optional
         Loss of the training: :class:`~tanlearn.ConditionalNLL` (by default), :class:`~tanlearn.Margin`,
         :class:`~tanlearn.SoftHybrid` or :class:`~tanlearn.JointNLL`. The last two contain the joint likelihood of rows
@@ -81,7 +93,8 @@ class TermNetClassifier(NetworkClassifier):
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers of columns. All networks that are compared contain the required edges,
         the first one only these. There are at most ``max_parents`` required parents per feature. A forbidden edge in
-        one direction excludes an interaction only if the other direction is forbidden, too.
+        one direction excludes an interaction only if the other direction is forbidden, too. A ``structure`` must
+        satisfy the knowledge. It is passed on to a structure learner whose own ``knowledge`` is None.
     increasing : sequence of str or int, default=()
         Columns, by name or position, with which the log odds of the second class (in sorted order) do not fall, for all
         values of the other columns. They must be ordered: numbers, or ordered categories. There must be two classes.
@@ -100,7 +113,8 @@ class TermNetClassifier(NetworkClassifier):
         Number of threads for encoding, prediction and the folds of the selection, as in joblib. Results do not depend
         on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of ``sample``. Fitting does not depend on it: rows are divided into the same folds every time.
+        Seed of ``sample``, and of a randomized structure learner. Other parts of the fit do not depend on it: rows are
+        divided into the same folds every time.
     verbose : int, default=0
         1 prints the held-out log loss and error of each number of parents and triples, 2 also the held-out log loss of
         all ridges that are tried.
@@ -109,6 +123,8 @@ class TermNetClassifier(NetworkClassifier):
     ----------
     structure_ : Structure
         The network. ``structure_.parents`` contains the parents of each feature; :meth:`to_networkx` returns the graph.
+    structure_learner_ : StructureLearner
+        The fitted copy of a structure learner in ``structure``. It is set only if the network has its edges.
     tables_ : Tables
         CPTs, stored as a sum of one table for each feature, edge and triple. ``tables_[i]`` adds them up to the CPT of
         feature i.
@@ -178,7 +194,8 @@ class TermNetClassifier(NetworkClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{name: rule for name, rule in NetworkClassifier._parameter_constraints.items() if name != "device"},
-        "max_parents": [Interval(Integral, 0, 5, closed="both")],
+        "max_parents": [Interval(Integral, 0, MOST_PARENTS, closed="both")],
+        "structure": [StrOptions({"gain"}), Structure, HasMethods("learn"), None],
         "loss": "no_validation",
         "knowledge": [Knowledge, None],
         "increasing": [list, tuple],
@@ -201,6 +218,7 @@ class TermNetClassifier(NetworkClassifier):
         self,
         *,
         max_parents: int = 1,
+        structure: StructureLearner | Structure | str | None = None,
         loss: Loss | None = None,
         knowledge: Knowledge | None = None,
         increasing: Sequence[Any] = (),
@@ -213,6 +231,7 @@ class TermNetClassifier(NetworkClassifier):
         verbose: int = 0,
     ) -> None:
         self.max_parents = max_parents
+        self.structure = structure
         self.loss = loss
         self.knowledge = knowledge
         self.increasing = increasing
@@ -224,29 +243,42 @@ class TermNetClassifier(NetworkClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _validate_params(self) -> None:
+        """Validate the parameters; the error for a class instead of a structure learner suggests an instance."""
+        refuse_class(self, "structure")
+        super()._validate_params()
+
     def _default_discretizer(self) -> QuantileDiscretizer:
         """Return a quantile discretizer; terms of fewer intervals are unions of its intervals."""
         return QuantileDiscretizer(max_bins=N_INTERVALS, mdl_points=True, n_jobs=self.n_jobs)
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Select ridges and the number of parents on held-out rows, and train on all rows."""
-        self._fit_terms(data)
+        self._fit_terms(data, rng=rng)
 
     def _memory_needs(self, data: EncodedData) -> list[Need]:
         """Return the memory of parameters and class scores."""
         return term_needs(data)
 
-    def _fit_terms(self, data: EncodedData, needed: IntArray = NO_ROWS) -> FloatArray | None:
-        """Fit to encoded rows, and return the held-out log posterior of some rows, see `learn_terms`."""
+    def _fit_terms(
+        self, data: EncodedData, needed: IntArray = NO_ROWS, rng: np.random.Generator | None = None
+    ) -> FloatArray | None:
+        """Fit to encoded rows, and return the held-out log posterior of some rows, see `learn_terms`.
+
+        ``rng``, by default that of ``random_state``, is for structure learners.
+        """
         loss = require_term_loss(self.loss, int(self.max_parents))
         directions = read_directions(self.increasing, self.decreasing, data)
         rules = read_rules(self.knowledge, data, max_parents=int(self.max_parents))
         if rules is not None and directions.any():
             rules = _without_monotone(rules, directions != 0)
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "needed": needed, "report": reporter(self.verbose)}
+        options["user_structure"] = self._user_structure(data, directions, rng)
         outcome = learn_terms(data, int(self.max_parents), loss, directions=directions, rules=rules, **options)
         self.loss_ = outcome.loss
         self.model_ = outcome.network
+        if outcome.structure_learner is not None:
+            self.structure_learner_ = outcome.structure_learner
         names = ("groups", "smooth", "edge_groups", "edge_smooth", "triple_groups")
         self.ridges_ = dict(zip(names, outcome.chosen.ridges, strict=True))
         self.standard_errors_ = outcome.standard_errors
@@ -262,6 +294,23 @@ class TermNetClassifier(NetworkClassifier):
         if self.tables_.is_normalized:  # other tables keep the trained part of the prior in their columns
             keep_offset(self, data.class_totals())
         return outcome.held_out
+
+    def _user_structure(
+        self, data: EncodedData, directions: IntArray, rng: np.random.Generator | None
+    ) -> UserStructure | None:
+        """Return the structure learner with the knowledge, or the checked structure; None for edges by gain."""
+        given = self.structure
+        if given is None or isinstance(given, str):
+            return None
+        if isinstance(given, Structure):
+            check_structure(given, data.n_features)
+            _refuse_monotone_edges(given, directions != 0, data)
+            return UserStructure(given)
+        learner = clone(given, safe=False)
+        if self.knowledge is not None and getattr(learner, "knowledge", self.knowledge) is None:
+            learner.knowledge = self.knowledge
+        rng = generator(self.random_state) if rng is None else rng
+        return UserStructure(learner, int(rng.integers(2**63)))
 
     def _check_generative(self) -> bool:
         """Return True; raise an AttributeError if features can have, or in the fitted network have, several parents."""
@@ -324,3 +373,15 @@ def _without_monotone(rules: EdgeRules, is_monotone: AnyArray) -> EdgeRules:
                 f"are monotone, so it has no edges. Remove the edge, or {monotone} from increasing and decreasing."
             )
     return rules.without_edges_of(is_monotone)
+
+
+def _refuse_monotone_edges(structure: Structure, is_monotone: AnyArray, data: EncodedData) -> None:
+    """Raise ValueError if a fixed structure has an edge of a monotone feature."""
+    for child, row in enumerate(structure.parents.tolist()):
+        for parent in row:
+            if parent >= 0 and (is_monotone[child] or is_monotone[parent]):
+                monotone, edge = (data.label(i) for i in ((child, parent) if is_monotone[child] else (parent, child)))
+                raise ValueError(
+                    f"structure has an edge between {monotone} and {edge}, but the log odds of {monotone} are "
+                    f"monotone, so it has no edges. Remove the edge, or {monotone} from increasing and decreasing."
+                )

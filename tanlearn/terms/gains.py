@@ -25,6 +25,7 @@ __all__ = [
     "edge_gains",
     "parents_of_gains",
     "strongest_features",
+    "strongest_triples",
     "triple_gains",
     "warn_of_many_features",
     "with_triples",
@@ -127,24 +128,29 @@ def triple_gains(
     data: EncodedData,
     resolutions: Resolutions,
     probabilities: FloatArray,
-    of_edges: EdgeGains,
+    triples: Sequence[tuple[int, ...]],
     *,
     n_jobs: int | None = None,
 ) -> list[TripleGain]:
-    """Return the gains of the groups of three features, with the features, largest first; ties are broken by name.
+    """Return the gains of the groups of three features, with the features, largest first; the first one of equals.
 
-    Gains are those of :func:`edge_gains`, given the probabilities of a model with edges.
+    Gains are those of :func:`edge_gains`, given the probabilities of a model with edges. Triples with a feature of a
+    single group are left out.
 
     Shapes: probabilities: (n_samples, n_classes).
     """
     families = _Families(data, resolutions, probabilities, 3)
-    ranks = of_edges.ranks(data.by_name)
+    divided = [own for own in triples if families.is_divided[list(own)].all()]
+    gains = families.gains(np.array(divided, np.intp).reshape(-1, 3), n_jobs).tolist()
+    return sorted(zip(gains, divided, strict=True), key=lambda one: -one[0])
+
+
+def strongest_triples(of_edges: EdgeGains, by_name: IntArray) -> list[tuple[int, ...]]:
+    """Return all triples of the features with the largest gains of edges, by name; ``by_name`` (d,) is that of all."""
+    ranks = of_edges.ranks(by_name)
     ordered = of_edges.gains[np.ix_(ranks, ranks)]
     most = np.sort(np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")[:MOST_FEATURES_OF_TRIPLES])
-    chosen = of_edges.features[ranks[most]]
-    triples = list(itertools.combinations(chosen[families.is_divided[chosen]].tolist(), 3))
-    gains = families.gains(np.array(triples, np.intp).reshape(-1, 3), n_jobs).tolist()
-    return sorted(zip(gains, triples, strict=True), key=lambda one: -one[0])
+    return list(itertools.combinations(of_edges.features[ranks[most]].tolist(), 3))
 
 
 class _Families:

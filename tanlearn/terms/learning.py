@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,13 +27,14 @@ from tanlearn.terms.row_likelihood import add_log_frequencies, fit_row_terms
 from tanlearn.terms.search import log_softmax, search_bytes
 from tanlearn.terms.selection import START, Selection, Trial, divide
 from tanlearn.terms.standard_errors import curve_errors
+from tanlearn.terms.user_structures import UserStructure
 from tanlearn.training.history import Iteration
 from tanlearn.training.losses import ConditionalNLL, Loss
 
 __all__ = ["NO_ROWS", "TermOutcome", "learn_terms", "sample_rows", "term_needs"]
 
-#: Numbers of parents that are tried in this order, as long as the held-out loss falls, and then of triples per feature.
-PARENTS, TRIPLES = (1, 2, 3, 5), (1, 3)
+#: Numbers of triples per feature that are tried in this order, as long as the held-out loss falls.
+TRIPLES = (1, 3)
 #: Maximum number of rows of the selection. The ridges of a larger data set are those of a sample, because a ridge is a
 #: prior that does not depend on the number of rows.
 MOST_ROWS = 20_000
@@ -56,6 +58,7 @@ class TermOutcome:
     # (n_needed, n_classes) log posterior of the chosen network, trained without these rows; None without folds, or if
     # no network is better than the class frequencies
     held_out: FloatArray | None = None
+    structure_learner: Any = None  # fitted structure learner of the network, if it has one
 
 
 def learn_terms(
@@ -65,6 +68,7 @@ def learn_terms(
     *,
     directions: IntArray | None = None,
     rules: EdgeRules | None = None,
+    user_structure: UserStructure | None = None,
     n_jobs: int | None = None,
     needed: IntArray = NO_ROWS,
     report: Report = silent,
@@ -89,6 +93,9 @@ def learn_terms(
     Features with rising or falling log odds (``directions`` 1 or -1, (n_features,)) have no edges. All networks contain
     the required edges of ``rules``, and other allowed edges only; the first one contains the required edges.
 
+    With a ``user_structure``, the second network has all of its edges instead of those by gain, and triples are a
+    feature and two of its parents. The structure of a fold is learned without its held-out rows.
+
     ``needed`` (n_needed,) are rows whose held-out predictions are returned: positions among those of positive weight,
     fewer than :data:`MOST_ROWS`. ``report`` is called with progress messages.
     """
@@ -106,20 +113,21 @@ def learn_terms(
             [],
             trial,
         )
-    selection = Selection(sample, folds, max_parents, loss, n_jobs, rules, report)
-    most = min(max_parents, data.n_features - 1)
-    for n_parents in PARENTS:
-        if n_parents > most or not selection.try_parents(n_parents):
+    selection = Selection(sample, folds, max_parents, loss, n_jobs, rules, user_structure, report)
+    numbers = selection.numbers_of_parents()
+    for n_parents in numbers:
+        if not selection.try_parents(n_parents):
             break
     for per_feature in TRIPLES:
-        if most < 2 or not selection.try_triples(per_feature * data.n_features):
+        if max(numbers, default=0) < 2 or not selection.try_triples(per_feature * data.n_features):
             break
     if selection.has_no_effect:
         loss = CONDITIONAL
     report(f"training the network on {data.n_samples:,} rows")
     fitted = _fit(data, directions, selection.structure(), loss, selection.best, selection.prior_ridges)
     held_out = None if selection.held_out is None else selection.held_out[np.searchsorted(rows, needed)]
-    return TermOutcome(*fitted, loss, selection.trials, selection.best, held_out)
+    learner = selection.structure_learner if selection.best.n_parents else None
+    return TermOutcome(*fitted, loss, selection.trials, selection.best, held_out, learner)
 
 
 def term_needs(data: EncodedData) -> list[Need]:

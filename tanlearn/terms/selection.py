@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,15 +32,19 @@ from tanlearn.terms.gains import (
     TripleGain,
     edge_gains,
     strongest_features,
+    strongest_triples,
     triple_gains,
     with_triples,
 )
 from tanlearn.terms.losses import held_out_temperature
 from tanlearn.terms.search import HeldOutSearch, log_softmax, search_bytes
+from tanlearn.terms.user_structures import UserStructure, family_triples
 from tanlearn.training.losses import Loss
 
 __all__ = ["LEAST_ERRORS_OF_ANY", "START", "Fold", "Selection", "Trial", "divide", "errors_of_gain"]
 
+#: Numbers of parents that are tried in this order, as long as the held-out loss falls.
+PARENTS = (1, 2, 3, 5)
 #: Ridges at the start of the search; those of edges and triples start at most at this value.
 START: Ridges = (16.0, 4.0, 16.0, 4.0, 16.0)
 MOST_AT_START = 256.0
@@ -128,10 +132,11 @@ class Selection:
         loss: Loss,
         n_jobs: int | None,
         rules: EdgeRules | None = None,
+        user_structure: UserStructure | None = None,
         report: Report = silent,
     ) -> None:
         self._data, self._folds, self._max_parents, self._n_jobs = data, folds, max_parents, n_jobs
-        self._loss, self._rules, self._report = loss, rules, report
+        self._loss, self._rules, self._user_structure, self._report = loss, rules, user_structure, report
         self.trials: list[Trial] = []
         least = TermStructure.least(data.n_features, rules)
         moves = EDGE_MOVES if least.edges else OWN_MOVES
@@ -141,7 +146,10 @@ class Selection:
         self._class_frequencies = self._best = self._frequencies()
         if self._is_better(self._without_edges, LEAST_ERRORS):
             self._best = self._without_edges
-        self._gains_of_folds: list[EdgeGains] = []
+        #: Gains of edges, or the structures of a structure learner, which are the same for all numbers of parents.
+        self._edges_of_folds: list[EdgeGains | TermStructure] = []
+        #: The fitted structure learner of the final network, if there is one.
+        self.structure_learner: Any = None
         self._triples_of_folds: list[list[TripleGain]] = []
 
     @property
@@ -164,17 +172,22 @@ class Selection:
         """The trial of the best networks."""
         return self._best.trial
 
+    def numbers_of_parents(self) -> list[int]:
+        """Return the maximum numbers of parents to try, in this order; that of a structure learner is a single one."""
+        if self._user_structure is None:
+            return [n for n in PARENTS if n <= min(self._max_parents, self._data.n_features - 1)]
+        structures = [own for own in self._find_edges() if isinstance(own, TermStructure)]
+        n_parents = max(int((own.parents >= 0).sum(axis=1).max()) for own in structures)
+        return [n_parents] if n_parents else []
+
     def try_parents(self, n_parents: int) -> bool:
         """Evaluate networks with at most ``n_parents`` parents per feature, and return whether they are better."""
-        if not self._gains_of_folds:  # they are the same for all numbers of parents
-            self._report("computing gains of edges", 2)
-            self._gains_of_folds = [self._gains(fold.rest, fold.resolutions, ~fold.mask) for fold in self._folds]
         before = self._without_triples.trial
         own, smooth, *others = before.ridges
         moves = MORE_MOVES if before.n_parents else EDGE_MOVES
         if before.n_parents == 0:
             others[:2] = [min(4 * own, MOST_AT_START)] * 2
-        structures = [self._with_edges(gains, n_parents) for gains in self._gains_of_folds]
+        structures = [self._with_edges(edges, n_parents) for edges in self._find_edges()]
         if self._is_too_large(structures):
             return False
         found = self._evaluate(n_parents, 0, structures, (own, smooth, *others), moves)
@@ -189,19 +202,21 @@ class Selection:
         if not self._triples_of_folds:
             self._report("computing gains of triples", 2)
             self._triples_of_folds = [
-                self._triples(fold.rest, fold.resolutions, ~fold.mask, gains)
-                for fold, gains in zip(self._folds, self._gains_of_folds, strict=True)
+                self._triples(fold.rest, fold.resolutions, ~fold.mask, edges)
+                for fold, edges in zip(self._folds, self._find_edges(), strict=True)
             ]
         ridges = before.ridges
         if before.n_triples == 0:
             ridges = (*ridges[:TRIPLE_GROUPS], min(4 * ridges[EDGE_GROUPS], MOST_AT_START))
+        # Triples of a structure learner need its edges, even if these alone are not better.
+        n_parents = before.n_parents if self._user_structure is None else self.numbers_of_parents()[-1]
         structures = [
-            self._with_triples(self._with_edges(gains, before.n_parents), triples, n_triples)
-            for gains, triples in zip(self._gains_of_folds, self._triples_of_folds, strict=True)
+            self._with_triples(self._with_edges(edges, n_parents), triples, n_triples)
+            for edges, triples in zip(self._find_edges(), self._triples_of_folds, strict=True)
         ]
         if self._is_too_large(structures):
             return False
-        found = self._evaluate(before.n_parents, n_triples, structures, ridges, TRIPLE_MOVES)
+        found = self._evaluate(n_parents, n_triples, structures, ridges, TRIPLE_MOVES)
         if self._is_better(found, LEAST_ERRORS):
             self._best = found
             return True
@@ -214,11 +229,11 @@ class Selection:
         directions = self._folds[0].resolutions.directions
         resolutions = Resolutions(self._data, directions, strongest_features(self._data, directions))
         every = np.ones(self._data.n_samples, np.bool_)
-        gains = self._gains(self._data, resolutions, every)
-        structure = self._with_edges(gains, self.best.n_parents)
+        edges = self._edges(self._data, resolutions, every)
+        structure = self._with_edges(edges, self.best.n_parents)
         if not self.best.n_triples:
             return structure
-        triples = self._triples(self._data, resolutions, every, gains)
+        triples = self._triples(self._data, resolutions, every, edges)
         return self._with_triples(structure, triples, self.best.n_triples)
 
     def _is_too_large(self, structures: Sequence[TermStructure]) -> bool:
@@ -236,15 +251,31 @@ class Selection:
         )
         return True
 
-    def _with_edges(self, gains: EdgeGains, n_parents: int) -> TermStructure:
+    def _with_edges(self, edges: EdgeGains | TermStructure, n_parents: int) -> TermStructure:
         """Return the network with at most so many parents per feature."""
         if n_parents == 0:
             return TermStructure.least(self._data.n_features, self._rules)
-        return TermStructure(gains.parents(n_parents, self._data.by_name, self._rules))
+        if isinstance(edges, TermStructure):
+            return edges
+        return TermStructure(edges.parents(n_parents, self._data.by_name, self._rules))
 
     def _with_triples(self, structure: TermStructure, gains: Sequence[TripleGain], n_triples: int) -> TermStructure:
         """Return a network with at most so many triples."""
         return with_triples(structure.parents, gains, n_triples, self._max_parents, self._data.by_name, self._rules)
+
+    def _find_edges(self) -> list[EdgeGains | TermStructure]:
+        """Return the gains of edges of each fold, or the structures of a structure learner."""
+        if not self._edges_of_folds:
+            self._report("computing gains of edges" if self._user_structure is None else "learning structures", 2)
+            self._edges_of_folds = [self._edges(fold.rest, fold.resolutions, ~fold.mask) for fold in self._folds]
+        return self._edges_of_folds
+
+    def _edges(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> EdgeGains | TermStructure:
+        """Return the gains of edges in some rows, or the structure that a structure learner finds in them."""
+        if self._user_structure is None:
+            return self._gains(rows, resolutions, mask)
+        found, self.structure_learner = self._user_structure.learn(rows, resolutions, self._max_parents, self._rules)
+        return found
 
     def _gains(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> EdgeGains:
         """Return the gains of edges in some rows, over the networks without edges."""
@@ -255,11 +286,16 @@ class Selection:
         return EdgeGains(features, np.where(is_free & is_free[:, np.newaxis], gains, 0.0))
 
     def _triples(
-        self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray, of_edges: EdgeGains
+        self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray, edges: EdgeGains | TermStructure
     ) -> list[TripleGain]:
         """Return the gains of triples in some rows, over the best networks without triples."""
         p = np.exp(self._without_triples.log_p[mask])
-        found = triple_gains(rows, resolutions, p, of_edges, n_jobs=self._n_jobs)
+        by_name = self._data.by_name
+        if isinstance(edges, TermStructure):
+            triples = family_triples(edges.parents, by_name)
+        else:
+            triples = strongest_triples(edges, by_name)
+        found = triple_gains(rows, resolutions, p, triples, n_jobs=self._n_jobs)
         return [(gain, features) for gain, features in found if not resolutions.directions[list(features)].any()]
 
     def _evaluate(

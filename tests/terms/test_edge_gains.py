@@ -18,6 +18,7 @@ from tanlearn.terms.gains import (
     edge_gains,
     parents_of_gains,
     strongest_features,
+    strongest_triples,
     triple_gains,
     with_triples,
 )
@@ -26,6 +27,11 @@ from tanlearn.terms.gains import (
 def of_all(gains):
     """Return the gains of all pairs of features as those of some pairs."""
     return EdgeGains(np.arange(len(gains)), gains)
+
+
+def every_triple(of_edges):
+    """Return the triples of the strongest features, without names."""
+    return strongest_triples(of_edges, np.arange(len(N_STATES)))
 
 
 def naive_features(X, weight, n_states=N_STATES, is_ordered=IS_ORDERED, has_missing=None):
@@ -55,7 +61,7 @@ def test_gains_of_triples_equal_loops_over_rows(n_classes, missing):
     """Those of features with several values, sorted from large to small."""
     X, y, weight, data = random_rows(120, n_classes, missing=missing, weights=lambda rng, n: rng.integers(1, 4, n))
     p = np.random.default_rng(1).dirichlet(np.ones(n_classes), len(X))
-    found = triple_gains(data, Resolutions(data), p, of_all(np.zeros((6, 6))))
+    found = triple_gains(data, Resolutions(data), p, every_triple(of_all(np.zeros((6, 6)))))
     features = naive_features(X, weight)
     assert sorted(scope for _, scope in found) == list(itertools.combinations([0, 1, 3, 4, 5], 3))
     for gain, scope in found:
@@ -64,13 +70,11 @@ def test_gains_of_triples_equal_loops_over_rows(n_classes, missing):
 
 
 def test_triples_of_many_features_are_those_with_the_largest_gains_of_edges(monkeypatch):
-    _, _, _, data = random_rows(50)
     monkeypatch.setattr("tanlearn.terms.gains.MOST_FEATURES_OF_TRIPLES", 3)
     of_edges = np.zeros((6, 6))
     of_edges[0, 3] = of_edges[3, 0] = of_edges[3, 5] = of_edges[5, 3] = 2.0
     of_edges[1, 4] = of_edges[4, 1] = -9.0
-    found = triple_gains(data, Resolutions(data), np.full((50, 2), 0.5), of_all(of_edges))
-    assert [scope for _, scope in found] == [(0, 3, 5)]
+    assert every_triple(of_all(of_edges)) == [(0, 3, 5)]
 
 
 def test_threads_change_nothing(monkeypatch):
@@ -79,7 +83,9 @@ def test_threads_change_nothing(monkeypatch):
     p = np.random.default_rng(1).dirichlet(np.ones(3), 120)
     one, two = (edge_gains(data, Resolutions(data), p, n_jobs=n_jobs) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one, two)
-    first, second = (triple_gains(data, Resolutions(data), p, of_all(one), n_jobs=n_jobs) for n_jobs in (1, 2))
+    first, second = (
+        triple_gains(data, Resolutions(data), p, every_triple(of_all(one)), n_jobs=n_jobs) for n_jobs in (1, 2)
+    )
     assert first == second
 
 
@@ -88,7 +94,7 @@ def test_the_triple_of_a_parity_of_three_has_the_largest_gain():
     y = (X[:, 1] >= 2) ^ (X[:, 2] >= 2) ^ (X[:, 5] >= 2)
     data = EncodedData.from_codes(X, y.astype(int), is_ordered=True)
     p = np.full((600, 2), 0.5)
-    found = triple_gains(data, Resolutions(data), p, of_all(edge_gains(data, Resolutions(data), p)))
+    found = triple_gains(data, Resolutions(data), p, every_triple(of_all(edge_gains(data, Resolutions(data), p))))
     assert found[0][1] == (1, 2, 5)
     assert found[0][0] > 5 * found[1][0]
 
@@ -303,5 +309,6 @@ def test_gains_of_some_features_are_those_of_their_pairs(n_parents):
     without_others[np.ix_(features, features)] = some
     expected = parents_of_gains(without_others, n_parents, data.by_name)
     np.testing.assert_array_equal(EdgeGains(features, some).parents(n_parents, data.by_name), expected)
-    scopes = [scope for _, scope in triple_gains(data, Resolutions(data), p, EdgeGains(features, some))]
+    triples = every_triple(EdgeGains(features, some))
+    scopes = [scope for _, scope in triple_gains(data, Resolutions(data), p, triples)]
     assert sorted(scopes) == list(itertools.combinations(features.tolist(), 3))

@@ -1,0 +1,113 @@
+"""Structures of the user for networks of terms: learned from coarse columns by any structure learner, or fixed."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from tanlearn._typing import AnyArray, IntArray
+from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.forest.ensemble import merged_values
+from tanlearn.structures.knowledge import EdgeRules
+from tanlearn.structures.structures import Structure, check_structure, padded_parents
+from tanlearn.terms.basis import Resolutions, TermStructure
+
+__all__ = ["MOST_PARENTS", "UserStructure", "coarse_rows", "family_triples"]
+
+#: Maximum number of parents per feature of a network of terms.
+MOST_PARENTS = 5
+
+
+@dataclass(frozen=True)
+class UserStructure:
+    """A structure learner or a fixed structure."""
+
+    learner: Any  # unfitted, with ``learn(data, rng)``; or a Structure
+    seed: int = 0  # of the random numbers of each call
+
+    def learn(
+        self, data: EncodedData, resolutions: Resolutions, max_parents: int, rules: EdgeRules | None
+    ) -> tuple[TermStructure, Any]:
+        """Return the structure of some rows, and the fitted copy of the learner (None for a fixed structure).
+
+        Learners see the coarsest columns that contain all terms of edges. Edges of features without terms of edges are
+        left out, unless ``rules`` require them.
+
+        Raises ValueError if the structure has a cycle or more than ``max_parents`` parents, or violates ``rules``, and
+        TypeError if a learner returns something else.
+        """
+        coarse, learner = coarse_rows(data, resolutions), None
+        if isinstance(self.learner, Structure):
+            found = self.learner
+        else:
+            learner = clone(self.learner, safe=False)
+            found = learner.learn(coarse, np.random.default_rng(self.seed))
+            if not isinstance(found, Structure):
+                raise TypeError(
+                    f"{type(learner).__name__}.learn must return a Structure, got an object of type "
+                    f"{type(found).__name__}. Return Structure(...) of it."
+                )
+        check_structure(found, data.n_features)
+        if not found.is_acyclic:
+            raise ValueError("structure has a cycle, but networks of terms have none. Remove an edge of the cycle.")
+        kept = _with_terms(found, coarse.n_states > 1, rules)
+        n_parents = int((kept >= 0).sum(axis=1).max())
+        if n_parents > max_parents:
+            _raise_of_parents(n_parents, max_parents)
+        if rules is not None:
+            rules.check(Structure(kept), "structure")
+        return TermStructure(kept[:, : max(1, n_parents)]), learner
+
+
+def coarse_rows(data: EncodedData, resolutions: Resolutions) -> EncodedData:
+    """Return the rows with the groups of the finest terms of edges as values.
+
+    Ordered features have at most 8 values, and others at most 32. Monotone features, which have no edges, have one.
+    """
+    is_free = resolutions.directions == 0
+    groups = [resolutions.finest(i) if is_free[i] else np.zeros(n, np.intp) for i, n in enumerate(data.n_states)]
+    values = merged_values(groups)
+    has_missing = np.array(resolutions.has_missing) & (values.n_states > 1)
+    codes = values.encode(data.codes)
+    return replace(data, codes=codes, n_states=values.n_states, has_missing_category=has_missing, raw=None)
+
+
+def family_triples(parents: IntArray, by_name: IntArray) -> list[tuple[int, ...]]:
+    """Return each feature with any two of its parents, all in the order of names.
+
+    Shapes: parents: (n_features, width), -1 for none; by_name: (n_features,).
+    """
+    rank = np.argsort(by_name).tolist()
+    found = [
+        sorted((child, *pair), key=rank.__getitem__)
+        for child, row in enumerate(parents.tolist())
+        for pair in itertools.combinations([j for j in row if j >= 0], 2)
+    ]
+    return [tuple(own) for own in sorted(found, key=lambda own: [rank[i] for i in own])]
+
+
+def _with_terms(structure: Structure, is_divided: AnyArray, rules: EdgeRules | None) -> IntArray:
+    """Return the parents with edges between features of several groups only, and required ones, (n_features, width)."""
+    kept = []
+    for child, row in enumerate(structure.parents.tolist()):
+        required = np.zeros(len(is_divided), np.bool_) if rules is None else rules.required[child]
+        kept.append([j for j in row if j >= 0 and (required[j] or (is_divided[child] and is_divided[j]))])
+    return padded_parents(kept)
+
+
+def _raise_of_parents(n_parents: int, max_parents: int) -> None:
+    """Raise the error for a structure with too many parents."""
+    found = f"structure has up to {n_parents} parents per feature"
+    if n_parents > MOST_PARENTS:
+        raise ValueError(
+            f"{found}, but a network of terms has at most {MOST_PARENTS}. Limit the parents of the structure learner, "
+            f"such as HillClimbing(max_parents=2), and set max_parents of the classifier to the same number."
+        )
+    raise ValueError(
+        f"{found}, but max_parents is {max_parents}. Set max_parents={n_parents}, or limit the parents of the "
+        f"structure to {max_parents}."
+    )
