@@ -102,6 +102,37 @@ def add_value_rows(own_codes, cells, rows, sums):  # type: ignore[no-untyped-def
 
 
 @kernel
+def value_ratios(codes, features, n_values, selected, rows, smoothing, scratch, ratios):  # type: ignore[no-untyped-def]
+    """Write the residual per variance of each value of some features, one feature after another.
+
+    The class with the largest ``sum g^2 / (h + smoothing)`` over values is used. n_values (n_features,); rows (m, 2 K)
+    of the selected samples. ``scratch`` can hold the sums of the values of a feature.
+    """
+    n_columns, n_classes, first = rows.shape[1], rows.shape[1] // 2, 0
+    for j in range(features.shape[0]):
+        source, n = codes[features[j]], n_values[j]
+        for k in range(n * n_columns):
+            scratch[k] = 0.0
+        for k in range(selected.shape[0]):
+            value = source[selected[k]]
+            if value < n:
+                at = n_columns * np.intp(value)
+                for c in range(n_columns):
+                    scratch[at + c] += rows[k, c]
+        most, best = -1.0, 0
+        for c in range(n_classes):
+            gain = 0.0
+            for at in range(c, n * n_columns, n_columns):
+                gain += scratch[at] * scratch[at] / (scratch[at + n_classes] + smoothing)
+            if gain > most:
+                most, best = gain, c
+        for v in range(n):
+            at = v * n_columns + best
+            ratios[first + v] = scratch[at] / (scratch[at + n_classes] + smoothing)
+        first += n
+
+
+@kernel
 def best_split(sums, order, smoothing, left, total):  # type: ignore[no-untyped-def]
     """Return the gain and the length of the best beginning of ``order`` (V,), for the same split of all cells.
 

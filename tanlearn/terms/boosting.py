@@ -182,14 +182,12 @@ class Booster:
         if not without_order.size:
             return
         rows = _columns(self._residuals(others), classes)
-        n_outputs, one_cell = rows.shape[1] // 2, np.zeros(len(others), np.intp)
-        for i in without_order.tolist():
-            n_values = int(self._n_states[i])
-            sums = np.zeros((1, n_values, 2 * n_outputs))
-            kernels.add_value_rows(self._codes[i][others], one_cell, rows, sums)
-            g, h = sums[0, :, :n_outputs], sums[0, :, n_outputs:] + self._settings.ridge
-            c = int((g * g / h).sum(axis=0).argmax())
-            self._orders[self._order_of[i], :n_values] = np.argsort(g[:, c] / h[:, c], kind="stable")
+        n_values = self._n_states[without_order]
+        ratios, scratch = np.empty(int(n_values.sum())), np.empty(int(n_values.max()) * rows.shape[1])
+        kernels.value_ratios(self._codes, without_order, n_values, others, rows, self._settings.ridge, scratch, ratios)
+        last = np.cumsum(n_values)
+        for row, first, end in zip(self._order_of[without_order], last - n_values, last, strict=True):
+            self._orders[row, : end - first] = ratios[first:end].argsort(kind="stable")
 
     def _find_splits(
         self, features: IntArray, selected: IntArray, rows: FloatArray

@@ -14,6 +14,7 @@ from tanlearn.kernels.boosting import (
     split_cells,
     sum_squares,
     take_codes,
+    value_ratios,
     write_residuals,
 )
 
@@ -154,6 +155,24 @@ def test_all_features_are_split_by_the_rows_that_have_their_value(dtype, n_outpu
         expected = loop_gains(of_values, orders[3 - i, :n_values].tolist(), n_outputs)
         assert gains[j] == pytest.approx(max(expected, default=-1.0), rel=1e-12)
         assert lengths[j] == (1 + int(np.argmax(expected)) if expected else 0)
+
+
+@every_dtype
+@every_number
+def test_ratios_of_values_are_those_of_the_class_with_the_largest_gain(dtype, n_outputs):
+    rng = np.random.default_rng(n_outputs)
+    codes, features, selected = draw_codes(rng, dtype), np.array([3, 1]), np.sort(rng.permutation(50)[:40])
+    rows, n_values = draw_rows(rng, n_outputs, 40), N_STATES[features]
+    ratios, scratch = np.full(n_values.sum(), np.nan), np.full(5 * 2 * n_outputs, np.nan)
+    value_ratios(codes, features, n_values, selected, rows, RIDGE, scratch, ratios)
+    expected = []
+    for i in features.tolist():
+        one_cell = loop_sums(codes[i].tolist(), int(N_STATES[i]), [0] * 40, 1, selected.tolist(), rows.tolist())
+        of_values = np.asarray(one_cell)[0]
+        g, h = of_values[:, :n_outputs], of_values[:, n_outputs:] + RIDGE
+        chosen = max(range(n_outputs), key=lambda c: sum(g[:, c] ** 2 / h[:, c]))
+        expected += (g[:, chosen] / h[:, chosen]).tolist()
+    np.testing.assert_array_equal(ratios, expected)
 
 
 @every_dtype
