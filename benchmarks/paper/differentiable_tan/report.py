@@ -12,21 +12,26 @@ from .cells import BEST_HEURISTIC, CELLS, CLOSED_FORM, TEST_PART_ONLY
 from .claims import claims
 from .complete_runs import best_on_test, chosen_on_validation, complete_runs
 from .expected_best import expected_section
+from .mdlp_states import values_in_words, values_section
 from .method import method
 from .plots import draw_figures
+from .recovery import recovery_claim, recovery_section
 from .settings_table import settings_table
 
 HEADER = ["cell", "settings and runs", "published", "best on test (runs)", "chosen on validation", "median test error"]
 
 
-def write_report(lines, folder):
-    """Write the summary ``report.md``, the page of details, and the figures of the trainings of every set."""
+def write_report(lines, folder, recovered=(), values=()):
+    """Write the summary ``report.md``, the page of details, and the figures of the trainings of every set.
+
+    ``recovered`` and ``values`` are the lines of recovery.py and mdlp_states.py.
+    """
     runs = {name: complete_runs(found) for name, found in lines.items()}
     pictures = draw_figures(runs, folder / "figures")
-    found = claims(runs)
+    found = [*claims(runs), recovery_claim(recovered)]
     sections = [
         "# Differentiable TAN: table 1 and figures 2 and 3",
-        summary(runs, found),
+        summary(runs, found, values),
         f"## Claims of the paper\n\n{claims_table(found, EVIDENCE)}\n\n{CLAIMS}",
         best_trees_section(runs),
         f"![{in_words(pictures[0].stem)}](figures/{pictures[0].name})" if pictures else "",
@@ -37,13 +42,14 @@ def write_report(lines, folder):
     details = ["# Differentiable TAN: details", DETAILS, above_published_section(runs)]
     for name, some in runs.items():
         details += [f"## {name}\n\n{table(name, some)}", expected_section(name, some), settings_table(some)]
+    details += [recovery_section(recovered), values_section(values)]
     details.append(
         "## Figures\n\n" + "\n".join(f"![{in_words(path.stem)}](figures/{path.name})\n" for path in pictures)
     )
     write_sections(folder / "report_details.md", details)
 
 
-def summary(runs, found):
+def summary(runs, found, values=()):
     """Return the verdicts in sentences."""
     compared = list(compared_cells(runs))
     if not compared:
@@ -77,14 +83,16 @@ def summary(runs, found):
             f"A tree that is selected on validation rows is better than the best published tree on {len(better)} of "
             f"{len(trees)} data sets{f' ({listed})' if better else ''}."
         )
-    text.append(claims_in_words(found))
+    text += [claims_in_words(found), values_in_words(values)]
     return paragraph(" ".join(filter(None, text)))
 
 
 EVIDENCE = "evidence (lowest test errors in %)"
 CLAIMS = paragraph(
     """Claims are checked with the lowest test errors of the runs with our ranges, which all cells have in similar
-    numbers. A difference is marginal, similar or no benefit if it is below two standard errors of the error."""
+    numbers. A difference is marginal, similar or no benefit if it is below two standard errors of the error. Trainings
+    for the last claim have the start, the epochs and the larger learning rate of the paper
+    ([details](report_details.md))."""
 )
 DETAILS = paragraph(
     """The [summary](report.md) states the verdicts, and explains cells, settings and columns. All errors are test
