@@ -16,6 +16,7 @@ from .differentiable_tan.choices import Expression, Learned, in_one_line
 from .differentiable_tan.complete_runs import best_on_test, complete_runs
 from .maximum_margin import __main__ as maximum_margin
 from .maximum_margin import learners as margin
+from .maximum_margin import variants
 from .maximum_margin.cells import latest, mean
 from .order_based import learners as order_based
 from .resource_efficient import __main__ as resource_efficient
@@ -80,20 +81,24 @@ def of_maximum_margin():
         machine = margin.SVC(**margin.published_svm(maximum_margin.SIGMAS[name]))
         found = zip(MARGIN_SETS, rates("SVM", margin.PUBLISHED), strict=True)
         rows.append(["SVM", margin.PUBLISHED, *(rate if own == name else "" for own, rate in found), inline(machine)])
-    further = [name for name in (*margin.FIGURE_5, *maximum_margin.CONVEX) if name not in maximum_margin.PARAMETERS]
+    several = (*margin.FIGURE_5, *variants.VARIANTS, *maximum_margin.CONVEX)
+    further = [name for name in several if name not in maximum_margin.PARAMETERS]
     header = ["STRUCTURE", "PARAMETERS", *(f"{name}: rate [%]" for name in MARGIN_SETS), "estimator"]
     return [
         "## Maximum margin, tables 1, 2, 6 and 7 and figure 5",
         paragraph(
-            """EXPERIMENT is usps (table 2), mnist (table 1), kappa (figure 5) or convex (tables 6 and 7). Conjugate
-            gradient is cross-tuned. The experiments tune lambda and kappa on at most `--tune-rows` rows, and then
-            the iterations on all. For HYB, they select gamma from 50 and 150, and the learning rate from 0.01 and 0.03,
-            on a fifth of the rows. The support vector machine has standardized features. See the
-            [report](maximum_margin/report.md)."""
+            """EXPERIMENT is usps (table 2), mnist (table 1), kappa (figure 5), variants (start, regularization, eta and
+            lambda) or convex (tables 6 and 7). Conjugate gradient is cross-tuned. The experiments tune lambda and kappa
+            on at most `--tune-rows` rows, and then the iterations on all. For HYB, they select gamma from 50 and 150,
+            and the learning rate from 0.01 and 0.03, on a fifth of the rows. The support vector machine has
+            standardized features. See the [report](maximum_margin/report.md)."""
         ),
         code("python -m benchmarks.paper.maximum_margin run EXPERIMENT --structures STRUCTURE --parameters PARAMETERS"),
         markdown_table(header, rows, (0, 1, 4)),
-        paragraph("Further parameters of kappa (with NB and TAN-CMI) and of convex (with NB):"),
+        paragraph(
+            """Further parameters of kappa and variants (with NB and TAN-CMI) and of convex (with NB). RandomStart and
+            Penalized are defined in `maximum_margin/variants.py`. The weight of a penalty is selected on folds:"""
+        ),
         markdown_table(
             ["PARAMETERS", "estimator"],
             [[name, inline(margin.call("NB", name, N_FEATURES))] for name in further],

@@ -11,6 +11,7 @@ import tanlearn
 from benchmarks.paper import calls
 from benchmarks.paper.differentiable_tan.cells import CELLS
 from benchmarks.paper.differentiable_tan.choices import in_one_line
+from benchmarks.paper.maximum_margin.variants import Penalized, RandomStart
 from benchmarks.paper.order_based.learners import ExplainingAway, FromThird
 from benchmarks.shared.data import Problem, split
 from tanlearn import BayesNetClassifier, EncodedData, baselines
@@ -22,6 +23,8 @@ NAMES = {
     "SVC": SVC,
     "FromThird": FromThird,
     "ExplainingAway": ExplainingAway,
+    "RandomStart": RandomStart,
+    "Penalized": Penalized,
     "BITS": 4,
     "WEIGHT": 0.01,
 }

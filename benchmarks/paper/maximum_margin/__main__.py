@@ -4,6 +4,7 @@
     python -m benchmarks.paper.maximum_margin run mnist --n-jobs 2 --verbose
     python -m benchmarks.paper.maximum_margin run convex --seeds 0 1 2  # tables 6 and 7, on a few rows of usps
     python -m benchmarks.paper.maximum_margin run kappa --seeds 0 1 2 3     # figure 5, on usps
+    python -m benchmarks.paper.maximum_margin run variants --seeds 0 1 --tune-rows 4000
     python -m benchmarks.paper.maximum_margin report
 
 Structures are learned once and kept in the results. All settings are chosen by five folds of the training rows: lambda
@@ -26,11 +27,12 @@ from benchmarks.shared.data import split, stream
 from benchmarks.shared.results import Results, line_key, read
 from tanlearn import EncodedData, Structure
 
+from . import variants
 from .data import FEW_ROWS, Excerpt, archive, mnist, usps
 from .learners import CONVEX_VARIANTS, FIGURE_5, LEARNERS, PUBLISHED, STRUCTURES, TUNED, run_aode, run_svm
 from .report import write_report
 
-EXPERIMENTS = ("usps", "mnist", "kappa", "convex")
+EXPERIMENTS = ("usps", "mnist", "kappa", "convex", "variants")
 KEY = ("set", "structure", "parameters", "seed", "tune_rows")
 key = line_key(*KEY)
 PARAMETERS = ("ML", "ML, alpha=1", "CG-MM", "CG-CL", "HYB")
@@ -55,6 +57,8 @@ def problems(arguments):
                 yield experiment, mnist(arguments.data, arguments.rows), seed, every
             elif experiment == "kappa":
                 yield experiment, whole, seed, dict.fromkeys(("NB", "TAN-CMI"), FIGURE_5)
+            elif experiment == "variants":
+                yield experiment, whole, seed, dict.fromkeys(variants.STRUCTURES, (variants.BASE, *variants.VARIANTS))
             else:
                 for n_rows in FEW_ROWS:
                     yield experiment, Excerpt(whole, n_rows, seed), seed, {"NB": CONVEX}
@@ -154,7 +158,7 @@ def main(argv=None):
     parser, running = parsers(__doc__, __spec__, run, report)
     add_experiments(running, EXPERIMENTS, ())
     add_choices(running, "--structures", [*STRUCTURES, *OTHERS])
-    names = sorted({*PARAMETERS, *FIGURE_5, *CONVEX, *sum(OTHERS.values(), ())})
+    names = sorted({*PARAMETERS, *FIGURE_5, *variants.VARIANTS, *CONVEX, *sum(OTHERS.values(), ())})
     add_choices(running, "--parameters", names, default=None)
     running.add_argument("--seeds", nargs="+", type=int, default=[0], help="of partitions, folds and samples")
     running.add_argument("--rows", type=int, help="train on so many rows only")

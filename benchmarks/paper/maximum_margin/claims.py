@@ -2,12 +2,16 @@
 
 from itertools import pairwise
 
+from scipy.stats import norm
+
 from benchmarks.paper.claims import Claim
 
 from .cells import mean
 from .learners import PUBLISHED, TUNED
 
 STRUCTURES = ("NB", "TAN-CMI", "TAN-OMI-CR", "TAN-CR")
+#: Level of the one-sided tests of two rates.
+LEVEL = 0.05
 GENERATIVE, DISCRIMINATIVE = STRUCTURES[:2], STRUCTURES[2:]
 
 
@@ -22,6 +26,8 @@ class Rates:
             if cell[1] != "structure"
         }
         self.sets = list(whole)
+        #: Test rows of one draw by data set.
+        self.n_test = {name: next(iter(cells.values()))[0]["n_test"] for name, cells in whole.items() if cells}
 
     def compared(self, pairs):
         """Return the data set and both rates of pairs of cells (structure, parameters) that are both finished."""
@@ -52,6 +58,24 @@ def above(rates, claim, pairs, most=False):
     listed = "; ".join(f"{name}: {' '.join(a)} {x:.2f}, {' '.join(b)} {y:.2f}" for name, a, b, x, y in shown)
     closest = "" if lost else "closest: "
     return Claim(claim, f"{n_won} of {len(found)}; {closest}{listed}", 2 * n_won > len(found) if most else not lost)
+
+
+def p_value(higher, lower, n_test):
+    """Return the p-value of the one-sided test that two rates in % on so many rows each are equal."""
+    mean_rate = (higher + lower) / 2
+    spread = (2 * mean_rate * (100 - mean_rate) / n_test) ** 0.5
+    return float(norm.sf((higher - lower) / spread)) if spread else float(higher <= lower)
+
+
+def significantly_above(rates, claim, pairs):
+    """Check that the first cell of each pair has a significantly higher rate, by a test of two proportions."""
+    found = [(p_value(x, y, rates.n_test[name]), name, a, b) for name, a, b, x, y in rates.compared(pairs)]
+    if not found:
+        return Claim(claim, "", None)
+    n_clear = sum(p < LEVEL for p, *_ in found)
+    p, name, a, b = max(found)
+    listed = f"{n_clear} of {len(found)}; largest p-value: {p:.2g} ({name}: {' '.join(a)} and {' '.join(b)})"
+    return Claim(claim, listed, n_clear == len(found))
 
 
 def support_vectors(rates):
@@ -127,6 +151,11 @@ def claims(whole, convex, published_sizes):
         above(
             rates,
             "discriminative parameters are above ML on the same structure",
+            [(cell, (cell[0], "ML")) for cell in trained],
+        ),
+        significantly_above(
+            rates,
+            "discriminative parameters are significantly above ML on the same structure",
             [(cell, (cell[0], "ML")) for cell in trained],
         ),
         above(

@@ -4,11 +4,12 @@ from benchmarks.shared.reports import markdown_table, paragraph
 
 from .cells import mean
 from .learners import FIGURE_5
+from .variants import VARIANTS
 
 
 def without_kappas(cells):
     """Return the cells of the other tables."""
-    return {cell: lines for cell, lines in cells.items() if cell[1] not in FIGURE_5}
+    return {cell: lines for cell, lines in cells.items() if cell[1] not in (*FIGURE_5, *VARIANTS)}
 
 
 def kappa_section(cells):

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,9 @@ from tanlearn import (
     StochasticGradient,
 )
 from tanlearn.baselines import AODEClassifier, ChowLiu, GreedySearch, OrderSearch
-from tanlearn.encoding.splits import hold_out
+from tanlearn.encoding.splits import hold_out, validation_masks
+
+from .variants import ETAS, FROM_ML, FROM_RANDOM, LAMBDAS, NORMS, WEIGHTS, Penalized, RandomStart
 
 STRUCTURES = {
     "NB": None,
@@ -44,6 +46,8 @@ CONVEX_VARIANTS = {
     "CVX-MM, B=0.001": ConvexRelaxation(slack=1e-3),
     "CVX-MM, floor 0.01": ConvexRelaxation(slack=1.0, epsilon=0.01),
 }
+#: Folds that the weight of a penalty is selected on.
+REGULARIZATION_FOLDS = 5
 #: Rows on which the support vector machine is tuned: its time grows with their square.
 SVM_ROWS = 3000
 
@@ -72,7 +76,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class CrossTunedGradient:
-    """Conjugate gradient from the smoothed frequencies on, cross-tuned: lambda and kappa, then the iterations.
+    """Conjugate gradient, cross-tuned: lambda and kappa, then the iterations.
 
     Where the training rows are more than ``options.tune_rows``, lambda and kappa are chosen on a sample of them, and
     the iterations on all.
@@ -81,6 +85,8 @@ class CrossTunedGradient:
     loss: Any
     #: lambda and kappa are those of the loss; only the iterations are chosen.
     has_margin: bool = False
+    #: The learner, whose loss and iterations are replaced; by default it starts at Laplace's frequencies.
+    learner: ConjugateGradient = field(default_factory=ConjugateGradient)
 
     @property
     def is_sampled(self):
@@ -89,7 +95,7 @@ class CrossTunedGradient:
     def parameters(self, n_features, max_iter):
         """Return the learner of the parameters."""
         grid = {"loss__scale": scales(n_features), "loss__kappa": KAPPAS} if self.is_sampled else {}
-        learner = ConjugateGradient(loss=clone(self.loss), max_iter=max_iter)  # ``run`` sets what was chosen
+        learner = clone(self.learner).set_params(loss=clone(self.loss), max_iter=max_iter)  # ``run`` sets the choice
         return CrossTuned(learner=learner, param_grid=grid, calibrate=False)
 
     def run(self, part, structure, rng, options):
@@ -106,13 +112,40 @@ class CrossTunedGradient:
         if tuning.best_n_iter_:
             learner.set_params(**tuning.best_params_, max_iter=tuning.best_n_iter_)
         else:
-            learner = MaximumLikelihood(alpha=learner.alpha)  # where the search starts
+            learner = Started(learner)
         found = {
             "tuning_seconds": time.process_time() - started,
             "choice": tuning.best_params_,
             "n_iter": tuning.best_n_iter_,
         }
         return {**measure(learner, part, structure, rng), **found}
+
+
+@dataclass(frozen=True)
+class RegularizedGradient:
+    """CG-MM without early stopping; the weight of its penalty is selected on folds of at most ``tune_rows`` rows."""
+
+    norm: int
+    is_sampled = True
+
+    def parameters(self, n_features, max_iter):
+        """Return the learner of the parameters; the weight is selected by ``run``."""
+        return Penalized(loss=Margin(), max_iter=max_iter, norm=self.norm, calibrate=False)
+
+    def run(self, part, structure, rng, options):
+        """Select the weight, learn and test."""
+        started = time.process_time()
+        data = part.data if part.data.n_samples <= options.tune_rows else sample(part.data, options.tune_rows, rng)
+        learner = self.parameters(data.n_features, options.max_iter)
+        rates = dict.fromkeys(WEIGHTS, 0.0)
+        for held_out in validation_masks(data.y, data.n_classes, REGULARIZATION_FOLDS, rng):
+            rest, validation = data.take(~held_out), data.take(held_out)
+            for weight in WEIGHTS:
+                tables = clone(learner).set_params(weight=weight).fit(structure, rest, rng)
+                rates[weight] += rate(tables, validation.codes, validation.y) / REGULARIZATION_FOLDS
+        best = max(rates, key=rates.get)
+        found = {"tuning_seconds": time.process_time() - started, "choice": {"weight": best}}
+        return {**measure(learner.set_params(weight=best), part, structure, rng), **found}
 
 
 @dataclass(frozen=True)
@@ -141,6 +174,17 @@ class ValidatedHybrid:
         return {**measure(learners[best], part, structure, rng), **found}
 
 
+@dataclass(frozen=True)
+class Started:
+    """The start of a search as a learner, where the search has no better iteration."""
+
+    learner: ConjugateGradient
+
+    def fit(self, structure, data, rng):
+        """Return the CPTs at the start."""
+        return self.learner.start(structure, data, rng)
+
+
 LEARNERS = {
     "ML": Fixed(SMOOTHING),
     "ML, alpha=1": Fixed(MaximumLikelihood(alpha=1)),
@@ -148,6 +192,11 @@ LEARNERS = {
     "CG-CL": CrossTunedGradient(ConditionalNLL()),
     "HYB": ValidatedHybrid(StochasticGradient(loss=Hybrid(trade_off=100, eta=3), n_epochs=80, calibrate=False)),
     **{name: CrossTunedGradient(Margin(scale=0.02, kappa=kappa), True) for name, kappa in FIGURE_5.items()},
+    FROM_ML: CrossTunedGradient(Margin(), True, ConjugateGradient(epsilon=SMOOTHING.epsilon)),
+    FROM_RANDOM: CrossTunedGradient(Margin(), True, RandomStart()),
+    **{name: CrossTunedGradient(Margin(eta=eta), True) for name, eta in ETAS.items()},
+    **{name: CrossTunedGradient(Margin(scale=scale), True) for name, scale in LAMBDAS.items()},
+    **{name: RegularizedGradient(norm) for name, norm in NORMS.items()},
     # The slack is the paper's for usps.
     "CVX-MM": Fixed(ConvexRelaxation(slack=1.0)),
     **{name: Fixed(learner) for name, learner in CONVEX_VARIANTS.items()},
