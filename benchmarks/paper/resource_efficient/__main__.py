@@ -6,6 +6,7 @@
     python -m benchmarks.paper.resource_efficient run search --sets letter --limit 60    # see search.py
     python -m benchmarks.paper.resource_efficient run counted --sets letter
     python -m benchmarks.paper.resource_efficient run k-trees --sets letter
+    python -m benchmarks.paper.resource_efficient run logistic --sets letter
     python -m benchmarks.paper.resource_efficient run neural --sets letter --budget 1    # asks for the extra neural
     python -m benchmarks.paper.resource_efficient report
 
@@ -39,7 +40,7 @@ from tanlearn import EncodedData, FixedPoint, GradientTraining, Hybrid, Structur
 from tanlearn.search.runs import Part
 from tanlearn.structures.table_layout import TableLayout
 
-from . import counted, pairs, search
+from . import counted, logistic, pairs, search
 from .fronts_report import write_fronts
 from .neural import plan as neural_plan
 from .report import (
@@ -224,6 +225,13 @@ def run_pairs(arguments, _):
         pairs.run_pairs(problem, results)
 
 
+def run_logistic(arguments, _):
+    """Fit logistic regressions."""
+    results = Results(arguments.results / "logistic.jsonl", logistic.key)
+    for problem in problems(arguments):
+        logistic.run_logistic(problem, results)
+
+
 def run_nets(arguments, _):
     """Train neural networks."""
     known = neural_plan.known_multiples(arguments.kinds)
@@ -248,20 +256,21 @@ EXPERIMENTS = {
     "search": run_searches,
     "counted": run_counts,
     "k-trees": run_pairs,
+    "logistic": run_logistic,
     "neural": run_nets,
 }
 
 
 def report(arguments):
     """Write the reports."""
-    files = ("resource_efficient", "search", "counted", "pairs", "neural")
-    lines, searched, counts, of_pairs, nets = (read(arguments.results / f"{name}.jsonl") for name in files)
+    files = ("resource_efficient", "search", "counted", "pairs", "neural", "logistic")
+    lines, searched, counts, of_pairs, nets, one_layer = (read(arguments.results / f"{name}.jsonl") for name in files)
 
     def search_section(name, found):
         return search.section(name, [line for line in searched if line["set"] == name], found)
 
     write_report(lines, arguments.output, search_section, search.longest(searched))
-    write_fronts(lines, searched, [*counts, *of_pairs], nets, arguments.output)
+    write_fronts(lines, searched, [*counts, *of_pairs], nets, arguments.output, one_layer)
 
 
 def main(argv=None):

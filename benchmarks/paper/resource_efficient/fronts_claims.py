@@ -170,6 +170,15 @@ def claims(best, fronts):
     return [*dense_networks(best), smallest_convolution(best), operations(best), accuracy(best), all_classes(fronts)]
 
 
+def of_one_layer(best):
+    """Return the errors of naive Bayes and of dense networks with real inputs in the largest memory budget."""
+    found = [
+        {name: best(name, choose, "bits", MEMORY_BUDGETS[-1]) for name in best.names}
+        for choose in (is_naive_bayes, dense("real"))
+    ]
+    return [{name: error for name, error in errors.items() if error is not None} for errors in found]
+
+
 def summary(best, checked_in_words):
     """Return the verdicts in sentences."""
     text = []

@@ -4,7 +4,7 @@ from benchmarks.paper.claims import claims_in_words, claims_table
 from benchmarks.shared.reports import paragraph, write_sections
 from benchmarks.shared.versions import made_by
 
-from . import fronts_claims
+from . import fronts_claims, logistic
 from .fronts import (
     best_points,
     chosen_points,
@@ -42,15 +42,18 @@ errors. The largest such difference is stated for each data set. Budgets of 3, 5
 operations, and other initial weights were not run."""
 COMMANDS = (
     "benchmarks.paper.resource_efficient run bits size small --budget 20",
-    "benchmarks.paper.resource_efficient run counted k-trees",
+    "benchmarks.paper.resource_efficient run counted k-trees logistic",
     "benchmarks.paper.resource_efficient run search --limit 10    # letter also with 2",
     "benchmarks.paper.resource_efficient run neural --budget 1    # mnist: see fronts_details.md",
     "benchmarks.paper.resource_efficient report",
 )
 
 
-def write_fronts(lines, searched, counted, nets, folder):
-    """Write the summary and the page of details; sets without neural networks are left out."""
+def write_fronts(lines, searched, counted, nets, folder, one_layer=()):
+    """Write the summary and the page of details; sets without neural networks are left out.
+
+    ``one_layer`` are the lines of logistic.py.
+    """
     details, sets, fronts = [], {}, {}
     for name in dict.fromkeys(line["set"] for line in nets):
         own = [[line for line in found if line["set"] == name] for found in (lines, searched, counted, nets)]
@@ -70,7 +73,8 @@ def write_fronts(lines, searched, counted, nets, folder):
     if not sets:
         return
     best = fronts_claims.Best(sets)
-    checked, shown = fronts_claims.claims(best, fronts), list(sets)[-1]
+    layers = logistic.claim(one_layer, *fronts_claims.of_one_layer(best))
+    checked, shown = [*fronts_claims.claims(best, fronts), layers], list(sets)[-1]
     sections = [
         "# Errors, bits and operations of Bayesian and neural networks",
         fronts_claims.summary(best, claims_in_words(checked)),
@@ -86,4 +90,6 @@ def write_fronts(lines, searched, counted, nets, folder):
     start = """The [summary](fronts.md) states the verdicts, and explains families, budgets and selection. All errors
     are test errors in %, unless a column states otherwise."""
     heading = "# Errors, bits and operations of Bayesian and neural networks: details"
-    write_sections(folder / "fronts_details.md", [heading, paragraph(start), *details])
+    write_sections(
+        folder / "fronts_details.md", [heading, paragraph(start), *details, logistic.logistic_section(one_layer)]
+    )

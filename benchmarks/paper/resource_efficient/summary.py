@@ -14,7 +14,8 @@ networks". A run draws the settings of the hybrid loss and the learning rates. R
 fraction bits, are selected for each fold on 20 % of its training part, and then trained on all of it. The paper reports
 the best of 100 runs by test error. Runs have fewer epochs than the 500 of the paper. Errors are therefore above those
 of [table 1](../differentiable_tan/report.md), whose trainings and searches are longer. The comparisons with branch and
-bound use its longest time limit."""
+bound use its longest time limit. The paper plots the errors of its branch and bound without numbers, so they are not
+shown here."""
 COMMANDS = (
     "benchmarks.paper.resource_efficient run bits size --budget 20",
     "benchmarks.paper.resource_efficient run search --limit 10    # letter also with 2; satimage --bits 1 2 3 4",
