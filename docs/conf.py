@@ -155,6 +155,7 @@ PAGES = {
     "benchmarks/embedded/README.md": "benchmarks/embedded",
     "benchmarks/embedded/details.md": "benchmarks/embedded_details",
     "benchmarks/speed/large_tables.md": "benchmarks/large_tables",
+    "benchmarks/speed/memory.md": "benchmarks/memory",
     "benchmarks/scale/counts.md": "benchmarks/counts",
     "benchmarks/scale/counts_details.md": "benchmarks/counts_details",
     "benchmarks/README.md": "benchmarks/speed",
