@@ -18,12 +18,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
 from tanlearn.counts.context_tries import CountedContexts, as_index, level_starts
-from tanlearn.kernels.context_scores import add_gains
+from tanlearn.kernels.context_scores import add_gains, add_gains_by_level, mark_values
 from tanlearn.kernels.context_smoothing import divide_by_above
 from tanlearn.kernels.context_trie import ContextTrie
 from tanlearn.kernels.mathematics import log_all
@@ -137,10 +139,32 @@ class ContextTables:
 
         Shapes: codes: (n_features, n_rows); weight, slot: (n_features, n_levels); scores: (n_slots, n_rows, n_classes).
         """
-        weight = weight.view()
-        weight.flags.writeable = False  # one type, so that the kernel is compiled once
+        tries = self.root, np.arange(len(self.root)), self.parents, self.trie, self._value_sets, self.gain, self.unseen
+        active, node = np.empty((2, codes.shape[1]), np.intp)
+        add_gains_by_level(codes, self.n_states, *tries, _read_only(weight), slot, active, node, scores)
+
+    def add_row_scores(self, codes: Codes, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
+        """Do the same as :meth:`add_scores`, faster for a single row: that of 20 features takes half of the time."""
         tries = self.root, np.arange(len(self.root)), self.parents, self.trie, self.gain, self.unseen
-        add_gains(codes, self.n_states, *tries, weight, slot, scores)
+        add_gains(codes, self.n_states, *tries, _read_only(weight), slot, scores)
+
+    @cached_property
+    def _value_sets(self) -> AnyArray:
+        """Sets of the values of all contexts, (n_contexts, 2) uint64."""
+        own, sets = self.trie, np.empty((len(self.trie.branch), 2), np.uint64)
+        mark_values(own.children, own.branch, own.value_start, own.values, self.root, sets)
+        return sets
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields, without sets of values, so that predictions do not change the pickle."""
+        return {name: value for name, value in self.__dict__.items() if name != "_value_sets"}
+
+
+def _read_only(weight: FloatArray) -> FloatArray:
+    """Return a read-only view of weights: one type, so that kernels are compiled once."""
+    weight = weight.view()
+    weight.flags.writeable = False
+    return weight
 
 
 def _starts(sizes: IntArray) -> IntArray:

@@ -52,5 +52,5 @@ class JoinedNetworks:
         codes = self._merged[self._start + np.minimum(row, self._n_values)]
         scores = np.empty((self._n_groups, 1, len(log_prior)))
         scores[:] = log_prior
-        self._tables.add_scores(codes.reshape(-1, 1), self._weight, self._group, scores)
+        self._tables.add_row_scores(codes.reshape(-1, 1), self._weight, self._group, scores)
         return scores[:, 0]

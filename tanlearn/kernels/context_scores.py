@@ -19,6 +19,10 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn.kernels._jit import kernel
+from tanlearn.kernels.bits import popcount
+
+_BITS = 64  # of a set of values
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 @kernel
@@ -159,3 +163,98 @@ def add_gains(codes, n_states, root, child, parents, trie, gain, unseen, weight,
                     continue
                 for q in range(first, last):
                     scores[s, r, trie.classes[q]] += w * gain[e + q - first]
+
+
+@kernel
+def mark_values(children, branch, value_start, values, root, value_sets):  # type: ignore[no-untyped-def]
+    """Write the sets of values of contexts (N, 2), with bit v for value v below 64.
+
+    The first set has the values by which a context is split, the second the values that it has seen. Sets with a value
+    from 64 on are wrong.
+    """
+    f = 0
+    for g in range(branch.shape[0]):
+        while f < root.shape[0] and root[f] <= g:
+            f += 1
+        stop = root[f] if f < root.shape[0] else branch.shape[0]
+        own = np.uint64(0)
+        for h in range(children[g], min(children[g + 1], stop)):
+            own |= _ONE << np.uint64(branch[h] & (_BITS - 1))
+        value_sets[g, 0] = own
+        own = np.uint64(0)
+        for i in range(value_start[g], value_start[g + 1]):
+            own |= _ONE << np.uint64(values[i] & (_BITS - 1))
+        value_sets[g, 1] = own
+
+
+@kernel
+def add_gains_by_level(  # type: ignore[no-untyped-def]
+    codes, n_states, root, child, parents, trie, value_sets, gain, unseen, weight, slot, active, node, scores
+):
+    """Do the same as ``add_gains``, bit for bit, faster for many samples.
+
+    ``value_sets`` (N, 2) are written by ``mark_values``. active, node (n,) are scratch.
+    """
+    # All samples go through a level before the next one, so that the CPU loads contexts of several samples at once.
+    # Positions are numbers of bits below a value, since a search has branches that the CPU cannot predict. On 170 rows
+    # of segment and vehicle, ``add_gains`` takes twice as long, and on 4,000 rows of letter 1.25 times.
+    n, n_levels, n_classes = codes.shape[1], parents.shape[1] + 1, scores.shape[2]
+    for f in range(root.shape[0]):
+        own, n_values = codes[child[f]], n_states[child[f]]
+        stop = root[f + 1] if f + 1 < root.shape[0] else trie.branch.shape[0]
+        start = np.intp(trie.entry_start[trie.value_start[root[f]]])
+        out, w, m = scores[slot[f, 0]], weight[f, 0], 0
+        for r in range(n):
+            x = np.intp(own[r])
+            if x >= n_values:
+                continue
+            active[m], node[m] = r, root[f]
+            m += 1
+            row, top = out[r], gain[start + x * n_classes : start + (x + 1) * n_classes]  # of all values and classes
+            for c in range(n_classes):
+                row[c] += w * top[c]
+        for level in range(1, n_levels):
+            j = parents[f, level - 1]
+            if j < 0:
+                break
+            other, n_active, m = codes[j], m, 0
+            has_sets = n_states[j] <= _BITS
+            for a in range(n_active):
+                g, value = node[a], np.intp(other[active[a]])
+                first = np.intp(trie.children[g])
+                if has_sets:
+                    found, bit = value_sets[g, 0], _ONE << np.uint64(value & (_BITS - 1))
+                    is_context = value < _BITS and found & bit != _ZERO
+                    first += popcount(found & (bit - _ONE))
+                else:
+                    last = min(np.intp(trie.children[g + 1]), stop)
+                    first = find(trie.branch, first, last, value)
+                    is_context = first < last and trie.branch[first] == value
+                active[m], node[m] = active[a], first
+                m += int(is_context)
+            out, w = scores[slot[f, level]], weight[f, level]
+            has_sets = n_values <= _BITS
+            for a in range(m):
+                r, g = active[a], node[a]
+                x, place = np.intp(own[r]), np.intp(trie.value_start[g])
+                if has_sets:
+                    found, bit = value_sets[g, 1], _ONE << np.uint64(x)
+                    is_seen = found & bit != _ZERO
+                    place += popcount(found & (bit - _ONE))
+                else:
+                    last = np.intp(trie.value_start[g + 1])
+                    place = find(trie.values, place, last, x)
+                    is_seen = place < last and trie.values[place] == x
+                first, last = np.intp(trie.class_start[g]), np.intp(trie.class_start[g + 1])
+                if not is_seen:
+                    for q in range(first, last):
+                        out[r, trie.classes[q]] += w * unseen[q]
+                    continue
+                e = np.intp(trie.entry_start[place])
+                if last - first == n_classes:  # all classes, in their order
+                    row, top = out[r], gain[e : e + n_classes]
+                    for c in range(n_classes):
+                        row[c] += w * top[c]
+                    continue
+                for q in range(first, last):
+                    out[r, trie.classes[q]] += w * gain[e + q - first]

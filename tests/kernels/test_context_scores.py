@@ -7,7 +7,15 @@ from oracles import context_tries as oracle
 from support.seen_contexts import N_CLASSES, N_STATES, columns_of, random_rows, trie_of
 from support.tries import draw_rows, grow
 
-from tanlearn.kernels.context_scores import add_gains, add_log_probabilities, find, list_cells, next_context
+from tanlearn.kernels.context_scores import (
+    add_gains,
+    add_gains_by_level,
+    add_log_probabilities,
+    find,
+    list_cells,
+    mark_values,
+    next_context,
+)
 from tanlearn.kernels.context_smoothing import divide_by_above
 
 M = np.array([0.5, 2.0, 1.0, 3.0])
@@ -38,6 +46,31 @@ def test_gains_of_families_are_those_of_the_oracle(seed):
             for level, of_level in enumerate(found):
                 expected[slot[f, level]] += weight[f, level] * np.array(of_level)
         np.testing.assert_allclose(scores[:, r], expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_gains_by_level_are_equal_to_those_of_single_samples(seed):
+    dtype = [np.uint8, np.uint16][seed % 2]
+    codes, n_states, y, n_classes, weights, child, parents = draw_rows(seed, dtype)
+    if seed >= 10:  # values on both sides of the bits of a set
+        n_states = n_states + np.random.default_rng(seed).choice([0, 59, 60, 61, 90], len(n_states))
+        is_missing = codes == np.iinfo(dtype).max
+        codes = np.where(is_missing, codes, n_states[:, np.newaxis] - 1 - codes).astype(dtype)
+    grown = grow(codes, n_states, y, n_classes, weights, child, parents, 1 + seed % 4)
+    rng, shape = np.random.default_rng(seed), (len(child), parents.shape[1] + 1)
+    gain, unseen = (rng.normal(size=size).astype(np.float32) for size in (len(grown.counts), len(grown.trie.classes)))
+    others = (rng.random(codes.shape) * n_states[:, np.newaxis]).astype(dtype)
+    asked = np.concatenate([codes, others], axis=1)
+    weight, slot = rng.normal(size=shape), rng.integers(0, 3, shape)
+    expected, found = np.zeros((2, 3, asked.shape[1], n_classes))
+    tries = grown.root, child, parents, grown.trie
+    add_gains(asked, n_states, *tries, gain, unseen, weight, slot, expected)
+    sets, own = np.empty((len(grown.trie.branch), 2), np.uint64), grown.trie
+    mark_values(own.children, own.branch, own.value_start, own.values, grown.root, sets)
+    scratch = np.empty((2, asked.shape[1]), np.intp)
+    with np.errstate(over="ignore"):  # plain Python warns of the product of the population count
+        add_gains_by_level(asked, n_states, *tries, sets, gain, unseen, weight, slot, *scratch, found)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("parents", [[], [2], [2, 0, 1]])
