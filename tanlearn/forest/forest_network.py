@@ -201,6 +201,8 @@ def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, draws: Dra
     start = np.searchsorted(number, np.arange(d + 1)).tolist()
     parents: list[IntArray] = [np.empty(0, np.intp)] * d
     for place, child in enumerate(order.tolist()):
-        required = np.empty(0, np.intp) if rules is None else np.flatnonzero(rules.required[child])
-        parents[child] = np.append(required, best[start[place] : start[place + 1]])[: draws.max_parents]
+        own = best[start[place] : start[place + 1]]
+        if rules is not None:
+            own = np.append(np.flatnonzero(rules.required[child]), own)
+        parents[child] = own[: draws.max_parents]
     return parents

@@ -29,7 +29,7 @@ class Problem:
 
     def take(self, rows: AnyArray) -> Problem:
         """Return the problem restricted to some rows, a mask (n_rows,)."""
-        scores = np.ascontiguousarray(self.scores[:, rows])
+        scores = np.take(self.scores, np.arange(len(self.y))[rows], axis=1)  # a mask takes ten times as long
         return Problem(scores, self.base[rows], self.y[rows], self.sample_weight[rows])
 
     def log_p(self, weights: FloatArray) -> FloatArray:
