@@ -50,20 +50,22 @@ def main():
     parser.add_argument("tables", nargs="*", default=TABLES, help="names of data sets, without extension")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the published sets")
     parser.add_argument("--rows", type=int, default=4_000, help="largest number of rows")
+    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS), help="columns of the table")
     parser.add_argument("--repeats", type=int, default=3, help="of every measurement, whose minimum is printed")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     X, y = make_mixed(300, 0)
-    for learner in LEARNERS.values():
+    learners = {name: LEARNERS[name] for name in arguments.learners}
+    for learner in learners.values():
         measure(clone(learner), X, y)  # compiles the kernels
-    print(f"| rows x columns | {' | '.join(f'{name}: fit | predict' for name in LEARNERS)} |")
-    print("| --- |" + " ---: | ---: |" * len(LEARNERS))
+    print(f"| rows x columns | {' | '.join(f'{name}: fit | predict' for name in learners)} |")
+    print("| --- |" + " ---: | ---: |" * len(learners))
     for name in arguments.tables:
         table = load_npz(arguments.data / "raw" / f"{name}.npz")
         rows = np.random.default_rng(0).permutation(len(table.y))[: arguments.rows]
         X, y = table.X[rows], table.y[rows]
         cells = []
-        for learner in LEARNERS.values():
+        for learner in learners.values():
             model = clone(learner)
             if hasattr(model, "encoder"):
                 model.set_params(encoder=TableEncoder(discrete_features=table.discrete_features))
