@@ -58,8 +58,8 @@ class AnDEClassifier(CountingClassifier):
         0.3, 1 and 3 were compared by cross-validation. On 21 data sets of up to 6,000 rows, m = 1 has the lowest A2DE
         error, 14.11 % (others 14.15 to 14.26 %), at a log loss of 0.381 (m = 3: 0.379, m = 0.1: 0.404). On 18 of these
         sets, m = 1 also has the lowest A3DE error, 15.60 % (others 15.71 to 15.83 %). On 21 other data sets the A2DE
-        error is 16.18 % with m = 1 and 16.00 % with m = 0.1, at log losses of 0.422 and 0.432. AODE has 17.72 % at
-        0.461 there.
+        error is 16.18 % with m = 1 and 16.00 % with m = 0.1, at log losses of 0.422 and 0.432. The error of AODE on
+        these data sets is 17.72 %, at a log loss of 0.461.
     min_count : float, default=1
         Minimum total weight of the training rows that contain the values of n features of a row for these features to
         be super-parents of the row. In the comparison of ``m``, 5 gives the same accuracy (A2DE 14.09 % error) and 30

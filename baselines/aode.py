@@ -85,7 +85,7 @@ class OneDependenceEnsemble(Model):
         return cls(n_states, n_classes, np.append(weight >= min_count, False), log_parent, log_child)
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature, (n_features,)."""
+        """Return the number of values of each feature, shape (n_features,)."""
         return self.n_states
 
     def least_log_probabilities(self) -> FloatArray:
@@ -176,9 +176,9 @@ class AODEClassifier(CountingClassifier):
         cross-validation over 25 data sets. Mean errors of all four are 14.2 to 14.3 %, but 1 is worse for CPTs with
         many entries (letter: 18.9 % instead of 15.3 %).
     min_count : float, default=1
-        Minimum total weight of the training rows with a value for that value to be a super-parent. The paper uses 30,
-        later versions 1. Cross-validation over 25 data sets prefers 1 (mean error 14.2 %, 30: 14.9 %), because small
-        data sets lose most of their estimators with 30, and large ones are not affected. If no value of a row
+        A value is a super-parent if the training rows with this value have at least this total weight. The paper uses
+        30, later versions 1. Cross-validation over 25 data sets prefers 1 (mean error 14.2 %, 30: 14.9 %), because
+        small data sets lose most of their estimators with 30, and large ones are not affected. If no value of a row
         qualifies, naive Bayes is used. With 0, all features are super-parents of each row, and the joint distribution
         sums to one.
     class_weight : None, "balanced" or dict, default=None

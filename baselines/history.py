@@ -11,7 +11,7 @@ __all__ = ["ParentChange"]
 class ParentChange:
     """One change of a structure search: new augmenting parents of a feature.
 
-    The ``history_`` of a search is a list of these records. The structures along it are those of
+    The ``history_`` of a search is a list of these records. The structures along it are returned by
     :func:`~tanlearn.structures.replay.structures_along`.
 
     Parameters

@@ -42,7 +42,7 @@ class Multinet(Model):
     networks: tuple[BayesNet, ...]  # of one class each, whose log prior is 0
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature, (n_features,)."""
+        """Return the number of values of each feature, shape (n_features,)."""
         return self.networks[0].numbers_of_values()
 
     @property
@@ -56,7 +56,7 @@ class Multinet(Model):
         return np.concatenate(of_class, axis=1) + self.log_prior
 
     def with_log_prior(self, log_prior: FloatArray) -> Multinet:
-        """Return a copy with other log class probabilities, (n_classes,)."""
+        """Return a copy with other log class probabilities, shape (n_classes,)."""
         return replace(self, log_prior=log_prior)
 
     def log_joint_of_new_values(

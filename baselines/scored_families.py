@@ -181,7 +181,7 @@ class FamilyScorer:
     def _of_cells(self, counts: AnyArray, n_cells: float) -> float:
         """Return the part of the score of a family that depends on its cells, the same for each child of the family.
 
-        The penalty is that of r q parameters, minus that of q in the part of the contexts.
+        It contains the penalty of r q parameters. The part of the contexts subtracts the penalty of q of them.
         """
         distinct, times = _distinct(counts)
         terms = (self._score.of_cells(distinct, n_cells) * times).sum()

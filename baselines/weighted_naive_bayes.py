@@ -54,7 +54,7 @@ class WeightedNaiveBayes(Model):
         return lookup_tables(self.tables)
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature, (n_features,)."""
+        """Return the number of values of each feature, shape (n_features,)."""
         return self.tables.layout.n_states
 
     @property
@@ -79,7 +79,7 @@ class WeightedNaiveBayes(Model):
         return found
 
     def with_log_prior(self, log_prior: FloatArray) -> WeightedNaiveBayes:
-        """Return a copy with other log class probabilities, (n_classes,)."""
+        """Return a copy with other log class probabilities, shape (n_classes,)."""
         return replace(self, tables=self.tables.with_log_prior(log_prior))
 
     def to_state(self) -> dict[str, Any]:
@@ -268,7 +268,7 @@ class WeightedNaiveBayesClassifier(Classifier):
 
     @property
     def feature_weights_(self) -> FloatArray:
-        """Weight of each feature, (n_features,)."""
+        """Weight of each feature, shape (n_features,)."""
         weights: FloatArray = self.model_.weights
         return weights
 
@@ -286,8 +286,8 @@ class WeightedNaiveBayesClassifier(Classifier):
         -------
         ndarray of shape (n_samples, n_features + 1, n_classes)
             Contribution w_i log P(x_i | c) of each feature to the score of each class, or to its log odds against
-            ``against``; the last one is that of the class prior. A missing feature contributes 0. The differences of
-            the sums are those of ``predict_log_proba``.
+            ``against``; the last one is the contribution of the class prior. A missing feature contributes 0. The sums
+            differ by the same amounts as the values of ``predict_log_proba``.
 
         Raises
         ------

@@ -44,6 +44,7 @@ default_role = None
 nitpicky = False
 autosummary_generate = True
 autodoc_typehints = "none"  # types stand in the docstrings, with shapes and units
+toc_object_entries_show_parents = "hide"  # names with their class are too long for the list of a page
 autodoc_default_options = {"members": True}  # without show-inheritance: bases are private
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
@@ -223,6 +224,7 @@ KEYWORDS = {
 }
 INCLUDED = {page: name for name, page in PAGES.items() if page and not name.startswith("docs/") and name != "README.md"}
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
+FILE = re.compile(r"(?<![\w/`])(?:benchmarks|docs)/[\w/]+\.md\b")
 
 
 def read_links(app, docname, source):
@@ -241,6 +243,8 @@ def read_links(app, docname, source):
             return f"[{words}](/{PAGES[name]}{suffix}{match[3] or ''})"
         if name.startswith("docs/") and docname not in INCLUDED:
             return match[0]
+        if name.startswith("docs/") and path.suffix == ".md" and path.exists():
+            return f"[{words}]({name.removeprefix('docs')}{match[3] or ''})"
         if path.suffix == ".csv" and path.exists():
             return f"{{download}}`{words} </{'../' + name}>`"
         return f"{words} (`{name}`)"
@@ -262,6 +266,12 @@ def skip_inherited(app, what, name, thing, skip, options):
     return True if module.startswith("sklearn.") else skip
 
 
+def link_pages(app, what, name, thing, options, lines):
+    """Turn file names of pages in docstrings into links."""
+    for number, line in enumerate(lines):
+        lines[number] = FILE.sub(lambda match: f":doc:`/{PAGES[match[0]]}`" if PAGES.get(match[0]) else match[0], line)
+
+
 def escape_names(app, what, name, thing, options, lines):
     """Keep ``n_features_in_`` in shapes from being read as a reference."""
     lines[:] = [re.sub(r"(?<!`)\bn_features_in_,", r"n_features_in\\_,", line) for line in lines]
@@ -280,5 +290,6 @@ def setup(app):
     """Register the hooks."""
     app.connect("html-page-context", add_edited_file, priority=400)
     app.connect("autodoc-process-docstring", escape_names, priority=900)
+    app.connect("autodoc-process-docstring", link_pages)
     app.connect("source-read", read_links)
     app.connect("autodoc-skip-member", skip_inherited)

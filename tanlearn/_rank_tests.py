@@ -21,7 +21,7 @@ def with_ties(values: FloatArray) -> FloatArray:
 
 
 def ranks_of(values: FloatArray) -> FloatArray:
-    """Return the ranks of learners on each data set, (n_datasets, n_learners): 1 for the smallest value."""
+    """Return the ranks of learners on each data set, shape (n_datasets, n_learners): 1 for the smallest value."""
     from scipy.stats import rankdata
 
     found: FloatArray = rankdata(with_ties(values), axis=1)
@@ -56,7 +56,7 @@ def critical_difference(n_datasets: int, n_learners: int, alpha: float) -> float
 
 
 def nemenyi_test(values: FloatArray) -> FloatArray:
-    """Return the p-values of Nemenyi's test of all pairs, (n_learners, n_learners); raises ImportError."""
+    """Return the p-values of Nemenyi's test of all pairs, shape (n_learners, n_learners); raises ImportError."""
     found: FloatArray = np.asarray(
         require_posthocs("Nemenyi's test").posthoc_nemenyi_friedman(with_ties(values)), float
     )

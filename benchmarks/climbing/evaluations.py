@@ -134,9 +134,9 @@ def report(arguments):
             paragraph(
                 f"Greedy search scores a number of structures that grows with d to the power of "
                 f"{exponents['greedy search']:.2f} for d features, super-parent {exponents['super-parent']:.2f} and "
-                f"order search {exponents['order search']:.2f}. These counts agree with the O(d^3) and O(d^2) of the "
-                f"papers. Simulated annealing scores at most one structure per step, so its count depends on "
-                f"`n_steps` and not on d."
+                f"order search {exponents['order search']:.2f}. These counts agree with the complexities O(d^3) and "
+                f"O(d^2) of the papers. Simulated annealing scores at most one structure per step, so its count "
+                f"depends on `n_steps` and not on d."
             ),
             paragraph(
                 f"With {most} features, order search scores {greedy['evaluations'] / order['evaluations']:,.0f} times "

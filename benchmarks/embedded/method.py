@@ -42,10 +42,10 @@ COMPUTER = """\
   the same class as scikit-learn for every row.
 - *Bytes* are for `-Os`, without the compiler's library functions for floats. m2cgen stores its tables in its code on
   AVR and Cortex-M0+.
-- *Integers*: the functions of both integer versions contain no multiplication or division instruction and call none,
-  from codes and from raw integers. This was checked for gcc 12.2 (x86_64, Cortex-M0+, M3), gcc 5.4 (AVR with and
-  without a multiplier) and clang (ziglang 0.17; x86_64, Cortex-M0+, M3), for 1 to 16 bits and -Os to -O3.
-  `tests/c_export/test_compilers.py` reads the assembly of the installed compilers.
+- *Integers*: the functions of both integer versions use no multiplication or division, for codes and for raw integers.
+  This was checked for gcc 12.2 (x86_64, Cortex-M0+, M3), gcc 5.4 (AVR with and without a multiplier) and clang (ziglang
+  0.17; x86_64, Cortex-M0+, M3), for 1 to 16 bits and -Os to -O3. `tests/c_export/test_compilers.py` reads the assembly
+  of the installed compilers.
 
 Command:
 `python -m benchmarks.embedded --cross "avr-gcc -mmcu=atmega1284p" "arm-none-eabi-gcc -mcpu=cortex-m0plus -mthumb"`.

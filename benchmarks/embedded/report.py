@@ -90,7 +90,7 @@ def summary(costs):
         )
     if costs.has(NET, REGRESSION):
         listed = " and ".join(
-            f"a {words} has {costs.error(model):.1f} % in {kilobytes(costs.flash(model))} "
+            f"a {words} has an error of {costs.error(model):.1f} % in {kilobytes(costs.flash(model))} "
             f"({times(*costs.ratios(model, BEST))} as long)"
             for model, words in ((NET, "neural network of 8 bits"), (REGRESSION, "logistic regression of 8 bits"))
         )
@@ -98,8 +98,8 @@ def summary(costs):
     if costs.has(TREE):
         low, high = costs.ratios(BEST, TREE)
         text.append(
-            f"The decision tree of 1,000 leaves has {costs.error(TREE):.1f} %, and is {low:.0f} to {high:.0f} times as "
-            "fast as the TAN. Use it if time or energy matters most."
+            f"The decision tree of 1,000 leaves has an error of {costs.error(TREE):.1f} %, and is {low:.0f} to "
+            f"{high:.0f} times as fast as the TAN. Use it if time or energy matters most."
         )
     return paragraph(" ".join(text))
 

@@ -43,8 +43,9 @@ def of_differentiable_tan():
         "## Differentiable TAN, table 1",
         paragraph(
             """The rows are those of the [report](differentiable_tan/report.md), each with its run of the lowest test
-            error, which the paper selects. The command trains the runs of a row. Runs draw orderings and candidates by
-            numbers of their own. The estimators draw them by `random_state`, so that their errors differ."""
+            error, which the paper selects. The command trains all runs of a row of the table. Runs draw orderings and
+            candidates by numbers of their own. The estimators draw them by `random_state`, so that their errors
+            differ."""
         ),
         code("python -m benchmarks.paper.differentiable_tan run --sets SET --cells CELL --settings SETTINGS"),
     ]

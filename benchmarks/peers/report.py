@@ -21,7 +21,7 @@ $ python -m benchmarks.peers --report-only  # from results.json, without the pee
 ```"""
 NOTES = f"""## How to read it
 
-- **tanlearn** is `fit(X, y)` and `predict(X)` with all validation. **tanlearn, encoded** starts from codes, as
+- **tanlearn** calls `fit(X, y)` and `predict(X)`, which validate the data. **tanlearn, encoded** starts from codes, as
   searches do. The other libraries receive the data in their own format; the conversion is not timed.
 - The numbers in brackets are times relative to `{REFERENCE}`. *Same class* is the fraction of predicted rows with the
   class that {REFERENCE} predicts. *Edges* is the number of edges between features.

@@ -105,10 +105,11 @@ def method(cells):
     """Return how the figures were made."""
     what = """The page reports counting with `tanlearn.dask`. The first reading summarizes the columns, and the second
     counts all pairs of features. A fit does both and fits the model; naive Bayes counts single features only."""
-    how = f"""The data have {N_FEATURES} features: {len(N_VALUES)} numeric (half of them real), and {len(N_VALUES)} of
-    strings with {N_VALUES[0]} to {N_VALUES[-1]} values. Each partition is a Parquet file. Workers are processes of one
-    thread on one machine, which scheduler and client share. Entries are median and minimum (in brackets) wall-clock
-    seconds of {min(map(len, cells.lines.values()))} or more runs after a warm-up. Sentences use minima."""
+    how = f"""The data have {N_FEATURES} features: {len(N_VALUES)} numeric ones, of which half are real, and
+    {len(N_VALUES)} with strings of {N_VALUES[0]} to {N_VALUES[-1]} values. Each partition is a Parquet file. Workers
+    are processes of one thread on one machine, which scheduler and client share. Entries are median and minimum (in
+    brackets) wall-clock seconds of {min(map(len, cells.lines.values()))} or more runs after a warm-up. Sentences use
+    minima."""
     return f"{paragraph(what)}\n\n{paragraph(how)}"
 
 

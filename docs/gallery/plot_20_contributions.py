@@ -44,4 +44,4 @@ display = PairContributionDisplay.from_estimator(model, machines, pair, target="
 
 # %%
 # Machines fail with a low load at a low temperature, and with a high load at a high one. The displays can be used with
-# all classifiers with a single network; the bands are those of :class:`~tanlearn.TermNetClassifier`.
+# all classifiers with a single network; the bands need a :class:`~tanlearn.TermNetClassifier`.

@@ -2,8 +2,8 @@
 From raw columns to an explanation
 ==================================
 
-Predict the sex of penguins from strings and numbers with missing values, without preparing a column. The rows are those
-of the package ``palmerpenguins``.
+Predict the sex of penguins from strings and numbers with missing values, without preparing a column. The rows come from
+the package ``palmerpenguins``.
 """
 
 import matplotlib.pyplot as plt

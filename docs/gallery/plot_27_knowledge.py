@@ -3,7 +3,7 @@ Edges that an expert requires or forbids
 ========================================
 
 Fit a tree of penguins with and without the knowledge of an expert. The species determines measurements, and not the
-other way round. The rows are those of the package ``palmerpenguins``.
+other way round. The rows come from the package ``palmerpenguins``.
 """
 
 import matplotlib.pyplot as plt

@@ -6,6 +6,15 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
+// Wide pictures scroll on narrow pages, so that their text stays readable.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const image of document.querySelectorAll(".bd-article img")) {
+    const mark = () => image.naturalWidth > 800 && image.parentElement.classList.add("wide-picture");
+    if (image.complete) mark();
+    else image.addEventListener("load", mark);
+  }
+});
+
 // Tables of benchmark pages are sorted by a click on a header, and each has a link to its values as CSV.
 const valueOf = (cell) => Number.parseFloat(cell.textContent.trim().replaceAll(",", "").replace(/^\+/, ""));
 const isTotal = (row) => row.cells[0].textContent.trim() === "mean"; // stays at the end

@@ -185,5 +185,5 @@ def compare(
 
 
 def _advice(path: str, is_complete: bool) -> str:
-    """Return what to do with a results file."""
+    """Return the action for a results file."""
     return f"For tables and tests: tanlearn report {path}" if is_complete else "The same command continues."

@@ -132,7 +132,7 @@ def _refuse_impossible(file: ModelFile, contributions: FloatArray) -> None:
         names = [*file.names, "(class frequencies)"]
         zeros = [name for name, own in zip(names, contributions, strict=True) if np.isneginf(own).any()]
         raise ValueError(
-            "the probability of the row is zero for every class. Its prediction is that of a row without values, and "
+            "the probability of the row is zero for every class. It is predicted like a row without values, and "
             f"cannot be explained. Zeros come from: {listed(zeros)}. Correct these values, or leave them out."
         )
 

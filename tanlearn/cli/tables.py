@@ -117,8 +117,8 @@ def read_datasets(
             for name in {option} & dropped or map(str.strip, option.split(",")):
                 if name not in dropped:
                     raise ValueError(
-                        f"--drop: no file has a column {name!r}. Leave it out, or correct it: COLUMN is left out of "
-                        f"all files, FILE:COLUMN of one."
+                        f"--drop: no file has a column {name!r}. Leave it out, or correct it. COLUMN drops the "
+                        f"column from all files, and FILE:COLUMN from one file."
                     )
     return found
 

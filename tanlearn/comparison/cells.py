@@ -129,7 +129,7 @@ def _measures(estimator: Any, table: SplitData, train: IntArray, test: IntArray)
 
 
 def _log_probabilities(estimator: Any, X: Any, classes: AnyArray) -> FloatArray | None:
-    """Return log-probabilities of all classes of the data set, (n_rows, n_classes); None without probabilities.
+    """Return log-probabilities of all classes of the data set, shape (n_rows, n_classes); None without probabilities.
 
     A class without training rows has probability 0, and 0 counts as the smallest positive float.
     """

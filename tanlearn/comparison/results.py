@@ -208,7 +208,7 @@ def _parse(path: str | os.PathLike[str], text: str) -> list[CellResult]:
 
 
 def _header_problem(header: list[str]) -> str:
-    """Return what is wrong with the header of a results file, and a remedy."""
+    """Return the error in the header of a results file, and a remedy."""
     missing = [name for name in _COLUMNS if name not in header]
     other = "Name a file that tanlearn compare --output or compare(path=...) has written."
     if not header:
@@ -266,7 +266,7 @@ def check_agreement(known: Iterable[CellResult], new: Iterable[CellResult], wher
 
 
 def _difference(kind: str, one: CellResult, two: CellResult) -> tuple[str, str, str, str] | None:
-    """Return what differs between two cells of one data set, learner or repeat, both values, and a remedy."""
+    """Return the first difference of two cells of one data set, learner or repeat: both values, and a remedy."""
     apart = "or keep the results in separate files."
     if kind == "data set" and one.data_id != two.data_id:
         first, second = (f"{cell.n_train + cell.n_test:,} rows (digest {cell.data_id})" for cell in (one, two))

@@ -179,7 +179,7 @@ def _warn_of_failures(cells: Sequence[CellResult]) -> None:
         reason = str(failed[0].failure).rstrip(".")
         warn(
             f"{len(failed)} of {len(cells)} cells failed, first {failed[0].label}: {reason}.{more} The attribute "
-            f"failures of the comparison contains all of them.",
+            f"failures of the comparison lists all failures.",
             FitFailedWarning,
         )
 

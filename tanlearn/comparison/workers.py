@@ -64,7 +64,7 @@ def run_in_workers(
                 Path(folder, f"{k}.pickle").write_bytes(dump(table))
             sent = [dump((k, learner, cell, settings)) for k, learner, cell in tasks]
         except TypeError as error:
-            raise TypeError(f"{error} cell_time_limit needs other processes.") from error
+            raise TypeError(f"{error} A cell_time_limit requires that cells run in other processes.") from error
         pool = _Pool(folder, limit, settings, zip(waiting, sent, strict=True), results, notes)
         threads = [threading.Thread(target=pool.work, daemon=True) for _ in range(n_workers)]
         for thread in threads:
@@ -171,7 +171,7 @@ class _Worker:
     ) -> tuple[CellResult, list[Any]] | None:
         """Run a task; a cell that exceeds the limit, or ends its process, has failed.
 
-        Returns None if the warm-up, which is left out for a limit of 0, exceeds its own limit.
+        Returns None if the warm-up exceeds its own limit. A limit of 0 skips the warm-up.
         """
         assert self.process.stdin is not None
         has_begun = False

@@ -78,7 +78,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
     This is a density over the numeric columns, in their units, and a probability over the categorical columns. Within
     an interval, the density is constant. The outermost intervals end at the smallest and largest training value.
     Outside, the log density decreases linearly, as in ``score_samples`` of classifiers. Missing values are
-    marginalized: the density is that of the observed values.
+    marginalized, so the density is computed from the observed values.
 
     References
     ----------
@@ -433,7 +433,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         return log_evidence(scores) + novelty.log_density - self._widths_of(codes).sum(axis=1)
 
     def _widths_of(self, codes: Codes) -> FloatArray:
-        """Return the log width of the interval of each value, (n_samples, n_features); 0 for categories."""
+        """Return the log width of the interval of each value, shape (n_samples, n_features); 0 for categories."""
         found = np.zeros(codes.T.shape)
         for i, widths in self._log_widths.items():
             known = codes[i] != missing_code(codes.dtype)
@@ -441,7 +441,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         return found
 
     def _outside(self, X: Any) -> AnyArray:
-        """Return a mask of numbers outside the training range, (n_samples, n_features)."""
+        """Return a mask of numbers outside the training range, shape (n_samples, n_features)."""
         columns = read_columns(X)
         found = np.zeros((columns.n_samples, len(columns)), np.bool_)
         for i, bounds in enumerate(self.encoder_.value_ranges_):

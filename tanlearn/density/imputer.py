@@ -219,7 +219,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         return [completed_table(X, absent, self._draw(codes, rng)) for _ in range(n_draws)]
 
     def _impute(self, codes: Codes) -> AnyArray:
-        """Return the decoded rows, (n_samples, n_features), with missing values imputed by the strategy."""
+        """Return the decoded rows, shape (n_samples, n_features), with missing values imputed by the strategy."""
         missing = missing_code(codes.dtype)
         if self.strategy == "joint":
             completed, _ = most_probable_completion(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
@@ -250,7 +250,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
             yield rows, np.exp(logs - evidence[:, np.newaxis, np.newaxis]).sum(axis=2)
 
     def _draw(self, codes: Codes, rng: np.random.Generator) -> AnyArray:
-        """Return the decoded rows, (n_samples, n_features), with missing values drawn from their posterior."""
+        """Return the decoded rows, shape (n_samples, n_features), with missing values drawn from their posterior."""
         is_missing = codes == missing_code(codes.dtype)
         rows = np.flatnonzero(is_missing.any(axis=0))
         completed = codes.copy()

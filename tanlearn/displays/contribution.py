@@ -306,7 +306,7 @@ class ContributionDisplay:
         ]
 
     def _notes(self, n_shown: int | None = None) -> list[str]:
-        """Return what the plot leaves out."""
+        """Return a note on rows and values outside of the plot."""
         notes, n_classes = self.values.notes(n_shown), len(self.classes)
         if n_classes > _MOST_CLASSES:
             notes.append(f"{_MOST_CLASSES} of {n_classes} classes, those with the largest range")

@@ -24,11 +24,11 @@ class ExplanationDisplay:
     Parameters
     ----------
     shares : ndarray of shape (n_features + 1,)
-        Contributions of the features to the log odds; the last one is that of the class frequencies.
+        Contributions of the features to the log odds; the last one is the contribution of the class frequencies.
     labels : sequence of n_features str
         Labels of the features, with their values.
     target, against : object
-        The two classes: the log odds are those of ``target`` against ``against``.
+        The two classes of the log odds: ``target`` against ``against``.
 
     Attributes
     ----------

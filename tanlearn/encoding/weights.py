@@ -158,8 +158,8 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
             alike = [repr(one) for one in known if str(one) == str(label)]
             remedy = f"Write {alike[0]}, which is another type" if alike else "Leave it out, or correct it"
             raise ValueError(
-                f"class_weight must give positive weights to classes, got one for {label!r}, which is not in y; "
-                f"the classes are {', '.join(map(repr, known))}. {remedy}."
+                f"class_weight must give positive weights to classes of y. It contains {label!r}, which is not in y. "
+                f"The classes are {', '.join(map(repr, known))}. {remedy}."
             )
         if not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
             raise ValueError(

@@ -360,7 +360,7 @@ class BayesEnsembleClassifier(Classifier):
         -------
         ndarray of shape (n_samples, n_features + 1, n_classes)
             Contribution of each feature to the log-probabilities of the classes, or to the log odds of each class
-            against ``against``; the last one is that of the class prior. The contributions add up to
+            against ``against``; the last one is the contribution of the class prior. The contributions add up to
             ``predict_log_proba``, or to the log odds. (With a ``class_prior``, they add up to ``predict_log_proba``
             except for a constant per row.) To the log odds, a feature contributes the weighted sum of its contributions
             in the parts.

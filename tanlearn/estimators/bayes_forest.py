@@ -77,7 +77,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         is drawn for each feature and limited by its number of distinct values. For half of the features, the cut points
         minimize the class entropy in a bootstrap sample; for the others they are random.
     smoothing : float, default=1.0
-        Parameter m of hierarchical smoothing: pseudo-count, in rows, of the distribution with one parent less. It is
+        Parameter m of hierarchical smoothing: pseudo-count, in rows, of the distribution with one fewer parent. It is
         above 0, and large enough that products over the levels do not underflow.
     min_samples : int or "auto", default="auto"
         Minimum number of rows, regardless of their weights, for counting a combination of parent values separately;

@@ -353,8 +353,8 @@ class BoostedTermsClassifier(Classifier):
         -------
         ndarray of shape (n_samples, n_features + 1, n_classes)
             Contribution of each feature to the log-probabilities of the classes, or to the log odds of each class
-            against ``against``; the last one is that of the class prior and of the mean of all terms. The contributions
-            add up to ``predict_log_proba``, or to the log odds. (With a ``class_prior``, they add up to
+            against ``against``; the last one is the contribution of the class prior and of the mean of all terms. The
+            contributions add up to ``predict_log_proba``, or to the log odds. (With a ``class_prior``, they add up to
             ``predict_log_proba`` except for a constant per row.) A term of several features is divided among them by
             its Shapley values, exactly. A missing value contributes 0, unless "missing" is a category of its column.
 

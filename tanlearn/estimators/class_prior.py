@@ -30,7 +30,7 @@ __all__ = ["keep_offset", "moved_prior", "read_offset", "state_of_offset"]
 
 
 def keep_offset(classifier: Any, class_totals: AnyArray) -> None:
-    """Note the difference of a trained class prior to the log frequencies of the classes, (n_classes,).
+    """Note the difference of a trained class prior to the log frequencies of the classes, shape (n_classes,).
 
     ``class_totals`` are the sums of the weights of the training rows. The prior counts after the calibration, and so
     divided by its temperature.
@@ -54,7 +54,7 @@ def moved_prior(classifier: Any, log_prior: FloatArray) -> FloatArray:
 
 
 def state_of_offset(classifier: Any) -> dict[str, Any]:
-    """Return what a model file contains of a trained class prior; nothing for one that was counted."""
+    """Return the entries of a trained class prior in a model file; none for a counted prior."""
     offset = getattr(classifier, "_prior_offset", None)
     return {} if offset is None else {"prior_offset": offset}
 

@@ -258,7 +258,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return True
 
     def _log_joint(self, X: Any) -> FloatArray:
-        """Return the scores of raw rows, (n_samples, n_classes)."""
+        """Return the scores of raw rows, shape (n_samples, n_classes)."""
         codes = encode_rows(self, X)  # raises NotFittedError before ``model_`` is read
         scores: FloatArray = self.model_.log_joint(codes, n_jobs=self.n_jobs, device=self.device)
         return scores
@@ -530,10 +530,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
             For the stages "structure" and "training" of :meth:`learning_history`: entries of the history, and the
             error from 0 to 1 at this point. Empty for classifiers without these stages.
 
-            In a search, the error is that of the best structure so far, with parameters fitted by the parameter learner
-            of the classifier. In a training, it is that of the most probable structure with its trained parameters,
-            before calibration and refits. It is measured in a new training, which is the same one if ``random_state``
-            is an int.
+            In a search, the error is measured for the best structure so far, with parameters fitted by the parameter
+            learner of the classifier. In a training, it is measured for the most probable structure with its trained
+            parameters, before calibration and refits. The training is repeated for this purpose, with the same result
+            if ``random_state`` is an int.
 
         Raises
         ------

@@ -78,7 +78,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     A sample weight of 2 equals repeating the row, except that both copies are in the same fold.
 
     With an estimator that learns from rows without a class, such as :class:`~tanlearn.SemiSupervisedClassifier`, such
-    rows are part of the training rows of every fold. Coverage and errors are those of the labeled rows.
+    rows are part of the training rows of every fold. Coverage and errors refer to the labeled rows.
 
     References
     ----------
@@ -407,7 +407,7 @@ def _all_classes(y: AnyArray, known: AnyArray) -> AnyArray:
 
 
 def _marked(rows: IntArray, n_samples: int) -> NDArray[np.bool_]:
-    """Return a mask of some rows, (n_samples,)."""
+    """Return a mask of some rows, shape (n_samples,)."""
     mask = np.zeros(n_samples, np.bool_)
     mask[rows] = True
     return mask

@@ -248,11 +248,11 @@ class CountingClassifier(Classifier):
         return self._become(fitted, own.n_classes)
 
     def _check_needs(self, allowed: frozenset[str]) -> bool:
-        """Return True if all that is learned needs only ``allowed``; otherwise raise an AttributeError."""
+        """Return True if the learners need only counts of kinds in ``allowed``; otherwise raise an AttributeError."""
         return True
 
     def _needs_from_counts(self) -> frozenset[str]:
-        """Return what learners may need for ``from_counts``."""
+        """Return the kinds of counts for ``from_counts``."""
         return FROM_COUNTS
 
     def _new_counts(self, data: EncodedData) -> Any:

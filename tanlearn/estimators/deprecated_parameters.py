@@ -107,7 +107,7 @@ class DeprecatedParameters:
         return super().set_params(**current, **nested)  # type: ignore[misc]
 
     def _take_former(self, given: dict[str, Any]) -> None:
-        """Take the keyword arguments of the constructor that are not parameters; raise TypeError for unknown ones."""
+        """Store the deprecated keyword arguments of the constructor; raise TypeError for unknown ones."""
         for name in given:
             if name not in self._moved and name not in self._removed:
                 raise TypeError(f"{type(self).__name__}() has no parameter {name!r}.{self._suggestion(name)}")

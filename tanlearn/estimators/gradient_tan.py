@@ -102,7 +102,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     calibrate : bool, default=True
         Whether to calibrate the probabilities on held-out rows. These are the rows of ``validation_fraction``, or else
         cross-validation folds (a single fifth of the rows for large data sets). Cut points are fitted within each fold.
-        Up to 300,000 numbers (rows times features times classes), structures are trained within each fold too, so that
+        If rows times features times classes are at most 300,000, structures are trained within each fold too, so that
         held-out rows are equivalent to new rows.
     warm_start : bool, default=False
         Start from the result of the previous ``fit``, for example with another ``size_weight``. This needs an int

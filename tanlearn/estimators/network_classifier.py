@@ -61,7 +61,7 @@ class NetworkClassifier(Classifier):
         return tables
 
     def _contribution_errors(self, feature: int) -> FloatArray | None:
-        """Return standard errors of the contributions of a feature, (n_values, n_classes); None without any."""
+        """Return standard errors of the contributions of a feature, shape (n_values, n_classes); None without any."""
         return None
 
     def _check_generative(self) -> bool:
@@ -82,7 +82,7 @@ class NetworkClassifier(Classifier):
         -------
         ndarray of shape (n_samples, n_features + 1, n_classes)
             Contribution of each feature to log p(class, features), or to the log odds of each class against
-            ``against``; the last one is that of the class prior. The contributions add up to
+            ``against``; the last one is the contribution of the class prior. The contributions add up to
             ``predict_joint_log_proba``, or to differences of ``predict_log_proba``. If ``calibration_`` scales these
             differences, all contributions to the log odds are scaled by the same factor. In complete rows, the
             contribution of a feature is the log-probability of its value given its parents and the class. In rows with
@@ -388,8 +388,8 @@ class NetworkClassifier(Classifier):
 
             I = sum_v sum_y P(y, v | x) log2 (P(y, v | x) / (P(y | x) P(v | x)))
 
-        The probabilities are those of the network, before calibration. Accuracy and utility begin with the calibrated
-        P(y | x) of ``predict_proba``; then P(y, v | x) = P(y | x) P(v | y, x).
+        The probabilities are computed by the network, before calibration. Accuracy and utility begin with the
+        calibrated P(y | x) of ``predict_proba``; then P(y, v | x) = P(y | x) P(v | y, x).
 
         Examples
         --------

@@ -101,7 +101,7 @@ def check_needs(classifier: Any, allowed: frozenset[str]) -> bool:
 
 
 def needs_from_counts(classifier: Any) -> frozenset[str]:
-    """Return what learners may need for ``from_counts``: counts of contexts exist for fixed structures only."""
+    """Return the kinds of counts for ``from_counts``; counts of contexts exist for fixed structures only."""
     return FROM_COUNTS | {"contexts"} if _is_fixed(classifier.structure) else FROM_COUNTS
 
 
@@ -190,7 +190,7 @@ def convert_counts(classifier: Any, counts: Any) -> Any:
     found = Structure(counts.parents)
     if found != given:
         raise ValueError(
-            f"the counts are those of the families of {found!r}, but structure is {given!r}. Pass the same "
+            f"the counts were made for the families of {found!r}, but structure is {given!r}. Pass the same "
             f"structure, or pass counts of pairs."
         )
     return counts

@@ -56,7 +56,7 @@ class PartialRows(NamedTuple):
 
 
 def _read_unanswered(classifier: Any, unanswered: Any, n_samples: int) -> AnyArray:
-    """Return a mask of the features without an answer, (n_samples, n_features)."""
+    """Return a mask of the features without an answer, shape (n_samples, n_features)."""
     shape = n_samples, classifier.n_features_in_
     is_closed = np.zeros(shape, np.bool_)
     if unanswered is None:
@@ -86,7 +86,7 @@ def feature_index(classifier: Any, feature: Any, parameter: str) -> int:
 
 
 def read_costs(classifier: Any, costs: Any) -> FloatArray:
-    """Return the cost of each feature, (n_features,); 1 where it is not given."""
+    """Return the cost of each feature, shape (n_features,); 1 where it is not given."""
     found = np.ones(classifier.n_features_in_)
     if costs is None:
         return found
@@ -131,7 +131,7 @@ def read_gain(classifier: Any, gain: Any) -> Gain:
 
 
 def class_probabilities(classifier: Any, codes: Codes, *, is_calibrated: bool = True) -> tuple[FloatArray, Codes]:
-    """Return the class probabilities, (n_samples, n_classes), and codes that are possible.
+    """Return the class probabilities, shape (n_samples, n_classes), and codes that are possible.
 
     Rows of probability zero in every class get the probabilities and codes of a row without observed features, with a
     warning.
@@ -148,7 +148,7 @@ def class_probabilities(classifier: Any, codes: Codes, *, is_calibrated: bool = 
 
 
 def gains_of(classifier: Any, rows: PartialRows, gain: Gain, costs: FloatArray, depth: Any = 1) -> FloatArray:
-    """Return the expected gain per cost of each candidate, (n_samples, n_features), NaN for other features."""
+    """Return the expected gain per cost of each candidate, shape (n_samples, n_features), NaN for other features."""
     if isinstance(depth, bool) or not isinstance(depth, Integral) or depth < 1:
         raise ValueError(f"depth must be an integer of at least 1, got {depth!r}.")
     # Decisions use the calibrated probabilities. Information is that of the network itself: with calibrated ones, the
@@ -160,7 +160,7 @@ def gains_of(classifier: Any, rows: PartialRows, gain: Gain, costs: FloatArray, 
 
 
 def best_features(classifier: Any, rows: PartialRows, gain: Gain, costs: FloatArray, depth: Any = 1) -> AnyArray:
-    """Return the best candidate of each row, (n_samples,), -1 for rows without candidates.
+    """Return the best candidate of each row, shape (n_samples,), -1 for rows without candidates.
 
     Ties of other gains are resolved by information, and remaining ties by the order of the columns.
     """

@@ -210,7 +210,7 @@ class RowPredictor:
         return self._score(self._codes(row))
 
     def _codes(self, row: Sequence[Any] | Mapping[str, Any]) -> IntArray:
-        """Return the codes of a row of raw values, (n_features,)."""
+        """Return the codes of a row of raw values, shape (n_features,)."""
         if type(row) is not tuple and type(row) is not list:
             row = self._in_order(row)
         if len(row) != len(self._encoders):

@@ -144,8 +144,8 @@ class TermNetClassifier(NetworkClassifier):
     cv_results_ : dict
         Results on held-out rows, with one entry per attempt: ``param_n_parents`` (maximum number of parents),
         ``param_n_triples`` (maximum number of triples), ``mean_test_score`` (accuracy) and ``mean_log_loss``. The
-        format is that of scikit-learn. The dict is empty without held-out rows (one row, or a class with a single row
-        in a fold).
+        format is the same as in scikit-learn. The dict is empty without held-out rows (one row, or a class with a
+        single row in a fold).
     n_iter_ : int
         Number of iterations of the final training.
     loss_ : Loss
@@ -325,7 +325,7 @@ class TermNetClassifier(NetworkClassifier):
         return True
 
     def _contribution_errors(self, feature: int) -> FloatArray | None:
-        """Return standard errors of the contributions of a feature, (n_values, n_classes), if there are any."""
+        """Return standard errors of the contributions of a feature, shape (n_values, n_classes), if there are any."""
         return self.standard_errors_[feature] if self.standard_errors_ else None
 
     def _get_state(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@
     features have ``back_off`` instead, and for sums of terms, whose features have ``columns``;
   - ``back_off``: a list of objects for no parent, the first parent, the first two parents, and so on, with ``m`` and
     ``counts``, lists ``[state of 1st parent, ..., state, class, n]`` of the combinations that occur in the rows;
-    classes are counted from 0. With n, the sum N of n over the states, and the probability q with one parent less (1 /
+    classes are counted from 0. With n, the sum N of n over the states, and the probability q with one fewer parent (1 /
     number of states for no parent), the probability is (n + m q) / (N + m), and q if N is 0;
   - ``columns``: a list of objects. ``features`` contains the positions of one to three features in the list of
     features, counted from 0: this feature, and up to two of its parents. ``groups`` is a list per feature, the group of

@@ -45,7 +45,7 @@ class Ensemble(Model):
         ]
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature before intervals are merged, (n_features,)."""
+        """Return the number of values of each feature before intervals are merged, shape (n_features,)."""
         return self.forest.numbers_of_values()
 
     @property
@@ -112,7 +112,7 @@ class Ensemble(Model):
         return found
 
     def with_log_prior(self, log_prior: FloatArray) -> Ensemble:
-        """Return a copy with other class probabilities than the frequencies in training, (n_classes,)."""
+        """Return a copy with other class probabilities than the frequencies in training, shape (n_classes,)."""
         return replace(self, shift=log_prior - self.forest.log_frequency)
 
     def to_state(self) -> dict[str, Any]:

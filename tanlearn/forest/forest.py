@@ -38,7 +38,7 @@ class Forest(Model):
     importances: FloatArray | None = None
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature before networks merge them, (n_features,)."""
+        """Return the number of values of each feature before networks merge them, shape (n_features,)."""
         n_states: IntArray = np.diff(self.members[0].cuts.start) - 1
         return n_states
 
@@ -106,7 +106,7 @@ class Forest(Model):
         return score
 
     def with_log_prior(self, log_prior: FloatArray) -> Forest:
-        """Return a copy with other class probabilities than the frequencies in training, (n_classes,)."""
+        """Return a copy with other class probabilities than the frequencies in training, shape (n_classes,)."""
         return replace(self, shift=log_prior - self.log_frequency)
 
     def to_state(self) -> dict[str, Any]:

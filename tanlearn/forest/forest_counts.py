@@ -194,7 +194,7 @@ class ForestCounts(Counts):
             lacking = cells.lacking_above()
             if lacking.size:
                 raise ValueError(
-                    f"each value and class of a context must also be counted in the context with one parent less, "
+                    f"each value and class of a context must also be counted in the context with one fewer parent, "
                     f"but key {lacking[0]} of network {number} is not. Count the rows again."
                 )
         return counts

@@ -59,7 +59,7 @@ def fit_pool_weights(log_p: AnyArray, y: IntArray, sample_weight: AnyArray) -> F
 
 
 def _probabilities_of_being_best(own_log_p: FloatArray, sample_weight: AnyArray) -> FloatArray:
-    """Return the probabilities that each model has the least expected log loss, (n_models,).
+    """Return the probabilities that each model has the least expected log loss, shape (n_models,).
 
     They are products of the probabilities of being better than each other model, by the normal approximation of the
     mean difference, and sum to 1.

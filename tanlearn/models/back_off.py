@@ -59,7 +59,7 @@ class Family:
         self.root[value, of_class] = self.log_p[: start[-1]]
 
     def least_log_probability(self) -> FloatArray:
-        """Return a lower bound of the log probabilities of all values in all contexts, (n_classes,).
+        """Return a lower bound of the log probabilities of all values in all contexts, shape (n_classes,).
 
         It is the log probability that smoothing leaves for an unseen value if the context of each level is the one with
         the most rows.
@@ -247,7 +247,7 @@ class BackOffTables(Tables):
         return LocalNetworks(self, structure).complete(codes, rows, y, n_jobs=n_jobs)
 
     def least_log_probabilities(self) -> FloatArray:
-        """Return lower bounds of the log probabilities of all values, (n_features, n_classes)."""
+        """Return lower bounds of the log probabilities of all values, shape (n_features, n_classes)."""
         return np.stack([family.least_log_probability() for family in self.families])
 
     def describe(self, feature: int) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class BayesNet(Model):
     tables: Tables
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature, (n_features,)."""
+        """Return the number of values of each feature, shape (n_features,)."""
         return self.tables.layout.n_states
 
     @property
@@ -49,7 +49,7 @@ class BayesNet(Model):
         return self.tables.row_scorer(self.structure, lambda column: self.log_joint(column, n_jobs=1)[0])
 
     def with_log_prior(self, log_prior: FloatArray) -> BayesNet:
-        """Return a copy with other log class probabilities, (n_classes,)."""
+        """Return a copy with other log class probabilities, shape (n_classes,)."""
         return replace(self, tables=self.tables.with_log_prior(log_prior))
 
     def log_joint_without_features(self) -> FloatArray:
@@ -75,7 +75,7 @@ class BayesNet(Model):
         return super().log_joint_of_new_values(codes, is_unseen, **rule)
 
     def least_log_probabilities(self) -> FloatArray:
-        """Return lower bounds of the log probabilities of all values, (n_features, n_classes)."""
+        """Return lower bounds of the log probabilities of all values, shape (n_features, n_classes)."""
         return self.tables.least_log_probabilities()
 
     def to_state(self) -> dict[str, Any]:

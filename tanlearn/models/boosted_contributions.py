@@ -68,7 +68,7 @@ def term_contributions(term: Term, known: int) -> tuple[list[int], FloatArray, F
 
 
 def _mean_given(term: Term, known: int) -> FloatArray:
-    """Return the mean value of a term if only some bits of the cell are known, (n_cells, n_classes)."""
+    """Return the mean value of a term if only some bits of the cell are known, shape (n_cells, n_classes)."""
     n_splits = len(term.features)
     if known == (1 << n_splits) - 1:
         return term.values

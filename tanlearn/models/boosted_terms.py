@@ -90,7 +90,7 @@ class BoostedTerms(Model):
         return replace(BoostedTerms.of_terms(terms, n_states, self.log_frequency), log_prior=self.log_prior)
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature, (n_features,)."""
+        """Return the number of values of each feature, shape (n_features,)."""
         return self.n_states
 
     @property
@@ -132,7 +132,7 @@ class BoostedTerms(Model):
         return self.n_states, self.features, self.starts, self.sides, self.weights, self.values
 
     def with_log_prior(self, log_prior: FloatArray) -> BoostedTerms:
-        """Return a copy with other class probabilities than the frequencies in training, (n_classes,)."""
+        """Return a copy with other class probabilities than the frequencies in training, shape (n_classes,)."""
         return replace(self, log_prior=np.array(log_prior, np.float64))
 
     def to_state(self) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Contributions:
         self._missing = missing_code(codes.dtype)
 
     def of_feature(self, feature: int) -> FloatArray:
-        """Return the contribution of each value, with mean 0 over the rows, (n_values, n_targets)."""
+        """Return the contribution of each value, with mean 0 over the rows, shape (n_values, n_targets)."""
         n_values = int(self._tables.layout.n_states[feature])
         total = self._parts((feature,), np.zeros((n_values, len(self._targets))))
         counts = self.counts(feature)
@@ -53,7 +53,7 @@ class Contributions:
         return total - mean
 
     def of_pair(self, first: int, second: int) -> FloatArray:
-        """Return what each pair of values contributes beyond its features, (n_values, n_values, n_targets)."""
+        """Return the contribution of each pair of values beyond its features, shape (n_values, n_values, n_targets)."""
         n_states = self._tables.layout.n_states
         shape = int(n_states[first]), int(n_states[second]), len(self._targets)
         if first > second:

@@ -9,7 +9,7 @@ Where a row would take more operations than the limit (``limits.py``), it backs 
 the other features keep only the parents before the first missing one.
 
 Rows are grouped by pattern, the set of their missing features, because rows of a pattern share the structure of the
-local network. Only its CPTs, (n_rows, n_cells), differ from row to row.
+local network. Only its CPTs, shape (n_rows, n_cells), differ from row to row.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class LocalNetworks:
                 )
 
     def _cells(self, pattern: _Pattern, codes: Codes) -> FloatArray:
-        """Compute the cells of the local networks of some rows, (n_rows, n_cells)."""
+        """Compute the cells of the local networks of some rows, shape (n_rows, n_cells)."""
         tables, layout, n_classes = self._tables, pattern.layout, self._tables.layout.n_classes
         n_rows = codes.shape[1]
         cells = np.zeros((n_rows, layout.n_cells))

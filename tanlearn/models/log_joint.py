@@ -64,8 +64,8 @@ def check_missing(tables: Tables, structure: Structure, codes: Codes, rows: IntA
     several = np.flatnonzero(structure.parents[:, 1] >= 0)
     if several.size and device != "cpu":
         raise ValueError(
-            f"{place}, and feature {several[0]} has several augmenting parents: device={device!r} marginalizes "
-            f"in forests only. Use device='cpu', impute it, or use a structure that is a tree."
+            f"{place}, and feature {several[0]} has several augmenting parents. device={device!r} marginalizes "
+            f"in trees only. Use device='cpu', impute it, or use a structure that is a tree."
         )
 
 

@@ -25,13 +25,13 @@ class RoundedTerms(NamedTuple):
 
 
 def check_terms_bits(bits: int) -> None:
-    """Raise ValueError if bits are not an integer from 2 to 16."""
+    """Raise ValueError if ``bits`` is not an integer from 2 to 16."""
     if isinstance(bits, bool) or not isinstance(bits, (int, np.integer)) or not 2 <= bits <= MAX_BITS:
         raise ValueError(f"bits must be an integer from 2 to {MAX_BITS}, got {bits!r}.")
 
 
 def round_terms(terms: BoostedTerms, bits: int) -> RoundedTerms:
-    """Round the differences of class scores to the first class.
+    """Round the differences between the scores of each class and the first class.
 
     For each term and class, the largest number less the smallest has at most ``bits`` bits, in steps of the smallest
     possible power of two. Raises ValueError if a class has probability 0, or if ``bits`` is not from 2 to 16.

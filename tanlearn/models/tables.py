@@ -218,8 +218,8 @@ class Tables:
     def is_exact(self, structure: Structure, codes: Codes) -> AnyArray:
         """Return a mask of the rows that can be explained exactly.
 
-        With back-off CPTs and sums of terms, rows over the limit of operations are approximated. All other CPTs are
-        exact.
+        With back-off CPTs and sums of terms, the scores of rows that exceed the limit of operations are approximate.
+        All other CPTs are exact.
 
         Parameters
         ----------

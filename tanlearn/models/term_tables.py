@@ -153,7 +153,7 @@ class TermTables(Tables):
         return table
 
     def of_rows(self, feature: int, codes: Codes) -> FloatArray:
-        """Return the contribution of a feature to the log joint of rows, (n_samples, n_classes).
+        """Return the contribution of a feature to the log joint of rows, shape (n_samples, n_classes).
 
         Columns with a missing value contribute 0.
         """
@@ -222,7 +222,7 @@ class TermTables(Tables):
         n_jobs: int | None = None,
         device: str = "cpu",
     ) -> FloatArray:
-        """Return the log joint of the selected rows, (n_rows, n_classes), with missing values marginalized."""
+        """Return the log joint of the selected rows, shape (n_rows, n_classes), with missing values marginalized."""
         dense = self.dense_tree(structure)
         if dense is not None:
             return dense.marginalize(structure, codes, rows, is_exact=is_exact, n_jobs=n_jobs, device=device)
@@ -253,7 +253,7 @@ class TermTables(Tables):
         return Tables(self.layout, self.cells, self.is_normalized)
 
     def least_log_probabilities(self) -> FloatArray:
-        """Return lower bounds of the log probabilities of all values, (n_features, n_classes)."""
+        """Return lower bounds of the log probabilities of all values, shape (n_features, n_classes)."""
         least = np.zeros((len(self), self.layout.n_classes))
         for column, values in zip(self.columns, self.values, strict=True):
             least[column.features[0]] += values.min(axis=0)
@@ -420,7 +420,7 @@ def log_sum_of_groups(log_values: FloatArray, groups: IntArray, n_groups: int) -
 
 
 def sum_of_groups(values: FloatArray, groups: IntArray, n_groups: int) -> FloatArray:
-    """Return the sum of the values of each group, (n_groups, n_classes)."""
+    """Return the sum of the values of each group, shape (n_groups, n_classes)."""
     sums = np.zeros((n_groups, values.shape[1]))
     np.add.at(sums, groups, values)
     return sums

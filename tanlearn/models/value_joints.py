@@ -2,8 +2,8 @@
 
 In a forest, one upward and one downward pass over the features give all of them (belief propagation; Pearl,
 "Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4). Both passes are in logarithms. In other structures,
-the gradient of the log joint of a row with respect to the parameters, computed by elimination and back, contains them.
-Where CPTs are too large for that, each value is inserted into the rows.
+they are entries of the gradient of the log joint of a row with respect to the parameters, which is computed by
+elimination and a backward pass. Where CPTs are too large for that, each value is inserted into the rows.
 
 Shapes: n rows, V values of all features together, C classes; ``start`` (n_features + 1,) first value of each feature;
 codes (n_features, n); result (n, V, C).

@@ -40,7 +40,7 @@ class BackOffRidge(BatchLearner):
     losses plus ``ridge / 2 * (|w_1|^2 + 10 |w_2|^2 + 100 |w_3|^2 ...)``, where w_k are the terms with k parents.
     w(x, y) and the class prior have no penalty. The estimate of a rare combination of parents is therefore close to
     the sum of its simpler terms. CPTs with independent entries overfit more with each additional parent. The search
-    starts at naive Bayes. The method is from no paper.
+    starts at naive Bayes. The method is not from a paper.
 
     Parameters
     ----------

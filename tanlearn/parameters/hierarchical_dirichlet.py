@@ -24,7 +24,7 @@ from tanlearn.structures.structures import Structure
 
 __all__ = ["HierarchicalDirichlet"]
 
-#: Limits of concentrations: below, smoothing has no effect; above, only the estimate with one parent less counts.
+#: Limits of concentrations: below, smoothing has no effect; above, only the estimate with one fewer parent counts.
 _SMALLEST, _LARGEST = 1e-3, 1e4
 
 
@@ -55,7 +55,7 @@ class _Restaurant:
 
 
 class HierarchicalDirichlet(BaseEstimator):
-    """Frequencies smoothed by the estimate with one parent less, by a hierarchical Dirichlet process.
+    """Frequencies smoothed by the estimate with one fewer parent, by a hierarchical Dirichlet process.
 
     Parameters
     ----------

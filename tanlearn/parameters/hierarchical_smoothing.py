@@ -28,12 +28,12 @@ _DENSE = 2**20
 
 
 class HierarchicalSmoothing(BaseEstimator):
-    """Frequencies that are smoothed, level by level, by the estimate with one parent less.
+    """Frequencies that are smoothed, level by level, by the estimate with one fewer parent.
 
     Parameters
     ----------
     m : "auto", float or array-like of shape (n_levels,), default="auto"
-        Weight of the estimate with one parent less, in rows. A number applies to all levels. An array has one weight
+        Weight of the estimate with one fewer parent, in rows. A number applies to all levels. An array has one weight
         per level, from no parent (smoothed by the uniform distribution) to the maximum number of parents. "auto"
         selects the weights level by level with leave-one-out.
     sparse : "auto" or bool, default="auto"

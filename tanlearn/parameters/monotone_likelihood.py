@@ -161,7 +161,7 @@ def isotonic_odds(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _monotone_logs(counts: FloatArray, n_ranked: int, direction: int) -> AnyArray:
-    """Return the log probabilities of the ranked values in both classes, (n_ranked, 2), multiples of the quantum.
+    """Return the log probabilities of the ranked values in both classes, shape (n_ranked, 2), multiples of the quantum.
 
     ``counts`` (n_values, 2) has the values that are outside of the order last.
     """

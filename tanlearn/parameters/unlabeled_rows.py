@@ -72,7 +72,7 @@ def fit_unlabeled(
     """Fit CPTs to labeled rows and to unlabeled rows, whose classes in ``unlabeled`` are ignored.
 
     ``learner`` is a ``MaximumLikelihood`` or an ``ExpectationMaximization``. ``log_prior`` (n_classes,) fixes the class
-    probabilities. The start is the fit to labeled rows. The iteration stops when the score increases by less than
+    probabilities. The iteration starts at the fit to labeled rows. It stops when the score increases by less than
     ``tol``.
     """
     layout = TableLayout.of_parents(structure.parents, labeled.n_states, labeled.n_classes)

@@ -291,7 +291,7 @@ def _families(counts: Any, structure: Structure) -> FamilyCounts:
         return found
     if not np.array_equal(Structure(counts.parents).parents, structure.parents):
         raise ValueError(
-            f"the counts are those of the families of {Structure(counts.parents)!r}, but structure is {structure!r}. "
+            f"the counts were made for the families of {Structure(counts.parents)!r}, but structure is {structure!r}. "
             f"Pass counts of pairs, or leave structure out."
         )
     return counts

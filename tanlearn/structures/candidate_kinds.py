@@ -1,7 +1,7 @@
 """Kinds of candidate parents, from which candidate sets are made.
 
 The kinds are those of differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, and "unconstrained" of
-4.5 (a pseudo-TAN). Three kinds are in no paper: "order-free", "information" (the parents with the most information
+4.5 (a pseudo-TAN). Three kinds are not from a paper: "order-free", "information" (the parents with the most information
 about a feature given the class), and "gain" (the parents whose interaction with a feature predicts the class best).
 """
 

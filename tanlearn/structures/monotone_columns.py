@@ -15,7 +15,7 @@ __all__ = ["numbers_of_ranked", "read_directions", "require_two_classes"]
 
 
 def read_directions(increasing: Sequence[Any], decreasing: Sequence[Any], data: EncodedData) -> IntArray:
-    """Return 1 for each increasing, -1 for each decreasing and 0 for each other feature, (n_features,).
+    """Return 1 for each increasing, -1 for each decreasing and 0 for each other feature, shape (n_features,).
 
     Raises ``ValueError`` if there are not two classes, or a column is unknown, is listed twice or has no order.
     """
@@ -48,7 +48,7 @@ def require_two_classes(data: EncodedData) -> None:
 
 
 def numbers_of_ranked(data: EncodedData) -> IntArray:
-    """Return the number of values of each feature without its category for missing values, (n_features,).
+    """Return the number of values of each feature without its category for missing values, shape (n_features,).
 
     This category is the last value, and outside of the order.
     """

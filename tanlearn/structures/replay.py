@@ -51,7 +51,7 @@ def structures_along(history: Iterable[Any], n_features: int) -> Iterator[tuple[
         for change in changes:
             if not 0 <= change.child < n_features:
                 raise ValueError(
-                    f"history must be that of a search over {n_features} features, but it contains feature "
+                    f"history must come from a search over {n_features} features, but it contains feature "
                     f"{change.child}. Pass the number of features of the data."
                 )
             parents[change.child] = tuple(change.parents)

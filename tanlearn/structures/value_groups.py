@@ -16,7 +16,7 @@ _NOTHING = 1e-300
 
 
 def group_values(weights: FloatArray, n_groups: int, *, is_ordered: bool) -> IntArray:
-    """Return the group of each value, (n_values,), numbered from 0, each with at least one value.
+    """Return the group of each value, shape (n_values,), numbered from 0, each with at least one value.
 
     Ordered values are divided into at most ``n_groups`` groups of adjacent values of about equal weight. The groups for
     ``n_groups`` are unions of the groups for ``2 * n_groups``. Among other values, the ``n_groups - 1`` most frequent
@@ -73,7 +73,7 @@ def normal_scores(weights: FloatArray) -> FloatArray:
 
 
 def group_scores(weights: FloatArray, groups: IntArray) -> FloatArray:
-    """Return the mean normal score of each group of ordered values, standardized over the groups, (n_groups,)."""
+    """Return the mean normal score of each group of ordered values, standardized over the groups, shape (n_groups,)."""
     of_group = np.bincount(groups, weights).astype(np.float64)
     means = np.bincount(groups, weights * normal_scores(weights)) / np.maximum(of_group, _NOTHING)
     return _standardized(means, of_group)

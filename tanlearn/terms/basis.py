@@ -118,7 +118,7 @@ class Resolutions:
         return 3 * n_cells // 2  # divisions into 4 + 16 + 64 cells and a product of scores
 
     def scores(self, feature: int) -> FloatArray:
-        """Return the score of each group of an edge, (n_groups,); zeros if values are not ordered."""
+        """Return the score of each group of an edge, shape (n_groups,); zeros if values are not ordered."""
         groups = self.finest(feature)
         scores: FloatArray = np.zeros(int(groups.max()) + 1)
         if self.is_ordered[feature]:
@@ -153,11 +153,11 @@ class TermBasis:
 
     @property
     def n_states(self) -> IntArray:
-        """Number of cells of each column with that of missing values, (n_columns,)."""
+        """Number of cells of each column with that of missing values, shape (n_columns,)."""
         return np.array([column.n_cells + 1 for column in self.columns], np.intp)
 
     def encode(self, codes: Codes) -> Codes:
-        """Return the cell of each row in every column, (n_columns, n_samples)."""
+        """Return the cell of each row in every column, shape (n_columns, n_samples)."""
         return encode_columns(self.columns, codes)
 
     def cells(self, terms: FloatArray) -> FloatArray:

@@ -187,7 +187,7 @@ class _Families:
 
 
 def _encode(codes: Codes, resolutions: Resolutions, n_features: int) -> tuple[Codes, list[int]]:
-    """Return the group of each value in its finest division, (n_features, n_samples), and the numbers of groups.
+    """Return the group of each value in its finest division, shape (n_features, n_samples), and the numbers of groups.
 
     The group of missing values is the number of groups.
     """

@@ -20,7 +20,7 @@ __all__ = ["held_out_gains"]
 
 
 def held_out_gains(data: EncodedData, *, n_jobs: int | None = None) -> FloatArray:
-    """Return the gain of every pair of features, (n_features, n_features), symmetric and 0 on the diagonal.
+    """Return the gain of every pair of features, shape (n_features, n_features), symmetric and 0 on the diagonal.
 
     A gain is the estimated decrease of the log loss if the terms of the pair are added to a network of terms without
     edges (:func:`~tanlearn.terms.gains.edge_gains`). The probabilities of this network are those of held-out rows, with
@@ -40,7 +40,7 @@ def held_out_gains(data: EncodedData, *, n_jobs: int | None = None) -> FloatArra
 
 
 def _predict_held_out(fold: Fold) -> FloatArray:
-    """Return the class probabilities of the held-out rows of a fold, (n_samples, n_classes)."""
+    """Return the class probabilities of the held-out rows of a fold, shape (n_samples, n_classes)."""
     rest = fold.rest
     fit = TermFit(TermBasis(fold.resolutions, TermStructure.empty(rest.n_features)), rest, ConditionalNLL())
     found = fit.minimize(fit.start, START, max_iter=MAX_ITER, least_decrease=LEAST_DECREASE).x

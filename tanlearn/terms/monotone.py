@@ -63,7 +63,7 @@ class MonotoneFeatures:
         """Return, for each monotone feature of a term, its bits of a cell number and its patterns of sides.
 
         The patterns are those of the ranked values in the order of rising log odds, (n_ranked_patterns,), and those of
-        all values, (n_patterns,).
+        all values, shape (n_patterns,).
         """
         found = {}
         for i in np.unique(features).tolist():
@@ -79,7 +79,7 @@ class MonotoneFeatures:
     def isotonic_steps(
         self, features: IntArray, sides: Sequence[AnyArray], steps: FloatArray, weights: FloatArray
     ) -> FloatArray:
-        """Return the closest steps of the cells of a term in the right order, (n_cells,).
+        """Return the closest steps of the cells of a term in the right order, shape (n_cells,).
 
         Shapes: steps: (n_cells,); weights: (n_cells,), of the squared differences, positive.
         """
@@ -99,7 +99,7 @@ class MonotoneFeatures:
         return found
 
     def weights(self, features: IntArray, sides: Sequence[AnyArray], weights: FloatArray) -> FloatArray:
-        """Return weights of the cells of a term that keep the order if values are missing, (n_cells,).
+        """Return weights of the cells of a term that keep the order if values are missing, shape (n_cells,).
 
         A missing value gives the weighted mean over cells. Weights must not depend on the sides of a monotone feature,
         except for a factor. Factors are powers of two, so that rounding errors do not depend on the sides.

@@ -106,7 +106,7 @@ def _edge_factors(
 
 
 def _variances(penalty: FloatArray, shared: FloatArray, d: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the variance of each value's contribution, minus the mean contribution, (n_values,), for a class.
+    """Return the variance of each value's contribution, minus the mean contribution, shape (n_values,), for a class.
 
     The curve is the sum of one own term per value and of ``shared`` columns with unit variances. The own terms are
     eliminated, so that the time is linear in the number of values: given the class prior and v, each is a multiple of

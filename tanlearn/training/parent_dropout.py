@@ -5,7 +5,7 @@ that precede it in the order of the structure. As with dropout in neural network
 which reduces overfitting. Gradient TAN with a learned structure has the same effect until its structure logits have
 converged.
 
-The method is from no paper. Its benefit is measured in table 1 of benchmarks/paper/differentiable_tan and in
+The method is not from a paper. Its benefit is measured in table 1 of benchmarks/paper/differentiable_tan and in
 benchmarks/quality/parent_dropout.md.
 """
 

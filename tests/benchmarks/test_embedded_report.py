@@ -41,10 +41,10 @@ def test_sentences_follow_from_results():
     assert text == (
         "A TAN of four bits has an error of 10.00 % on letter in 20 kB of flash, and takes 1.00 ms on ATmega1284P, "
         "0.50 ms on Cortex-M0+ per prediction (16 MHz, -Os). Floats lower the error by 1.00 points, need 9.0 times the "
-        "flash, and take 4.0 times as long. Smaller models are less accurate: a neural network of 8 bits has 12.0 % in "
-        "9 kB (3.0 times as long) and a logistic regression of 8 bits has 15.0 % in 4 kB (0.8 times as long). The "
-        "decision tree of 1,000 leaves has 13.0 %, and is 8 to 8 times as fast as the TAN. Use it if time or energy "
-        "matters most."
+        "flash, and take 4.0 times as long. Smaller models are less accurate: a neural network of 8 bits has an "
+        "error of 12.0 % in 9 kB (3.0 times as long) and a logistic regression of 8 bits has an error of 15.0 % in 4 "
+        "kB (0.8 times as long). The decision tree of 1,000 leaves has an error of 13.0 %, and is 8 to 8 times as fast "
+        "as the TAN. Use it if time or energy matters most."
     )
     text = sentences([line(M0, report.FLOATS, 9.0, 180_000, 80_000)])  # measured again: the last line counts
     assert "and take 4.0 to 10.0 times as long." in text

@@ -262,8 +262,8 @@ def test_verdicts_follow_from_the_figures():
         "largest difference is on letter). With 1 bit, training for few bits instead of rounding lowers the error by "
         "3.00 (letter) to 3.00 points (letter); with 4 bits or more, both differ by 0.20 points at most. At most 0.3 "
         "points above the lowest error, the size penalty removes the following part of the CPT entries of a tree: "
-        "letter 50 %. Branch and bound has a lower error than training for few bits in these numbers of comparisons: "
-        "letter 1 of 2. Words."
+        "letter 50 %. Branch and bound has a lower error than training for few bits in 1 of 2 comparisons on letter. "
+        "Words."
     )
     assert holds() == [False, True, True, True]
     assert holds(searched={"letter": {(report.NB, 1): 9.5}}, ratios={report.NB: [1.2]}) == [True, False, True, True]

@@ -241,7 +241,7 @@ def test_report_shows_verdicts_and_the_best_learners(tmp_path):
     sentences = " ".join(text.split())
     assert (
         f"On 6 data sets, {FOREST} is the best of 4 learners by error, log loss and Brier score (mean ranks 1.00, 1.00 "
-        f'and 1.00). The best peers are "{BOOSTING}" by error (2.00) and "{BOOSTING}" by log loss (2.00).'
+        f'and 1.00). The best peer by error (2.00) and by log loss (2.00) is "{BOOSTING}".'
     ) in sentences
     assert f"A fit of {FOREST} takes 2.0 processor seconds on average, 1 times as long as" in sentences
     assert f"| {FOREST} | **1.00** | **5.00** | **1.00** | **0.500** | **1.00** | **0.250** |" in text

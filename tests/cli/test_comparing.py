@@ -274,7 +274,7 @@ def test_the_time_limit_leaves_a_file_to_continue(run, tables, tmp_path):
         (["--target", "kind"], "there is no column 'kind'. Did you mean 'wind'? The columns are: id, sky, wind, go."),
         (["--target", "go", "-t", "go", "-t", "go"], "--target is given 3 times for 2 data sets."),
         (["--target", "go,king"], "two.csv: there is no column 'king'. Did you mean 'kind'?"),
-        (["--drop", "id,sun"], "--drop: no file has a column 'sun'. Leave it out, or correct it: COLUMN is left out"),
+        (["--drop", "id,sun"], "--drop: no file has a column 'sun'. Leave it out, or correct it. COLUMN drops"),
         (["--drop", "one:kind"], "--drop: no file has a column 'one:kind'."),
         (["--drop", "three:sky"], "--drop: no file has a column 'three:sky'."),
     ],

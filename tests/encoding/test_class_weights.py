@@ -79,9 +79,9 @@ def test_wrong_class_weights_are_named(option):
 
 def test_what_is_no_class_is_reported_with_the_classes():
     y, classes = np.array([0, 1]), np.array([0, 1])
-    with pytest.raises(ValueError, match=r"got one for 5, which is not in y; the classes are 0, 1\. Leave it out"):
+    with pytest.raises(ValueError, match=r"contains 5, which is not in y\. The classes are 0, 1\. Leave it out"):
         weigh_classes({5: 1, 0: 1, 1: 1}, y, classes, None)
-    with pytest.raises(ValueError, match=r"for '0', which is not in y.* 0, 1\. Write 0, which is another type\.$"):
+    with pytest.raises(ValueError, match=r"contains '0', which is not in y.* 0, 1\. Write 0, which is another type\.$"):
         weigh_classes({"0": 2}, y, classes, None)
 
 

@@ -185,7 +185,7 @@ def test_a_product_of_many_messages_does_not_underflow(backend):
 def test_two_parents_and_gaps_are_refused(backend):
     model = fitted("two parents").set_params(device="cuda")
     rule = (
-        r"row 1 lacks feature 2 .* feature 2 has several .* device='cuda' marginalizes in forests only\. Use "
+        r"row 1 lacks feature 2 .* feature 2 has several .* device='cuda' marginalizes in trees only\. Use "
         r"device='cpu'"
     )
     with pytest.raises(ValueError, match=rule):

@@ -183,7 +183,7 @@ def test_counts_of_a_context_are_also_counts_of_the_context_above():
         lists = {name: np.delete(state[name], first + k) for name in ("keys", "counts")}
         forged = {**state, **lists, "n_cells": sizes}
         if k in used:
-            with pytest.raises(ValueError, match=r"one parent less, but key \d+ of network 1 is not\. Count"):
+            with pytest.raises(ValueError, match=r"one fewer parent, but key \d+ of network 1 is not\. Count"):
                 ForestCounts.from_state(forged, counts.n_states, counts.n_classes)
         else:
             ForestCounts.from_state(forged, counts.n_states, counts.n_classes)

@@ -18,7 +18,7 @@ def counts(X, y, weight, child, parents, values, c):
 
 
 def probability(X, y, weight, child, parents, values, x, c, n_states, m):
-    """P(child = x | c, parents = values), smoothed by that of one parent less, and so on to uniform."""
+    """P(child = x | c, parents = values), smoothed by that with one fewer parent, and so on to uniform."""
     above = 1 / n_states[child]
     if parents:
         above = probability(X, y, weight, child, parents[:-1], values[:-1], x, c, n_states, m)

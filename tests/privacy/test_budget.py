@@ -164,7 +164,7 @@ def test_structures_select_families():
     np.testing.assert_array_equal(model.from_counts(released).tables_.cells, expected.tables_.cells)
     again = PrivacyBudget(1).release(counted(pairs=False), structure=Structure.naive_bayes(3))
     assert again.noise[0].standard_deviation < PrivacyBudget(1).release(counts).noise[0].standard_deviation
-    with pytest.raises(ValueError, match=r"the counts are those of the families of .* Pass counts of pairs, or leave"):
+    with pytest.raises(ValueError, match=r"the counts were made for the families of .* Pass counts of pairs, or leave"):
         PrivacyBudget(1).release(counted(pairs=False), structure=structure)
     with pytest.raises(ValueError, match="several augmenting parents need counts of three values"):
         PrivacyBudget(1).release(counts, structure=Structure([[-1, -1], [0, -1], [0, 1]]))

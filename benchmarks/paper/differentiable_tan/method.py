@@ -16,11 +16,13 @@ COLUMNS = """- *published*: the lowest test error of all runs of the paper (15,0
 - *chosen on validation*: the test error of the run with the lowest validation error, selected for each fold. Expect
   this error on new rows.
 - *narrow* settings are drawn from ranges that wider searches on validation rows selected. *refined* settings are drawn
-  from narrower ranges with low validation errors of narrow runs. Both count as one search, also for median and seconds.
-  The ranges of satimage were refined on the validation rows of all five folds, which are test rows of other folds.
+  from narrower ranges with low validation errors of narrow runs. Both are one search in this report, including its
+  median and seconds. The ranges of satimage were refined on the validation rows of all five folds, which are test rows
+  of other folds.
 - *best quarter*: settings of the quarter of each cell's runs with the lowest validation errors.
 - *published* settings (second column) have the epochs, ranges and random search (I or II) of the paper. Each run draws
-  one of its two learning rates. The paper reports the better of both, so two of our runs are one of its settings.
+  one of its two learning rates. The paper reports the better of both rates, so one of its settings equals two of our
+  runs.
 - *median test error*: median over all runs. *seconds per training*: median on the training part, with other trainings
   running at the same time.
 

@@ -309,9 +309,9 @@ def independent_agreement(whole):
         if (structure, "ML") in cells
     ]
     return paragraph(
-        f"""The agreement of NB and TAN-CMI with ML on mnist is no evidence, because the pixels were chosen by these two
-        rates. Independent differences are: {", ".join(others) or "none yet"}. Only these show whether rows, cut points
-        and structures are those of the paper."""
+        f"""The agreement of NB and TAN-CMI with ML on mnist is not informative, because the pixels were chosen by
+        these two rates. Independent differences are: {", ".join(others) or "none yet"}. Only these show whether rows,
+        cut points and structures are those of the paper."""
     )
 
 

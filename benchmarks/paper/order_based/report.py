@@ -308,7 +308,7 @@ def method(lines):
 - *RO* draws {n_orderings:,} orderings per fold for trees (1,000 in the paper) and {n_pairs} for 2-trees. *Max* and
   *Min* are the test rates of the structures with the highest and the lowest rate on the training rows.
 - 2-trees are scored by five-fold cross-validation on the training rows.
-- TAN-OM (order-based, by the margin up to 10 nats) and AODE are not in the paper."""
+- TAN-OM (order-based, with margins of at most 10 nats) and AODE are not in the paper."""
 
 
 def _data_section(small, found):

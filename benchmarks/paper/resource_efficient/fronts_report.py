@@ -29,7 +29,7 @@ TERMS = """\
   the budget, as in the paper, if no network of the family fits. Widths are rounded, which makes small networks larger.
 - *Operations*. Networks for budgets of operations are convolutional. Dense networks are those for budgets of memory. An
   operation is an addition, a multiplication with addition, or a normalized unit.
-- *Memory*. Parameters of normalization and biases count as 32 bits.
+- *Memory*. Biases and the parameters of normalization take 32 bits each.
 - *small* trees have a size penalty and few bits. *counted* models have rounded smoothed frequencies. K-trees have up to
   two parents per feature, trained by gradient (not in the paper, [how](pairs.py)).
 - [BayesForest](../../quality/tables.md) is not included. It stores counts of millions of contexts, for which no

@@ -3,7 +3,7 @@
 from statistics import median
 
 from benchmarks.paper.claims import Claim
-from benchmarks.shared.reports import markdown_table, paragraph
+from benchmarks.shared.reports import joined, markdown_table, paragraph
 
 from .report import FLOAT, N_BITS, NB, ROUNDED, TAN, TRAINED, mean_error
 
@@ -61,8 +61,8 @@ def searches_in_words(bits, searched):
     won = {name: [points > 0 for points in pairs.values()] for name, pairs in compared(bits, searched).items()}
     if not won:
         return ""
-    listed = ", ".join(f"{name} {sum(found)} of {len(found)}" for name, found in won.items())
-    return f"Branch and bound has a lower error than training for few bits in these numbers of comparisons: {listed}."
+    listed = joined([f"{sum(found)} of {len(found)} comparisons on {name}" for name, found in won.items()])
+    return f"Branch and bound has a lower error than training for few bits in {listed}."
 
 
 def compared(bits, searched):

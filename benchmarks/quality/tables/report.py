@@ -35,15 +35,21 @@ def in_ranks(outcomes, learners, judged, where):
     else:
         text = f"{where}, the mean ranks of {judged} among {len(learners)} learners are {own}."
     if any(not LEARNERS[name].is_ours for name in learners):
-        text += f" The best peers are {' and '.join(best_peer(ranks[measure], measure) for measure in RIVALS)}."
+        text += f" {best_peers(ranks)}"
     return text
 
 
-def best_peer(ranks, measure):
-    """Return the peer with the lowest mean rank in words."""
-    peers = {name: rank for name, rank in ranks.items() if not LEARNERS[name].is_ours}
-    best = min(peers, key=peers.get)
-    return f'"{best}" by {MEASURES[measure]} ({peers[best]:.2f})'
+def best_peers(ranks):
+    """Return the peers with the lowest mean ranks in a sentence."""
+    peers = {
+        measure: {name: r for name, r in ranks[measure].items() if not LEARNERS[name].is_ours} for measure in RIVALS
+    }
+    best = {measure: min(own, key=own.get) for measure, own in peers.items()}
+    words = [f"by {MEASURES[measure]} ({peers[measure][name]:.2f})" for measure, name in best.items()]
+    if len({*best.values()}) == 1:
+        return f'The best peer {" and ".join(words)} is "{best[RIVALS[0]]}".'
+    named = (f'"{name}" {own}' for name, own in zip(best.values(), words, strict=True))
+    return f"The best peers are {' and '.join(named)}."
 
 
 def fit_seconds(outcomes, learner, learners):
