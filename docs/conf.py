@@ -241,6 +241,8 @@ def read_links(app, docname, source):
         if PAGES.get(name):
             suffix = ".rst" if PAGES[name] == "index" else ".md"
             return f"[{words}](/{PAGES[name]}{suffix}{match[3] or ''})"
+        if name.startswith("docs/gallery/") and path.suffix == ".py":
+            return f"[{words}](/auto_examples/{path.stem}.rst)"
         if name.startswith("docs/") and docname not in INCLUDED:
             return match[0]
         if name.startswith("docs/") and path.suffix == ".md" and path.exists():
