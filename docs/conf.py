@@ -141,6 +141,7 @@ PAGES = {
     "benchmarks/quality/prediction_sets.md": "benchmarks/prediction_sets",
     "benchmarks/quality/private_counts.md": "benchmarks/private_counts",
     "benchmarks/quality/term_losses.md": "benchmarks/term_losses",
+    "benchmarks/quality/term_structures.md": "benchmarks/term_structures",
     "benchmarks/quality/unlabeled.md": "benchmarks/unlabeled",
     "benchmarks/quality/k_trees.md": "benchmarks/k_trees",
     "benchmarks/quality/k_trees_details.md": "benchmarks/k_trees_details",
