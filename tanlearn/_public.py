@@ -50,6 +50,7 @@ from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.parameters.monotone_likelihood import MonotoneLikelihood
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.privacy.budget import PrivacyBudget
+from tanlearn.privacy.concentrated import ConcentratedBudget
 from tanlearn.search.pareto import pareto_search
 from tanlearn.search.random_search import TANSearchCV
 from tanlearn.search.size_path import size_path
@@ -76,6 +77,7 @@ __all__ = [
     "Candidates",
     "CategoryEncoder",
     "ColumnKindWarning",
+    "ConcentratedBudget",
     "ConditionalNLL",
     "ConformalClassifier",
     "ConjugateGradient",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-__all__ = ["gaussian_variance", "laplace_deviation", "largest_rho", "log_delta"]
+__all__ = ["gaussian_variance", "laplace_deviation", "largest_rho", "least_epsilon", "log_delta", "variance_of_rho"]
 
 #: Variances are rounded up to a multiple of 1 / 1,024, so that samplers compute with small integers.
 _STEPS = 1024
@@ -49,14 +49,33 @@ def largest_rho(epsilon: float, delta: float) -> float:
     return low * (1 - _MARGIN)
 
 
-def gaussian_variance(n_tables: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the variance of discrete Gaussian noise for (epsilon, delta)-differential privacy.
+def least_epsilon(rho: float, delta: float) -> float:
+    """Return nearly the smallest epsilon such that rho-zCDP implies (epsilon, delta)-differential privacy."""
+    wanted = math.log(delta)
+    low, high = 0.0, rho + 2 * math.sqrt(-rho * wanted)  # the simple bound of Bun and Steinke 2016, proposition 1.3
+    for _ in range(200):
+        epsilon = (low + high) / 2
+        if not low < epsilon < high:
+            break
+        if log_delta(rho, epsilon) <= wanted:
+            high = epsilon
+        else:
+            low = epsilon
+    return high * (1 + _MARGIN)
+
+
+def variance_of_rho(n_tables: int, rho: Fraction) -> Fraction:
+    """Return the variance of discrete Gaussian noise for rho-zCDP.
 
     One row changes one count by 1 in each of ``n_tables`` tables, so the squared L2 sensitivity is ``n_tables``. The
     noise is (n_tables / (2 variance))-zCDP (theorem 14 of Canonne, Kamath and Steinke 2020).
     """
-    rho = largest_rho(float(epsilon), float(delta))
-    return Fraction(math.ceil(n_tables / (2 * Fraction(rho)) * _STEPS), _STEPS)
+    return Fraction(math.ceil(n_tables / (2 * rho) * _STEPS), _STEPS)
+
+
+def gaussian_variance(n_tables: int, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Return the variance of discrete Gaussian noise for (epsilon, delta)-differential privacy."""
+    return variance_of_rho(n_tables, Fraction(largest_rho(float(epsilon), float(delta))))
 
 
 def laplace_deviation(scale: Fraction) -> float:

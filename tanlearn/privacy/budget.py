@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from fractions import Fraction
-from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
-from tanlearn._warnings import warn
 from tanlearn.counts.added_noise import AddedNoise
-from tanlearn.counts.family_counts import FamilyCounts
-from tanlearn.counts.pair_counts import PairCounts
-from tanlearn.estimators.network_learning import count_pairs_in_trees
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.privacy.accounting import gaussian_variance, laplace_deviation
-from tanlearn.privacy.noisy_counts import add_noise, n_changed_counts
-from tanlearn.privacy.samplers import ExactSampler
-from tanlearn.structures.structures import Structure, check_structure
+from tanlearn.privacy.noisy_counts import n_changed_counts
+from tanlearn.privacy.releases import check_seed, make_sampler, read_counts, read_loss, with_noise
+from tanlearn.structures.structures import Structure
 
 __all__ = ["PrivacyBudget"]
-
-#: Smallest epsilon; noise for smaller ones exceeds all numbers of rows.
-_LEAST_EPSILON = 1e-12
 
 
 class PrivacyBudget:
@@ -64,6 +53,7 @@ class PrivacyBudget:
     --------
     tanlearn.TableEncoder.declare : Categories and cut points without rows.
     tanlearn.TableCounts : Counts of raw data.
+    tanlearn.ConcentratedBudget : A budget for several releases, with less noise for each.
 
     Notes
     -----
@@ -94,7 +84,7 @@ class PrivacyBudget:
     """
 
     def __init__(self, epsilon: float, delta: float = 0) -> None:
-        self._epsilon, self._delta = _read_loss(epsilon, delta)
+        self._epsilon, self._delta = read_loss(epsilon, delta)
         self.epsilon, self.delta = epsilon, delta
         self._spent = Fraction(0), Fraction(0)
         self.releases: list[AddedNoise] = []
@@ -126,7 +116,7 @@ class PrivacyBudget:
         TypeError
             If a number is not real.
         """
-        self._pay(*_read_loss(epsilon, delta))
+        self._pay(*read_loss(epsilon, delta))
 
     def release(
         self,
@@ -178,11 +168,8 @@ class PrivacyBudget:
         UserWarning
             If ``random_state`` is set.
         """
-        own = _read_counts(counts, encoder_is_public)
-        if structure is not None:
-            own = _families(own, structure)
-        if random_state is not None and (isinstance(random_state, bool) or not isinstance(random_state, Integral)):
-            raise TypeError(f"random_state must be None or an integer, got {random_state!r}.")
+        own = read_counts(counts, structure, encoder_is_public)
+        check_seed(random_state)
         loss = self._loss(epsilon, delta)
         n_changed = n_changed_counts(own)
         scale = n_changed / loss[0]
@@ -190,23 +177,15 @@ class PrivacyBudget:
         if variance is None or math.sqrt(variance) >= laplace_deviation(scale):
             variance, loss = None, (loss[0], Fraction(0))
         self._pay(*loss)
-        if random_state is not None:
-            warn(
-                "random_state repeats the noise, so anyone with this seed can subtract the noise: these counts have no "
-                "privacy guarantee. Use random_state=None for counts that leave your hands."
-            )
-        sampler = ExactSampler(None if random_state is None else int(random_state))
+        sampler = make_sampler(random_state)
         if variance is None:
-            mechanism, deviation = "discrete Laplace", laplace_deviation(scale)
-            noisy = add_noise(own, lambda: sampler.laplace(scale))
+            noise = AddedNoise("discrete Laplace", laplace_deviation(scale), float(loss[0]), float(loss[1]))
+            released = with_noise(counts, own, lambda: sampler.laplace(scale), noise)
         else:
-            mechanism, deviation = "discrete Gaussian", math.sqrt(variance)
-            noisy = add_noise(own, lambda: sampler.gaussian(variance))
-        encoder = copy(counts.encoder)
-        encoder.value_ranges_ = [None] * encoder.n_features_in_  # those of the counted rows are not public
-        noisy.noise = (AddedNoise(mechanism, deviation, float(loss[0]), float(loss[1])),)
-        self.releases.append(noisy.noise[0])
-        return TableCounts(noisy, encoder=encoder, classes=counts.classes)
+            noise = AddedNoise("discrete Gaussian", math.sqrt(variance), float(loss[0]), float(loss[1]))
+            released = with_noise(counts, own, lambda: sampler.gaussian(variance), noise)
+        self.releases.append(noise)
+        return released
 
     def _loss(self, epsilon: float | None, delta: float | None) -> tuple[Fraction, Fraction]:
         """Return the loss of a release, with defaults replaced."""
@@ -214,8 +193,8 @@ class PrivacyBudget:
         if epsilon is None:
             if rest[0] <= 0:
                 raise ValueError(f"the budget of epsilon {self.epsilon} is spent. Another release adds to the loss.")
-            return rest[0], rest[1] if delta is None else _read_loss(1, delta)[1]
-        loss = _read_loss(epsilon, 0 if delta is None else delta)
+            return rest[0], rest[1] if delta is None else read_loss(1, delta)[1]
+        loss = read_loss(epsilon, 0 if delta is None else delta)
         if delta is None:
             loss = loss[0], min(self._delta * loss[0] / self._epsilon, rest[1])
         return loss
@@ -234,64 +213,3 @@ class PrivacyBudget:
     def __repr__(self) -> str:
         spent = f"spent_epsilon={self.spent_epsilon:g}, spent_delta={self.spent_delta:g}"
         return f"PrivacyBudget(epsilon={self.epsilon:g}, delta={self.delta:g}, {spent})"
-
-
-def _read_loss(epsilon: Any, delta: Any) -> tuple[Fraction, Fraction]:
-    """Return epsilon and delta as the fractions of their decimal numbers, after checking them."""
-    found = []
-    for name, value in (("epsilon", epsilon), ("delta", delta)):
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"{name} must be a number, got {value!r}.")
-        if not math.isfinite(value):
-            raise ValueError(f"{name} must be finite, got {value}.")
-        found.append(Fraction(value) if isinstance(value, Integral | Fraction) else Fraction(repr(float(value))))
-    if found[0] < _LEAST_EPSILON:
-        raise ValueError(
-            f"epsilon must be at least {_LEAST_EPSILON:g}, got {epsilon}. Small values protect more, for example 0.5."
-        )
-    if not 0 <= found[1] < 1:
-        raise ValueError(f"delta must be at least 0 and below 1, got {delta}. Use 0, or for example 1e-6.")
-    return found[0], found[1]
-
-
-def _read_counts(counts: Any, encoder_is_public: bool) -> Any:
-    """Return the counts of codes, after checking that noise can protect their rows."""
-    if not isinstance(counts, TableCounts):
-        raise TypeError(f"counts must be a TableCounts, got {type(counts).__name__}. Pass encoder and classes with it.")
-    if counts.noise:
-        raise ValueError("the counts already have noise. Release the counts of rows, once.")
-    own = counts.counts
-    if not isinstance(own, PairCounts | FamilyCounts):
-        raise TypeError(
-            f"the counts are {type(own).__name__}, which contain only the values that occur, and these would be "
-            f"revealed. Count pairs, or the families of a structure: TableCounts.of_encoder(encoder, classes)."
-        )
-    if not counts.counts_rows_once or own.dtype.kind != "i":
-        raise ValueError(
-            "the counted rows may have weights, because these are counts of a model or float counts, but noise "
-            "protects a row of weight 1 only. Count rows without weights: TableCounts.of_encoder(encoder, "
-            "classes).update(X, y)."
-        )
-    if not getattr(counts.encoder, "is_declared_", False) and encoder_is_public is not True:
-        raise ValueError(
-            "categories and cut points were not declared. If they come from the counted rows, they reveal values of "
-            "rows, and noise does not change that. Declare them: TableCounts.of_encoder(TableEncoder().declare({...}), "
-            "classes). If the encoder was fitted to public data, pass encoder_is_public=True."
-        )
-    return own
-
-
-def _families(counts: Any, structure: Structure) -> FamilyCounts:
-    """Return the counts of the families of a structure."""
-    check_structure(structure, counts.n_features)
-    if isinstance(counts, PairCounts):
-        layout, cells = count_pairs_in_trees(counts, structure)
-        found = FamilyCounts(layout)
-        found.cells = cells
-        return found
-    if not np.array_equal(Structure(counts.parents).parents, structure.parents):
-        raise ValueError(
-            f"the counts were made for the families of {Structure(counts.parents)!r}, but structure is {structure!r}. "
-            f"Pass counts of pairs, or leave structure out."
-        )
-    return counts

@@ -32,6 +32,20 @@ def delta(probabilities, n_changes, epsilon):
     return found
 
 
+def delta_of_releases(releases, n_changes, epsilon):
+    """Return the smallest delta for an epsilon and several releases, in each of which a row changes counts by 1.
+
+    Counts of a release have noise of the same distribution. Results are all their noisy counts together.
+    """
+    counts = [probabilities for probabilities in releases for _ in range(n_changes)]
+    found = 0.0
+    for results in itertools.product(*counts):
+        with_row = math.prod(own[x] for own, x in zip(counts, results, strict=True))
+        without = math.prod(own.get(x - 1, 0.0) for own, x in zip(counts, results, strict=True))
+        found += max(0.0, with_row - math.exp(epsilon) * without)
+    return found
+
+
 def _normalized(weights):
     """Return weights divided by their sum."""
     total = sum(weights.values())

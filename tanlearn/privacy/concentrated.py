@@ -1,0 +1,208 @@
+"""Budgets whose losses are added as zero-concentrated differential privacy."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+from tanlearn.counts.added_noise import AddedNoise
+from tanlearn.estimators.table_counts import TableCounts
+from tanlearn.privacy.accounting import largest_rho, least_epsilon, variance_of_rho
+from tanlearn.privacy.noisy_counts import n_changed_counts
+from tanlearn.privacy.releases import check_seed, make_sampler, read_counts, read_loss, with_noise
+from tanlearn.structures.structures import Structure
+
+__all__ = ["ConcentratedBudget"]
+
+
+class ConcentratedBudget:
+    """Limit of the privacy loss of one data set, for several releases of counts with discrete Gaussian noise.
+
+    All releases together are (epsilon, delta)-differentially private, as those of
+    :class:`~tanlearn.PrivacyBudget`. Losses are added as zero-concentrated differential privacy (zCDP). With
+    many columns, several releases then need less noise than if their epsilon and delta are added.
+
+    Parameters
+    ----------
+    epsilon : float
+        Maximum privacy loss of all releases together, at least 1e-12.
+    delta : float
+        Probability with which the loss may exceed epsilon, above 0 and below 1. Use a number far below 1 divided by the
+        number of rows.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The limits.
+    releases : list of AddedNoise
+        Noise of every release, with the epsilon of this release alone for the delta of the budget.
+
+    Raises
+    ------
+    ValueError
+        If epsilon or delta are out of range.
+    TypeError
+        If epsilon or delta are not numbers.
+
+    See Also
+    --------
+    tanlearn.PrivacyBudget : A budget for one release, or without delta.
+
+    Notes
+    -----
+    Results are rho-zCDP if for all tables D and D' that differ by the presence of one row, and all alpha > 1, the
+    Renyi divergence of order alpha between the results of D and of D' is at most rho alpha. Losses rho of several
+    releases add up, even if a release depends on the results of earlier ones (Bun and Steinke 2016, lemma 2.3).
+    Discrete Gaussian noise on counts, of which one row changes k by 1, is rho-zCDP with
+
+        rho = k / (2 variance)                  (Canonne, Kamath and Steinke 2020, theorem 14),
+
+    and rho-zCDP implies (epsilon, delta)-differential privacy for every epsilon, with
+
+        delta = min over alpha > 1 of exp((alpha - 1) (alpha rho - epsilon)) / (alpha - 1) (1 - 1 / alpha)^alpha
+
+    (corollary 13). The budget is the largest rho with which this delta does not exceed the given one. The variances of
+    two releases of equal parts are about half of those of discrete Gaussian noise of a
+    :class:`~tanlearn.PrivacyBudget`. If one row changes few counts, discrete Laplace noise can have a lower variance.
+
+    Examples
+    --------
+    >>> from tanlearn import ConcentratedBudget, TableCounts, TableEncoder
+    >>> encoder = TableEncoder().declare({"age": [20, 40, 60], "sex": ["female", "male"]})
+    >>> counts = TableCounts.of_encoder(encoder, ["died", "survived"])
+    >>> budget = ConcentratedBudget(epsilon=1, delta=1e-6)
+    >>> first, second = budget.release(counts, part=0.3), budget.release(counts)
+    >>> [round(noise.standard_deviation, 1) for noise in budget.releases]
+    [16.5, 10.8]
+    """
+
+    def __init__(self, epsilon: float, delta: float) -> None:
+        loss = read_loss(epsilon, delta)
+        if not loss[1]:
+            raise ValueError("delta must be above 0, for example 1e-6. Use PrivacyBudget for a delta of 0.")
+        self.epsilon, self.delta = epsilon, delta
+        self._rho = Fraction(largest_rho(float(loss[0]), float(loss[1])))
+        self._spent = Fraction(0)
+        self.releases: list[AddedNoise] = []
+
+    @property
+    def rho(self) -> float:
+        """Total loss, as zero-concentrated differential privacy."""
+        return float(self._rho)
+
+    @property
+    def spent_rho(self) -> float:
+        """Sum of all losses so far."""
+        return float(self._spent)
+
+    @property
+    def spent_epsilon(self) -> float:
+        """Epsilon of all losses so far together, for the delta of the budget."""
+        return self._epsilon_of(self._spent)
+
+    def spend(self, rho: float) -> None:
+        """Record a privacy loss outside of this library, for example of other statistics of the same rows.
+
+        Parameters
+        ----------
+        rho : float
+            Loss, above 0. A result with an epsilon, and a delta of 0, has a loss of at most epsilon ** 2 / 2.
+
+        Raises
+        ------
+        ValueError
+            If more than the rest of the budget would be spent, or rho is out of range. Nothing is spent then.
+        TypeError
+            If rho is not a number.
+        """
+        self._pay(_positive(rho, "rho"))
+
+    def release(
+        self,
+        counts: TableCounts,
+        *,
+        part: float | None = None,
+        structure: Structure | None = None,
+        encoder_is_public: bool = False,
+        random_state: Any = None,
+    ) -> TableCounts:
+        """Return counts with discrete Gaussian noise, and spend a part of the budget.
+
+        Parameters
+        ----------
+        counts : TableCounts
+            Counts of rows, as in :meth:`~tanlearn.PrivacyBudget.release`.
+        part : float, optional
+            Part of the whole rho, above 0 and at most 1; by default the rest of the budget.
+        structure : Structure, optional
+            Release only the counts of the families of this structure, which need less noise than those of all pairs.
+            It must not be learned from the same rows, except from released counts.
+        encoder_is_public : bool, default=False
+            Set it to confirm that categories and cut points were fitted to public data and not to the counted rows, if
+            they were not declared.
+        random_state : int, optional
+            Seed that repeats the noise, for tests only. Anyone with the seed can subtract the noise, so there is no
+            guarantee.
+
+        Returns
+        -------
+        TableCounts
+            Counts of at least 0, and at least 1 for each class, with a record of the noise in ``noise``.
+
+        Raises
+        ------
+        ValueError
+            If the budget is exceeded, or the counts cannot be protected, as in
+            :meth:`~tanlearn.PrivacyBudget.release`. Nothing is spent then.
+        TypeError
+            If the counts are not a TableCounts, or not of pairs or families, or a parameter is of the wrong type.
+
+        Warns
+        -----
+        UserWarning
+            If ``random_state`` is set.
+        """
+        own = read_counts(counts, structure, encoder_is_public)
+        check_seed(random_state)
+        rho = self._rho - self._spent if part is None else _positive(part, "part") * self._rho
+        if rho <= 0:
+            raise ValueError(f"the budget of epsilon {self.epsilon} is spent. Another release adds to the loss.")
+        variance = variance_of_rho(n_changed_counts(own), rho)
+        self._pay(rho)
+        noise = AddedNoise("discrete Gaussian", math.sqrt(variance), self._epsilon_of(rho), float(self.delta))
+        sampler = make_sampler(random_state)
+        released = with_noise(counts, own, lambda: sampler.gaussian(variance), noise)
+        self.releases.append(noise)
+        return released
+
+    def _epsilon_of(self, rho: Fraction) -> float:
+        """Return the epsilon of a loss, for the delta of the budget; at most that of the budget."""
+        if rho >= self._rho:
+            return float(self.epsilon)
+        return least_epsilon(float(rho), float(self.delta)) if rho else 0.0
+
+    def _pay(self, rho: Fraction) -> None:
+        """Add a loss, or raise ValueError if that exceeds the budget."""
+        rest = self._rho - self._spent
+        if rho > rest:
+            raise ValueError(
+                f"rho {float(rho):.3g} exceeds the rest of the budget: {float(rest):.3g} of {self.rho:.3g}, or "
+                f"{float(rest / self._rho):.3g} as a part of it. Spend less; a new budget for the same rows would "
+                f"weaken their protection."
+            )
+        self._spent += rho
+
+    def __repr__(self) -> str:
+        loss = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
+        return f"ConcentratedBudget({loss}, rho={self.rho:.3g}, spent_rho={self.spent_rho:.3g})"
+
+
+def _positive(value: Any, name: str) -> Fraction:
+    """Return a positive finite number as the fraction of its decimal number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    if not 0 < float(value) < math.inf:
+        raise ValueError(f"{name} must be finite and above 0, got {value}.")
+    return Fraction(value) if isinstance(value, Integral | Fraction) else Fraction(repr(float(value)))
