@@ -14,6 +14,7 @@ from tanlearn.cli.imputing import impute
 from tanlearn.cli.inspecting import describe, explain, export_c
 from tanlearn.cli.outliers import outliers
 from tanlearn.cli.predicting import predict
+from tanlearn.cli.private_counting import private_counts
 from tanlearn.cli.reporting import report
 from tanlearn.cli.warming import warmup
 
@@ -37,6 +38,7 @@ def build_app() -> typer.Typer:
         compare,
         report,
         counts,
+        private_counts,
         merge,
         outliers,
         impute,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tanlearn.encoding.table_encoder import TableEncoder
 
 
-__all__ = ["counts", "merge"]
+__all__ = ["count_like", "counts", "merge"]
 
 #: Maximum number of rows in memory. Results do not depend on it.
 _CHUNK_ROWS = 200_000
@@ -175,10 +175,22 @@ def _count(
             found = TableCounts.of_source(source, pairs=pairs)
         note_string_columns(names, found.encoder)
         return source.n_samples, found
-    template = _like(like, pairs)
-    known = ModelColumns(like, template.encoder.feature_names_in_.tolist(), template.encoder)
-    columns = known.columns_of(file, [str(target)])
-    string_columns = [*known.string_columns, *([str(target)] if isinstance(template.classes[0], str) else [])]
+    return count_like(file, str(target), _like(like, pairs), like, n_rows)
+
+
+def count_like(
+    file: TableFile, target: str, template: TableCounts, origin: str, n_rows: int
+) -> tuple[int, TableCounts]:
+    """Count the rows of a table in the columns of empty counts; return their number and the counts.
+
+    ``origin`` is the name of the file with these columns in messages.
+    """
+    from tanlearn import TableCounts
+
+    title = f"counting {file.name}"
+    known = ModelColumns(origin, template.encoder.feature_names_in_.tolist(), template.encoder)
+    columns = known.columns_of(file, [target])
+    string_columns = [*known.string_columns, *([target] if isinstance(template.classes[0], str) else [])]
     unknown = _UnknownValues(known, template.encoder)
 
     def prepare(frame: Any, first_row: Any) -> Any:
@@ -189,7 +201,7 @@ def _count(
         warnings.filterwarnings("ignore", ".* contain categories that were not seen when", UserWarning)
         warnings.filterwarnings("ignore", "no value in .* was seen in fit", UserWarning)
         source = ChunkSource(
-            file, str(target), columns, n_rows, draw, string_columns=string_columns, prepare=prepare, is_part=True
+            file, target, columns, n_rows, draw, string_columns=string_columns, prepare=prepare, is_part=True
         )
         found = TableCounts.of_source(map(unknown.record, source), like=template)
     unknown.print_notes()

@@ -58,6 +58,10 @@ def test_importing_a_public_name_imports_nothing_heavy():
         (["report", "no.csv"], "there is no file no.csv."),
         (["counts", "no.csv", "--target", "y", "-o", "a.counts"], "there is no file no.csv."),
         (["outliers", "no.csv"], "there is no file no.csv."),
+        (
+            ["private-counts", "no.csv", "-t", "y", "--declared", "no.json", "--epsilon", "1", "-o", "a.counts"],
+            "there is no file no.csv.",
+        ),
         (["impute", "no.csv", "-o", "a.csv"], "there is no file no.csv."),
         (["merge", "no.counts", "-o", "a.counts"], "there is no file no.counts."),
     ],
