@@ -17,6 +17,15 @@ from tanlearn.sources.file_formats import OUTPUTS
 __all__ = ["impute"]
 
 
+#: Formats of dates in text, ISO 8601 first.
+_DATE_FORMATS = (
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%m/%d/%Y", "%m-%d-%Y"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y"),
+)
+#: Number of dates that are compared with the formats, at most.
+_MOST_DATES = 1000
+
+
 class Strategy(StrEnum):
     """Values of ``--strategy``."""
 
@@ -101,7 +110,10 @@ def _completed(copy: Any, values: Any, filled: Any, is_date: bool, decimal: str 
             result = copy.copy()
             result[missing] = moments if zone is None else moments.dt.tz_localize("UTC").dt.tz_convert(zone)
             return result
-        found = moments.dt.strftime("%Y-%m-%d").tolist() if decimal else moments.dt.date.tolist()
+        if decimal is None:
+            found = moments.dt.date.tolist()
+        else:
+            found = moments.dt.strftime(_date_format(copy[~missing], values[~missing])).tolist()
     elif decimal is None:
         return filled
     else:
@@ -110,6 +122,22 @@ def _completed(copy: Any, values: Any, filled: Any, is_date: bool, decimal: str 
     result = copy.astype(object)
     result[missing] = pd.Series(found, index=result.index[missing], dtype=object)
     return result
+
+
+def _date_format(strings: Any, days: Any) -> str:
+    """Return the format of dates of the most strings, ISO 8601 if it is that of less than half.
+
+    ``days`` are the dates of the strings, as days since 1970. Times of day are not imputed.
+    """
+    import pandas as pd
+
+    if not len(strings):
+        return _DATE_FORMATS[0]
+    some = strings.head(_MOST_DATES).astype(str).str.strip()
+    moments = pd.to_datetime(days.head(_MOST_DATES).astype(float), unit="D")
+    shares = {one: (moments.dt.strftime(one).to_numpy() == some.to_numpy()).mean() for one in _DATE_FORMATS}
+    best = max(shares, key=shares.__getitem__)
+    return best if shares[best] >= 0.5 else _DATE_FORMATS[0]
 
 
 def _as_text(value: Any, decimal: str) -> str | None:

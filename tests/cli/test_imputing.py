@@ -94,6 +94,22 @@ def test_a_decimal_comma_and_columns_without_values(run, tmp_path):
     assert "1 value was imputed, in 1 of 60 rows." in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("written", "options"),
+    [("%d.%m.%Y", ["--dates", "day-first"]), ("%m/%d/%Y", ["--dates", "month-first"]), ("%Y-%m-%d", [])],
+)
+def test_dates_are_written_in_the_format_of_their_column(run, tmp_path, written, options):
+    days = pd.Timestamp("2024-01-03") + pd.to_timedelta(np.arange(80) % 40, unit="D")
+    frame = pd.DataFrame({"kind": np.where(np.arange(80) % 40 < 20, "early", "late"), "since": days.strftime(written)})
+    frame.loc[[5, 25], "since"] = ""
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    done = run("impute", tmp_path / "rows.csv", *options)
+    assert done.exit_code == 0, done.output
+    full = pd.read_csv(io.StringIO(done.stdout), dtype=str)["since"]
+    found = pd.to_datetime(full, format=written)  # raises ValueError for another format
+    assert found[5] < pd.Timestamp("2024-01-24") <= found[25] + pd.Timedelta(days=1)
+
+
 def test_invalid_options_are_one_line(run, frame, tmp_path):
     frame.to_csv(tmp_path / "rows.csv", index=False)
     for arguments, message in (
