@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import tanlearn
@@ -22,6 +23,15 @@ _FIT_LEARNERS = ("TAN-CMI ML", "BayesForest", "BayesEnsemble")
 #: Maximum table size (rows times columns) at which a learner is a default, by its cost. On adult, with 684,000 numbers
 #: and missing values, a fold takes 0.03 s of processor time for TAN-CMI ML, and 10 s for TAN Order-free HYB.
 _MOST_NUMBERS = {2: 10_000_000, 3: 1_000_000, 4: 1_000_000}
+
+#: Remedies for parameters of monotone columns in learners that do not have them.
+_MONOTONE = {
+    name: (
+        f" Use --learner BoostedTerms, or --learner 'NB ML' with "
+        f"--set \"parameters=MonotoneLikelihood({name}=['age'])\"."
+    )
+    for name in ("increasing", "decreasing")
+}
 
 
 def find_learners(options: Sequence[str], n_numbers: int) -> list[Learner]:
@@ -75,12 +85,26 @@ def change(estimator: Any, settings: Sequence[str]) -> Any:
             estimator.set_params(**{name: value})
         except (AttributeError, ValueError) as error:  # a value without parameters, or one without this parameter
             known = estimator.get_params(deep=True)
-            hint = _nested(name, known) or nearest(name, known)
+            hint = _nested(name, [*known, *_of_default_parts(estimator, name, value)])
+            hint = hint or _MONOTONE.get(name, "") or nearest(name, known)
             raise ValueError(
                 f"{type(estimator).__name__} has no parameter {name!r}.{hint} Its parameters: "
                 f"{', '.join(sorted(known))}."
             ) from error
     return estimator
+
+
+def _of_default_parts(estimator: Any, name: str, value: Any) -> list[str]:
+    """Return parameters of this name of parts that are None, such as ``forest__n_estimators`` of an ensemble."""
+    from sklearn.base import clone
+
+    found = []
+    for part in [own for own, given in estimator.get_params(deep=False).items() if given is None]:
+        path = f"{part}__{name}"
+        with suppress(AttributeError, TypeError, ValueError):
+            clone(estimator).set_params(**{path: value})
+            found.append(path)
+    return found
 
 
 def _nested(name: str, known: Collection[str]) -> str:

@@ -24,6 +24,8 @@ MOVED = {
 }
 MOVED_OF_TAN = {**MOVED, "init": "training", "dtype": "training"}
 _SETTINGS = {"candidates": "Candidates", "training": "GradientTraining"}
+#: Parameters of monotone columns, which other classifiers have.
+_MONOTONE = ("increasing", "decreasing")
 
 
 class FormerOfGradient(TypedDict, total=False):
@@ -96,7 +98,15 @@ class DeprecatedParameters:
         -------
         object
             The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown.
         """
+        for name in params:
+            if name in _MONOTONE:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}.{self._suggestion(name)}")
         current = {name: value for name, value in params.items() if name not in (*self._moved, *self._removed)}
         former = {name: value for name, value in params.items() if name not in current}
         if former:
@@ -121,6 +131,11 @@ class DeprecatedParameters:
 
     def _suggestion(self, name: str) -> str:
         """Return a sentence with the parameter that is most similar to an unknown name, or an empty string."""
+        if name in _MONOTONE:
+            return (
+                f" Use BoostedTermsClassifier({name}=[...]), or NaiveBayesClassifier or BayesNetClassifier with "
+                f"parameters=MonotoneLikelihood({name}=[...])."
+            )
         known = [*type(self)._get_param_names(), *self._moved]  # type: ignore[attr-defined]
         near = next(iter(difflib.get_close_matches(name, known, n=1)), None)
         if near is None:

@@ -115,6 +115,18 @@ def test_a_parameter_of_a_part_is_suggested(run, shop, tmp_path):
     assert "has no parameter 'alpha'. Did you mean 'parameters__alpha'? Its parameters: class_prior," in done.stderr
 
 
+def test_parameters_of_default_parts_are_suggested(run, shop, tmp_path):
+    options = ["-t", "buys", "--drop", "id", "-l", "BayesEnsemble", "-o", tmp_path / "m.tan"]
+    done = run("fit", shop, *options, "--set", "n_estimators=2")
+    assert done.exit_code == 2
+    assert "has no parameter 'n_estimators'. Did you mean 'forest__n_estimators'? Its parameters:" in done.stderr
+    several = run("fit", shop, *options, "--set", "max_terms=2").stderr
+    assert "Did you mean 'boosting__max_terms'?" in several
+    options[options.index("BayesEnsemble")] = "BayesForest"
+    monotone = run("fit", shop, *options, "--set", "increasing=['age']").stderr
+    assert "has no parameter 'increasing'. Use --learner BoostedTerms, or" in monotone
+
+
 def test_former_parameters_are_set_with_a_note(run, shop, tmp_path):
     path = tmp_path / "m.tan"
     options = ["--set", "n_epochs=2", "--set", "batch_size=50", "--set", "candidates=Candidates('all')"]
