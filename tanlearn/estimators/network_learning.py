@@ -269,6 +269,8 @@ def _new_parameter_learner(classifier: Any, *, safe: bool = True) -> Any:
     """Set ``parameters_`` to an unfitted copy of the parameter learner, and return it."""
     given = classifier.parameters
     classifier.parameters_ = MaximumLikelihood() if given is None else clone(given, safe=safe)
+    if hasattr(classifier.parameters_, "column_names_"):
+        classifier.parameters_.column_names_ = getattr(classifier, "feature_names_in_", None)
     return classifier.parameters_
 
 

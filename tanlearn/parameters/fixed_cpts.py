@@ -14,8 +14,10 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels.mathematics import log_all
 from tanlearn.models.tables import Tables
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.parameter_learner import needs_of
 from tanlearn.structures.knowledge import ColumnNumbers
 from tanlearn.structures.structures import Structure
+from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["FixedCPTs"]
 
@@ -58,6 +60,8 @@ class FixedCPTs(BaseEstimator):
     """
 
     counts_classes: ClassVar[bool] = True
+    #: Names of the columns for :meth:`from_counts`, which estimators set; None for columns without names.
+    column_names_: Any = None
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "cpts": [dict],
         "parameters": [None, HasMethods(["fit", "get_params"])],
@@ -92,23 +96,58 @@ class FixedCPTs(BaseEstimator):
             If ``parameters`` returns CPTs that are sums of terms or back off to fewer parents.
         """
         self._validate_params()
-        learner = MaximumLikelihood() if self.parameters is None else clone(self.parameters)
-        tables = learner.fit(structure, data, rng)
+        return self._replaced(self._new_learner().fit(structure, data, rng), ColumnNumbers(data.names, data.n_features))
+
+    @property
+    def needs(self) -> str:
+        """Input of the learner: counts of families if they are sufficient for ``parameters``, or rows."""
+        own = "families" if self.parameters is None else needs_of(self.parameters)
+        return own if own == "families" else "rows"
+
+    def from_counts(self, layout: TableLayout, counts: FloatArray) -> Tables:
+        """Return the CPTs for given counts.
+
+        Parameters
+        ----------
+        layout : TableLayout
+            Layout of the CPTs.
+        counts : ndarray of shape (n_cells,)
+            Weighted counts of all CPT entries.
+
+        Returns
+        -------
+        Tables
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown or listed twice, or a CPT is invalid, as in :meth:`fit`.
+        """
+        tables = self._new_learner().from_counts(layout, counts)
+        return self._replaced(tables, ColumnNumbers(self.column_names_, layout.n_tables))
+
+    def _new_learner(self) -> Any:
+        """Return an unfitted learner of the other CPTs."""
+        return MaximumLikelihood() if self.parameters is None else clone(self.parameters)
+
+    def _replaced(self, tables: Tables, columns: ColumnNumbers) -> Tables:
+        """Return CPTs with the fixed ones in their positions."""
         if type(tables) is not Tables:
             raise TypeError(
                 f"parameters={self.parameters!r} returns {type(tables).__name__} without entries that can be replaced. "
                 f"Use MaximumLikelihood() or another learner of complete CPTs."
             )
-        layout, cells, columns = tables.layout, tables.cells.copy(), ColumnNumbers(data.names, data.n_features)
+        layout, cells = tables.layout, tables.cells.copy()
         seen: set[int] = set()
         for name, given in self.cpts.items():
             i = columns.find("cpts", name)
             if i in seen:
-                raise ValueError(f"cpts contains {data.label(i)} twice, by name and by position. Remove one of them.")
+                raise ValueError(
+                    f"cpts contains X column {columns.shown[i]} twice, by name and by position. Remove one."
+                )
             seen.add(i)
-            shape = tuple(layout.shape(i))
-            parents = [columns.shown[j] for j in structure.parents[i].tolist() if j >= 0]
-            p = _read_cpt(name, given, shape, parents)
+            parents = [columns.shown[j] for j in layout.parents[i].tolist() if j >= 0]
+            p = _read_cpt(name, given, tuple(layout.shape(i)), parents)
             log_p = np.empty(p.size)
             log_all(p.ravel(), log_p)
             cells[layout.offset[i] : layout.offset[i + 1]] = log_p

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from tanlearn import (
     LBFGS,
@@ -16,6 +17,7 @@ from tanlearn import (
     MaximumLikelihood,
     NaiveBayesClassifier,
     Structure,
+    TableCounts,
     load,
     save,
 )
@@ -115,3 +117,24 @@ def test_a_column_twice_and_other_kinds_of_cpts_are_refused():
         TypeError, match=r"parameters=HierarchicalSmoothing\(.*\) returns .* without entries that can be replaced"
     ):
         FixedCPTs({0: given}, parameters=HierarchicalSmoothing(sparse=True)).fit(CHAIN, data, np.random.default_rng(0))
+
+
+def test_batches_and_counts_give_the_model_of_all_rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"test": rng.choice(["no", "yes"], 80), "town": rng.choice(["Graz", "Linz"], 80)})
+    y = rng.choice(["healthy", "ill"], 80)
+    model = NaiveBayesClassifier(parameters=FixedCPTs({"test": [[0.95, 0.1], [0.05, 0.9]]}))
+    expected = clone(model).fit(frame, y).tables_
+    parts = clone(model)
+    for rows in (slice(0, 30), slice(30, 80)):
+        parts.partial_fit(frame[rows], y[rows], classes=["healthy", "ill"])
+    counts = TableCounts.of_source([(frame, y)])
+    for found in (parts, clone(model).fit_batches([(frame, y)]), clone(model).from_counts(counts)):
+        np.testing.assert_array_equal(found.tables_.cells, expected.cells)
+    with pytest.raises(ValueError, match=r"cpts contains 'tests', .* Did you mean 'test'\?"):
+        NaiveBayesClassifier(parameters=FixedCPTs({"tests": [[1, 1]]})).from_counts(counts)
+
+
+def test_learners_of_rows_have_no_partial_fit():
+    assert not hasattr(NaiveBayesClassifier(parameters=FixedCPTs({}, parameters=LBFGS())), "partial_fit")
+    assert hasattr(NaiveBayesClassifier(parameters=FixedCPTs({}, parameters=MaximumLikelihood(alpha=2))), "partial_fit")
