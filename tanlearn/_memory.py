@@ -23,7 +23,7 @@ _CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.
 
 
 class TableMemoryError(MemoryError, ValueError):
-    """Error for CPTs or counts above the memory limit: both a MemoryError and, as invalid input, a ValueError."""
+    """Error for CPTs or counts above the memory limit, which is both a MemoryError and a ValueError."""
 
 
 def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, remedy: str) -> None:

@@ -1,7 +1,7 @@
 """Checks of your own losses and learners: interface, gradient, randomness and weights.
 
-These are what ``sklearn.utils.estimator_checks`` is for estimators. The checks try the object on small random data. An
-``AssertionError`` names what was expected, what was found and what to change.
+The checks correspond to ``sklearn.utils.estimator_checks`` for estimators. They call the object with small random data.
+An ``AssertionError`` states the expected result, the actual result and the remedy.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     loss : object
         Object with the method ``value_and_gradient(scores, y)`` (see :class:`tanlearn.training.losses.Loss`).
     n_classes : int, default=3
-        Number of classes, at least 2. Choose the number that the loss is made for.
+        Number of classes, at least 2. If the loss is made for a certain number of classes, pass this number.
     random_state : int, default=0
         Seed of the random scores.
 
@@ -50,9 +50,9 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     ValueError
         If ``n_classes`` is below 2.
     AssertionError
-        If the loss does not return two arrays of the right shapes; changes its arguments; returns nan; is not
-        reproducible; mixes rows; or if the gradient is wrong. The message distinguishes a gradient of the opposite sign
-        or a multiple of the right gradient from other errors.
+        If the loss does not return two arrays of the right shapes, changes its arguments, returns nan, is not
+        reproducible, or mixes rows, or if its gradient is wrong. The message states if the gradient has the opposite
+        sign, or is a multiple of the right gradient.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     name = f"{type(loss).__name__}.value_and_gradient"
     require_loss(loss)
     if n_classes < 2:
-        raise ValueError(f"n_classes must be at least 2, got {n_classes}.")
+        raise ValueError(f"n_classes must be at least 2, got {n_classes}. Pass for example n_classes=3.")
     rng = np.random.default_rng(random_state)
     scores, y = rng.normal(0, 2, (40, n_classes)), rng.integers(0, n_classes, 40)
 
@@ -207,10 +207,10 @@ def check_learner(learner: Any, *, random_state: int = 0) -> None:
     TypeError
         If the learner is a class, or has neither method.
     AssertionError
-        If the learner returns another type or a network of other features; changes the data; gives another result for
-        the same seed; is not random and treats a row of weight 0 otherwise than no row; has CPTs that contain nan or
-        do not sum to one; has a ``from_counts`` that disagrees with ``learn`` or ``fit``; or keeps a ``history_`` of
-        another shape.
+        If the learner returns an object of a wrong type, returns a network of other features, changes the data, or
+        returns another result for the same seed. If its CPTs contain nan or do not sum to one, its ``from_counts``
+        disagrees with ``learn`` or ``fit``, or its ``history_`` has a wrong format. If it is deterministic, also if
+        rows of weight 0 change the result.
 
     Examples
     --------

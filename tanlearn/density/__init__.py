@@ -1,5 +1,5 @@
-"""Models of tables without a class: imputation, densities, outliers, and drift between tables.
+"""Models of data without a class: imputation, densities, outliers, and drift between data sets.
 
-The class of the network is latent: it is not in the table, and its number of values is selected on held-out values.
-Rows are encoded, counted and marginalized by the same packages as those of classifiers.
+The class of the network is latent, that is, not a column of the data. The number of its values is selected on held-out
+values. Rows are encoded, counted and marginalized by the same packages as for classifiers.
 """

@@ -34,7 +34,7 @@ def encode_table(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Cod
     encoder = new_encoder(estimator)
     if getattr(encoder.discretizer, "uses_classes", False):
         raise ValueError(
-            f"encoder={estimator.encoder!r} chooses cut points by classes, and {type(estimator).__name__} is fitted "
+            f"encoder={estimator.encoder!r} chooses cut points by classes, but {type(estimator).__name__} is fitted "
             f"without classes. Pass TableEncoder(discretizer=QuantileDiscretizer(max_bins=12))."
         )
     if encoder.handle_missing not in (None, "marginalize"):

@@ -31,9 +31,10 @@ _BLOCK_NUMBERS = 2**23
 
 
 class TANDensity(OutlierMixin, LatentNetworkEstimator):
-    """Density of rows by a tree-augmented network with a latent class, for tables without a class.
+    """Density of rows without a class, modeled by a tree-augmented network with a latent class.
 
-    The network of :class:`~tanlearn.TANImputer`, for outliers, unusual values, sampling and conditional probabilities.
+    The network is that of :class:`~tanlearn.TANImputer`. Use it to find outliers and unusual values, to sample, and to
+    compute conditional probabilities.
 
     Parameters
     ----------
@@ -41,9 +42,10 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         Number of latent classes. 1 is a single Chow-Liu tree. "auto" compares 1, 2, 4, 8, 16 and 32 latent classes,
         with and without a tree between the columns, by the log-probability of a tenth of the values, which are hidden.
     contamination : float, default=0.05
-        Fraction of the training rows that ``predict`` calls outliers, above 0 and at most 0.5.
+        Fraction of the training rows that ``predict`` treats as outliers, above 0 and at most 0.5.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default, numeric columns have up to 12 intervals with about equally many rows.
+        Encoder of raw columns. By default, numeric columns are discretized to at most 12 intervals with about equally
+        many rows.
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
@@ -60,18 +62,19 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
     tables_ : Tables
         CPTs of the columns given their parent and the latent class.
     candidates_ : list of LatentCandidate
-        The networks that were compared, with ``n_components``, ``has_tree`` and ``score``, the mean log-probability of
-        a hidden value in nats. Empty if ``n_components`` is a number.
+        The networks that were compared, with the attributes ``n_components``, ``has_tree`` and ``score``, the mean
+        log-probability of a hidden value in nats. The list is empty if ``n_components`` is a number.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns; set only if ``X`` had names.
+        Names of the columns. It is set only if ``X`` had column names.
 
     Notes
     -----
-    With the latent class c, the parent x_p(j) of each column, and the width w of the interval of a number::
+    If c is the latent class, x_p(j) the parent of column x_j, and w_j the width of the interval of a number, the
+    density is::
 
         log p(x) = log sum_c p(c) prod_j p(x_j | x_p(j), c)  -  sum_numeric log w_j
 
@@ -123,8 +126,9 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         y : object, optional
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            Nonnegative weights. A weight of 2 counts a row twice; rows of weight 0 are dropped. With several latent
-            classes, a repeated row gives another model, because their random start is drawn per row.
+            Nonnegative weights. A weight of 2 counts a row twice, and rows of weight 0 are dropped. With several latent
+            classes, repeating a row instead of doubling its weight gives another model, because the random start is
+            drawn per row.
 
         Returns
         -------
@@ -165,7 +169,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Natural logarithms.
+            Natural logarithms of the density.
 
         Raises
         ------
@@ -178,7 +182,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         return self._score(codes, novelty)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the log density minus ``offset_``; negative for outliers.
+        """Return the log density minus ``offset_``, which is negative for outliers.
 
         A row with missing values has a larger density, because it is a product of fewer probabilities. Each missing
         value therefore adds the mean contribution of its column in training.
@@ -232,9 +236,9 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            The log density of each value given the values before it; 0 for missing values. The sum of a row is
-            ``score_samples``. Unseen categories share what is left of the sum equally, and so do numbers outside the
-            training range.
+            The log density of each value given the values of earlier columns, and 0 for missing values. The
+            contributions of a row add up to ``score_samples``. The part of the sum that is due to unseen categories is
+            divided equally among them, and likewise for numbers outside the training range.
 
         Raises
         ------
@@ -277,9 +281,9 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            ``-log p(value | other values)`` in nats, 0 for missing values. For a number, it is the probability of its
-            interval. The value is unusual if it is large, and the most likely one to be an error. Unlike
-            :meth:`contributions`, surprises do not add up to the log density.
+            ``-log p(value | other values)`` in nats, and 0 for missing values. For a number, p is the probability of
+            its interval. A value with a large surprise is unusual and may be an error. Unlike :meth:`contributions`,
+            surprises do not add up to the log density.
 
         Raises
         ------
@@ -313,12 +317,12 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         n_samples : int, default=1
             Number of rows.
         random_state : int, RandomState, Generator or None, default=None
-            Seed; by default the estimator's ``random_state``.
+            Seed of the rows. The default is the ``random_state`` of the estimator.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features), object
-            Categories, and training values of the drawn intervals of numeric columns.
+            Raw values. A value of a numeric column is a random training value of the drawn interval.
 
         Raises
         ------
@@ -340,14 +344,14 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         return values
 
     def conditional(self, feature: Any, given: Mapping[Any, Any] | None = None) -> dict[Any, float]:
-        """Return the probability of each value of a column, or of several columns together, given values of others.
+        """Return the probability of each value of a column, or of several columns jointly, given other values.
 
         Parameters
         ----------
         feature : str, int or list of these
-            Name or number of the column. A list of columns returns their joint distribution.
+            Name or number of the column. For a list of columns, their joint distribution is returned.
         given : dict, optional
-            Values of other columns, by name or number; all others are marginalized.
+            Values of other columns, by name or number. Columns without a value are marginalized.
 
         Returns
         -------
@@ -380,7 +384,9 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
             others[self._number(name)] = value
         for name, i in zip(names, numbers, strict=True):
             if i in others:
-                raise ValueError(f"given contains {name!r}, the column whose probabilities are computed. Leave it out.")
+                raise ValueError(
+                    f"given contains {name!r}, the column whose probabilities are requested. Leave it out of given."
+                )
         if not 0 < len(numbers) == len(set(numbers)):
             raise ValueError(f"feature must be a column or a list of different columns, got {feature!r}.")
         row = [others.get(j) for j in range(self.n_features_in_)]
@@ -411,7 +417,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         known = (
             f"numbers from 0 to {self.n_features_in_ - 1}" if names is None else ", ".join(map(repr, names.tolist()))
         )
-        raise ValueError(f"there is no column {feature!r}; columns are {known}.")
+        raise ValueError(f"there is no column {feature!r}. Pass one of the columns {known}.")
 
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes for a model file, besides the encoder."""
@@ -466,7 +472,7 @@ def _cut_points(encoder: TableEncoder, i: int) -> FloatArray:
     found: list[FloatArray] | None = getattr(encoder.discretizer_, "cut_points_", None)
     if found is None:
         raise ValueError(
-            f"encoder has the discretizer {encoder.discretizer_!r} without cut_points_, and the density of a number "
+            f"encoder has the discretizer {encoder.discretizer_!r} without cut_points_, but the density of a number "
             f"needs the width of its interval. Pass TableEncoder(discretizer=QuantileDiscretizer())."
         )
     return found[int(np.count_nonzero(~encoder.is_discrete_[:i]))]

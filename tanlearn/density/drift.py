@@ -1,4 +1,4 @@
-"""Drift between two tables: columns, and dependences between columns, whose distributions differ."""
+"""Drift between two data sets: columns, and dependences between columns, whose distributions differ."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ __all__ = ["drift_report"]
 
 
 def drift_report(density: TANDensity, reference: Any, new: Any) -> Any:
-    """Compare two tables column by column, and report which columns and dependences changed.
+    """Compare two data sets column by column, and report which columns and dependences changed.
 
     Parameters
     ----------
     density : TANDensity
-        Fitted to the reference table; its encoder and its structure are used. Pass one with ``n_components=1``, whose
-        tree describes the dependences.
+        Density that was fitted to the reference data, whose encoder and structure are used. Fit it with
+        ``n_components=1``, so that its tree describes the dependences.
     reference : array-like or frame of shape (n_reference, n_features)
-        Rows of the reference table.
+        Rows of the reference data.
     new : array-like or frame of shape (n_new, n_features)
-        Rows of the new table, with the same columns.
+        Rows of the new data, with the same columns.
 
     Returns
     -------
     pandas.DataFrame
-        One line per column, with the most significant change of a column first:
+        One line per column, with the most significant change first:
 
-        - ``column`` and ``parent``: the names, or numbers, of the column and of its parent in the structure;
+        - ``column`` and ``parent``: names or numbers of the column and of its parent in the structure;
         - ``missing_reference`` and ``missing_new``: fractions of missing values;
         - ``distance``: total variation distance of the frequencies of the values, from 0 to 1;
-        - ``log_ratio``: log-likelihood ratio in nats of separate frequencies in both tables against common ones;
-        - ``p_value``: of the likelihood-ratio test for equal frequencies;
+        - ``log_ratio``: log-likelihood ratio, in nats, of separate frequencies in both data sets against common
+          frequencies;
+        - ``p_value``: p-value of the likelihood-ratio test for equal frequencies;
         - ``log_ratio_given_parent`` and ``p_value_given_parent``: the same for the frequencies given each value of the
-          parent, which change if the dependence changes; equal to the former without a parent.
+          parent, which change if the dependence changes. They equal ``log_ratio`` and ``p_value`` if the column has no
+          parent.
 
     Raises
     ------
@@ -51,13 +53,13 @@ def drift_report(density: TANDensity, reference: Any, new: Any) -> Any:
 
     Notes
     -----
-    With the counts n of value v given the value u of the parent, in both tables t::
+    If n_tuv is the number of rows of data set t with value v of the column and value u of its parent, the ratio is::
 
         log_ratio_given_parent = sum_tuv n_tuv log(n_tuv / n_tu)  -  sum_uv n_uv log(n_uv / n_u)
 
     Twice this ratio has approximately a chi-squared distribution if nothing changed. The sum over the columns is the
     log-likelihood ratio of two trees against one. Rows in which the column or its parent is missing are not counted.
-    Unseen categories of the new table are counted as one further value. P-values are not corrected for the number of
+    Unseen categories of the new data are counted as one further value. P-values are not corrected for the number of
     columns.
 
     Examples

@@ -29,24 +29,25 @@ _BLOCK_NUMBERS = 2**23
 class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator):
     """Imputation of missing values by a tree-augmented network with a latent class.
 
-    The network is a joint distribution of all columns. It is fitted to rows with missing values by expectation
-    maximization. A missing value is imputed from its exact distribution given all observed values of its row.
+    The network models the joint distribution of all columns. It is fitted by expectation maximization, also to rows
+    with missing values. A missing value is imputed from its exact distribution given all observed values of its row.
 
     Parameters
     ----------
     strategy : {"mean", "mode", "joint", "draw"}, default="mean"
-        How to impute:
+        Method of imputation:
 
         - "mean": the expected value of a numeric column, and the most probable category of a categorical column;
         - "mode": the mean of the most probable interval of a numeric column, and the most probable category;
-        - "joint": the most probable completion of all missing values of the row together, and the latent class. A
-          numeric column gets the mean of its interval.
-        - "draw": a draw of all missing values of the row from their joint distribution, see :meth:`draw`.
+        - "joint": the most probable joint completion of all missing values of the row and its latent class. A numeric
+          column gets the mean of its interval;
+        - "draw": a random draw of all missing values of the row from their joint distribution, see :meth:`draw`.
     n_components : "auto" or int, default="auto"
         Number of latent classes. 1 is a single Chow-Liu tree. "auto" compares 1, 2, 4, 8, 16 and 32 latent classes,
         with and without a tree between the columns, by the log-probability of a tenth of the values, which are hidden.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default, numeric columns have up to 12 intervals with about equally many rows.
+        Encoder of raw columns. By default, numeric columns are discretized to at most 12 intervals with about equally
+        many rows.
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
@@ -61,14 +62,14 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
     tables_ : Tables
         CPTs of the columns given their parent and the latent class.
     candidates_ : list of LatentCandidate
-        The networks that were compared, with ``n_components``, ``has_tree`` and ``score``, the mean log-probability of
-        a hidden value in nats. Empty if ``n_components`` is a number.
+        The networks that were compared, with the attributes ``n_components``, ``has_tree`` and ``score``, the mean
+        log-probability of a hidden value in nats. The list is empty if ``n_components`` is a number.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns; set only if ``X`` had names.
+        Names of the columns. It is set only if ``X`` had column names.
 
     Notes
     -----
@@ -76,8 +77,9 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
 
         p(x) = sum_c p(c) prod_j p(x_j | x_p(j), c)
 
-    Missing values are marginalized exactly in ``fit`` and ``transform``. ``y`` is ignored: labels are unknown when new
-    rows are transformed, and training rows that were imputed with their labels would reveal them to a classifier.
+    Missing values are marginalized exactly in ``fit`` and ``transform``. The class labels ``y`` are ignored, because
+    they are unknown for new rows. If training rows were imputed with their labels, a classifier could infer the labels
+    from the imputed values.
 
     References
     ----------
@@ -129,8 +131,9 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         y : object, optional
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            Nonnegative weights. A weight of 2 counts a row twice; rows of weight 0 are dropped. With several latent
-            classes, a repeated row gives another model, because their random start is drawn per row.
+            Nonnegative weights. A weight of 2 counts a row twice, and rows of weight 0 are dropped. With several latent
+            classes, repeating a row instead of doubling its weight gives another model, because the random start is
+            drawn per row.
 
         Returns
         -------
@@ -157,8 +160,9 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         Returns
         -------
         ndarray or frame of shape (n_samples, n_features)
-            A copy with imputed values. A frame stays a frame and keeps its types where possible; an array of numbers
-            stays one, other arrays and lists become arrays of objects. ``set_output`` is respected.
+            A copy with imputed values. A frame stays a frame and keeps its types where possible. An array of numbers
+            stays an array of numbers. Other arrays and lists become arrays of objects. The setting of ``set_output`` is
+            respected.
 
         Raises
         ------
@@ -175,20 +179,20 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         return completed_table(X, absent, self._impute(codes))
 
     def draw(self, X: Any, n_draws: Any = 5, *, random_state: Any = None) -> list[Any]:
-        """Impute the missing values several times by draws, for multiple imputation.
+        """Impute the missing values several times by random draws, for multiple imputation.
 
         The missing values of a row are drawn together from their distribution given its observed values. A numeric
-        value is one of the training values in its interval. Repeat an analysis with each table; its results vary as
-        much as the missing values are uncertain, given the fitted network.
+        value is one of the training values in its interval. Repeat an analysis with each completed copy. The variation
+        of the results then represents the uncertainty of the missing values, given the fitted network.
 
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
             Raw values, as for :meth:`transform`.
         n_draws : int, default=5
-            Number of completed tables.
+            Number of completed copies.
         random_state : int, RandomState, Generator or None, default=None
-            Seed; by default the imputer's ``random_state``.
+            Seed of the draws. The default is the ``random_state`` of the imputer.
 
         Returns
         -------
@@ -212,7 +216,10 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         """
         columns = read_rows(self, X)
         if not isinstance(n_draws, Integral) or n_draws < 1:
-            raise ValueError(f"n_draws must be a positive integer, the number of completed tables; got {n_draws!r}.")
+            raise ValueError(
+                f"n_draws must be a positive integer, the number of completed copies; got {n_draws!r}. "
+                f"Pass for example n_draws=5."
+            )
         rng = generator(self.random_state if random_state is None else random_state)
         codes = self.encoder_.encode_columns(columns)
         absent = np.stack([~column.present for column in columns], axis=1)

@@ -95,8 +95,8 @@ def add_pseudo_rows(counts: FloatArray, layout: TableLayout, has_intervals: AnyA
 def smooth_over_intervals(counts: FloatArray, layout: TableLayout, has_intervals: AnyArray) -> None:
     """Distribute the counts of intervals in place: three quarters stay, and an eighth goes to each adjacent interval.
 
-    Outermost intervals keep the eighth that has no adjacent interval, so that all totals stay. Parents with intervals
-    are smoothed, too. Shapes: counts: (n_cells,); has_intervals: (n_features,).
+    An outermost interval keeps the eighth for which there is no adjacent interval, so that all totals stay the same.
+    Parents with intervals are smoothed, too. Shapes: counts: (n_cells,); has_intervals: (n_features,).
     """
     for i in range(layout.n_tables):
         own = counts[layout.offset[i] : layout.offset[i + 1]].reshape(layout.shape(i))

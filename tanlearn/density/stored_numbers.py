@@ -74,7 +74,7 @@ class IntervalNumbers:
 
 
 def completed_table(X: Any, absent: AnyArray, values: AnyArray) -> Any:
-    """Return a copy of ``X`` with ``values`` where it is ``absent``; both have shape (n_samples, n_features).
+    """Return a copy of ``X`` with ``values`` where ``absent`` is true; both have shape (n_samples, n_features).
 
     Frames stay frames, and arrays of numbers stay arrays of floating numbers.
     """

@@ -26,7 +26,8 @@ class AcquisitionCurveDisplay:
     Attributes
     ----------
     lines_ : dict of str to matplotlib.lines.Line2D
-        Curves of the last plot, by order ("adaptive", "fixed", "random"), and the line of all features ("all").
+        Curves of the last plot, with the keys "adaptive", "fixed" and "random", and the line for all features, with the
+        key "all".
     ax_ : matplotlib.axes.Axes
         Axes of the last plot.
     figure_ : matplotlib.figure.Figure
@@ -76,9 +77,9 @@ class AcquisitionCurveDisplay:
         x : {"features", "cost"}, default="features"
             Horizontal axis: number of observed features, or their mean cost.
         measure : {"error", "log_loss"}, default="error"
-            Vertical axis.
+            Measure on the vertical axis.
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
         **options : dict
             Further arguments of ``acquisition_curve``, such as ``costs`` and ``n_features``.
 
@@ -89,7 +90,7 @@ class AcquisitionCurveDisplay:
         Raises
         ------
         TypeError
-            If the classifier has no ``acquisition_curve``, because it is not a single network.
+            If the classifier has no ``acquisition_curve``, because it does not have a single network.
         ValueError
             If an argument is invalid.
         ImportError
@@ -97,21 +98,22 @@ class AcquisitionCurveDisplay:
         """
         if not hasattr(estimator, "acquisition_curve"):
             raise TypeError(
-                f"{type(estimator).__name__} has no acquisition_curve, which needs a classifier with a single network."
+                f"{type(estimator).__name__} has no acquisition_curve, which needs a classifier with a single "
+                f"network. Fit for example a TANClassifier."
             )
         return cls(estimator.acquisition_curve(X, y, **options)).plot(ax, x=x, measure=measure)
 
     def plot(self, ax: Any = None, *, x: str = "features", measure: str = "error") -> AcquisitionCurveDisplay:
-        """Plot one curve for each order, and a line for all features.
+        """Plot one curve per order, and a line for all features.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
         x : {"features", "cost"}, default="features"
             Horizontal axis: number of observed features, or their mean cost.
         measure : {"error", "log_loss"}, default="error"
-            Vertical axis.
+            Measure on the vertical axis.
 
         Returns
         -------

@@ -35,22 +35,24 @@ _CAPTION_WIDTH = 40
 
 
 class CriticalDifferenceDisplay:
-    """Critical difference diagram: mean ranks of learners; bars join those without a significant difference.
+    """Critical difference diagram: mean ranks of learners, with bars joining those without a significant difference.
 
     Learners are ranked by their error on each data set, from 1 for the lowest one. Equal errors share their mean rank.
 
     Parameters
     ----------
     errors : Comparison, dict of str to array-like of shape (n_datasets,), dict of str to dict, or pandas.DataFrame
-        Errors of each learner (at least 3) on the same data sets (at least 2). Any measure can be used of which smaller
-        values are better. Arrays have the same order of data sets; inner dicts have the names of data sets as keys. An
-        object without ``items``, such as a :class:`~tanlearn.comparison.Comparison`, is asked for its
-        :meth:`~tanlearn.comparison.Comparison.errors`. These leave out data sets on which a learner is not complete.
+        Errors of each learner (at least 3) on the same data sets (at least 2). Any measure whose smaller values are
+        better can be used. Arrays have the same order of data sets; inner dicts have the names of data sets as keys.
+        For an object without ``items``, such as a :class:`~tanlearn.comparison.Comparison`, its
+        :meth:`~tanlearn.comparison.Comparison.errors` are used. They leave out data sets that are not complete for
+        every learner.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     p_values : array-like of shape (n_learners, n_learners), optional
-        Symmetric p-values of a test of your own, adjusted for multiple comparisons, in the order of ``errors``, such as
-        Wilcoxon's signed ranks with Holm's correction. By default those of Nemenyi's test.
+        Symmetric p-values of your own test, in the order of ``errors``. They must be adjusted for multiple comparisons,
+        for example those of Wilcoxon's signed-rank test with Holm's correction. The default is the p-values of
+        Nemenyi's test.
 
     Attributes
     ----------
@@ -124,7 +126,7 @@ class CriticalDifferenceDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure, whose height depends on the number of learners.
+            Axes to plot on. By default, a new figure is created, whose height depends on the number of learners.
 
         Returns
         -------
@@ -191,13 +193,14 @@ class PairedErrorsDisplay:
     Parameters
     ----------
     errors : Comparison, dict of str to array-like of shape (n_datasets,), dict of str to dict, or pandas.DataFrame
-        Errors of two learners on the same data sets. The first is drawn on the horizontal axis. Any measure can be used
-        of which smaller values are better. Arrays have the same order of data sets; inner dicts have the names of data
-        sets as keys. An object without ``items``, such as a :class:`~tanlearn.comparison.Comparison` of two learners,
-        is asked for its :meth:`~tanlearn.comparison.Comparison.errors`, which selects two of more learners as well.
+        Errors of two learners on the same data sets. The first is drawn on the horizontal axis. Any measure whose
+        smaller values are better can be used. Arrays have the same order of data sets; inner dicts have the names of
+        data sets as keys. An object without ``items``, such as a :class:`~tanlearn.comparison.Comparison` of two
+        learners, is also accepted. If it has more than two learners, select two with its
+        :meth:`~tanlearn.comparison.Comparison.errors`.
     datasets : sequence of str, optional
-        Names of the data sets; by default the keys of inner dicts, or the index of a DataFrame if it is not the default
-        index. The four data sets with the largest differences are named in the plot, unless a name has no space between
+        Names of the data sets. The default is the keys of inner dicts, or the index of a DataFrame if it is not a
+        default index. The four data sets with the largest differences are named in the plot, if there is space between
         the points.
     measure : str, default="error [%]"
         Name of the measure for the labels of the axes.
@@ -205,7 +208,8 @@ class PairedErrorsDisplay:
     Attributes
     ----------
     wins_ : tuple of (int, int)
-        Numbers of data sets on which the first and the second learner has the lower error.
+        Number of data sets on which the first learner has the lower error, and number on which the second learner has
+        it.
     n_ties_ : int
         Number of data sets with equal errors.
     ax_ : matplotlib.axes.Axes
@@ -234,7 +238,7 @@ class PairedErrorsDisplay:
         errors = _mapping(errors)
         if len(errors.keys()) != 2:
             raise ValueError(
-                f"errors must be those of two learners, got {_listed(errors.keys())}. Select two of them, in a "
+                f"errors must be of exactly two learners, got {_listed(errors.keys())}. Select two of them, in a "
                 f"comparison by errors([first, second])."
             )
         self.names, self.errors, self.datasets = _aligned(errors, n_learners=2, n_datasets=1)
@@ -253,7 +257,7 @@ class PairedErrorsDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
@@ -347,7 +351,7 @@ def _aligned(
     datasets = next((_dataset_names(values) for _, values in errors.items()), None)
     columns = {str(name): _column(str(name), values, datasets) for name, values in errors.items()}
     if len(columns) < n_learners:
-        raise ValueError(f"errors must be those of at least {n_learners} learners, got {_listed(columns)}.")
+        raise ValueError(f"errors must be of at least {n_learners} learners, got {_listed(columns)}. Add learners.")
     lengths = {name: values.shape for name, values in columns.items()}
     if len(set(lengths.values())) > 1 or len(next(iter(lengths.values()))) != 1:
         raise ValueError(
@@ -355,7 +359,7 @@ def _aligned(
         )
     table: AnyArray = np.stack(list(columns.values()), axis=1)
     if len(table) < n_datasets:
-        raise ValueError(f"errors must be those of at least {n_datasets} data sets, got {len(table)}.")
+        raise ValueError(f"errors must be of at least {n_datasets} data sets, got {len(table)}. Add data sets.")
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise ValueError(
@@ -375,7 +379,7 @@ def _column(learner: str, errors: Any, datasets: list[Any] | None) -> FloatArray
     if len(names) != len(datasets) or set(names) != set(datasets):
         different = sorted(map(str, set(names) ^ set(datasets))) or ["a repeated name"]
         raise ValueError(
-            f"errors must be those of the same data sets for each learner; {different[0]!r} is missing for {learner!r} "
+            f"errors of all learners must be on the same data sets, but {different[0]!r} is missing for {learner!r} "
             f"or for the first learner. Leave it out."
         )
     return values[[names.index(name) for name in datasets]]

@@ -38,12 +38,12 @@ _LEGEND_PER_INCH, _SYMBOL = 15, 6
 
 
 class ContributionDisplay:
-    """Contribution of each value of a feature to the log odds of a class, relative to the mean over the rows.
+    """Plot of the contribution of each value of a feature to the log odds of a class, relative to the mean of all rows.
 
-    Create the plot with :meth:`from_estimator`. A numeric feature has a curve over its raw values, with steps at the
-    cut points. A categorical feature has bars. Above 0, a value is evidence for the class. Contributions are in nats,
-    the unit of the natural logarithm. A contribution of 0.7 doubles the odds. The distribution of the rows is drawn in
-    gray below or next to the contributions.
+    Create the plot with :meth:`from_estimator`. A numeric feature is plotted as a curve over its raw values, with steps
+    at the cut points. A categorical feature is plotted as bars. A value with a contribution above 0 is evidence for the
+    class. Contributions are in nats, the unit of the natural logarithm. A contribution of 0.7 doubles the odds. The
+    distribution of the rows is drawn in gray below or next to the contributions.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ class ContributionDisplay:
     values : FeatureValues
         Intervals or categories of the feature.
     classes : sequence of n_curves objects
-        Classes of the curves.
+        Class of each curve.
     against : object, default="the others"
-        Class, or name of the classes, that ``classes`` are compared with.
+        Class with which ``classes`` are compared, or a name for several of them.
     standard_errors : array-like of shape (n_values, n_curves), optional
-        Standard errors of the contributions. Bands and error bars are two of them long, in both directions.
+        Standard errors of the contributions. Bands and error bars extend two standard errors in both directions.
 
     Attributes
     ----------
@@ -72,19 +72,19 @@ class ContributionDisplay:
 
     See Also
     --------
-    PairContributionDisplay : Heat map of what a pair of features contributes beyond both.
+    PairContributionDisplay : Heat map of the contribution of a pair of features, beyond each feature alone.
 
     Notes
     -----
     The log odds of a class against the others are its log probability minus the mean log probability of the other
-    classes. The log odds of complete rows are a constant, plus the contributions of all features, plus those of the
-    pairs of features that share a CPT (:class:`~tanlearn.displays.PairContributionDisplay`). With families of three or
-    more features in one CPT, there are also contributions of three or more features, which have no plot.
+    classes. The log odds of a complete row are the sum of a constant, the contributions of all features, and the
+    contributions of all pairs of features that share a CPT (:class:`~tanlearn.displays.PairContributionDisplay`). CPTs
+    of three or more features also have contributions of three or more features, which cannot be plotted.
 
-    The CPT of a feature with a parent contains the contribution of each feature alone and that of the pair. The
-    functional ANOVA [1]_ separates them, so that the contribution of the pair has mean 0 over the rows with each value
-    of either feature. The mean is over complete rows, and one more row for smoothing. ``explain`` does not separate
-    them. Without edges, the curve equals the contributions of ``explain``, shifted to mean 0.
+    The CPT of a feature with a parent contains the contributions of both features and of their pair. The functional
+    ANOVA [1]_ separates them. For each value of either feature, the contribution of the pair then has mean 0 over the
+    complete rows with this value, and one more row for smoothing. The method ``explain`` does not separate these
+    contributions. If the network has no edges, the curve equals the contributions of ``explain``, shifted to mean 0.
 
     References
     ----------
@@ -151,26 +151,27 @@ class ContributionDisplay:
         estimator : classifier
             Fitted classifier with a single network.
         X : array-like or frame of shape (n_samples, n_features)
-            Rows whose distribution is shown, and over which the contributions have mean 0: usually those of ``fit``.
+            Rows whose distribution is shown, and over which the contributions have mean 0. Usually, these are the rows
+            of ``fit``.
         feature : int or str
-            Column number from 0, or name.
+            Name of the feature, or its column number from 0.
         target : class, optional
             Class whose log odds are plotted. The default for two classes is the second one. With more classes, the
             default is one curve for each class, or for the seven classes to which the feature contributes most.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         most : int, default=20
-            Maximum number of categories; the most frequent ones are shown.
+            Maximum number of categories to show. The most frequent categories are shown.
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
         ContributionDisplay
-            The display, with ``figure_`` to save and ``contributions`` to read. It has standard errors if the
-            classifier estimates them, as :class:`~tanlearn.TermNetClassifier` does (see its ``standard_errors_``).
-            Contributions are divided by the temperature of ``calibration_``. Its power is left out, because it applies
-            to the sum.
+            The display. Save its ``figure_``, or read its ``contributions``. It has standard errors if the classifier
+            estimates them, as :class:`~tanlearn.TermNetClassifier` does (see its ``standard_errors_``). Contributions
+            are divided by the temperature of ``calibration_``. The power of ``calibration_`` is ignored, because it
+            applies to the sum of all contributions.
 
         Raises
         ------
@@ -201,9 +202,9 @@ class ContributionDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
         most : int, default=20
-            Maximum number of categories; the most frequent ones are shown.
+            Maximum number of categories to show. The most frequent categories are shown.
 
         Returns
         -------
@@ -218,7 +219,7 @@ class ContributionDisplay:
             If Matplotlib is not installed.
         """
         if most < 1:
-            raise ValueError(f"most must be at least 1, got {most}.")
+            raise ValueError(f"most must be at least 1, got {most}. Pass for example most=20.")
         is_new, ax = ax is None, axes_or_new(ax)
         if self.values.categories is None:
             if is_new:

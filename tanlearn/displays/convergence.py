@@ -1,4 +1,4 @@
-"""Plot of learners along their way: score and held-out error over seconds, evaluations or steps."""
+"""Plot of the progress of learners: score and held-out error over seconds, evaluations or steps."""
 
 from __future__ import annotations
 
@@ -27,26 +27,27 @@ _LOG_FROM = 20
 
 
 class ConvergenceDisplay:
-    r"""Plot of the scores and the held-out errors of learners along their way.
+    r"""Plot of the scores and held-out errors of learners during learning.
 
     Scores of different objectives, such as a margin and a loss, cannot share an axis. With several curves, each score
-    is therefore scaled to 0 at the first entry of its history and to 1 at its best one. The curves then show how fast
-    each learner reaches its own optimum, and only the errors compare the results.
+    is therefore scaled to 0 at the first entry and to 1 at the best entry of its history. The curves then show how fast
+    each learner reaches its own optimum. Compare results only by the errors.
 
     The curve of errors and the marker at its end may differ. The curve shows intermediate models, as
-    :meth:`~tanlearn.BayesNetClassifier.learning_errors` describes them. The marker is the fitted classifier, for
-    example after calibration and refits. A dotted line connects both.
+    :meth:`~tanlearn.BayesNetClassifier.learning_errors` describes them. The marker shows the fitted classifier, for
+    example after calibration and refits. A dotted line connects the curve and the marker.
 
     Parameters
     ----------
     histories : dict of str to sequence of entries
-        Histories to draw, by learner. Entries have ``step``, ``score``, ``n_evaluations`` and ``seconds``, as those of
-        :meth:`~tanlearn.BayesNetClassifier.learning_history` do. A learner without a search has an empty history.
+        Histories to draw, by learner. Entries have the attributes ``step``, ``score``, ``n_evaluations`` and
+        ``seconds``, as in :meth:`~tanlearn.BayesNetClassifier.learning_history`. A learner without a search has an
+        empty history.
     errors : dict of str to sequence of (entry, float), optional
-        Held-out errors from 0 to 1 at some entries, by learner.
+        Held-out errors, from 0 to 1, at some entries of the histories, by learner.
     final_errors : dict of str to float, optional
-        Held-out errors of the fitted classifiers, from 0 to 1, by learner. They are drawn at the end of the curve, or
-        as a horizontal line for a learner with an empty history.
+        Held-out errors of the fitted classifiers, from 0 to 1, by learner. An error is drawn at the end of the curve,
+        or as a horizontal line if the history of the learner is empty.
     objectives : dict of str to str, optional
         Names of the scores, by learner, for the label of the axis or the legend.
     x : {"seconds", "n_evaluations", "step"}, default="seconds"
@@ -57,7 +58,8 @@ class ConvergenceDisplay:
     Attributes
     ----------
     axes_ : list of matplotlib.axes.Axes
-        Axes of the last plot: score, if a learner has a history, and held-out error, if there are any.
+        Axes of the last plot: for the scores, if a learner has a history, and for the held-out errors, if there are
+        any.
     figure_ : matplotlib.figure.Figure
         Figure of the last plot.
 
@@ -132,14 +134,15 @@ class ConvergenceDisplay:
         n_points: int = 20,
         axes: Sequence[Any] | None = None,
     ) -> Self:
-        """Plot the way of one classifier.
+        """Plot the learning history of one classifier.
 
         Parameters
         ----------
         estimator : classifier
             Fitted classifier.
         X : array-like or frame of shape (n_samples, n_features), optional
-            Rows that it was fitted to. With these and the test rows, held-out errors of the search steps are computed.
+            Rows to which the classifier was fitted. With these rows and the test rows, held-out errors of the search
+            steps are computed.
         y : array-like of shape (n_samples,), optional
             Classes of these rows.
         X_test : array-like or frame of shape (n_test, n_features), optional
@@ -151,7 +154,7 @@ class ConvergenceDisplay:
         n_points : int, default=20
             Maximum number of structures of a search for which the error is computed.
         axes : sequence of matplotlib.axes.Axes, optional
-            Axes to plot on, one for the scores and one for the errors; by default those of a new figure.
+            Axes to plot on, one for the scores and one for the errors. By default, a new figure is created.
 
         Returns
         -------
@@ -181,7 +184,7 @@ class ConvergenceDisplay:
         share_score: bool = False,
         axes: Sequence[Any] | None = None,
     ) -> Self:
-        """Plot the ways of several classifiers.
+        """Plot the learning histories of several classifiers.
 
         Parameters
         ----------
@@ -189,8 +192,8 @@ class ConvergenceDisplay:
             Fitted classifiers by name. Classifiers of other libraries have no history. Each stage of a classifier with
             several stages ("structure" and "parameters") has its own curve.
         X : array-like or frame of shape (n_samples, n_features), optional
-            Rows that all classifiers were fitted to. With these and the test rows, held-out errors of the search steps
-            are computed by :meth:`~tanlearn.BayesNetClassifier.learning_errors`.
+            Rows to which all classifiers were fitted. With these rows and the test rows, held-out errors of the search
+            steps are computed by :meth:`~tanlearn.BayesNetClassifier.learning_errors`.
         y : array-like of shape (n_samples,), optional
             Classes of these rows.
         X_test : array-like or frame of shape (n_test, n_features), optional
@@ -206,7 +209,7 @@ class ConvergenceDisplay:
         share_score : bool, default=False
             Draw the scores unscaled on one axis. Use it only for learners with the same objective on the same rows.
         axes : sequence of matplotlib.axes.Axes, optional
-            Axes to plot on, one for the scores and one for the errors; by default those of a new figure.
+            Axes to plot on, one for the scores and one for the errors. By default, a new figure is created.
 
         Returns
         -------
@@ -255,7 +258,7 @@ class ConvergenceDisplay:
         Parameters
         ----------
         axes : sequence of matplotlib.axes.Axes, optional
-            Axes to plot on, one for the scores and one for the errors; by default those of a new figure.
+            Axes to plot on, one for the scores and one for the errors. By default, a new figure is created.
 
         Returns
         -------

@@ -67,7 +67,7 @@ class ExplanationDisplay:
         if not np.isfinite(shares).all():
             raise ValueError(
                 f"shares must be finite; got {shares[~np.isfinite(shares)][0]}: a class of probability 0 has no log "
-                f"odds. Compare with another class, or smooth the tables."
+                f"odds. Compare with another class, or smooth the CPTs."
             )
         self.shares = np.asarray(shares, float)
         self.labels = list(labels)
@@ -87,13 +87,13 @@ class ExplanationDisplay:
         X : array-like or frame of shape (1, n_features)
             One row.
         target : class, optional
-            Class to explain; by default the predicted one.
+            Class to explain. The default is the predicted class.
         against : class, optional
-            Class to compare with; by default the most probable one of the others.
+            Class with which ``target`` is compared. The default is the most probable other class.
         most : int, default=10
-            Maximum number of features with a separate bar; the others are combined in one bar.
+            Maximum number of features with a separate bar. All other features are combined in one bar.
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
@@ -111,7 +111,10 @@ class ExplanationDisplay:
             If Matplotlib is not installed.
         """
         if not hasattr(estimator, "explain"):
-            raise TypeError(f"{type(estimator).__name__} has no explain: its predictions are not sums over features.")
+            raise TypeError(
+                f"{type(estimator).__name__} has no explain, because its predictions are not sums over "
+                f"features. Pass a classifier with the method explain."
+            )
         log_p = estimator.predict_log_proba(X)
         if len(log_p) != 1:
             raise ValueError(f"X must have one row, got {len(log_p)}. Pass X[i : i + 1].")
@@ -133,9 +136,9 @@ class ExplanationDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
         most : int, default=10
-            Maximum number of features with a separate bar; the others are combined in one bar.
+            Maximum number of features with a separate bar. All other features are combined in one bar.
 
         Returns
         -------
@@ -150,7 +153,7 @@ class ExplanationDisplay:
             If Matplotlib is not installed.
         """
         if most < 1:
-            raise ValueError(f"most must be at least 1, got {most}.")
+            raise ValueError(f"most must be at least 1, got {most}. Pass for example most=20.")
         is_new = ax is None
         ax = axes_or_new(ax)
         own, prior = self.shares[:-1], float(self.shares[-1])

@@ -34,11 +34,11 @@ class FeatureValues:
     feature : str
         Name of the feature.
     categories : sequence of n_values str, optional
-        Names of the categories. Either these or ``cut_points`` must be given.
+        Names of the categories. Either ``categories`` or ``cut_points`` must be given.
     cut_points : array-like of shape (n_values - 1,), optional
         Increasing cut points between the intervals of a numeric feature.
     value_range : (float, float), optional
-        Smallest and largest number; by default the outer intervals are as wide as those next to them.
+        Smallest and largest number. By default, the outermost intervals are as wide as the intervals next to them.
     row_counts : array-like of shape (n_bars,), optional
         Number of rows with each category, or in each bar of a histogram.
     row_edges : array-like of shape (n_bars + 1,), optional
@@ -52,8 +52,8 @@ class FeatureValues:
     Raises
     ------
     ValueError
-        If both or none of ``categories`` and ``cut_points`` are given, cut points do not increase, or the numbers of
-        counts do not match.
+        If both or none of ``categories`` and ``cut_points`` are given, cut points do not increase, or ``row_counts``
+        has a wrong length.
 
     Examples
     --------
@@ -75,7 +75,10 @@ class FeatureValues:
         has_missing_category: bool = False,
     ) -> None:
         if (categories is None) == (cut_points is None):
-            raise ValueError(f"either categories or cut_points of {feature!r} must be given, and not both.")
+            raise ValueError(
+                f"exactly one of categories and cut_points of {feature!r} must be given. Pass cut_points "
+                f"for a numeric feature, otherwise categories."
+            )
         self.feature = feature
         self.categories = None if categories is None else list(categories)
         self.cut_points = None if cut_points is None else np.asarray(cut_points, np.float64)
@@ -127,12 +130,12 @@ class FeatureValues:
         )
 
     def most_frequent(self, most: int) -> IntArray:
-        """Return the positions of at most so many values, the most frequent ones, in increasing order.
+        """Return the positions of the most frequent values, in increasing order.
 
         Parameters
         ----------
         most : int
-            Number of values.
+            Maximum number of values.
 
         Returns
         -------
@@ -144,12 +147,12 @@ class FeatureValues:
         return np.sort(shown[:most])
 
     def notes(self, n_shown: int | None = None) -> list[str]:
-        """Return what the axis and the distribution of the rows do not show.
+        """Return notes about rows and values that the plot does not show.
 
         Parameters
         ----------
         n_shown : int, optional
-            Number of categories on the axis; by default all.
+            Number of categories on the axis. By default, all categories are on it.
 
         Returns
         -------

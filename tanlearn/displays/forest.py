@@ -17,7 +17,7 @@ _BLUE = "#0072b2"
 
 
 class ForestImportanceDisplay:
-    """Plot of feature importances: increase of the out-of-fold log loss without a feature, in nats per row.
+    """Plot of feature importances: increase of the out-of-fold log loss if a feature is left out, in nats per row.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class ForestImportanceDisplay:
         most : int, default=20
             Maximum number of features to show.
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
@@ -94,7 +94,7 @@ class ForestImportanceDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
         most : int, default=20
             Maximum number of features to show.
 

@@ -22,7 +22,7 @@ _WHITE = 0.65
 
 
 class PairContributionDisplay:
-    """Heat map of the contribution of two features to the log odds of a class, beyond those of each feature alone.
+    """Heat map of the contribution of a pair of features to the log odds of a class, beyond each feature alone.
 
     Create the plot with :meth:`from_estimator`. Blue combinations of values are evidence for the class, and red ones
     are evidence against it. ``estimator.to_networkx().edges`` lists the edges of the network.
@@ -36,7 +36,7 @@ class PairContributionDisplay:
     target : object
         Class of the log odds.
     against : object, default="the others"
-        Class, or classes, that it is compared with.
+        Class with which ``target`` is compared, or a name for several classes.
     row_counts : array-like of shape (n_values, n_other_values), optional
         Numbers of rows. Combinations without rows are pale.
 
@@ -116,7 +116,8 @@ class PairContributionDisplay:
         estimator : classifier
             Fitted classifier with a single network.
         X : array-like or frame of shape (n_samples, n_features)
-            Rows over which the contributions have mean 0 for each value of either feature: usually those of ``fit``.
+            Rows over which the contributions have mean 0 for each value of either feature. Usually, these are the rows
+            of ``fit``.
         features : tuple of (int or str, int or str)
             Column numbers from 0, or names, of two features that share a CPT: parent and child, or two parents of the
             same child.
@@ -126,14 +127,14 @@ class PairContributionDisplay:
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         most : int, default=20
-            Maximum number of categories per feature; the most frequent ones are shown.
+            Maximum number of categories to show per feature. The most frequent categories are shown.
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
         PairContributionDisplay
-            The display, with ``figure_`` to save and ``contributions`` to read.
+            The display. Save its ``figure_``, or read its ``contributions``.
 
         Raises
         ------
@@ -181,9 +182,9 @@ class PairContributionDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
         most : int, default=20
-            Maximum number of categories per feature; the most frequent ones are shown.
+            Maximum number of categories to show per feature. The most frequent categories are shown.
 
         Returns
         -------
@@ -198,7 +199,7 @@ class PairContributionDisplay:
             If Matplotlib is not installed.
         """
         if most < 1:
-            raise ValueError(f"most must be at least 1, got {most}.")
+            raise ValueError(f"most must be at least 1, got {most}. Pass for example most=20.")
         is_new, ax = ax is None, axes_or_new(ax)
         x, y = _shown(self.first, most), _shown(self.second, most)
         if is_new:

@@ -22,7 +22,7 @@ class ParetoDisplay:
     errors : ndarray of shape (n_classifiers,)
         Held-out errors from 0 to 1; nan for failed trainings.
     front : ndarray of shape (n_front,), int
-        Positions of the classifiers that are not dominated, in order of increasing size.
+        Positions of the classifiers on the Pareto front, in order of increasing size.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ParetoDisplay:
         estimator : ParetoFront
             Result of :func:`~tanlearn.pareto_search`.
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
@@ -82,7 +82,7 @@ class ParetoDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------

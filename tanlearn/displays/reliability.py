@@ -33,8 +33,9 @@ class ReliabilityDisplay:
     Attributes
     ----------
     error_, error_before_ : float
-        Expected calibration error with and without calibration (nan if ``before`` is None): the absolute difference of
-        mean confidence and accuracy in a bin, averaged over the bins with their numbers of rows as weights.
+        Expected calibration error with calibration, and without it (nan if ``before`` is None). It is the absolute
+        difference between mean confidence and accuracy of each bin, averaged over the bins, weighted by their numbers
+        of rows.
     ax_ : matplotlib.axes.Axes
         Axes of the last plot.
     figure_ : matplotlib.figure.Figure
@@ -94,7 +95,7 @@ class ReliabilityDisplay:
         n_bins : int, default=10
             Number of bins of equal width between 0 and 1.
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
@@ -122,7 +123,7 @@ class ReliabilityDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------

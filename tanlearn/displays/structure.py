@@ -34,9 +34,9 @@ class StructureDisplay:
     structure : Structure
         Structure to plot.
     feature_names : sequence of str, optional
-        Names of the features; by default their numbers.
+        Names of the features. The default is their numbers.
     weights : ndarray of shape (n_features, width), optional
-        Weights of the edges, in the layout of ``structure.parents``. Line widths are proportional.
+        Weights of the edges, in the layout of ``structure.parents``. Line widths are proportional to them.
     weight_name : str, default=""
         Name of the weights, for the caption.
     relevance : ndarray of shape (n_features,), optional
@@ -81,7 +81,7 @@ class StructureDisplay:
         class_name: str = "class",
     ) -> None:
         if not structure.is_acyclic:
-            raise ValueError("a structure with a cycle cannot be plotted in layers. It is a scorer, not a network.")
+            raise ValueError("a structure with a cycle cannot be plotted in layers. Learn a structure without cycles.")
         n_features = structure.n_features
         names = [str(i) for i in range(n_features)] if feature_names is None else [str(name) for name in feature_names]
         if len(names) != n_features:
@@ -118,14 +118,14 @@ class StructureDisplay:
         weights : {"auto", "information", "probability"} or None, default="auto"
             Meaning of the line widths. "information" is the mutual information of child and parent given the class, in
             the distribution of the model (for at most one parent per feature). "probability" is the probability of the
-            chosen parents (``structure_probabilities_``). "auto" uses the first that is available. With None, all lines
-            have the same width.
+            chosen parents (``structure_probabilities_``). "auto" uses "information" if it is available, otherwise
+            "probability". With None, all lines have the same width.
         image_shape : tuple of (height, width), optional
-            Plot features as pixels; pixel (row, column) is feature ``row * width + column``.
+            Shape of the image if features are pixels. Pixel (row, column) is feature ``row * width + column``.
         class_name : str, default="class"
             Name of the class.
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
@@ -177,9 +177,9 @@ class StructureDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure of suitable size.
+            Axes to plot on. By default, a new figure of suitable size is created.
         image_shape : tuple of (height, width), optional
-            Plot features as pixels.
+            Shape of the image if features are pixels.
 
         Returns
         -------

@@ -25,15 +25,15 @@ class TableDisplay:
     Parameters
     ----------
     table : ndarray of shape (n_values, n_columns)
-        Probabilities, whose columns sum to 1; or scores.
+        Probabilities, of which each column sums to 1, or scores.
     values : sequence of n_values str
         Names of the values of the feature.
     columns : sequence of n_columns str
-        Values of parents and class, per column.
+        Values of the parents and of the class for each column.
     feature : str
         Name of the feature.
     given : str, default="class"
-        Names of class and parents, for the axis label.
+        Names of the parents and the class, for the axis label.
     is_normalized : bool, default=True
         Whether ``table`` contains probabilities.
 
@@ -91,22 +91,22 @@ class TableDisplay:
         estimator : classifier
             Fitted classifier with ``tables_``.
         feature : int or str
-            Column number from 0, or name.
+            Name of the feature, or its column number from 0.
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
         TableDisplay
-            Display with columns in the order of the values of the first parent, the second parent, and the class. For
-            CPTs that are not normalized, it shows the difference of each score from the mean over the classes.
+            The display. Its columns are ordered by the value of the first parent, then of the second parent, then by
+            class. If the CPTs are not normalized, it shows the difference of each score from the mean over the classes.
 
         Raises
         ------
         ValueError
             If the feature does not exist.
         TypeError
-            If the classifier has no ``tables_``, or they are back-off CPTs or sums of terms.
+            If the classifier has no ``tables_``, or its CPTs are back-off CPTs or sums of terms.
         ImportError
             If Matplotlib is not installed.
         """
@@ -143,7 +143,7 @@ class TableDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure of suitable size.
+            Axes to plot on. By default, a new figure of suitable size is created.
 
         Returns
         -------

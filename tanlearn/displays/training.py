@@ -19,12 +19,12 @@ class TrainingDisplay:
     Parameters
     ----------
     history : sequence of EpochReport
-        Reports of the epochs: ``history_`` of a classifier.
+        Reports of the epochs, usually ``history_`` of a classifier.
 
     Attributes
     ----------
     axes_ : list of matplotlib.axes.Axes
-        Axes of the last plot: loss, entropy, and validation error, if available.
+        Axes of the last plot: for the loss, the entropy, and the validation error if there is one.
     figure_ : matplotlib.figure.Figure
         Figure of the last plot.
 
@@ -51,7 +51,8 @@ class TrainingDisplay:
     def __init__(self, history: Sequence[EpochReport]) -> None:
         if not history:
             raise ValueError(
-                "history must contain at least one epoch, got none: the classifier was not trained by epochs."
+                "history must contain at least one epoch, got none. Pass history_ of a gradient classifier, which is "
+                "trained by epochs."
             )
         self.history = list(history)
 
@@ -64,7 +65,7 @@ class TrainingDisplay:
         estimator : classifier
             Fitted classifier with ``history_``: :class:`~tanlearn.TANClassifier` or :class:`~tanlearn.KTreeClassifier`.
         axes : sequence of matplotlib.axes.Axes, optional
-            Two or three axes to plot on; by default those of a new figure.
+            Two or three axes to plot on. By default, a new figure is created.
 
         Returns
         -------
@@ -90,7 +91,7 @@ class TrainingDisplay:
         Parameters
         ----------
         axes : sequence of matplotlib.axes.Axes, optional
-            Axes to plot on, one per curve; by default those of a new figure.
+            Axes to plot on, one per curve. By default, a new figure is created.
 
         Returns
         -------

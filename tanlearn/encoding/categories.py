@@ -25,26 +25,26 @@ _N_SHOWN = 10
 class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Encode the categories of every feature as integer codes.
 
-    Categories are compared by value: ``True``, ``1`` and ``1.0`` are one category, ``"1"`` is another. The
-    categories of a feature are its distinct training values, sorted. A frame column that declares
-    categories (pandas ``category``, polars ``Enum``) has all declared categories, seen or not, in their order. If a
-    feature has no training values, ``n_states_`` is 1 and every later value is unseen.
+    Categories are compared by value: ``True``, ``1`` and ``1.0`` are one category, ``"1"`` is another. The categories
+    of a feature are its distinct training values, sorted. If a frame column declares categories (pandas ``category``,
+    polars ``Enum``), its categories are all declared ones in their order, even if they do not occur. If a feature has
+    no training values, ``n_states_`` is 1 and every later value is unseen.
 
     Parameters
     ----------
     handle_unknown : {"missing", "error"}, default="missing"
-        How to treat a category that was not seen in ``fit``: as missing, or as an error.
+        Treatment of categories that were not seen in ``fit``: as missing values, or as an error.
 
     Attributes
     ----------
     categories_ : list of ndarray of shape (n_categories,)
-        Categories of every feature; the code of a category is its index.
+        Categories of every feature. The code of a category is its position.
     n_states_ : ndarray of shape (n_features_in_,), intp
         Number of categories of every feature, at least 1.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features. Set only if X has column names.
+        Names of the features. It is set only if ``X`` had column names.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features), uint8 or uint16
-            Codes ``0..n_states_[i] - 1``, or the largest value of the type for a missing value; in Fortran order.
+            Codes ``0..n_states_[i] - 1``, with the largest value of the type for missing values, in Fortran order.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features), object
-            The categories, ``None`` for missing values.
+            Categories, with ``None`` for missing values.
 
         Raises
         ------
@@ -290,7 +290,7 @@ def _check_types(column: Column, categories: AnyArray) -> None:
         kinds = kind_of_value(values[0]), kind_of_value(example)
         raise TypeError(
             f"{column.label} holds {shorten(values[0])} in row {rows[0]}, of {kinds[0]}, but held {kinds[1]} such as "
-            f"{shorten(example)} in fit, and these are never equal. Cast the column to its type in fit."
+            f"{shorten(example)} in fit, and these are never equal. Cast the column to the type that it had in fit."
         )
 
 

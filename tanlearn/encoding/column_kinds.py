@@ -90,8 +90,8 @@ def check_n_categories(n_categories: int, label: str) -> None:
     """Raise ValueError if a column has more than 65,535 categories."""
     if n_categories > LARGEST_N_STATES:
         raise ValueError(
-            f"{label} has {n_categories} categories, more than {LARGEST_N_STATES}. It looks like "
-            f"an identifier or a continuous column: drop it, or discretize it."
+            f"{label} has {n_categories} categories, more than {LARGEST_N_STATES}. It looks like an identifier or a "
+            f"continuous column. Drop it, or discretize it."
         )
 
 

@@ -449,7 +449,7 @@ def _read_names(dtype: str, values: list[Any]) -> AnyArray:
     """Return stored names as an array of a dtype, validated."""
     known = [value["bytes"].encode("latin-1") if isinstance(value, dict) else value for value in values]
     if not all(isinstance(value, str | bytes | int | float) for value in known) or np.dtype(dtype).kind not in "Obiuf":
-        raise ValueError("a category is neither a string nor a number")
+        raise ValueError("a category is not a string, a number or a boolean")
     return np.array(known, dtype=dtype)
 
 

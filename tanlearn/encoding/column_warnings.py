@@ -48,10 +48,10 @@ _SEPARATORS = {",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
 
 
 class ColumnKindWarning(UserWarning):
-    """Warning that a column looks like something else than it is used for.
+    """Warning that a column may not be what it is used as.
 
-    These are string columns that are used as categorical and look like numbers, dates, identifiers or free text, and
-    integers that look like row numbers.
+    It is issued for string columns that are used as categorical but look like numbers, dates, identifiers or free text,
+    and for integer columns that look like row numbers.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     @property
     def uses_classes(self) -> bool:
-        """True if cut points depend on classes, so that each fold must fit its own."""
+        """Whether cut points depend on classes. If so, each fold must fit its own cut points."""
         return True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -112,7 +112,7 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         Returns
         -------
         ndarray of shape (n_samples, n_features), uint8 or uint16
-            Codes ``0..n_states_[i] - 1``, or the largest value of the type for a missing value; in Fortran order.
+            Codes ``0..n_states_[i] - 1``, with the largest value of the type for missing values, in Fortran order.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         Returns
         -------
         ndarray of shape (n_features, n_samples), uint8 or uint16
-            Codes ``0..n_states_[i] - 1``, or the largest value of the type for a missing value.
+            Codes ``0..n_states_[i] - 1``, with the largest value of the type for missing values.
 
         Raises
         ------

@@ -36,11 +36,11 @@ class EncodedData:
     n_classes : int
         Number of classes.
     sample_weight : ndarray of shape (n_samples,), int64 or float64, optional
-        Weights; integers are counted exactly. ``None`` means a weight of 1 for every row.
+        Weights of the rows. Integer weights are counted exactly. ``None`` is a weight of 1 for every row.
     places : tuple of str, optional
-        Name of every feature in messages, such as ``"X column 'age'"``; by default the feature index.
+        Name of every feature in messages, such as ``"X column 'age'"``. The default is the feature index.
     row_numbers : ndarray of shape (n_samples,), optional
-        Number of every row in the data that the user passed, for messages.
+        Number of every row in the data of the user, for messages.
     device : {"cpu", "cuda"}, default="cpu"
         Device for learners that support both.
     is_ordered : ndarray of shape (n_features,), bool, optional
@@ -62,7 +62,7 @@ class EncodedData:
     Raises
     ------
     ValueError
-        If ``device`` is neither "cpu" nor "cuda".
+        If ``device`` is not "cpu" or "cuda".
 
     Examples
     --------
@@ -88,7 +88,7 @@ class EncodedData:
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
-            raise ValueError(f"device must be 'cpu' or 'cuda', got {self.device!r}.")
+            raise ValueError(f"device must be 'cpu' or 'cuda', got {self.device!r}. Pass one of both.")
 
     @classmethod
     def from_codes(
@@ -111,15 +111,15 @@ class EncodedData:
         y : array-like of shape (n_samples,)
             Class codes from 0.
         n_states : array-like of shape (n_features,), int, optional
-            Number of categories of every feature, from 1 to 65,535; by default the largest code plus 1.
+            Number of categories of every feature, from 1 to 65,535. The default is the largest code plus 1.
         n_classes : int, optional
-            Number of classes; by default the largest class code plus 1.
+            Number of classes. The default is the largest class code plus 1.
         sample_weight : array-like of shape (n_samples,), float, or None
-            Finite and non-negative, not all zero. A scalar is the weight of every row.
+            Finite, non-negative weights, not all zero. A scalar is the weight of every row.
         is_ordered : array-like of shape (n_features,), bool, or bool, optional
-            Features whose codes are ordered; ``True`` for all of them.
+            Mask of the features whose codes are ordered, or ``True`` for all features.
         has_missing_category : array-like of shape (n_features,), bool, or bool, optional
-            Features whose last code is a category for missing values; ``True`` for all of them.
+            Mask of the features whose last code is a category for missing values, or ``True`` for all features.
 
         Returns
         -------
@@ -140,7 +140,7 @@ class EncodedData:
             )
         if table.dtype.kind not in "iub":
             raise ValueError(
-                f"codes must be integers, got dtype {table.dtype}. Encode raw values with CategoryEncoder first."
+                f"codes must be integers, got dtype {table.dtype}. Encode raw values with CategoryEncoder."
             )
         n_samples = table.shape[0]
         states = _states(table, n_states)
@@ -175,7 +175,7 @@ class EncodedData:
 
     @property
     def is_incomplete(self) -> AnyArray:
-        """Mask of the rows with missing values, shape (n_samples,)."""
+        """Mask of the rows that have missing values, shape (n_samples,)."""
         incomplete: AnyArray = (self.codes == missing_code(self.codes.dtype)).any(axis=0)
         return incomplete
 
@@ -186,7 +186,7 @@ class EncodedData:
 
     @property
     def weights(self) -> AnyArray:
-        """Row weights; integer ones if no weights were given."""
+        """Row weights, which are the integer 1 if no weights were given."""
         return np.ones(self.n_samples, np.int64) if self.sample_weight is None else self.sample_weight
 
     @property
@@ -240,8 +240,8 @@ class EncodedData:
             label = self.label(features[first])
             raise ValueError(
                 f"{learner} learns from complete rows only, but {features.size} values are missing, the first of "
-                f"{label} in row {row}. Impute them, drop the rows, or give missing values a category of "
-                f"their own, encoder=TableEncoder(handle_missing='category'); prediction does accept missing values."
+                f"{label} in row {row}. Impute them, drop the rows, or give missing values their own category with "
+                f"encoder=TableEncoder(handle_missing='category'). Rows to predict may have missing values."
             )
 
     def take(self, rows: Any) -> EncodedData:
@@ -250,7 +250,7 @@ class EncodedData:
         Parameters
         ----------
         rows : array-like of shape (n_taken,), int, or of shape (n_samples,), bool
-            Row numbers from 0 in any order, possibly repeated, or a mask.
+            Row numbers from 0, in any order and possibly repeated, or a mask.
 
         Returns
         -------
@@ -275,8 +275,9 @@ class EncodedData:
     def split(self, held_out: Any) -> tuple[EncodedData, EncodedData]:
         """Split into training rows and held-out rows, with cut points fitted to the training rows only.
 
-        If cut points depend on classes, held-out rows that helped to choose them would be predicted too well. Therefore
-        the numbers of intervals of discretized features differ from fold to fold. Categories stay the same.
+        If cut points depend on classes, they must not be fitted to held-out rows, which would otherwise be predicted
+        too well. The number of intervals of a discretized feature may therefore differ from fold to fold. Categories
+        are the same in all folds.
 
         Parameters
         ----------
@@ -311,7 +312,7 @@ class EncodedData:
         return encoded(rest, rest.raw), encoded(held, held.raw)
 
     def class_totals(self) -> FloatArray:
-        """Sum the weights of the rows of each class, in whole rows (see :meth:`in_whole_rows`).
+        """Sum the weights of the rows of each class, after rescaling by :meth:`in_whole_rows`.
 
         Returns
         -------
@@ -323,9 +324,9 @@ class EncodedData:
     def in_whole_rows(self) -> EncodedData:
         """Rescale weights with a mean below 1 to a mean of 1, for learners with an iterative search.
 
-        Rows of weight 0 do not count in the mean. Lighter rows (1e-3 each, or 1 in total) would hardly influence the
-        smoothed start and make the first step very short. With weights below 1e-160, line searches end where they
-        begin.
+        The mean excludes rows of weight 0. Rows of small weight (1e-3 each, or 1 in total) would hardly influence the
+        smoothed start, and would make the first step very short. With weights below 1e-160, line searches make no
+        progress.
 
         Returns
         -------
@@ -380,7 +381,7 @@ def _states(table: AnyArray, n_states: Any) -> IntArray:
     if states.shape != (n_features,):
         raise ValueError(f"n_states must have one entry per feature ({n_features}), got shape {states.shape}.")
     if states.dtype.kind not in "iu":
-        raise ValueError(f"n_states must hold integers, got dtype {states.dtype}. Cast it to int.")
+        raise ValueError(f"n_states must contain integers, got dtype {states.dtype}. Cast it to int.")
     wrong = (states < 1) | (states > limit)
     if wrong.any():
         j = wrong.argmax()
@@ -451,20 +452,22 @@ def _labels(y: AnyArray, n_samples: int, n_classes: Any) -> tuple[IntArray, int]
             f"n_features)?"
         )
     if y.dtype.kind not in "iub":
-        raise ValueError(f"y must hold class codes from 0, got dtype {y.dtype}. Number the classes with numpy.unique.")
+        raise ValueError(
+            f"y must contain class codes from 0, got dtype {y.dtype}. Number the classes with numpy.unique."
+        )
     smallest, largest = int(y.min()), int(y.max())
     if smallest < 0 or largest >= np.iinfo(np.intp).max:
         raise ValueError(
-            f"y must hold class codes from 0 that number the classes, but it holds {smallest}..{largest}. Number the "
-            f"classes: numpy.unique(y, return_inverse=True)."
+            f"y must contain class codes from 0 to the number of classes minus 1, but contains {smallest} to "
+            f"{largest}. Number the classes: numpy.unique(y, return_inverse=True)."
         )
     if n_classes is None:
         return y.astype(np.intp), largest + 1
     if not isinstance(n_classes, Integral):
-        raise ValueError(f"n_classes must be an integer, got {n_classes!r}.")
+        raise ValueError(f"n_classes must be an integer, got {n_classes!r}. Leave it out to count the classes in y.")
     if largest >= n_classes:
         raise ValueError(
-            f"y holds class {largest}, but n_classes is {n_classes} (0..{n_classes - 1}). Raise n_classes, or leave "
-            f"it out."
+            f"y contains class {largest}, but n_classes is {n_classes}, so classes must be from 0 to {n_classes - 1}. "
+            f"Increase n_classes, or leave it out."
         )
     return y.astype(np.intp), int(n_classes)

@@ -42,8 +42,8 @@ class MDLPDiscretizer(CutPointDiscretizer):
     Parameters
     ----------
     n_jobs : int, optional
-        Number of threads, over features in ``fit`` and over rows in ``transform`` (``None`` is 1, -1 all cores). The
-        result does not depend on it.
+        Number of threads, as in joblib. Threads work on features in ``fit``, and on rows in ``transform``. Results do
+        not depend on it.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class MDLPDiscretizer(CutPointDiscretizer):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features. Set only if X has column names.
+        Names of the features. It is set only if ``X`` had column names.
 
     References
     ----------
@@ -83,9 +83,9 @@ class MDLPDiscretizer(CutPointDiscretizer):
         columns : Table
             Output of :func:`tanlearn.sources.columns.read_columns`.
         chosen : list of int
-            Column numbers; these columns become the features in this order.
+            Numbers of the columns, which become the features in this order.
         y : array-like of shape (n_samples,)
-            Class labels, at least two classes.
+            Class labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights. A weight of 2 equals repeating the row.
 

@@ -33,14 +33,14 @@ class QuantileDiscretizer(CutPointDiscretizer):
     Parameters
     ----------
     max_bins : int, default=1024
-        Largest number of intervals of a feature, from 2 to 65,535; ``mdl_points`` may add some.
+        Maximum number of intervals per feature, from 2 to 65,535. With ``mdl_points``, there may be more.
     mdl_points : bool, default=False
         Whether to add the cut points of :class:`~tanlearn.MDLPDiscretizer`, which separate classes. A cut point is
         added if the rows on both sides, up to the next cut points, have a total weight of at least 5. With few
         intervals, quantiles miss exact thresholds, in particular those that separate a small class.
     n_jobs : int, optional
-        Number of threads, over features in ``fit`` and over rows in ``transform`` (``None`` is 1, -1 all cores). The
-        result does not depend on it.
+        Number of threads, as in joblib. Threads work on features in ``fit``, and on rows in ``transform``. Results do
+        not depend on it.
 
     Attributes
     ----------
@@ -49,12 +49,12 @@ class QuantileDiscretizer(CutPointDiscretizer):
     n_states_ : ndarray of shape (n_features_in_,), intp
         Number of intervals of every feature.
     quantiles_ : list of ndarray, float64
-        Cut points of every feature that do not depend on classes, and are the same in all folds. Set only with
-        ``mdl_points``.
+        Cut points of every feature that do not depend on classes, and are therefore the same in all folds. It is set
+        only if ``mdl_points`` is True.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features. Set only if X has column names.
+        Names of the features. It is set only if ``X`` had column names.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class QuantileDiscretizer(CutPointDiscretizer):
 
     @property
     def uses_classes(self) -> bool:
-        """True if cut points depend on classes, so that each fold must fit its own."""
+        """Whether cut points depend on classes. If so, each fold must fit its own cut points."""
         return bool(self.mdl_points)
 
     def fit_columns(self, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None) -> QuantileDiscretizer:
@@ -88,9 +88,9 @@ class QuantileDiscretizer(CutPointDiscretizer):
         columns : Table
             Output of :func:`tanlearn.sources.columns.read_columns`.
         chosen : list of int
-            Column numbers; these columns become the features in this order.
+            Numbers of the columns, which become the features in this order.
         y : array-like of shape (n_samples,)
-            Class labels, at least two classes; not used without ``mdl_points``.
+            Class labels of at least two classes. They are used only if ``mdl_points`` is set.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights. Rows of weight 0 are ignored.
 

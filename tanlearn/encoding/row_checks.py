@@ -22,13 +22,13 @@ class ColumnCheck:
     name : str or int
         Name of the column, or its number if the training data had no column names.
     n_missing : int
-        Number of rows without a value.
+        Number of rows in which the value is missing.
     n_unseen : int
-        Number of rows with a category that did not occur in training. Predictions treat it as missing. 0 for continuous
-        columns.
+        Number of rows with a category that did not occur in training, which predictions treat as missing. It is 0 for
+        continuous columns.
     n_out_of_range : int or None
-        Number of rows with a number below the smallest or above the largest training value. 0 for categorical columns;
-        None if the training range is unknown, as in files of earlier versions.
+        Number of rows with a number below the smallest or above the largest training value. It is 0 for categorical
+        columns, and None if the training range is unknown, as in files of earlier versions.
     example : object, optional
         The first unseen or out-of-range value.
     value_range : tuple of (float, float), optional
@@ -56,7 +56,7 @@ class ColumnCheck:
         )
 
     def messages(self, n_samples: int) -> list[str]:
-        """Return one sentence for unseen and one for out-of-range values, if there are any.
+        """Return one sentence about unseen values and one about out-of-range values, if there are any.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class RowCheck:
 
     Notes
     -----
-    ``str`` lists the columns with non-zero counts.
+    ``str(check)`` lists the columns with non-zero counts.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class RowCheck:
 
     @property
     def is_clean(self) -> bool:
-        """True if no value is missing, unseen or known to be out of range."""
+        """Whether no value is missing, unseen or known to be out of range."""
         return not any(own.n_missing or own.n_unseen or own.n_out_of_range for own in self.columns)
 
     def __add__(self, other: RowCheck) -> RowCheck:
@@ -126,7 +126,7 @@ class RowCheck:
         return RowCheck(self.n_samples + other.n_samples, columns)
 
     def messages(self) -> list[str]:
-        """Return one sentence for each column with unseen values, and one for each column with out-of-range values.
+        """Return one sentence per column with unseen values, and one per column with out-of-range values.
 
         Returns
         -------

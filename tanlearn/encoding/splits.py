@@ -23,7 +23,9 @@ def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Genera
         rows = rng.permutation(np.flatnonzero(y == c))
         held_out[rows[: min(round(fraction * rows.size), max(rows.size - 1, 0))]] = True
     if not held_out.any():
-        raise ValueError(f"a held-out share of {fraction} of {len(y)} rows is less than one row. Raise the share.")
+        raise ValueError(
+            f"a held-out fraction of {fraction} of {len(y)} rows is less than one row. Increase the fraction."
+        )
     return held_out
 
 

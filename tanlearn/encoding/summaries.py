@@ -37,9 +37,9 @@ _FEWEST_FOR_THREADS = 2**17
 class TableSummary:
     """Mergeable counts of the values of each column by class.
 
-    Summaries of parts of the data merge to the summary of the whole, in any order. An encoder fitted to it has the
-    categories and cut points that :meth:`TableEncoder.fit_columns` finds in all rows: bit for bit if weights are
-    integers or absent, otherwise up to the rounding of sums of weights.
+    Summaries of parts of the data can be merged, in any order, to the summary of all data. An encoder that is fitted to
+    it has the same categories and cut points as after :meth:`TableEncoder.fit_columns` on all rows. They are equal bit
+    for bit if weights are integers or absent, otherwise up to rounding of sums of weights.
 
     All categories are kept. Numbers are exact up to ``8 * n_points`` distinct values (65,536 by default, more than a
     feature can have categories). Beyond that, a column is compressed to points that represent adjacent values. Every
@@ -117,8 +117,8 @@ class TableSummary:
         """Add the counts of another summary, in place; on an error nothing is changed. ``other`` is not modified."""
         if other._limits != self._limits:
             raise ValueError(
-                f"a summary with {self._limits} cannot be merged with one with {other._limits}: create both with the "
-                f"same n_points and exact."
+                f"a summary with {self._limits} cannot be merged with a summary with {other._limits}. Create both "
+                f"with the same n_points and exact."
             )
         own, added = self._columns, other._columns
         if added is None:
@@ -147,7 +147,7 @@ class TableSummary:
     def rank_error(self, i: int) -> float:
         """Return the bound on the rank error of numbers in column ``i``, as a fraction of its weight; 0 if exact."""
         if self._columns is None or not 0 <= i < len(self._columns):
-            raise IndexError(f"there is no column {i}: columns are numbered from 0 to {len(self.labels) - 1}.")
+            raise IndexError(f"there is no column {i}. Columns are numbered from 0 to {len(self.labels) - 1}.")
         return self._columns[i].rank_error
 
     def fit_encoder(self, encoder: TableEncoder, names: AnyArray | None = None) -> TableEncoder:
@@ -229,7 +229,7 @@ class TableSummary:
     def _columns_to_fit(self) -> list[ColumnSummary]:
         """Return the columns after checking that an encoder can be fitted to them."""
         if self._columns is None or not self.n_samples:
-            raise ValueError("the summary has no row of non-zero weight, and an encoder needs at least one. Add rows.")
+            raise ValueError("the summary has no rows of non-zero weight, but an encoder needs at least one. Add rows.")
         check_classes(self.classes_, self.class_counts, self.n_samples)
         check_total(float(self.class_counts.sum()), self.n_samples)
         return self._columns
@@ -348,9 +348,8 @@ def _find_categories(columns: list[ColumnSummary], option: Any, names: AnyArray 
     for column, own in zip(columns, options, strict=True):
         if own is True and column.blocks:
             raise ValueError(
-                f"{column.label} has so many distinct values that only quantiles are kept, and no categories. It "
-                f"looks like an identifier or a continuous column: drop it, discretize it, or summarize it with "
-                f"exact=True."
+                f"{column.label} has so many distinct values that only quantiles are stored, not categories. It looks "
+                f"like an identifier or a continuous column. Drop it, discretize it, or summarize it with exact=True."
             )
         found += [None] if column.blocks else find_all_categories(own, Table([column.as_column()]), None)
     return found

@@ -41,27 +41,28 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     discrete_features : "auto", bool or array-like, default="auto"
-        Which columns are categorical: all (``True``), none (``False``), a mask, or a list of column numbers or names.
-        Under "auto", strings, booleans and declared categories are categorical. A numeric column is categorical if its
-        training values are integers with at most 10 distinct values, otherwise continuous. Only the values decide, not
-        the dtype, because NumPy and pandas convert integers with a missing value to floats. Integer codes with more
-        distinct values (postcodes, products) must be named here or cast to str.
+        Categorical columns: all (``True``), none (``False``), a mask, or a list of column numbers or names. With
+        "auto", columns of strings, booleans or declared categories are categorical. A numeric column is categorical if
+        its training values are integers with at most 10 distinct values, otherwise continuous. The dtype is ignored,
+        because NumPy and pandas convert integers with a missing value to floats. Integer codes with more distinct
+        values (postcodes, products) must be named here or cast to str.
     discretizer : object, optional
         Discretizer of continuous columns with ``fit(X, y, sample_weight=None)``, ``transform(X)``, which returns codes
-        of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. By default
+        of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. The default is
         :class:`~tanlearn.MDLPDiscretizer`.
     handle_unknown : {"missing", "error"}, default="missing"
-        How to treat a category that was not seen in ``fit``: as missing, or as an error.
+        Treatment of categories that were not seen in ``fit``: as missing values, or as an error.
     handle_missing : {"marginalize", "category", "auto"}, optional
-        How to treat missing values. With "marginalize", a missing value is no evidence: models marginalize it. With
-        "category", each column with both values and missing values in ``fit`` gets a category for missing values, after
-        all others, which models treat like any other. With "auto", only the columns get it whose missing values depend
-        on the class: a rate of missing values per class must be more probable than one rate for all classes (Bayes
-        factor above 1, with Beta(1/2, 1/2) priors). Missing values of other columns, and unseen categories, are always
-        marginalized. By default, "auto" in :class:`~tanlearn.TermNetClassifier`, and "marginalize" otherwise.
+        Treatment of missing values. With "marginalize", a missing value is marginalized, so it is no evidence. With
+        "category", each column that has both values and missing values in ``fit`` gets a category for missing values.
+        It is the last category, and is used like all others. With "auto", only columns whose missing values depend on
+        the class get this category: a rate of missing values per class must be more probable than one rate for all
+        classes (Bayes factor above 1, with Beta(1/2, 1/2) priors). Missing values of other columns, and unseen
+        categories, are always marginalized. The default is "auto" in :class:`~tanlearn.TermNetClassifier`,
+        :class:`~tanlearn.BoostedTermsClassifier` and :class:`~tanlearn.BayesEnsembleClassifier`, and "marginalize" in
+        other classifiers.
     n_jobs : int, optional
-        Number of threads for reading and encoding, and for the default discretizer (``None`` is 1, -1 all cores). The
-        result does not depend on it.
+        Number of threads for reading, encoding and the default discretizer, as in joblib. Results do not depend on it.
 
     Attributes
     ----------
@@ -72,22 +73,24 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     has_missing_category_ : ndarray of shape (n_features_in_,), bool
         Mask of the columns with a category for missing values. Its code is ``n_states_[j] - 1``.
     categories_ : list of (ndarray or None)
-        Categories of every categorical feature, without that of missing values; ``None`` for continuous features.
+        Categories of every categorical feature, without the category of missing values, and ``None`` for continuous
+        features.
     typical_values_ : list of (ndarray of shape (n_intervals,) or None)
-        Mean of the training values in each interval of a continuous feature, NaN for an interval without values;
-        ``None`` for categorical features.
+        Mean of the training values in each interval of a continuous feature, with NaN for intervals without values. It
+        is ``None`` for categorical features.
     value_ranges_ : list of (tuple of (float, float) or None)
-        Smallest and largest training value of every continuous column, (nan, nan) if all its values are missing.
-        ``None`` for categorical columns, and if the range is unknown, as in BIF and XMLBIF files and in model files of
-        earlier versions.
+        Smallest and largest training value of every continuous column, or (nan, nan) if all its values are missing. It
+        is ``None`` for categorical columns, and if the range is unknown, as in BIF and XMLBIF files and in model files
+        of earlier versions.
     discretizer_ : object or None
-        Discretizer fitted to the continuous columns, in their order; ``None`` if there are none.
+        Discretizer that was fitted to the continuous columns, in their order, or ``None`` if there are no continuous
+        columns.
     is_declared_ : bool
-        Whether categories and cut points were declared (:meth:`declare`) and not read from rows.
+        Whether categories and cut points were declared by :meth:`declare` instead of computed from rows.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns. Set only if X has column names.
+        Names of the columns. It is set only if ``X`` had column names.
 
     Examples
     --------
@@ -135,7 +138,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
             Training data. NaN, None and other null values mean missing.
         y : array-like of shape (n_samples,)
-            Class labels, at least two classes.
+            Class labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights. A weight of 0 equals removing the row.
 
@@ -147,7 +150,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the data, the classes, the weights or a parameter violate a rule, which the message states.
+            If the data, the classes, the weights or a parameter are invalid. The message states the rule.
         TypeError
             If a column mixes strings and numbers, contains another type, or is continuous but not numeric.
 
@@ -167,15 +170,16 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def declare(self, columns: Any) -> TableEncoder:
         """Set categories and cut points without rows.
 
-        Declared values reveal nothing about rows, which differential privacy requires. They also make counts of several
-        sites compatible.
+        Declared values do not depend on rows, as differential privacy requires. With the same declared values, counts
+        of several sites can be added.
 
         Parameters
         ----------
         columns : dict or list
             Categories or cut points of every column, by name in the order of the columns, or as a list for data without
-            names. Strings and booleans are categories. Numbers are cut points, unless ``discrete_features`` selects
-            the column. The k cut points of a column separate k + 1 intervals; a cut point belongs to the lower one.
+            names. Strings and booleans are categories. Numbers are cut points, unless ``discrete_features`` selects the
+            column. The k cut points of a column separate k + 1 intervals, and a value equal to a cut point belongs to
+            the lower interval.
 
         Returns
         -------
@@ -185,10 +189,11 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a column has no values, a missing value or decreasing cut points; with a ``discretizer``, which computes
-            cut points from rows; or with ``handle_missing="auto"``, which decides from rows.
+            If a column has no declared values, a missing value, or cut points that do not increase. Also if
+            ``discretizer`` is set, which computes cut points from rows, or ``handle_missing`` is "auto", which needs
+            rows.
         TypeError
-            If ``columns`` is neither a dictionary nor a list, or a column mixes strings and numbers.
+            If ``columns`` is not a dictionary or a list, or a column mixes strings and numbers.
 
         Examples
         --------
@@ -199,11 +204,13 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         self._validate_params()
         if self.discretizer is not None:
-            raise ValueError("discretizer computes cut points from rows, and these are declared. Use discretizer=None.")
+            raise ValueError(
+                "discretizer computes cut points from rows, but cut points are declared here. Use discretizer=None."
+            )
         if self.handle_missing == "auto":
             raise ValueError(
-                "handle_missing='auto' decides from rows, and columns are declared without rows. Use 'category', which "
-                "gives every column a category for missing values, or 'marginalize'."
+                "handle_missing='auto' needs rows, but columns are declared without rows. Use 'category', which gives "
+                "every column a category for missing values, or 'marginalize'."
             )
         names, categories, cut_points = read_declared(columns, self.discrete_features)
         if names is not None:
@@ -230,8 +237,9 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features), float64
-            Codes ``0..n_states_[j] - 1`` in column ``j``, or NaN for an unseen category and for a missing value without
-            a category. A frame after ``set_output``. Errors and warnings are the same as in :meth:`encode`.
+            Codes ``0..n_states_[j] - 1`` in column ``j``, with NaN for unseen categories, and for missing values of
+            columns without a category for them. ``set_output`` can be used to return a frame. Errors and warnings are
+            the same as in :meth:`encode`.
         """
         codes = self.encode(X).T
         return np.where(codes == missing_code(codes.dtype), np.nan, codes)
@@ -247,7 +255,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features), object
-            Decoded values; ``None`` for a missing code, and for codes without training values.
+            Decoded values, with ``None`` for the code of missing values and for codes without training values.
 
         Raises
         ------
@@ -279,12 +287,13 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
             Data with the columns of ``fit``.
         handle_unknown : {"missing", "error"}, optional
-            How to treat unseen categories; by default, the value of the parameter ``handle_unknown``.
+            Treatment of unseen categories. The default is the parameter ``handle_unknown`` of the encoder.
 
         Returns
         -------
         ndarray of shape (n_features, n_samples), uint8 or uint16
-            Codes ``0..n_states_[i] - 1``, or the largest value of the type for a missing value; C-contiguous.
+            Codes ``0..n_states_[i] - 1``, with the largest value of the type for missing values. The array is
+            C-contiguous.
 
         Raises
         ------
@@ -324,9 +333,9 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         RowCheck
-            Counts per column, with names if the training data had column names. ``str`` formats it, and ``to_frame``
-            converts it to pandas. Out of range means below the smallest or above the largest training value
-            (``value_ranges_``).
+            Counts per column, with the column names of the training data if there were any. It can be printed, and
+            ``to_frame`` converts it to a pandas frame. Out of range means below the smallest or above the largest
+            training value (``value_ranges_``).
 
         Raises
         ------
@@ -450,7 +459,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return codes
 
     def with_ranges_of(self, columns: Table) -> TableEncoder:
-        """Return the encoder with training ranges extended by the values of further training rows.
+        """Return the encoder with its training ranges extended to the values of further training rows.
 
         Parameters
         ----------
@@ -474,12 +483,12 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.with_ranges(value_ranges(columns, known))
 
     def with_ranges(self, others: list[tuple[float, float] | None]) -> TableEncoder:
-        """Return the encoder with training ranges extended by other ranges.
+        """Return the encoder with its training ranges extended to other ranges.
 
         Parameters
         ----------
         others : list of (tuple of (float, float) or None)
-            A range for each column; ``None`` leaves the range of the column unchanged.
+            One range per column. ``None`` leaves the range of the column unchanged.
 
         Returns
         -------
@@ -508,7 +517,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         columns : Table
             Output of :func:`tanlearn.sources.columns.read_columns`, with the columns of ``fit``.
         handle_unknown : {"missing", "error"}, optional
-            As in :meth:`encode`.
+            Treatment of unseen categories, as in :meth:`encode`.
 
         Returns
         -------
@@ -522,7 +531,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         unknown = self.handle_unknown if handle_unknown is None else handle_unknown
         if unknown not in ("missing", "error"):
-            raise ValueError(f"handle_unknown must be 'missing' or 'error', got {unknown!r}.")
+            raise ValueError(f"handle_unknown must be 'missing' or 'error', got {unknown!r}. Pass one of both.")
         codes = self._encoder.encode(columns, unknown, self.n_jobs)
         warn_of_unseen(columns, self.categories_, codes)
         self._encoder.mark_missing(columns, codes)
@@ -543,11 +552,11 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         categories, typical_values : list of (ndarray or None)
             Values of ``categories_`` and ``typical_values_``.
         discretizer : object or None
-            Discretizer fitted to the columns without categories; ``None`` if there are none.
+            Discretizer fitted to the columns without categories, or ``None`` if all columns have categories.
         value_ranges : list of (tuple of (float, float) or None), optional
-            Value of ``value_ranges_``; by default, all ranges are unknown.
+            Value of ``value_ranges_``. By default, all ranges are unknown.
         has_missing_category : ndarray of shape (n_features,), bool, optional
-            Value of ``has_missing_category_``; by default, no column has such a category.
+            Value of ``has_missing_category_``. By default, no column has such a category.
 
         Returns
         -------

@@ -1,7 +1,8 @@
 """The scikit-learn classifiers.
 
-They fit on raw rows and class labels (``fit``, ``partial_fit``, ``fit_batches``) or on counts (``from_counts``),
-predict classes and probabilities of raw rows, and describe, plot and save the fitted model.
+The classifiers are fitted to raw rows and class labels (``fit``, ``partial_fit``, ``fit_batches``) or to counts
+(``from_counts``). They predict classes and probabilities of raw rows, and they describe, plot and save the fitted
+model.
 """
 
 from tanlearn.estimators.bayes_net_classifier import BayesNetClassifier, StructureLearner

@@ -1,4 +1,4 @@
-"""Errors over the number of observed features: each row's own best features, one order for all rows, random orders."""
+"""Errors over the number of observed features, for features chosen per row, in one order for all rows, or at random."""
 
 from __future__ import annotations
 
@@ -33,24 +33,25 @@ class AcquisitionCurve:
     """Held-out errors over the number of observed features, as ``acquisition_curve`` of classifiers returns them.
 
     The keys of ``errors``, ``log_losses`` and ``costs`` are "adaptive" (the best next feature of each row), "fixed"
-    (one order for all rows) and, if there are random orders, "random". Arrays begin with no observed feature.
+    (one order for all rows) and, if there are random orders, "random". The first entry of each array is for no observed
+    feature.
 
     Parameters
     ----------
     errors : dict of str to ndarray of shape (n_features + 1,)
-        Error from 0 to 1 after 0, 1, 2, ... observed features.
+        Error rate, from 0 to 1, after 0, 1, 2, ... observed features.
     log_losses : dict of str to ndarray of shape (n_features + 1,)
-        Mean log loss in nats.
+        Mean log loss, in nats, after 0, 1, 2, ... observed features.
     costs : dict of str to ndarray of shape (n_features + 1,)
         Mean cost of the observed features.
     error_of_all, log_loss_of_all : float
         Error and log loss with all features.
     features : ndarray of shape (n_samples, n_features), object
-        Names of the features in the order in which they were observed in each row, with "adaptive".
+        Names of the features, in the order in which "adaptive" observes them in each row.
     fixed_order : list of str
-        Names of the features in the order of "fixed".
+        Names of the features, in the order in which "fixed" observes them in all rows.
     probabilities : ndarray of shape (n_features + 1, n_samples, n_classes)
-        Class probabilities with "adaptive".
+        Class probabilities that are predicted from the features observed by "adaptive".
     y : ndarray of shape (n_samples,)
         Codes of the true classes.
 
@@ -76,18 +77,18 @@ class AcquisitionCurve:
     y: IntArray
 
     def stop(self, confidence: float = 0.95) -> dict[str, float]:
-        """Return the results if no more features of a row are observed once a class is probable enough.
+        """Return the results of a rule that stops observing features of a row once a class is probable enough.
 
         Parameters
         ----------
         confidence : float, default=0.95
-            Probability of the predicted class from which on a row is complete.
+            The rule stops at the first number of features with which the predicted class has at least this probability.
 
         Returns
         -------
         dict
-            ``error`` and ``n_features`` (mean number of observed features), and ``sure``, the fraction of the rows that
-            reach the confidence. The other rows keep all features of the curve.
+            ``error`` is the error rate, ``n_features`` the mean number of observed features, and ``sure`` the fraction
+            of the rows that reach the confidence. In all other rows, all features of the curve are observed.
 
         Raises
         ------
@@ -104,7 +105,9 @@ class AcquisitionCurve:
         {'error': 0.04, 'n_features': 1.85, 'sure': 0.91}
         """
         if not 0 < confidence <= 1:
-            raise ValueError(f"confidence must be a probability above 0, got {confidence!r}.")
+            raise ValueError(
+                f"confidence must be a probability above 0 and at most 1, got {confidence!r}. Pass for example 0.95."
+            )
         is_sure = self.probabilities.max(axis=2) >= confidence
         last = np.where(is_sure.any(axis=0), is_sure.argmax(axis=0), len(is_sure) - 1)
         predicted = self.probabilities[last, np.arange(len(last))].argmax(axis=1)
@@ -112,7 +115,7 @@ class AcquisitionCurve:
         return {"error": error, "n_features": n_features, "sure": float(is_sure.any(axis=0).mean())}
 
     def to_frame(self) -> Any:
-        """Return the curves as a frame.
+        """Return the curves as a data frame.
 
         Returns
         -------

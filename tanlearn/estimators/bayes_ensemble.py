@@ -55,61 +55,66 @@ _MOST_EDGES = 5
 
 
 class BayesEnsembleClassifier(Classifier):
-    """Bayes forest, readable network and boosted terms together: the first choice if accuracy matters most.
+    """Ensemble of a Bayes forest, a readable network and boosted terms: the first choice if accuracy matters most.
 
     A :class:`~tanlearn.BayesForestClassifier` averages many networks, which is stable with few rows. A
     :class:`~tanlearn.TermNetClassifier` represents smooth and additive effects of numbers with few parameters. A
-    :class:`~tanlearn.BoostedTermsClassifier` represents rules with thresholds and several features. Each is best on
-    some data. The ensemble adds their log-probabilities with weights::
+    :class:`~tanlearn.BoostedTermsClassifier` represents rules with thresholds and several features. Each of the three
+    models is best on some data sets. The ensemble adds their weighted log-probabilities::
 
         log P(class | x) = sum_m w_m log P_m(class | x) + constant,   m = forest, network, boosting
 
-    The weights are nonnegative. They are fitted by conditional likelihood to predictions of training rows by models
-    that were trained without these rows, and shrunk toward the part that predicts best. So a part that does not help
-    gets a weight near 0.
+    The weights are nonnegative. They maximize the conditional likelihood of training rows, which are predicted by
+    models that were trained without these rows. The weights are shrunk toward the model that predicts best, so a model
+    that does not improve the predictions gets a weight near 0. These three models are called the parts of the ensemble.
 
     Parameters
     ----------
     forest : BayesForestClassifier, optional
-        Unfitted forest, for other parameters than the defaults. It must not have ``warm_start``, nor parameters that
-        the ensemble itself has, such as ``class_weight`` and ``knowledge``.
+        Unfitted forest with your own parameters. Do not set its ``warm_start``, or any parameter that the ensemble has
+        itself, such as ``class_weight`` and ``knowledge``.
     network : TermNetClassifier, optional
-        Unfitted network, for other parameters than the defaults, such as ``TermNetClassifier(max_parents=5)``. It must
-        not have parameters that the ensemble itself has. With several parents per feature, fitting takes longer, and
-        rows with missing values cannot be explained.
+        Unfitted network with your own parameters, such as ``TermNetClassifier(max_parents=5)``. Do not set any
+        parameter that the ensemble has itself. With several parents per feature, the fit takes longer, and rows with
+        missing values cannot be explained.
     boosting : BoostedTermsClassifier, optional
-        Unfitted boosted terms, for other parameters than the defaults. They must not have parameters that the ensemble
-        itself has.
+        Unfitted boosted terms with your own parameters. Do not set any parameter that the ensemble has itself.
     knowledge : Knowledge, optional
-        Required and forbidden edges, and tiers of columns, of the network and of all networks of the forest. Boosted
-        terms have no edges. If a feature has several required parents, pass a ``network`` with so many ``max_parents``.
+        Required and forbidden edges, and tiers of columns. They apply to the network and to all networks of the forest,
+        but not to the boosted terms, which have no edges. If a feature has several required parents, pass a ``network``
+        whose ``max_parents`` is at least that number.
     increasing : sequence of str or int, default=()
-        Columns, by name or position, with which the log odds of the second class (in sorted order) do not fall, for all
-        values of the other columns. They must be ordered: numbers, or ordered categories. There must be two classes.
-        Forests are not monotone, so the weight of the forest is then 0.
+        Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
+        odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and there must be
+        exactly two classes. Forests are not monotone, so the weight of the forest is then 0.
     decreasing : sequence of str or int, default=()
-        Columns with which these log odds do not rise.
+        Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
+        odds of ``classes_[1]`` never rise.
     class_weight : None, "balanced" or dict, default=None
-        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
+        Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
+        weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities in sorted order of the classes, instead of the training frequencies.
+        Class probabilities, in the order of ``classes_``. By default, they are the class frequencies of the training
+        rows.
     encoder : TableEncoder, optional
-        Encoder of raw columns. An encoder without ``discretizer`` uses :class:`~tanlearn.QuantileDiscretizer`, with up
-        to 1,023 cut points per feature, and one without ``handle_missing`` uses "auto". The network merges the
-        intervals to at most 32 per feature.
+        Encoder of raw columns. By default, or if the encoder has no ``discretizer``, a
+        :class:`~tanlearn.QuantileDiscretizer` computes up to 1,023 cut points per feature. An encoder without
+        ``handle_missing`` uses "auto". The network merges the intervals to at most 32 per feature.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it. A part with ``n_jobs`` uses its own.
+        Number of threads, as in joblib. Results do not depend on it. A part whose own ``n_jobs`` is set uses that
+        number.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the forest, the boosted terms, and samples from ``network_``. A part with ``random_state`` uses its own.
+        Seed of the forest, the boosted terms, and samples from ``network_``. A part whose own ``random_state`` is set
+        uses that seed.
     verbose : int, default=0
-        1 prints about ten lines of progress per part, 2 more of them. The larger value of the ensemble and of a part
-        counts.
+        1 prints about ten lines of progress per part, and 2 prints more. If a part has its own ``verbose``, the larger
+        of both values is used.
 
     Attributes
     ----------
     forest_ : BayesForestClassifier
-        The fitted forest. It can be used alone, for example for ``feature_importances_``. (The attribute of this name
-        of :class:`~tanlearn.BayesForestClassifier` contains the networks of the forest.)
+        The fitted forest. It can be used alone, for example to read ``feature_importances_``. (In
+        :class:`~tanlearn.BayesForestClassifier`, the attribute of the same name contains the networks of the forest.)
     network_ : TermNetClassifier
         The fitted network. It can be used alone, for example to plot curves of features.
     boosting_ : BoostedTermsClassifier
@@ -119,27 +124,27 @@ class BayesEnsembleClassifier(Classifier):
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder
-        The fitted encoder of the ensemble and the forest; that of the network has fewer intervals.
+        The fitted encoder of the ensemble and the forest. The encoder of the network has fewer intervals.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns; set only if ``X`` had names.
+        Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
-        Number of parameters of all parts.
+        Total number of parameters of all parts.
 
     See Also
     --------
-    tanlearn.TermNetClassifier : The network alone: a readable model, almost as accurate on many tables.
+    tanlearn.TermNetClassifier : The network alone: a readable model, almost as accurate on many data sets.
     tanlearn.BayesForestClassifier : The forest alone.
-    tanlearn.BoostedTermsClassifier : The boosted terms alone: much faster to fit, almost as accurate on many tables.
+    tanlearn.BoostedTermsClassifier : The boosted terms alone: much faster to fit, almost as accurate on many data sets.
 
     Notes
     -----
-    The weights are fitted to at most 2,048 rows, which is enough for three numbers. A network and boosted terms that
-    are not better than the class frequencies have the weight 0. The forest alone is used if the rows cannot be divided
-    into folds.
+    The weights are fitted to at most 2,048 rows, which is enough for three numbers. If the network or the boosted terms
+    do not predict better than the class frequencies, their weight is 0. If the rows cannot be divided into folds, only
+    the forest is used.
 
-    A part of weight 0 is not evaluated in prediction. It is still fitted, stored, and counted in ``n_parameters_``.
+    A part of weight 0 is skipped in predictions, but it is fitted, stored and counted in ``n_parameters_``.
 
     With ``increasing`` or ``decreasing``, the log odds of ``predict_log_proba`` are monotone except for rounding errors
     in the last digits, see :class:`~tanlearn.BoostedTermsClassifier` and :class:`~tanlearn.TermNetClassifier`.
@@ -224,12 +229,12 @@ class BayesEnsembleClassifier(Classifier):
         return weights
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, including those of parts: ``forest__n_estimators=100`` sets ``n_estimators`` of the forest.
+        """Set parameters of the ensemble and of its parts, such as ``forest__n_estimators=100`` for the forest.
 
         Parameters
         ----------
         **params : dict
-            Parameters by name; those of the parts with the prefixes ``forest__``, ``network__`` and
+            Parameters by name. Names of parameters of the parts have the prefix ``forest__``, ``network__`` or
             ``boosting__``.
 
         Returns
@@ -354,7 +359,7 @@ class BayesEnsembleClassifier(Classifier):
         X : array-like or frame of shape (n_samples, n_features)
             Raw values; NaN, None and unseen categories count as missing.
         against : class, optional
-            Return log odds against this class instead of log-probabilities.
+            Split the log odds against this class instead of the log-probabilities.
 
         Returns
         -------
@@ -393,14 +398,14 @@ class BayesEnsembleClassifier(Classifier):
         X : array-like or frame of shape (n_samples, n_features)
             Raw values; NaN, None and unseen categories count as missing.
         against : class, optional
-            Return log odds against this class instead of log-probabilities; they add up to the log odds of
-            ``predict_proba``.
+            Split the log odds against this class instead of the log-probabilities. The contributions then add up to the
+            log odds of ``predict_proba``.
 
         Returns
         -------
         pandas.DataFrame
-            One line per row and feature, and one line ``"(classes)"`` per row for the class prior. The columns are
-            ``row`` (index of a pandas frame, or row number), ``feature``, and each class.
+            One line per row and feature, and one line per row for the class prior, named ``"(classes)"``. The columns
+            are ``row`` (index of a pandas frame, or row number), ``feature``, and each class.
 
         Raises
         ------
@@ -414,7 +419,7 @@ class BayesEnsembleClassifier(Classifier):
         return explanation_frame(self, X, against)
 
     def describe(self) -> dict[str, Any]:
-        """Return a summary of the model as a JSON-compatible dictionary: the weights, and all parts.
+        """Return a summary of the weights and of all parts as a JSON-compatible dictionary.
 
         Returns
         -------
@@ -428,7 +433,7 @@ class BayesEnsembleClassifier(Classifier):
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If a class or a category is neither a string nor a number.
+            If a class or a category is not a string, a number or a boolean.
 
         Examples
         --------

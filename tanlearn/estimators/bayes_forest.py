@@ -46,32 +46,36 @@ _LEAST_SAMPLES, _MOST_CONTEXTS = 5, 4096
 
 
 class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingClassifier):
-    """Forest of random Bayesian networks: accurate without tuning, even for data larger than memory.
+    """Forest of random Bayesian networks: accurate without tuning, also on data larger than memory.
 
-    Each network discretizes numeric features in its own way and draws an order of the features. It gives each feature
-    up to ``max_parents`` parents: from a random subset of the earlier features, those with the largest conditional
-    mutual information with the feature given the class. The CPTs are counts of the combinations of parent values that
-    occur, smoothed hierarchically from level to level (one more parent per level).
+    Each network discretizes numeric features in its own way and draws an order of the features. Each feature gets up to
+    ``max_parents`` parents from a random subset of the earlier features. They are the features with the largest
+    conditional mutual information with the feature, given the class. For each family (a feature with its parents), the
+    network counts the combinations of values that occur. A level of a family has one parent more than the level before,
+    and each level is smoothed toward the level before.
 
-    All networks are then grown again without each fold. Their out-of-fold predictions are used to fit weights of
-    levels, features and single families by conditional likelihood. The final networks use all rows.
+    For each fold, all networks are then grown again without its rows, and predict these rows. These out-of-fold
+    predictions are used to fit weights of levels, features and single families by conditional likelihood. The final
+    networks use all rows.
 
     Parameters
     ----------
     n_estimators : int, default=32
         Number of networks. More networks are more accurate where the class depends on many features. Time and memory
-        grow in proportion. If all networks, with those for out-of-fold predictions, would take more than 4 GiB, there
-        are fewer, and a warning is issued. The limit is 1 GiB if values and classes of all columns make more than 100
-        combinations per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
+        are proportional to the number of networks. If all networks, including those for out-of-fold predictions, would
+        take more than 4 GiB, fewer networks are grown, and a warning is issued. The limit is 1 GiB if values and
+        classes of all columns make more than 100 combinations per row. The environment variable
+        ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
     max_parents : int or "auto", default="auto"
-        Maximum number of parents per feature, from 0. "auto" is 4: the contribution of each further parent is weighted
-        by out-of-fold predictions. With ``weights=None``, these are used to select the number of parents.
+        Maximum number of parents per feature, from 0. "auto" is 4, and out-of-fold predictions are used to fit the
+        weight of the contribution of each further parent. With ``weights=None``, they are used to select the number of
+        parents.
     max_features : float or "auto", default="auto"
-        Fraction of the earlier features that are drawn as candidate parents. At most 32 are drawn, and with more than
-        256 features fewer, down to 8. "auto" is half of the earlier features, and at least four.
+        Fraction of the earlier features that are drawn as candidate parents. At most 32 features are drawn. With more
+        than 256 features, this limit is lower, down to 8. "auto" is half of the earlier features, and at least four.
     knowledge : Knowledge, optional
-        Required and forbidden edges, and tiers of columns, of every network. There are at most ``max_parents`` required
-        parents per feature.
+        Required and forbidden edges, and tiers of columns, which apply to every network. A feature may have at most
+        ``max_parents`` required parents.
     n_cuts : int or array-like of two int, default=(3, 15)
         Minimum and maximum number of cut points of an ordered feature in a network, or one number for both. The number
         is drawn for each feature and limited by its number of distinct values. For half of the features, the cut points
@@ -83,16 +87,18 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         Minimum number of rows, regardless of their weights, for counting a combination of parent values separately;
         from 1 to 2,147,483,647. "auto" is 5, or for more than 24,576 rows one in 4,096, which limits the memory.
     weights : {"auto", "shared"} or None, default="auto"
-        Weights to fit to out-of-fold predictions: "shared" fits weights of levels and features, "auto" also weights of
-        single families. Each set of weights is used only if it lowers the out-of-fold log loss. With None, the
-        probabilities of the networks are averaged, with the number of parents of the lowest out-of-fold log loss.
+        Weights to fit to out-of-fold predictions: "shared" fits weights of levels and features. "auto" also fits
+        weights of single families. Each set of weights is used only if it lowers the out-of-fold log loss. With None,
+        the probabilities of the networks are averaged, and the number of parents has the lowest out-of-fold log loss.
     class_weight : None, "balanced" or dict, default=None
-        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
+        Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
+        weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities in sorted order of the classes, instead of the training frequencies.
+        Class probabilities, in the order of ``classes_``. By default, they are the class frequencies of the training
+        rows.
     encoder : TableEncoder, optional
-        Encoder of raw columns. An encoder without ``discretizer`` uses :class:`~tanlearn.QuantileDiscretizer`, with up
-        to 1,023 cut points per feature.
+        Encoder of raw columns. By default, or if the encoder has no ``discretizer``, a
+        :class:`~tanlearn.QuantileDiscretizer` computes up to 1,023 cut points per feature.
     n_jobs : int, optional
         Number of threads, as in joblib. With a backend of worker processes, such as
         ``joblib.parallel_config(backend="dask")``, the networks are grown in its workers, and the weights are fitted in
@@ -101,8 +107,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         Seed of networks and folds.
     warm_start : bool, default=False
         Keep the networks of the previous fit, if the rows and all settings of the networks are the same, and grow only
-        the additional networks of a larger ``n_estimators``. Only these use a new ``random_state``. With the same
-        ``random_state``, the forest equals one grown at once. Weights are fitted again.
+        the additional networks of a larger ``n_estimators``. Only the additional networks use a new ``random_state``.
+        With the same ``random_state``, the forest equals one that was grown at once. The weights are fitted again.
     verbose : int, default=0
         1 prints the out-of-fold log loss of each set of weights.
 
@@ -113,7 +119,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     structures_ : list of Structure
         Structure of each network.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Mean increase of the out-of-fold log loss without the feature, in nats.
+        Mean increase of the out-of-fold log loss, in nats, if the feature is left out.
     counts_ : ForestCounts
         Counts in all networks, after ``partial_fit``, ``fit_batches`` or ``from_counts``. ``model.counts_.empty()``
         returns empty counts for other rows, and ``model.counts_.merge(...)`` adds them. See
@@ -125,15 +131,15 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns; set only if ``X`` had names.
+        Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
         Number of parameters: the terms that predictions add up.
 
     Notes
     -----
     In a column with missing values in training, "missing" is a category, since a missing value may be more informative
-    than the value itself. In other columns, a missing child contributes nothing, and a missing parent ends the levels
-    of its families there.
+    than the value itself. In other columns, a missing child contributes nothing. If a parent is missing, a family uses
+    only the levels before this parent.
 
     Networks merge adjacent values of ordered features: numbers, including integers with few distinct values, and pandas
     categoricals with ``ordered=True``. Strings, booleans, other categoricals, and numeric columns in
@@ -142,13 +148,13 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
 
     The weighted forest is compared with the average of its networks and with the class frequencies by the log loss of
     out-of-fold rows (at most 2,048), and the best of the three is kept. The average is kept only if it is better than
-    the weighted forest by two standard errors. Where features are only noise, the forest therefore predicts class
-    frequencies. With ``weights=None``, only numbers of parents are compared.
+    the weighted forest by two standard errors. If the features are only noise, the forest therefore predicts the class
+    frequencies. With ``weights=None``, only the numbers of parents are compared.
 
     With ``weights=None``, the forest supports :meth:`partial_fit`. The first batch determines cut points, parents, the
     combinations of values that are counted, and the number of parents. All batches are counted in these combinations,
-    and the counts add up. Afterwards only ``smoothing`` and ``class_prior`` can be changed, and the importances are
-    those of the first batch.
+    and the counts add up. Afterwards, only ``smoothing`` and ``class_prior`` can be changed. The feature importances
+    are computed from the first batch only.
 
     References
     ----------
@@ -343,13 +349,13 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
             )
 
     def with_bits(self, bits: int) -> Self:
-        """Return a copy of the fitted forest whose gains are integers of a few bits, times a power of two.
+        """Return a copy of the fitted forest whose gains are few-bit integers times a power of two.
 
         Parameters
         ----------
         bits : int
-            Bits of each number, from 2 to 16, with its sign. The step of all numbers is the smallest power of two with
-            which they fit.
+            Bits per number, from 2 to 16, including the sign. All numbers are multiples of the same step, which is the
+            smallest power of two with which they fit into these bits.
 
         Returns
         -------
@@ -390,18 +396,18 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     ) -> None:
         """Write the fitted forest as a C99 header of integers that uses only additions and comparisons.
 
-        Numbers are rounded as by ``with_bits(bits)``, which predicts the same classes for complete rows. For rows with
-        missing or unseen values, the C function returns -1. Ten networks take 0.4 to 5 MB, so only large
-        microcontrollers can store a forest. The comment of the header states the bytes.
+        Numbers are rounded by ``with_bits(bits)``, whose copy predicts the same classes for complete rows. For rows
+        with missing or unseen values, the C function returns -1. Ten networks take 0.4 to 5 MB, so only large
+        microcontrollers can store a forest. The comment at the top of the header states the size in bytes.
 
         Parameters
         ----------
         path : str or path
             Path of the header. An existing file is replaced.
         bits : int, default=8
-            Bits of each number, from 2 to 16, stored in one or two bytes.
+            Bits per number, from 2 to 16. Each number is stored in one or two bytes.
         name : str, optional
-            Prefix of all names in the header. By default the file name without its extension.
+            Prefix of all names in the header. By default, it is the file name without its extension.
         number_type : {"double", "float", "int32", "int16"}, default="double"
             C type of numbers in rows, see :meth:`tanlearn.NaiveBayesClassifier.export_c`.
         test_rows : array-like or frame of shape (n_samples, n_features), optional
@@ -413,9 +419,10 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If ``bits`` is not an integer from 2 to 16, the forest has ``weights=None`` or another class prior than in
-            training, a column has a category for missing values or had no value in training, a category or cut point is
-            not representable in its C type, or ``name`` is not a C identifier. No file is written then.
+            If ``bits`` is not an integer from 2 to 16, the forest has ``weights=None``, its class prior differs from
+            the class frequencies in training, a column has a category for missing values or had no value in training, a
+            category or cut point is not representable in its C type, or ``name`` is not a C identifier. No file is
+            written then.
         OSError
             If a file cannot be written. An existing file is then unchanged.
 

@@ -32,7 +32,7 @@ __all__ = ["BayesNetClassifier", "StructureLearner"]
 
 
 class StructureLearner(Protocol):
-    """Interface of learners of structures.
+    """Interface of structure learners.
 
     A learner with ``needs = "pairs"`` can also be fitted to counts of pairs, with ``from_counts(pairs, rng)``.
     """
@@ -48,17 +48,20 @@ class BayesNetClassifier(CountingClassifier, NetworkClassifier):
     Parameters
     ----------
     structure : StructureLearner or Structure, optional
-        A learner with ``learn(data, rng)``, such as those of :mod:`tanlearn.baselines`, or a fixed structure; by
-        default naive Bayes. For parameter learners that use held-out rows, the structure is learned again without these
-        rows, on data of up to 300,000 numbers (rows times features times classes).
+        A learner with ``learn(data, rng)``, such as the learners in :mod:`tanlearn.baselines`, or a fixed structure.
+        The default is the structure of naive Bayes. If the parameter learner uses held-out rows, the structure is
+        learned again without these rows, unless the data have more than 300,000 numbers (rows times features times
+        classes).
     parameters : ParameterLearner, optional
-        A learner with ``fit(structure, data, rng)``; by default ``MaximumLikelihood(alpha=1)``.
+        A learner with ``fit(structure, data, rng)``. The default is ``MaximumLikelihood(alpha=1)``.
     class_weight : None, "balanced" or dict, default=None
-        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
+        Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
+        weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities in sorted order of the classes, instead of the frequencies in the training rows.
+        Class probabilities, in the order of ``classes_``. By default, they are the class frequencies of the training
+        rows.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default ``TableEncoder()``.
+        Encoder of raw columns. The default is ``TableEncoder()``.
     device : {"cpu", "cuda"}, default="cpu"
         Device for counting, training and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or
         ``tanlearn[cuda13]``. An operation that CUDA does not support raises an error; there is no fallback to the CPU.
@@ -66,24 +69,24 @@ class BayesNetClassifier(CountingClassifier, NetworkClassifier):
     n_jobs : int, optional
         Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of randomized learners. The same rows, parameters and int give the same model, bit for bit: models based on
-        counts on every x86-64 processor, models trained by gradient on the same machine.
+        Seed of randomized learners. With the same rows, parameters and int, models based on counts are equal bit for
+        bit on every x86-64 processor, and models trained by gradient on the same machine.
 
     Attributes
     ----------
     structure_ : Structure
-        The network; ``structure_.parent`` and ``structure_.to_networkx()``.
+        The network, with ``structure_.parent`` and ``structure_.to_networkx()``.
     tables_ : Tables
         CPTs: log-probabilities of each feature given its parents and the class.
     structure_learner_ : StructureLearner
-        The fitted copy of ``structure``, with attributes such as ``history_``; not set if ``structure`` is a
+        The fitted copy of ``structure``, with attributes such as ``history_``. It is not set if ``structure`` is a
         :class:`~tanlearn.Structure` or None.
     parameters_ : ParameterLearner
         The fitted copy of ``parameters``, with attributes such as ``n_iter_`` and ``history_``.
     calibration_ : Calibration
-        Map from scores to probabilities. Discriminative parameter learners with ``calibrate`` fit it on held-out rows;
-        otherwise its temperature and power are 1. Where it divides only the evidence, the class prior of the tables
-        is adapted to it (see :class:`~tanlearn.HybridCV`).
+        Map from scores to probabilities. Discriminative parameter learners with ``calibrate`` fit it on held-out rows.
+        Otherwise, its temperature and power are 1. If its temperature divides only the contributions of the features,
+        the class prior in ``tables_`` is adapted to it (see :class:`~tanlearn.HybridCV`).
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder
@@ -91,7 +94,7 @@ class BayesNetClassifier(CountingClassifier, NetworkClassifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns; set only if ``X`` had names.
+        Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters.
 

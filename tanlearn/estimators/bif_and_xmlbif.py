@@ -1,13 +1,13 @@
-"""Files of fitted networks for other programs: BIF and XMLBIF.
+"""Files in BIF and XMLBIF, which exchange fitted networks with other programs.
 
 The class is the first variable, and the features follow in their order. Names consist of ASCII letters, digits and
-``_``. They begin with a letter or ``_``; names of states may also be non-negative integers. Keywords of BIF are not
-used, and names of variables are distinct regardless of case. A minus sign before a number becomes ``minus_``, each run
-of other characters becomes one ``_``, and a duplicate name gets a number as suffix. Columns without names are called
-x0, x1 and so on. The states of a continuous column are its intervals: ``up_to_2_5``, ``above_2_5_up_to_4_75``,
+``_``. They begin with a letter or ``_``; names of states may also be non-negative integers. No name is a keyword of
+BIF, and the names of variables differ even if case is ignored. A minus sign before a number becomes ``minus_``, each
+run of other characters becomes one ``_``, and a duplicate name gets a number as suffix. Columns without names are
+called x0, x1 and so on. The states of a continuous column are its intervals: ``up_to_2_5``, ``above_2_5_up_to_4_75``,
 ``above_4_75``, or ``any`` for a single interval. The category for missing values is the last state, ``missing``.
 
-All other information is in a property of each variable, which other programs ignore: ``property tanlearn = {...}``. It
+All other information is in a property of each variable, ``property tanlearn = {...}``, which other programs ignore. It
 is a JSON object with ``name``, the original name or null; ``column``, the column number, or -1 for the class; and
 either ``categories``, the original values of the states, or ``cut_points`` and ``typical_values``. It may have
 ``has_missing_category``, true if the last state is the category for missing values. Values are encoded as in
@@ -72,17 +72,18 @@ def write_bif(model: Any, path: str | os.PathLike[str], *, class_name: str | Non
     path : str or path
         Path of the file. An existing file is replaced, atomically.
     class_name : str, optional
-        Name of the class variable; by default its name in the file that the classifier was read from, or ``"class"``.
+        Name of the class variable. By default, a classifier that was read from a file keeps the name in that file, and
+        the name of others is ``"class"``.
 
     Raises
     ------
     NotFittedError
         If the classifier is not fitted.
     TypeError
-        If the classifier does not have a single structure, such as AODE, or is a
-        :class:`~tanlearn.TermNetClassifier` with several parents per feature.
+        If the classifier has several structures, as AODE has, or is a :class:`~tanlearn.TermNetClassifier` with several
+        parents per feature.
     ValueError
-        If the structure has a cycle, the CPTs are not normalized, a category is neither a string nor a number, or
+        If the structure has a cycle, the CPTs are not normalized, a category is not a string, a number or a boolean, or
         ``class_name`` is the name of a feature. No file is written then.
     OSError
         If the file cannot be written. An existing file is then unchanged.
@@ -115,12 +116,13 @@ def write_xmlbif(model: Any, path: str | os.PathLike[str], *, class_name: str | 
     path : str or path
         Path of the file. An existing file is replaced, atomically. pyAgrum needs the extension .bifxml.
     class_name : str, optional
-        Name of the class variable; by default its name in the file that the classifier was read from, or ``"class"``.
+        Name of the class variable. By default, a classifier that was read from a file keeps the name in that file, and
+        the name of others is ``"class"``.
 
     Raises
     ------
     NotFittedError, TypeError, ValueError, OSError
-        As by :func:`write_bif`.
+        Under the same conditions as in :func:`write_bif`.
 
     Examples
     --------
@@ -149,40 +151,40 @@ def read_bif(
     path : str or path
         Path of the file, in UTF-8.
     class_name : str, default="class"
-        Name of the variable to predict. It must have no parents. All others are features, and may have other features
-        as parents. A feature that is not a child of the class has the same CPT for every class.
+        Name of the variable to predict. It must have no parents. All other variables are features, and may have other
+        features as parents. A feature that is not a child of the class has the same CPT for every class.
     handle_unknown : {"error", "missing"}, default="error"
         Treatment of values that are not states of the network: raise an error, or treat them as missing. In files that
         tanlearn did not write, all states are strings, so the number 1 is not the state "1".
     equivalent_sample_size : float, optional
-        Weight of each distribution of the network in rows, above 0, if the network is prior knowledge to which
-        ``partial_fit`` adds rows. By default, the network cannot be updated.
+        Weight of each distribution of the network, in rows, above 0. Set it if ``partial_fit`` should update the
+        network with new rows. By default, the network cannot be updated.
 
     Returns
     -------
     BayesNetClassifier
         Fitted classifier, with the ``structure_`` and ``tables_`` of the file, and sorted classes. Rounded
-        distributions, with sums between 0.99 and 1.01, are divided by their sums. Zeros stay zeros: for a row that has
-        probability zero in every class, the class probabilities are predicted, with a warning.
+        distributions, whose sums are between 0.99 and 1.01, are divided by their sums. Zeros are kept. If a row has
+        probability zero in every class, the class prior is predicted, with a warning.
 
     Raises
     ------
     ValueError
-        If the file or the network is invalid; the message names the file and the variable, and for an error of the
-        format the line. Also if ``equivalent_sample_size`` is not a positive number, or the probabilities of the
-        network are calibrated.
+        If the file or the network is invalid. The message names the file, the variable and, if the format is invalid,
+        the line. Also if ``equivalent_sample_size`` is not a positive number, or is set although the probabilities of
+        the network are calibrated.
     OSError
         If the file cannot be read.
 
     Notes
     -----
-    With an equivalent sample size s and n_xh observed rows with value x and parents and class h, ``partial_fit`` gives
-    the posterior mean of a Dirichlet prior ::
+    With a Dirichlet prior of equivalent sample size s, ``partial_fit`` computes the posterior mean ::
 
         theta_x|h = (n_xh + s p(x | h)) / (n_h + s)
 
-    where p are the probabilities in the file. The class probabilities are updated in the same way. The CPT of a
-    feature that is not a child of the class may depend on the class after an update.
+    where n_xh is the number of observed rows with value x and the values h of class and parents, n_h is the number of
+    rows with h, and p are the probabilities in the file. The class probabilities are updated in the same way. The CPT
+    of a feature that is not a child of the class may depend on the class after an update.
 
     Examples
     --------
@@ -234,7 +236,7 @@ def read_xmlbif(
     Raises
     ------
     ValueError, OSError
-        As by :func:`read_bif`.
+        Under the same conditions as in :func:`read_bif`.
 
     Examples
     --------
@@ -276,8 +278,8 @@ def _count_as_rows(model: BayesNetClassifier, size: float) -> None:
     """Make the CPTs of a classifier counts of so many rows per distribution, to which ``partial_fit`` adds others."""
     if model.calibration_ != Calibration():
         raise ValueError(
-            "its probabilities are calibrated, so its CPTs are not frequencies that rows can be added to. Leave "
-            "equivalent_sample_size out."
+            "the probabilities of the network are calibrated, so rows cannot be added to its CPTs. Leave "
+            "equivalent_sample_size out, and do not update the network."
         )
     model.parameters = MaximumLikelihood(alpha=0.0)
     model.counts_ = FamilyCounts(model.tables_.layout)
@@ -288,8 +290,8 @@ def _to_network(model: Any, class_name: str | None) -> Network:
     """Convert a fitted classifier to a network whose variables have notes."""
     if not isinstance(model, NetworkClassifier) or not hasattr(model, "sample"):
         raise TypeError(
-            f"{type(model).__name__} is not a Bayesian network with a single structure and normalized CPTs, so it "
-            f"cannot be written as one. Use a NaiveBayesClassifier, BayesNetClassifier, TANClassifier, or a "
+            f"{type(model).__name__} cannot be written as a Bayesian network, because it does not have a single "
+            f"structure with normalized CPTs. Use a NaiveBayesClassifier, BayesNetClassifier, TANClassifier, or a "
             f"TermNetClassifier with max_parents=1."
         )
     check_is_fitted(model)
@@ -328,7 +330,8 @@ def _check_tables(tables: Tables) -> None:
         )
     if len(tables.cells) > LARGEST_MODEL:
         raise ValueError(
-            f"the CPTs have {len(tables.cells)} entries, and a file may have {LARGEST_MODEL}. Fit with fewer parents."
+            f"the CPTs have {len(tables.cells)} entries, but a file may have at most {LARGEST_MODEL}. Fit with fewer "
+            f"parents."
         )
 
 
@@ -336,7 +339,7 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
     """Convert a network to a classifier."""
     for name, variable in network.variables.items():
         if name not in network.definitions:
-            raise ValueError(f"{variable.position}: variable {name!r} has no probabilities: add them.")
+            raise ValueError(f"{variable.position}: variable {name!r} has no probabilities. Add its CPT to the file.")
     notes = {name: _read_note(variable) for name, variable in network.variables.items()}
     by_name = {name: name for name in notes} | {note["name"]: name for name, note in notes.items() if note["name"]}
     if class_name not in by_name:
@@ -401,7 +404,9 @@ def _classes(target: str, note: dict[str, Any]) -> tuple[AnyArray, AnyArray]:
 def _structure(network: Network, target: str, features: list[str]) -> Structure:
     """Return the structure between the features, after checking that it is valid for a classifier."""
     if not features:
-        raise ValueError(f"there must be a variable besides the class {target!r}: there is nothing to predict it from.")
+        raise ValueError(
+            f"the only variable is the class {target!r}, so there are no features to predict it from. Add a feature."
+        )
     if network.definitions[target].parents:
         given = ", ".join(network.definitions[target].parents)
         raise ValueError(
@@ -503,9 +508,9 @@ def _read_note(variable: Variable) -> dict[str, Any]:
             told["calibration"] = asdict(Calibration.of_state(note["calibration"]))
         fields(note, *told)
         if type(told["name"]) not in (str, type(None)) or type(told["column"]) is not int:
-            raise ValueError("name must be a string or null, and column an integer.")
+            raise ValueError("name must be a string or null, and column must be an integer")
         if variable.states != _state_names(told):
-            raise ValueError("its values do not match the names of the states.")
+            raise ValueError("its values do not match the names of the states")
     except Exception as error:  # an edited property can cause any error
         raise ValueError(
             f"{variable.position}: variable {variable.name!r}: its property tanlearn is invalid ({error}). Remove it "
@@ -520,7 +525,7 @@ def _read_values(note: dict[str, Any]) -> dict[str, AnyArray]:
         return {name: np.array(note[name], dtype=np.float64) for name in ("cut_points", "typical_values")}
     values = note["categories"]
     if not {*map(type, values)} <= {bool, int, float, str, bytes}:
-        raise ValueError("its values must be strings and numbers.")
+        raise ValueError("its values must be strings and numbers")
     numeric = values and all(type(value) in (bool, int, float) for value in values)
     categories: AnyArray = np.array(values) if numeric else np.empty(len(values), dtype=object)
     categories[:] = values

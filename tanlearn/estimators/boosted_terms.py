@@ -1,4 +1,4 @@
-"""Classifier with many small tables of a few features, which are added one after another."""
+"""Classifier that adds up many small tables of a few features, trained one after another."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ N_INTERVALS = 64
 
 
 class BoostedTermsClassifier(Classifier):
-    """Sum of many small tables: fast to fit and accurate, for rules with thresholds and several features.
+    """Sum of many small tables: accurate and fast to fit, for rules that combine thresholds on several features.
 
     The log probability of class y is, up to a constant of the row::
 
         log P(y | x) = log P(y) + sum_t v_t(x, y) + constant
 
-    Each term v_t is a table over the sides of up to ``max_splits`` splits. A split divides the values of one feature
-    into two sides: numbers at a threshold, categories into two groups. So a term depends on up to five features by
-    default, and is a table of 32 numbers per class.
+    Each term v_t is defined by up to ``max_splits`` splits. A split divides the values of one feature into two sides:
+    numbers at a threshold, categories into two groups. The term has one number per class for each combination of sides.
+    By default, it therefore depends on up to five features and has up to 32 numbers per class.
 
-    Terms are added one after another. Each is fitted to the residuals of the terms before, on random rows and features:
-    the splits have the largest gain of the conditional likelihood, and the numbers are a Newton step, which is
-    multiplied by the learning rate. The number of terms has the lowest log loss on held-out rows.
+    Terms are added one after another. Each term is fitted to the residuals of all earlier terms, on a random subset of
+    rows and features. Its splits maximize the gain of the conditional likelihood, and its numbers are a Newton step
+    times the learning rate. The number of terms is selected by the log loss of held-out rows.
 
-    The model has no distribution of the features, unlike a Bayesian network with one parent per feature. With a missing
-    value, a term has the mean over the cells that agree with its other values, weighted by the variances of the classes
-    of training rows. If the missing values of a
-    column depend on the class in the training rows, "missing" is a category of the column.
+    Unlike a Bayesian network, the model does not contain a distribution of the features. If a feature of a term is
+    missing, the term contributes the mean over both sides of its splits, weighted by the variances of the classes of
+    the training rows. If missing values of a column depend on the class in the training rows, "missing" is a category
+    of the column.
 
-    Of more than 1,024 columns, those that predict the class best alone are used, with a warning.
+    Of more than 1,024 columns, only the 1,024 that predict the class best on their own are used, with a warning.
 
     Parameters
     ----------
@@ -70,39 +70,44 @@ class BoostedTermsClassifier(Classifier):
     max_splits : int, default=5
         Maximum number of splits per term, from 1 to 8. With 1, the model is a sum of functions of one feature each.
     learning_rate : float, default=0.1
-        Factor of the numbers of each term, above 0 and at most 1. Smaller steps need more terms.
+        Factor by which the numbers of each term are multiplied, above 0 and at most 1. Smaller factors need more terms.
     ridge : float, default=1.0
         Penalty on the squared numbers of a term, at least 0.001, in units of the variance of one row (at most 1/4). A
-        larger penalty reduces the numbers of cells with few rows.
+        larger penalty shrinks the numbers for combinations of sides with few rows.
     increasing : sequence of str or int, default=()
-        Columns, by name or position, with which the log odds of the second class (in sorted order) do not fall, for all
-        values of the other columns. They must be ordered: numbers, or ordered categories. There must be two classes.
+        Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
+        odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and there must be
+        exactly two classes.
     decreasing : sequence of str or int, default=()
-        Columns with which these log odds do not rise.
+        Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
+        odds of ``classes_[1]`` never rise.
     class_weight : None, "balanced" or dict, default=None
-        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
+        Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
+        weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities in sorted order of the classes, instead of the training frequencies.
+        Class probabilities, in the order of ``classes_``. By default, they are the class frequencies of the training
+        rows.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default ``TableEncoder(discretizer=QuantileDiscretizer(max_bins=64,
-        mdl_points=True), handle_missing="auto")``. These are also the defaults of an encoder without ``discretizer`` or
-        ``handle_missing``.
+        Encoder of raw columns. The default is ``TableEncoder(discretizer=QuantileDiscretizer(max_bins=64,
+        mdl_points=True), handle_missing="auto")``. If your encoder does not set ``discretizer`` or ``handle_missing``,
+        these defaults are used.
     n_jobs : int, optional
         Number of threads for encoding, prediction and the folds of the selection, as in joblib. Results do not depend
         on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the rows and features of each term.
     verbose : int, default=0
-        1 prints the held-out log loss after each 100 terms, 2 after each 10 terms, and the progress of the final fit.
+        1 prints the held-out log loss after every 100 terms, and 2 after every 10 terms. Both print the progress of the
+        final fit.
 
     Attributes
     ----------
     n_terms_ : int
-        Number of terms. It is 0 if they do not predict held-out rows clearly better than the class frequencies, and 50
-        if there are no held-out rows.
+        Number of terms. It is 0 if terms do not predict held-out rows clearly better than the class frequencies do, and
+        50 if there are no held-out rows.
     cv_results_ : dict
-        Results on held-out rows along the search: ``param_n_terms`` and ``mean_log_loss``, ndarrays of the same length.
-        The dict is empty without held-out rows, because the training rows of a fold would have one class only.
+        Held-out results by number of terms: ``param_n_terms`` and ``mean_log_loss``, ndarrays of the same length. The
+        dict is empty if there are no held-out rows, because the training rows of a fold would contain only one class.
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder
@@ -110,25 +115,25 @@ class BoostedTermsClassifier(Classifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns; set only if ``X`` had names.
+        Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters of all terms and the class prior.
 
     See Also
     --------
-    tanlearn.BayesEnsembleClassifier : These terms with a forest and a network: more accurate on most tables.
-    tanlearn.TermNetClassifier : Curves of features and tables of pairs, which can be read.
+    tanlearn.BayesEnsembleClassifier : Boosted terms combined with a forest and a network: more accurate on most data sets.
+    tanlearn.TermNetClassifier : A readable model with a curve per feature and a table per pair.
 
     Notes
     -----
-    With ``increasing`` or ``decreasing``, the numbers of each term have the least squared difference from the Newton
-    step among all numbers in the right order (isotonic regression). Each term is monotone, and so is their sum. The
-    scores of the classes never change in the wrong direction between two values, not even by a rounding error, and
-    ``predict_log_proba`` by rounding errors only. This holds for missing values of other columns, too. A category for
-    missing values of the column itself is outside of the order.
+    With ``increasing`` or ``decreasing``, the numbers of each term are the monotone numbers with the least squared
+    difference from the Newton step (isotonic regression). Each term is monotone, and so is the sum of the terms. The
+    scores of the classes never change in the wrong direction between two values, not even by a rounding error. The
+    log-probabilities of ``predict_log_proba`` may do so, but only by rounding errors. Both statements also hold if
+    other columns are missing. A category for missing values of the column itself has no position in the order.
 
-    The number of terms is selected with three folds (five up to 1,000 rows), or, beyond 20,000 rows, on 10,000 rows.
-    A larger number is selected only if it lowers the log loss by more than 1e-5 nats.
+    The number of terms is selected with five folds for up to 1,000 rows, with three folds for up to 20,000 rows, and on
+    10,000 held-out rows for more. A larger number is selected only if it lowers the log loss by more than 1e-5 nats.
 
     References
     ----------
@@ -241,14 +246,14 @@ class BoostedTermsClassifier(Classifier):
         )
 
     def with_bits(self, bits: int) -> Self:
-        """Return a copy of the fitted classifier whose terms are integers of a few bits, times a power of two.
+        """Return a copy of the fitted classifier whose terms are few-bit integers times a power of two.
 
         Parameters
         ----------
         bits : int
-            Bits of each number of a term, from 2 to 16. Numbers are differences of class scores to the first class,
-            and count from the smallest number of their term. The step of all terms is the smallest power of two with
-            which the widest term has at most ``2**bits`` numbers.
+            Bits per number of a term, from 2 to 16. A number is the difference between the score of a class and that of
+            the first class, minus the smallest such difference in the term. All terms are multiples of the same step,
+            which is the smallest power of two with which the numbers of every term fit into ``bits`` bits.
 
         Returns
         -------
@@ -290,21 +295,21 @@ class BoostedTermsClassifier(Classifier):
     ) -> None:
         """Write the fitted classifier as a C99 header of integers that uses only additions, shifts and comparisons.
 
-        Numbers are rounded as by ``with_bits(bits)``, which predicts the same classes for complete rows. For rows with
-        missing or unseen values, the C function returns -1. Limit the size by a small ``max_terms``: a term of five
-        splits takes 42 bytes with 8 bits and two classes.
+        Numbers are rounded by ``with_bits(bits)``, whose copy predicts the same classes for complete rows. For rows
+        with missing or unseen values, the C function returns -1. To limit the size, set a small ``max_terms``. A term
+        of five splits takes 42 bytes with 8 bits and two classes.
 
         Parameters
         ----------
         path : str or path
             Path of the header. An existing file is replaced.
         bits : int, default=8
-            Bits of each number of a term, from 2 to 16.
+            Bits per number of a term, from 2 to 16.
         name : str, optional
-            Prefix of all names in the header. By default the file name without its extension.
+            Prefix of all names in the header. By default, it is the file name without its extension.
         packed : bool, default=True
-            Whether to pack numbers of other than 8 and 16 bits bit by bit, or to store whole bytes, which are read
-            faster.
+            Whether to pack numbers bit by bit if ``bits`` is not 8 or 16. Otherwise, they are stored in whole bytes,
+            which are read faster.
         number_type : {"double", "float", "int32", "int16"}, default="double"
             C type of numbers in rows, see :meth:`tanlearn.NaiveBayesClassifier.export_c`.
         test_rows : array-like or frame of shape (n_samples, n_features), optional
@@ -347,7 +352,7 @@ class BoostedTermsClassifier(Classifier):
         X : array-like or frame of shape (n_samples, n_features)
             Raw values; NaN, None and unseen categories count as missing.
         against : class, optional
-            Return log odds against this class instead of log-probabilities.
+            Split the log odds against this class instead of the log-probabilities.
 
         Returns
         -------
@@ -387,14 +392,14 @@ class BoostedTermsClassifier(Classifier):
         X : array-like or frame of shape (n_samples, n_features)
             Raw values; NaN, None and unseen categories count as missing.
         against : class, optional
-            Return log odds against this class instead of log-probabilities; they add up to the log odds of
-            ``predict_proba``.
+            Split the log odds against this class instead of the log-probabilities. The contributions then add up to the
+            log odds of ``predict_proba``.
 
         Returns
         -------
         pandas.DataFrame
-            One line per row and feature, and one line ``"(classes)"`` per row for the class prior. The columns are
-            ``row`` (index of a pandas frame, or row number), ``feature``, and each class.
+            One line per row and feature, and one line per row for the class prior, named ``"(classes)"``. The columns
+            are ``row`` (index of a pandas frame, or row number), ``feature``, and each class.
 
         Raises
         ------
@@ -413,15 +418,15 @@ class BoostedTermsClassifier(Classifier):
         Returns
         -------
         dict
-            The learner, the classes, the number of terms and of parameters, and ``features``: for each feature its
-            name and the number of terms that contain it, most frequent first.
+            The learner, the classes, the number of terms, the number of parameters, and ``features``, a list with the
+            name of each feature and the number of terms that contain it, in decreasing order.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If a class is neither a string nor a number.
+            If a class is not a string, a number or a boolean.
 
         Examples
         --------
@@ -444,7 +449,7 @@ class BoostedTermsClassifier(Classifier):
         }
 
     def _numbers_of_terms(self) -> list[tuple[str, int]]:
-        """Return the name of each feature, and the number of terms that contain it, most frequent first."""
+        """Return the name of each feature and the number of terms that contain it, in decreasing order."""
         names = feature_names(self)
         numbers = np.zeros(len(names), np.intp)
         for row in self.model_.features:

@@ -1,4 +1,4 @@
-"""Base class of all classifiers: validation and encoding of raw data around learners on encoded data."""
+"""Base class of all classifiers: it validates and encodes raw data for learners that use encoded data."""
 
 from __future__ import annotations
 
@@ -98,8 +98,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values. Strings, categoricals, booleans and integer-valued columns of at most 10 distinct values are
-            categories; other numeric columns are discretized (see :class:`~tanlearn.TableEncoder`).
+            Raw values. Columns of strings, categoricals or booleans are categorical, and so are integer-valued columns
+            with at most 10 distinct values. Other numeric columns are discretized (see
+            :class:`~tanlearn.TableEncoder`).
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
@@ -113,7 +114,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a column, ``y`` or the weights are invalid; the message names the position and the remedy.
+            If a column, ``y`` or the weights are invalid. The message states the position and the remedy.
         ImportError, RuntimeError
             If the device is not available.
         """
@@ -122,7 +123,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self._learn_all(data, held_out)
 
     def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Self:
-        """Fit the classifier to encoded rows, for searches that encode once and fit many times.
+        """Fit the classifier to encoded rows. Use it to encode once and fit many times, as in searches.
 
         Parameters
         ----------
@@ -191,7 +192,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         self.model_ = self.model_.with_log_prior(moved_prior(self, log_prior))
 
     def with_class_prior(self, class_prior: Any) -> Self:
-        """Return a copy of the fitted classifier with other class probabilities.
+        """Return a copy of the fitted classifier with another class prior.
 
         Use it where the classes are more or less frequent than in the training rows.
 
@@ -203,19 +204,19 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         object
-            A new classifier whose predictions use this prior: the odds of two classes change by the same factor as
-            those of their probabilities, from the class frequencies of the training rows on. Of ``calibration_``, only
-            the temperature is kept. The class prior in ``tables_``, which ``sample`` and ``describe`` use, is the given
-            prior to the power of the temperature, normalized; one that was trained with the other parameters also keeps
-            its ratio to the class frequencies.
+            A new classifier whose predictions use this prior. The odds of two classes are multiplied by the ratio of
+            their odds in ``class_prior`` to their odds in the training rows. Of ``calibration_``, only the temperature
+            is kept. The class prior in ``tables_``, which ``sample`` and ``describe`` use, is the given prior to the
+            power of the temperature, normalized. If the class prior was trained with the other parameters, its ratio to
+            the class frequencies is also kept.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If ``class_prior`` does not contain one probability per class, or one of them is smaller than tables rounded
-            to few bits can represent.
+            If ``class_prior`` does not contain one probability per class, or a probability is too small for CPTs of few
+            bits.
 
         Examples
         --------
@@ -270,7 +271,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     @available_if(lambda classifier: classifier._check_joint())  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> FloatArray:
-        """Return log p(features) of each row, with missing features marginalized, for outlier detection.
+        """Return log p(features) of each row for outlier detection, with missing features marginalized.
 
         Parameters
         ----------
@@ -280,26 +281,27 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Log-probability of the encoded row, which contains the intervals of continuous columns. For a model trained
-            with a discriminative loss, it ranks rows but does not estimate their frequency.
+            Log-probability of the encoded row, in which continuous columns are represented by intervals. If the model
+            was trained with a discriminative loss, it can be used to rank rows, but it does not estimate their
+            frequency.
 
         Notes
         -----
-        A value that training did not contain lowers the score, unlike a missing value::
+        Unlike a missing value, a value that does not occur in training lowers the score::
 
             score(x) = log sum_y p(y, x)  -  sum_j |x_j - mean_j| / |mean_j - cut_j|
 
-        An unseen category has the smallest probability of all possible values of the feature, given the parents and the
-        class, or the smallest one of any value in the network (at most 1/3) if that is smaller. Its children have their
-        smallest probability over the values of this parent. So a row does not score higher with an unseen category than
-        with any possible category of the feature. (Ensembles and back-off tables marginalize the unseen value and
-        multiply by a lower bound of all probabilities of the feature.)
+        An unseen category gets the smallest probability of all possible values of the feature, given the parents and
+        the class. If the smallest probability of any value in the network (at most 1/3) is smaller, it is used instead.
+        The children of the feature get their smallest probability over all values of this parent. The score of a row is
+        therefore never higher with an unseen category than with a possible category of the feature. (Ensembles and
+        back-off tables marginalize the unseen value and multiply by a lower bound of all probabilities of the feature.)
 
-        The second sum is over numbers outside the training range of continuous columns. Such a number has the
-        probability of the outermost interval, times an exponential density relative to that at mean_j, the mean of the
-        training values in this interval, which starts at the cut point cut_j. A column of a single interval has the
-        mean and the standard deviation of a uniform distribution instead of mean_j and the difference. Networks read
-        from files of other programs have no training ranges.
+        The second sum is over numbers outside the training range of continuous columns. Such a number gets the
+        probability of the outermost interval, which starts at the cut point cut_j, times a factor that decreases
+        exponentially from 1 at mean_j, the mean of the training values in this interval. For a column with a single
+        interval, the mean and the standard deviation of a uniform distribution replace mean_j and the difference.
+        Networks read from files of other programs have no training ranges.
 
         ``predict_proba`` and ``predict_joint_log_proba`` treat unseen categories as missing.
 
@@ -332,8 +334,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         ImpossibleRowsWarning
-            If rows have probability zero in every class, which networks with zeros can cause. Such rows get the
-            prediction of a row in which every feature is missing.
+            If rows have probability zero in every class, which is possible if CPTs contain zeros. The prediction for
+            such rows is that of a row in which every feature is missing.
 
         Notes
         -----
@@ -358,13 +360,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         ImpossibleRowsWarning
-            If rows have probability zero in every class, which networks with zeros can cause. Such rows get the
-            prediction of a row in which every feature is missing.
+            If rows have probability zero in every class, which is possible if CPTs contain zeros. The prediction for
+            such rows is that of a row in which every feature is missing.
         """
         return np.exp(self.calibration_.log_posterior(self._class_scores(X)))
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the most probable class of each row; ties go to the first class in ``classes_``.
+        """Return the most probable class of each row. In a tie, the first class in ``classes_`` is returned.
 
         Parameters
         ----------
@@ -378,8 +380,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         ImpossibleRowsWarning
-            If rows have probability zero in every class, which networks with zeros can cause. Such rows get the
-            prediction of a row in which every feature is missing.
+            If rows have probability zero in every class, which is possible if CPTs contain zeros. The prediction for
+            such rows is that of a row in which every feature is missing.
         """
         scores = self.calibration_.shifted(self._class_scores(X))
         return self.classes_[scores.argmax(axis=1)]
@@ -395,9 +397,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         RowCheck
-            Counts per column, with names where the training table had names. It prints as text, and ``to_frame``
-            converts it to pandas. Out of range means below the smallest or above the largest training value
-            (``encoder_.value_ranges_``).
+            Counts per column, with the column names of the training data if there were any. It can be printed, and
+            ``to_frame`` converts it to a pandas frame. Out of range means below the smallest or above the largest
+            training value (``encoder_.value_ranges_``).
 
         Raises
         ------
@@ -419,7 +421,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self.encoder_.check_columns(columns)
 
     def row_predictor(self) -> RowPredictor:
-        """Return a predictor of single rows, for services: it takes microseconds per row.
+        """Return a fast predictor of single rows, for services. A prediction takes microseconds.
 
         Returns
         -------
@@ -460,13 +462,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
             ``partial_fit``, ``fit_batches`` and ``from_counts`` set ``counts_``, which can be many times as large as
             the model.
         metadata : dict, optional
-            Your own values by name, to store with the date, the numbers of rows and columns, and the versions of
-            packages. A loaded classifier has them in ``metadata_``.
+            Your own values by name. They are stored with the date, the numbers of rows and columns, and the versions of
+            packages, and are in ``metadata_`` of a loaded classifier.
 
         Raises
         ------
         NotFittedError, TypeError, ValueError, OSError
-            As :func:`tanlearn.files.models.save` does.
+            Under the same conditions as in :func:`tanlearn.files.models.save`.
 
         Examples
         --------
@@ -487,15 +489,16 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return n_parameters
 
     def learning_history(self) -> dict[str, list[Any]]:
-        """Return the history of each stage of learning that has one; empty for models from files.
+        """Return the histories of the stages of learning; empty for models from files.
 
         Returns
         -------
         dict of str to list
-            The ``history_`` of the "structure" search, of the "parameters" learner, or of a "training" of both. Each
-            entry has the attributes ``step``, ``score`` (maximized), ``n_evaluations`` (of structures, or of the
-            objective on all training rows, up to this entry) and ``seconds`` (since the start of the stage, without the
-            compilation of kernels).
+            History of each stage: "structure" for the structure search, "parameters" for the parameter learner, and
+            "training" for joint training of both. Each entry has the attributes ``step``, ``score`` (which is
+            maximized), ``n_evaluations`` (number of evaluated structures, or of evaluations of the objective on all
+            training rows, up to this entry) and ``seconds`` (time since the start of the stage, without the compilation
+            of kernels).
         """
         return {stage: history for stage, history in self._histories().items() if history}
 
@@ -508,13 +511,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
     ) -> dict[str, list[tuple[Any, float]]]:
         """Return held-out errors along the learning of the fitted classifier.
 
-        Classifiers are fitted again: structure searches with the best structures along the search, and gradient
-        trainings once, with the error measured after each epoch.
+        The classifier is fitted again. For a structure search, it is fitted with each of the best structures along the
+        search. A gradient training is repeated once, and the error is measured after each epoch.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Rows that the classifier was fitted to.
+            Rows to which the classifier was fitted.
         y : array-like of shape (n_samples,)
             Classes of these rows.
         X_test : array-like or frame of shape (n_test, n_features)
@@ -522,13 +525,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         y_test : array-like of shape (n_test,)
             Classes of the held-out rows.
         n_points : int, default=20
-            Maximum number of structures of a search, at least 2. The first and the last are always included.
+            Maximum number of structures of a search, at least 2. The first and the last structure are always included.
 
         Returns
         -------
         dict of str to list of (entry, error)
-            For the stages "structure" and "training" of :meth:`learning_history`: entries of the history, and the
-            error from 0 to 1 at this point. Empty for classifiers without these stages.
+            For the stages "structure" and "training" of :meth:`learning_history`, the entries of the history, each with
+            the error, from 0 to 1, at this point. The dict is empty for classifiers without these stages.
 
             In a search, the error is measured for the best structure so far, with parameters fitted by the parameter
             learner of the classifier. In a training, it is measured for the most probable structure with its trained
@@ -581,7 +584,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             remedy = "Leave counts out"
             if hasattr(self, "partial_fit"):  # absent from gradient learners
                 remedy += ", or fit with fit_batches or partial_fit, which keep counts"
-            raise ExplainedError(f"counts=True keeps counts_, but {why_no_counts(self)}. {remedy}.")
+            raise ExplainedError(f"counts=True saves counts_, but {why_no_counts(self)}. {remedy}.")
         return self.counts_
 
     def _set_state(self, state: dict[str, Any]) -> None:

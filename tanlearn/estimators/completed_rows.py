@@ -1,4 +1,4 @@
-"""Copies of frames and arrays whose missing values are imputed."""
+"""Copies of frames and arrays with imputed missing values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["completed_rows"]
 
 
 def completed_rows(X: Any, values: AnyArray) -> Any:
-    """Return a copy of ``X`` with ``values`` (n_samples, n_features) where ``X`` has none; a frame stays a frame.
+    """Return a copy of ``X`` with missing values replaced by ``values`` (n_samples, n_features); a frame stays a frame.
 
     Columns of frames keep their types where these can hold the imputed values. Imputed categories are added to a
     categorical type that does not declare them. Integers become floating numbers of the same library if floating
@@ -43,7 +43,7 @@ def completed_rows(X: Any, values: AnyArray) -> Any:
 
 
 def _fill_pandas(pandas: Any, column: Any, absent: AnyArray, imputed: list[Any]) -> Any:
-    """Return a copy of a pandas column with values where it is absent."""
+    """Return a copy of a pandas column whose missing values are replaced."""
     dtype = column.dtype
     try:
         if isinstance(dtype, pandas.CategoricalDtype):
@@ -63,7 +63,7 @@ def _fill_pandas(pandas: Any, column: Any, absent: AnyArray, imputed: list[Any])
 
 
 def _fill_polars(polars: Any, column: Any, absent: AnyArray, imputed: list[Any]) -> Any:
-    """Return a copy of a polars column with values where it is absent."""
+    """Return a copy of a polars column whose missing values are replaced."""
     dtype, cells = column.dtype, _merged(column.to_list(), absent, imputed)
     if _has_floats(imputed):  # means of integers need not be integers
         cells = [None if value is None else float(value) for value in cells]
@@ -80,7 +80,7 @@ def _fill_polars(polars: Any, column: Any, absent: AnyArray, imputed: list[Any])
 
 
 def _undeclared(imputed: list[Any], categories: Any) -> list[Any]:
-    """Return the imputed categories that are not declared. None is imputed in columns without any value in training."""
+    """Return the imputed categories that are not declared. Columns without any value in training are not imputed."""
     return [value for value in dict.fromkeys(imputed) if value is not None and value not in categories]
 
 
@@ -90,7 +90,7 @@ def _has_floats(imputed: list[Any]) -> bool:
 
 
 def _are_kept(values: list[Any], converted: list[Any]) -> bool:
-    """Return whether strings, booleans and numbers are still such after their conversion to a type."""
+    """Return whether strings, booleans and numbers keep their kind if they are converted to a type."""
     return all(old is None or _kind(old) == _kind(new) for old, new in zip(values, converted, strict=True))
 
 
@@ -102,6 +102,6 @@ def _kind(value: Any) -> str:
 
 
 def _merged(cells: list[Any], absent: AnyArray, imputed: list[Any]) -> list[Any]:
-    """Return the cells of a column with imputed values where it is absent."""
+    """Return the values of a column with its missing values replaced by imputed ones."""
     new = iter(imputed)
     return [next(new) if gone else old for old, gone in zip(cells, absent.tolist(), strict=True)]

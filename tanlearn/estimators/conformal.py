@@ -1,4 +1,4 @@
-"""Sets of classes with a chosen coverage, and predictions with a chosen error, from held-out probabilities."""
+"""Prediction sets with a chosen coverage, and predictions with a chosen error, from held-out probabilities."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ __all__ = ["ConformalClassifier"]
 class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Classifier that returns a set of classes with a chosen coverage, or abstains.
 
-    A prediction set contains every class that is plausible for a row. With ``coverage=0.9``, the sets of nine of ten
-    new rows contain the true class. The promise holds on average over rows that come from the distribution of the
-    training rows, for any classifier; its accuracy only determines how small the sets are.
+    A prediction set contains every class that is plausible for a row. With ``coverage=0.9``, nine of ten new rows have
+    a set that contains the true class. For any classifier, this holds on average over rows from the distribution of the
+    training rows. A more accurate classifier gives smaller sets.
 
-    Every training row is predicted by a model that was fitted without it (cross-validation). Its score is the
-    probability of its class. The set of a new row contains all classes with a probability of at least a threshold: the
-    largest one that ``coverage * (n + 1)`` of the n training rows reach. These sets have the smallest mean size for a
-    coverage (Sadinle et al. 2019). The model for new rows is fitted to all rows, so that no row is lost for training.
+    Every training row is predicted by a model that was fitted without it (cross-validation). The score of the row is
+    the predicted probability of its class. The set of a new row contains all classes whose probability reaches a
+    threshold. The threshold is the largest value that the scores of ``coverage * (n + 1)`` of the n training rows
+    reach. These sets have the smallest mean size for a given coverage (Sadinle et al. 2019). The model for new rows is
+    fitted to all rows.
 
     Parameters
     ----------
     estimator : classifier
         Classifier with ``predict_proba`` or ``predict_log_proba``, from any library.
     per_class : bool, default=False
-        Use a threshold per class, so that the coverage holds for the rows of each class. Classes of few rows are then
-        part of every set: a class needs about ``1 / (1 - coverage)`` rows.
+        Use a threshold per class, so that the coverage holds within each class. A class with fewer than about ``1 / (1
+        - coverage)`` rows is then part of every set.
     cv : int, default=10
         Number of stratified folds. The classifier is fitted ``cv + 1`` times.
     n_jobs : int, optional
-        Number of folds that are fitted at the same time, as in joblib.
+        Number of folds that are fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
 
@@ -54,10 +55,10 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator_ : classifier
         The classifier, fitted to all rows.
     classes_ : ndarray of shape (n_classes,)
-        Class labels in sorted order: those of ``y`` and of ``estimator_``.
+        Class labels of ``y`` and of ``estimator_``, in sorted order.
     held_out_proba_ : ndarray of shape (n_samples, n_classes)
-        Probabilities of the labeled training rows of positive weight, each from a model that was fitted without the
-        row.
+        Class probabilities of the labeled training rows with positive weight. Each row is predicted by a model that was
+        fitted without it.
     held_out_y_ : ndarray of shape (n_samples,)
         Positions of the classes of these rows in ``classes_``.
     held_out_weights_ : ndarray of shape (n_samples,)
@@ -69,10 +70,10 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The training rows and a new row are predicted by different models. The theory therefore guarantees a coverage of
-    ``2 * coverage - 1`` only, but the actual coverage is close to ``coverage`` unless the classifier is unstable
-    (Barber et al. 2021). For an exact guarantee, fit the classifier to one part of the rows, freeze it, and pass the
-    other part to ``fit``: ``ConformalClassifier(FrozenEstimator(model)).fit(X_other, y_other)``, with
+    The training rows and a new row are predicted by different models. The theory therefore guarantees only a coverage
+    of ``2 * coverage - 1``. The actual coverage is close to ``coverage`` unless the classifier is unstable (Barber et
+    al. 2021). For an exact guarantee, fit the classifier to one part of the rows, freeze it, and pass the other part to
+    ``fit``: ``ConformalClassifier(FrozenEstimator(model)).fit(X_other, y_other)``, with
     :class:`sklearn.frozen.FrozenEstimator`.
 
     A sample weight of 2 equals repeating the row, except that both copies are in the same fold.
@@ -139,7 +140,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array-like or frame of shape (n_samples, n_features)
             Raw values, as the classifier accepts them.
         y : array-like of shape (n_samples,)
-            Class labels. Rows with the label -1 or a missing label have no class if the classifier learns from them.
+            Class labels. If the classifier learns from unlabeled rows, a row with the label -1 or a missing label is
+            unlabeled.
         sample_weight : array-like of shape (n_samples,), optional
             Row weights, which the classifier and the thresholds use.
 
@@ -249,14 +251,14 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         coverage : float, default=0.9
             Fraction of rows whose set contains the true class, between 0 and 1.
         allow_empty : bool, default=False
-            Do not add the most probable class to sets that are empty. Without empty sets, the coverage is above
-            ``coverage`` if the accuracy of the classifier is.
+            Whether sets may be empty. If False, the most probable class is added to empty sets. If the accuracy of the
+            classifier is above ``coverage``, the coverage of the sets then is, too.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_classes)
-            Whether the set of a row contains a class. It contains all classes if the training rows are too few for the
-            coverage.
+            Whether the set of a row contains a class. All sets contain all classes if there are too few training rows
+            for the coverage.
 
         Raises
         ------
@@ -285,7 +287,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return found
 
     def thresholds(self, coverage: float = 0.9) -> FloatArray:
-        """Return the smallest probability of the classes in a set, per class.
+        """Return the probability that each class must reach to be in a prediction set.
 
         Parameters
         ----------
@@ -295,7 +297,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_classes,)
-            Thresholds; all are equal without ``per_class``. They are 0 if the rows are too few for the coverage.
+            Thresholds. All of them are equal if ``per_class`` is False. They are 0 if there are too few rows for the
+            coverage.
 
         Raises
         ------
@@ -314,11 +317,11 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.array([_threshold(own[mask], weights[mask], coverage) for mask in of_classes])
 
     def is_reliable(self, X: Any, max_error: float = 0.05) -> NDArray[np.bool_]:
-        """Return for which rows the prediction is reliable enough; abstain for the others.
+        """Return for which rows the prediction is reliable; abstain for the other rows.
 
-        A row is reliable if its most probable class has at least a threshold of probability. The threshold is the
-        lowest one above which the fraction of wrong held-out predictions is at most ``max_error``, with one wrong
-        prediction added.
+        A row is reliable if the probability of its most probable class reaches a threshold. The threshold is as low as
+        possible, provided that the fraction of wrong held-out predictions above it is at most ``max_error``. One wrong
+        prediction is added to this fraction.
 
         Parameters
         ----------
@@ -330,7 +333,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of bool of shape (n_samples,)
-            Whether to use the prediction of ``predict`` for a row. All are False if the error cannot be reached.
+            Whether the prediction for a row is reliable. All values are False if ``max_error`` cannot be reached.
 
         Raises
         ------
@@ -436,4 +439,4 @@ def _threshold(proba: FloatArray, weights: FloatArray, coverage: float) -> float
 def _check_fraction(name: str, value: Any) -> None:
     """Raise ValueError for a value that is not between 0 and 1."""
     if not (isinstance(value, Real) and 0 < float(value) < 1):
-        raise ValueError(f"{name} must be a number between 0 and 1; got {value!r}.")
+        raise ValueError(f"{name} must be a number above 0 and below 1; got {value!r}.")

@@ -1,4 +1,4 @@
-"""Classifiers that are determined by counts: fitting in batches of any size, incrementally, and from existing counts.
+"""Base class of classifiers that are fitted to counts: in batches of any size, incrementally, or from existing counts.
 
 Counts of rows with integer weights, or without weights, are integers and do not depend on how the rows are divided into
 batches. The fitted model is therefore equal, bit for bit, to one fitted to all rows with the same encoding.
@@ -39,7 +39,7 @@ IN_BATCHES = frozenset({"pairs", "families", "contexts", "sample"})
 
 
 class CountingClassifier(Classifier):
-    """Base class of classifiers that are determined by counts."""
+    """Base class of classifiers that are fitted to counts."""
 
     #: Types of counts that ``from_counts`` accepts.
     _count_types: ClassVar[tuple[type[Counts], ...]] = ()
@@ -69,30 +69,30 @@ class CountingClassifier(Classifier):
         source : object
             One of:
 
-            - an object with an Arrow C stream: tables and record-batch readers of pyarrow, frames of pandas and polars,
-              relations of DuckDB;
+            - an object with an Arrow C stream, such as a table or record-batch reader of pyarrow, a frame of pandas or
+              polars, or a relation of DuckDB;
             - a pyarrow data set, or a polars lazy frame;
             - the path of a file, or of a folder of Parquet files;
             - an iterable of (X, y) or (X, y, sample_weight);
             - a function without arguments that returns one of these and is called once per pass, for sources that can
               be iterated only once.
         target : str, optional
-            Column of the classes, if the source has columns.
+            Name of the column with the classes, if the source has columns.
         sample_weight : str, optional
-            Column of the weights, if the source has one.
+            Name of the column with the weights, if the source has such a column.
         columns : list of str, optional
-            Columns of the features; by default all others.
+            Names of the columns with the features. By default, all other columns are features.
         batch_rows : int, default=131072
             Maximum number of rows in memory, from 1.
         exact : bool, default=False
-            Whether cut points are computed from all distinct numbers. By default, columns of more than 65,536 distinct
-            numbers are summarized, with rank errors of at most about a thousandth.
+            Whether to compute cut points from all distinct numbers. By default, columns with more than 65,536 distinct
+            numbers are summarized, and the ranks of cut points are wrong by at most about a thousandth of the rows.
 
         Returns
         -------
         object
-            The fitted estimator. It predicts the same as after ``fit`` on all rows, bit for bit, if cut points are
-            exact, weights are integers and the sample contains all rows. Means of training values in intervals
+            The fitted estimator. Its predictions equal those after ``fit`` on all rows, bit for bit, if the cut points
+            are exact, the weights are integers and the sample contains all rows. The mean training values of intervals
             (``encoder_.typical_values_``) are equal up to rounding.
 
         Raises
@@ -127,14 +127,15 @@ class CountingClassifier(Classifier):
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values. The first batch determines categories and cut points. It should be a representative sample of
-            some thousand rows, or declare the categories (pandas ``category``, polars ``Enum``). In later batches,
-            unseen categories count as missing, with a warning, or raise an error, according to ``handle_unknown`` of
+            Raw values. The first batch determines categories and cut points. Pass a representative sample of some
+            thousand rows first, or declare the categories (pandas ``category``, polars ``Enum``). In later batches,
+            unseen categories are treated as missing, with a warning, or raise an error, as set by ``handle_unknown`` of
             the encoder.
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,)
-            All class labels of this and later batches. Required in the first call; in later calls None, or the same.
+            All class labels of this and later batches. Pass them in the first call. In later calls, leave them out or
+            pass the same labels.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights. Rows of weight 0 are ignored.
 
@@ -149,8 +150,8 @@ class CountingClassifier(Classifier):
             If a learner of the estimator needs all rows at once.
         ValueError
             If a label is not in ``classes``, ``classes`` is missing or changes, the classifier is fitted but has no
-            counts, or its counts have noise for privacy, or a column, ``y`` or the weights are invalid. The estimator
-            is then unchanged.
+            counts, its counts have noise for privacy, or a column, ``y`` or the weights are invalid. The estimator is
+            then unchanged.
 
         Examples
         --------
@@ -172,24 +173,24 @@ class CountingClassifier(Classifier):
 
     @available_if(lambda estimator: estimator._check_needs(estimator._needs_from_counts()))  # type: ignore[untyped-decorator]
     def from_counts(self, counts: Any, *, encoder: Any = None, classes: Any = None) -> Self:
-        """Fit the classifier to counts, which may be sums of counts of several sites.
+        """Fit the classifier to counts, for example to the sum of counts of several sites.
 
         Parameters
         ----------
         counts : TableCounts or object
-            Counts of raw data, with their categories, cut points and classes; or counts of codes, which are not
-            modified:
+            Counts of raw data, with their categories, cut points and classes, or one of the following counts of codes.
+            Counts are not modified.
 
             - counts of pairs (:class:`~tanlearn.PairCounts`) for naive Bayes, structure learners and structures with at
               most one augmenting parent per feature, and AODE;
             - counts of families (:class:`~tanlearn.counts.family_counts.FamilyCounts`) for the structure of these
               families;
-            - the type of ``counts_`` of the same classifier for all others.
+            - for all other classifiers, counts of the type of their ``counts_``.
         encoder : TableEncoder, optional
-            Fitted encoder of the codes; not needed with :class:`~tanlearn.TableCounts`.
+            Fitted encoder of the codes. Leave it out for :class:`~tanlearn.TableCounts`.
         classes : array-like of shape (n_classes,), optional
-            Class labels in sorted order. Without encoder and classes, the model is one of codes, as from
-            ``fit_encoded``, and cannot predict raw values.
+            Class labels in sorted order. Without encoder and classes, the classifier can predict only codes, as after
+            ``fit_encoded``, not raw values.
 
         Returns
         -------
@@ -220,8 +221,9 @@ class CountingClassifier(Classifier):
         check_device(self.device)
         if self.class_weight is not None:
             raise ValueError(
-                f"class_weight={self.class_weight!r} weighs rows when they are counted, and these are counted already. "
-                f"Use class_weight=None, and count with such weights, or set the class frequencies by class_prior."
+                f"class_weight={self.class_weight!r} weights rows when they are counted, but these rows are already "
+                f"counted. Use class_weight=None, and count with such weights, or set the class frequencies by "
+                f"class_prior."
             )
         if isinstance(counts, TableCounts):
             if encoder is not None or classes is not None:
@@ -235,8 +237,8 @@ class CountingClassifier(Classifier):
         n_with_rows = np.count_nonzero(own.class_counts)
         if n_with_rows < 2:
             raise ValueError(
-                f"the counts hold rows of {n_with_rows} class(es), and a classifier needs at least two. Merge counts "
-                f"of other rows."
+                f"the counts contain rows of {n_with_rows} class(es), but a classifier needs at least two. Merge "
+                f"counts of other rows."
             )
         fitted = copy(self)
         delete_fitted_attributes(fitted)

@@ -1,4 +1,4 @@
-"""Constructor parameters of earlier versions, which work with a FutureWarning until version 0.4."""
+"""Constructor parameters of earlier versions, which are accepted with a FutureWarning until version 0.4."""
 
 from __future__ import annotations
 

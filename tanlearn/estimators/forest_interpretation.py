@@ -41,7 +41,7 @@ class ForestReadingMixin:
         X : array-like or frame of shape (n_samples, n_features)
             Raw values; NaN, None and unseen categories count as missing.
         against : class, optional
-            Return log odds against this class instead of log-probabilities.
+            Split the log odds against this class instead of the log-probabilities.
 
         Returns
         -------
@@ -90,14 +90,14 @@ class ForestReadingMixin:
         X : array-like or frame of shape (n_samples, n_features)
             Raw values; NaN, None and unseen categories count as missing.
         against : class, optional
-            Return log odds against this class instead of log-probabilities; they add up to the log odds of
-            ``predict_proba``.
+            Split the log odds against this class instead of the log-probabilities. The contributions then add up to the
+            log odds of ``predict_proba``.
 
         Returns
         -------
         pandas.DataFrame
-            One line per row and feature, and one line ``"(classes)"`` per row for the class prior. The columns are
-            ``row`` (index of a pandas frame, or row number), ``feature``, and each class.
+            One line per row and feature, and one line per row for the class prior, named ``"(classes)"``. The columns
+            are ``row`` (index of a pandas frame, or row number), ``feature``, and each class.
 
         Raises
         ------
@@ -112,12 +112,12 @@ class ForestReadingMixin:
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Mean increase of the log loss without each feature, in nats, shape (n_features,).
+        """Mean increase of the log loss, in nats, if a feature is left out, shape (n_features,).
 
-        The log loss is that of out-of-fold rows, predicted by networks that were grown without them. Without a feature,
-        its families contribute nothing, and families of its children use fewer parents. Redundant evidence does not
-        count: of two equal features, both may have importance 0. Features without information may have slightly
-        negative importances, by chance.
+        The log loss is that of out-of-fold rows, which are predicted by networks that were grown without them. If a
+        feature is left out, its families contribute nothing, and the families of its children use fewer parents.
+        Redundant evidence has no importance: of two equal features, both may have importance 0. By chance, features
+        without information may have slightly negative importances.
 
         Raises
         ------
@@ -137,16 +137,16 @@ class ForestReadingMixin:
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Raw values, preferably of new rows: on training rows, families of many parents overfit.
+            Raw values. Use new rows if possible, because families with many parents overfit the training rows.
 
         Returns
         -------
         list of tuple
-            Parent, child and strength of each pair of parent and child in any network. The strength, in nats per row,
-            is the contribution of the child to the classes given this parent, beyond its contribution without this
-            parent. All contributions of features, alone and given parents, add up to the mean over rows of ``sum_c p_c
-            log(p_c / q_c)``, where p are the predictions and q the class frequencies. As orders are random, each of two
-            dependent features is a parent of the other in some networks.
+            Parent, child and strength for each pair of a parent and a child in any network. The strength, in nats per
+            row, is the amount by which knowing this parent changes the contribution of the child to the predictions.
+            The contributions of all features, alone and given parents, add up to the mean over rows of ``sum_c p_c
+            log(p_c / q_c)``, where p are the predictions and q the class frequencies. Because the orders are random,
+            two dependent features are parents of each other in different networks.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class ForestReadingMixin:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
         most : int, default=20
             Maximum number of features to show.
 
@@ -202,9 +202,9 @@ class ForestReadingMixin:
         X : array-like or frame of shape (n_samples, n_features)
             Raw values, as in :meth:`dependences`.
         ax : matplotlib.axes.Axes, optional
-            Axes to plot on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
         most : int, default=20
-            Maximum number of features to show: those of the strongest dependences.
+            Maximum number of features to show. The features with the strongest dependences are shown.
 
         Returns
         -------
@@ -222,20 +222,20 @@ class ForestReadingMixin:
         return plot_dependences(strengths, feature_names(self), ax, most=most)
 
     def describe(self) -> dict[str, Any]:
-        """Return a summary of the model as a JSON-compatible dictionary: its size and its weights.
+        """Return a summary of the size and the weights of the model as a JSON-compatible dictionary.
 
         Returns
         -------
         dict
-            The learner, the classes, the numbers and weights of networks and levels, and the features in order of
-            decreasing weight. See :mod:`tanlearn.forest.forest_description` for the keys.
+            The learner, the classes, the number of networks, their weights and the weights of their levels, and the
+            features in order of decreasing weight. See :mod:`tanlearn.forest.forest_description` for the keys.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If a class is neither a string nor a number.
+            If a class is not a string, a number or a boolean.
 
         Examples
         --------

@@ -60,7 +60,7 @@ class GradientClassifier(NetworkClassifier):
         ----------
         deep : bool, default=True
             Whether to include nested parameters, such as ``training__learning_rate``. Parameters of ``training`` and
-            ``candidates`` are included also where None or a string stands for their defaults.
+            ``candidates`` are included even if they are None or a string.
 
         Returns
         -------
@@ -78,7 +78,10 @@ class GradientClassifier(NetworkClassifier):
         for name in {key.partition("__")[0] for key in nested} & {"training", "candidates"}:
             settings = self._resolve_settings(name)
             if not isinstance(settings, BaseEstimator):
-                raise ValueError(f"{name} are given explicitly and have no parameters: set {name} to a kind first.")
+                raise ValueError(
+                    f"{name} are given explicitly and have no parameters. Set {name} to a kind first, "
+                    f"such as candidates='information'."
+                )
             setattr(self, name, copy(settings))
         super().set_params(**nested)
         return self
@@ -169,7 +172,10 @@ class GradientClassifier(NetworkClassifier):
             held_out = hold_out(data.y, data.n_classes, fraction, rng)
             data, validation = data.take(~held_out), data.take(held_out)
         if self._training.patience is not None and validation is None:
-            raise ValueError("patience counts epochs without a better validation error. Set validation_fraction, too.")
+            raise ValueError(
+                "patience is a number of epochs without a better validation error, so it needs held-out "
+                "rows. Set validation_fraction, for example to 0.1."
+            )
         return data, validation
 
     def _enough_epochs(self, data: EncodedData, n_steps: int) -> int:
@@ -183,8 +189,8 @@ class GradientClassifier(NetworkClassifier):
         """Raise an error for invalid combinations of parameters."""
         if self._training.checkpoint is not None and not isinstance(self.random_state, Integral):
             raise ValueError(
-                f"a checkpoint needs an int random_state, got {self.random_state!r}: no other value repeats the "
-                f"same training."
+                f"a checkpoint needs an int random_state, because the training must be repeatable; got "
+                f"{self.random_state!r}. Set for example random_state=0."
             )
 
     def _report(self, report: EpochReport) -> Any:

@@ -49,14 +49,15 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     exponentially, as in the paper.
 
     The defaults differ from the published settings (``loss=Hybrid(...)``, ``init="uniform"``, 500 epochs, rates 0.03
-    and 0.001, temperature from 10). Training starts at smoothed frequencies, and a structure that converges earlier
+    and 0.001, temperature from 10). Training starts at smoothed frequencies. The structure then converges earlier, and
     needs a fifth of the epochs. Without a ``loss``, held-out rows are used to select the loss and the number of
     iterations of the parameters of that structure, and to calibrate the probabilities. See
     benchmarks/quality/defaults.md for a comparison of both settings on all data sets.
 
     Use :class:`~tanlearn.TermNetClassifier` instead if you want one accurate network. On the 39 data sets of
-    benchmarks/quality/tables.md, its mean error is 13.30 % instead of 14.80 %, and its mean log loss 0.324 instead of
-    0.358 nats. Use this class for few bits per parameter, for a GPU, and to reproduce published results.
+    benchmarks/quality/tables.md, its mean error is 13.30 % and its mean log loss 0.324 nats, compared with 14.80 % and
+    0.358 nats of this class. Use this class for CPTs of few bits, for training on a GPU, or to reproduce published
+    results.
 
     Missing values are marginalized under each drawn structure. A row contributes to the comparison of two candidate
     parents if both parents and the feature are observed. With single candidate parents, a step takes little longer than
@@ -65,7 +66,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     Parameters
     ----------
     candidates : str, list, Candidates or CandidateSets, default="subset"
-        Candidate parents of each feature, besides no parent:
+        Candidate parents of each feature. A feature may also have no parent. Pass one of:
 
         - a kind: ``"all"``, ``"subset"``, ``"heuristic"``, ``"information"``, ``"gain"``, ``"order-free"`` or
           ``"unconstrained"``;
@@ -75,8 +76,8 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
 
         If the candidates can form a cycle, each draw is a maximum-weight arborescence, so that the structure is a tree.
         The exception is ``"unconstrained"``, where each feature chooses independently and the result may have cycles.
-        It is then only a scorer (pseudo-TAN, section 4.5), not a Bayesian network, and cannot marginalize missing
-        features.
+        The model then only scores classes (pseudo-TAN, section 4.5). It is not a Bayesian network and cannot
+        marginalize missing features.
     loss : Loss, optional
         Loss for structure and parameters. By default, both are trained with a :class:`~tanlearn.SoftHybrid`. Held-out
         rows are then used to choose between these parameters and others for the same structure, with another loss and
@@ -88,16 +89,17 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         Learning rates, batch size, temperature, initialization, early stopping, callback and checkpoint; by default
         ``GradientTraining()``.
     bits : int or tuple of (int, int), optional
-        Train CPTs of few bits per entry ([RE] III). A tuple gives the integer and fraction bits, of which either may be
-        negative. An int from 1 to 16 is their sum: six splits are trained, and the one with the fewest errors is kept,
-        on held-out rows if there are any. ``verbose=1`` prints the errors and losses of all splits.
+        Train CPTs with few bits per entry ([RE] III). A tuple contains the numbers of integer and fraction bits, either
+        of which may be negative. An int from 1 to 16 is the sum of both: six splits of it are trained, and the split
+        with the fewest errors is kept. Errors are counted on held-out rows if there are any. ``verbose=1`` prints the
+        errors and losses of all splits.
     size_weight : float, default=0.0
-        Penalty per CPT entry in the loss for structure learning ([RE] IV), in nats per entry and row. With 0, any tree
-        may result; large values lead to naive Bayes. The objective is ``mean loss + size_weight * expected number of
-        entries``, so that an edge must reduce the mean loss by ``size_weight`` for each entry that it adds. The lambda
-        of [RE] eq. 17 refers to the sum over rows and equals ``n_samples * size_weight``. The expected size ([RE] eq.
-        18) treats the choices of the features as independent, which is an approximation for ``"order-free"``. The scale
-        depends on the loss: large values are 0.05 on letter and 1 on usps, for the hybrid losses of
+        Penalty per CPT entry in the loss for structure learning ([RE] IV), in nats per entry and row. With 0, the size
+        is not penalized. Large values lead to naive Bayes. The objective is ``mean loss + size_weight * expected number
+        of entries``, so that an edge must reduce the mean loss by ``size_weight`` for each entry that it adds. The
+        lambda of [RE] eq. 17 refers to the sum over rows and equals ``n_samples * size_weight``. The expected size
+        ([RE] eq. 18) treats the choices of the features as independent, which is an approximation for ``"order-free"``.
+        The scale depends on the loss: large values are 0.05 on letter and 1 on usps, for the hybrid losses of
         benchmarks/paper/resource_efficient.
     calibrate : bool, default=True
         Whether to calibrate the probabilities on held-out rows. These are the rows of ``validation_fraction``, or else
@@ -109,11 +111,13 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         ``random_state`` and the same candidates, columns and categories. The CPTs of all candidates are kept in memory,
         but not in model files.
     class_weight : None, "balanced" or dict, default=None
-        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
+        Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
+        weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities in sorted order of the classes, instead of the frequencies in the training rows.
+        Class probabilities, in the order of ``classes_``. By default, they are the class frequencies of the training
+        rows.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default ``TableEncoder()``.
+        Encoder of raw columns. The default is ``TableEncoder()``.
     device : {"cpu", "cuda"}, default="cpu"
         Device for counting, training and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or
         ``tanlearn[cuda13]``. An operation that CUDA does not support raises an error; there is no fallback to the CPU.
@@ -135,15 +139,16 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     tables_ : Tables
         CPTs: log-probabilities of each feature given its parents and the class.
     structure_probabilities_ : list of dict
-        Softmax of the candidate logits of each feature, by parent, with -1 for no parent. It is the probability of
-        being drawn, or for arborescences the preference of the feature before cycles are excluded.
+        Softmax of the candidate logits of each feature, by parent, with -1 for no parent. If parents are drawn
+        independently, it is the probability of each parent. If arborescences are drawn, it is the probability before
+        cycles are excluded.
     loss_ : Loss
         Loss of the parameters: ``loss``, or the selected one.
     parameters_ : HybridCV
-        The fitted selection of the loss, with ``cv_results_`` and the number of iterations ``best_n_iter_``. It is set
-        only without a ``loss``.
+        The learner that selected the loss, with ``cv_results_`` and the number of iterations ``best_n_iter_``. It is
+        set only if ``loss`` is None.
     calibration_ : Calibration
-        Map from scores to probabilities; temperature and power are 1 without ``calibrate``.
+        Map from scores to probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     candidates_ : CandidateSets
         Candidate parents of each feature.
     history_ : list of EpochReport
@@ -157,7 +162,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns; set only if ``X`` had names.
+        Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters.
 
@@ -233,7 +238,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         self._take(outcome, arguments[1], options["validation"])
 
     def begin_encoded(self, data: EncodedData) -> list[Training]:
-        """Return the trainings of :meth:`fit_encoded`, unstarted, so that CUDA can run many of them at once.
+        """Return the trainings of :meth:`fit_encoded` without starting them, so that CUDA can run many of them at once.
 
         Parameters
         ----------
@@ -248,7 +253,8 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         Raises
         ------
         ValueError
-            As in :meth:`fit_encoded`, or if ``checkpoint`` is set. Only :meth:`fit` and :meth:`fit_encoded` support it.
+            As in :meth:`fit_encoded`, or if ``checkpoint`` is set, which only :meth:`fit` and :meth:`fit_encoded`
+            support.
         ImportError, RuntimeError
             If the device is not available.
         """

@@ -58,8 +58,8 @@ FEWEST, MOST = 8, 14
 class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     """Gradient k-trees: up to two augmenting parents per feature, trained jointly with the parameters.
 
-    No paper describes this model. As in :class:`~tanlearn.TANClassifier`, each mini-batch draws a structure. The
-    gradient of the loss is passed to the parameters directly, and to the structure logits by a straight-through
+    This model is not published in a paper. As in :class:`~tanlearn.TANClassifier`, each mini-batch draws a structure.
+    The gradient of the loss is passed to the parameters directly, and to the structure logits by a straight-through
     Gumbel-softmax estimator. Each feature chooses among no parent, single parents and pairs of parents. A CPT entry is
     a sum of terms, ``w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. Pairs share the terms of their single
     parents, so evidence about one pair also informs the others, and for rare combinations of values the single-parent
@@ -89,8 +89,8 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
           required and forbidden edges;
         - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`.
 
-        Without an ordering, features choose their parents one after the other, in order of decreasing gain, among the
-        choices that close no cycle.
+        Without an ordering, the features get their parents one after another, in order of decreasing gain. Choices that
+        would close a cycle are skipped.
     loss : ConditionalNLL, Margin or HingeMargin, optional
         By default, held-out rows are used to choose between ``ConditionalNLL()`` and ``Margin(scale=0.03, kappa=1,
         eta=10)``.
@@ -105,14 +105,16 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         :class:`~tanlearn.TANClassifier`. With ``bits``, the default loss is ``ConditionalNLL()`` and no loss is
         selected.
     calibrate : bool, default=True
-        Whether to calibrate the probabilities on held-out rows. These are the rows of ``validation_fraction``, or else
-        cross-validation folds (a single fifth of the rows for large data sets), each of which needs one training.
+        Whether to calibrate the probabilities on held-out rows: the rows of ``validation_fraction`` if it is set,
+        otherwise cross-validation folds (a single fifth of the rows for large data sets). Each fold needs one training.
     class_weight : None, "balanced" or dict, default=None
-        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
+        Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
+        weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities in sorted order of the classes, instead of the frequencies in the training rows.
+        Class probabilities, in the order of ``classes_``. By default, they are the class frequencies of the training
+        rows.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default ``TableEncoder()``.
+        Encoder of raw columns. The default is ``TableEncoder()``.
     n_jobs : int, optional
         Number of threads for encoding and prediction, and for the trainings of cross-validation, as in joblib. Results
         do not depend on it.
@@ -130,17 +132,17 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     tables_ : Tables
         Unnormalized scores of the values of each feature given its parents and the class.
     structure_probabilities_ : list of dict
-        Softmax of the logits of each feature's choices, by tuple of parents, before cycles are excluded.
+        Softmax of the logits of all choices of each feature, by tuple of parents, before cycles are excluded.
     loss_ : Loss
         Loss of structure and parameters.
     refit_ : BackOffRidge or None
-        Learner that refitted the parameters for the final structure, if it was selected on held-out rows. None also if
-        the missing values of the training rows cannot be marginalized fast enough in this structure.
+        Learner that fitted the parameters again for the final structure. It is None if it was not selected on held-out
+        rows, or if the missing values of the training rows cannot be marginalized fast enough in this structure.
     cv_results_ : dict
         Results on held-out rows, as in scikit-learn: ``param_learner`` (a loss, or a ``BackOffRidge``),
         ``mean_test_score``, ``mean_log_loss`` and others. It is set only without a ``loss``.
     calibration_ : Calibration
-        Map from scores to probabilities; temperature and power are 1 without ``calibrate``.
+        Map from scores to probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     candidates_ : CandidateSets
         Candidate parents of each feature.
     history_ : list of EpochReport
@@ -154,7 +156,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns; set only if ``X`` had names.
+        Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters.
 
@@ -343,7 +345,9 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         """Raise an error for settings that k-trees do not support."""
         super()._check_settings()
         if self._kind == "unconstrained":
-            raise ValueError("candidates='unconstrained' may form cycles, but k-trees have none: use 'order-free'.")
+            raise ValueError(
+                "candidates='unconstrained' may form cycles, which k-trees must not have. Use candidates='order-free'."
+            )
         if self.loss is not None and not isinstance(self.loss, DISCRIMINATIVE):
             raise ValueError(
                 f"loss must be ConditionalNLL, Margin or HingeMargin, got {self.loss!r}: the scores of k-trees are not "
@@ -352,10 +356,10 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         for name in ("init", "dtype"):
             given, only = getattr(self._training, name), getattr(GradientTraining(), name)
             if given != only:
-                raise ValueError(f"k-trees support only {name}={only!r}, got {given!r}: leave {name} out.")
+                raise ValueError(f"k-trees support only {name}={only!r}, got {given!r}. Leave {name} out.")
         if self._training.checkpoint is not None and (self.loss is None or self.calibrate):
             raise ValueError(
-                "a checkpoint holds one training, but selection on held-out rows needs several: set loss, and set "
+                "a checkpoint contains one training, but selection on held-out rows needs several. Set loss, and set "
                 "calibrate=False."
             )
 
@@ -397,7 +401,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
 
 
 def _sums_out(structure: Structure, data: EncodedData, slack: int = 1) -> bool:
-    """Return True if the missing values of some rows can be marginalized in a structure within ``MOST_SUMMED``.
+    """Return True if missing values of rows can be marginalized in a structure with at most ``MOST_SUMMED`` operations.
 
     ``slack`` multiplies the limit. It is 10 for steps that run at most a tenth as often, such as the single training on
     all rows.

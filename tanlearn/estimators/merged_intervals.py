@@ -1,4 +1,4 @@
-"""Coarser encoders: adjacent intervals of continuous columns merged to fewer ones."""
+"""Encoders in which adjacent intervals of continuous columns are merged."""
 
 from __future__ import annotations
 

@@ -33,13 +33,15 @@ class NaiveBayesClassifier(CountingClassifier, NetworkClassifier):
     Parameters
     ----------
     parameters : ParameterLearner, optional
-        A learner with ``fit(structure, data, rng)``; by default ``MaximumLikelihood(alpha=1)``.
+        A learner with ``fit(structure, data, rng)``. The default is ``MaximumLikelihood(alpha=1)``.
     class_weight : None, "balanced" or dict, default=None
-        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
+        Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
+        weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities in sorted order of the classes, instead of the frequencies in the training rows.
+        Class probabilities, in the order of ``classes_``. By default, they are the class frequencies of the training
+        rows.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default ``TableEncoder()``.
+        Encoder of raw columns. The default is ``TableEncoder()``.
     device : {"cpu", "cuda"}, default="cpu"
         Device for counting, training and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or
         ``tanlearn[cuda13]``. An operation that CUDA does not support raises an error; there is no fallback to the CPU.
@@ -47,8 +49,8 @@ class NaiveBayesClassifier(CountingClassifier, NetworkClassifier):
     n_jobs : int, optional
         Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of randomized parameter learners. The same rows, parameters and int give the same model, bit for bit:
-        models based on counts on every x86-64 processor, models trained by gradient on the same machine.
+        Seed of randomized parameter learners. With the same rows, parameters and int, models based on counts are equal
+        bit for bit on every x86-64 processor, and models trained by gradient on the same machine.
 
     Attributes
     ----------
@@ -59,9 +61,9 @@ class NaiveBayesClassifier(CountingClassifier, NetworkClassifier):
     parameters_ : ParameterLearner
         The fitted copy of ``parameters``, with attributes such as ``n_iter_`` and ``history_``.
     calibration_ : Calibration
-        Map from scores to probabilities. Discriminative parameter learners with ``calibrate`` fit it on held-out rows;
-        otherwise its temperature and power are 1. Where it divides only the evidence, the class prior of the tables
-        is adapted to it (see :class:`~tanlearn.HybridCV`).
+        Map from scores to probabilities. Discriminative parameter learners with ``calibrate`` fit it on held-out rows.
+        Otherwise, its temperature and power are 1. If its temperature divides only the contributions of the features,
+        the class prior in ``tables_`` is adapted to it (see :class:`~tanlearn.HybridCV`).
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder
@@ -69,7 +71,7 @@ class NaiveBayesClassifier(CountingClassifier, NetworkClassifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns; set only if ``X`` had names.
+        Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters.
 

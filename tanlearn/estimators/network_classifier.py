@@ -76,7 +76,7 @@ class NetworkClassifier(Classifier):
         X : array-like or frame of shape (n_samples, n_features)
             Raw values; NaN, None and unseen categories count as missing.
         against : class, optional
-            Return log odds against this class instead of log-probabilities.
+            Split the log odds against this class instead of the log-probabilities.
 
         Returns
         -------
@@ -116,15 +116,15 @@ class NetworkClassifier(Classifier):
         X : array-like or frame of shape (n_samples, n_features)
             Raw values; NaN, None and unseen categories count as missing.
         against : class, optional
-            Return log odds against this class instead of log-probabilities; they add up to the log odds of
-            ``predict_proba``.
+            Split the log odds against this class instead of the log-probabilities. The contributions then add up to the
+            log odds of ``predict_proba``.
 
         Returns
         -------
         pandas.DataFrame
-            One line per row and feature, and one line ``"(classes)"`` per row for the class prior. The columns are
-            ``row`` (index of a pandas frame, or row number), ``feature``, ``parents`` (comma-separated names), and each
-            class.
+            One line per row and feature, and one line per row for the class prior, named ``"(classes)"``. The columns
+            are ``row`` (index of a pandas frame, or row number), ``feature``, ``parents`` (comma-separated names), and
+            each class.
 
         Raises
         ------
@@ -163,7 +163,7 @@ class NetworkClassifier(Classifier):
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If a category is neither a string nor a number, or the discretizer is not one of tanlearn.
+            If a category is not a string, a number or a boolean, or the discretizer is not from tanlearn.
 
         Examples
         --------
@@ -177,7 +177,7 @@ class NetworkClassifier(Classifier):
         return describe(self)
 
     def to_networkx(self, *, class_name: str = "class") -> networkx.DiGraph:
-        """Return the network as a directed graph whose nodes are names.
+        """Return the network as a directed graph of feature names.
 
         Parameters
         ----------
@@ -187,7 +187,8 @@ class NetworkClassifier(Classifier):
         Returns
         -------
         networkx.DiGraph
-            Nodes are the class and the feature names (x0, x1, ... without names). Edges point from parent to child.
+            Nodes are the class and the names of the features (x0, x1, ... if they have no names). Edges point from
+            parent to child.
 
         Raises
         ------
@@ -213,17 +214,17 @@ class NetworkClassifier(Classifier):
         Parameters
         ----------
         n_samples : int, default=1
-            Number of rows; ignored if ``y`` is given.
+            Number of rows. It is ignored if ``y`` is given.
         y : array-like of shape (n_samples,), optional
-            Classes of the rows; by default they are drawn too.
+            Classes of the rows. By default, they are drawn, too.
         random_state : int, RandomState, Generator or None, default=None
-            Seed; by default the estimator's ``random_state``.
+            Seed of the rows. The default is the ``random_state`` of the classifier.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features), object
-            Categories; None for a category of missing values. The model contains only intervals of continuous columns:
-            their values are the mean of the training values in the interval.
+            Raw values, with None for the category of missing values. A value of a continuous column is the mean of the
+            training values in the drawn interval.
         y : ndarray of shape (n_samples,)
             Classes.
 
@@ -260,16 +261,16 @@ class NetworkClassifier(Classifier):
             columns with a category for missing values (``encoder_.has_missing_category_``). Unseen categories are kept,
             although the model treats them as missing.
         y : array-like of shape (n_samples,), optional
-            Classes of the rows; by default they are imputed together with the values.
+            Classes of the rows. By default, they are imputed together with the values.
 
         Returns
         -------
         X : DataFrame, or ndarray of shape (n_samples, n_features), object
-            The completed rows; a frame stays a frame. An interval of a continuous column is imputed by the mean of its
-            training values. An imputed column of a frame keeps its declared categories. Without them, its dtype is
-            inferred from the values.
+            The completed rows, as a frame if ``X`` is a frame. An interval of a continuous column is imputed by the
+            mean of its training values. An imputed column of a frame keeps its declared categories. Without them, its
+            dtype is inferred from the values.
         y : ndarray of shape (n_samples,)
-            The most probable classes jointly with the completion, which may differ from those of ``predict``.
+            The classes of the most probable completion, which may differ from those of ``predict``.
 
         Raises
         ------
@@ -304,20 +305,21 @@ class NetworkClassifier(Classifier):
         X : array-like or frame of shape (n_samples, n_features)
             Raw values. NaN and None are values that have not been observed yet.
         gain : {"information", "accuracy"} or array-like of shape (n_classes, n_decisions), default="information"
-            Gain of an observation, see :meth:`feature_gains`.
+            Measure of the gain of an observation, see :meth:`feature_gains`.
         costs : dict or array-like of shape (n_features,), optional
-            Positive cost of observing each feature; in a dict by name or column number, and 1 for all others.
+            Positive cost of observing each feature. The keys of a dict are names or column numbers, and all other
+            features have the cost 1.
         depth : int, default=1
-            Number of features in the plans that are compared, see :meth:`feature_gains`.
+            Number of observations to plan ahead, see :meth:`feature_gains`.
         unanswered : array-like of bool of shape (n_samples, n_features), or list of features, optional
-            Features that were asked for without an answer, or are not available. They are not returned. A list, of
-            names or column numbers, holds for all rows.
+            Features that cannot be observed, because the answer is missing or they are not available. They are not
+            returned. A list of names or column numbers applies to all rows.
 
         Returns
         -------
         ndarray of shape (n_samples,), object
-            Name of the feature, or column number if columns have no names. None for a row with nothing left to observe.
-            Features with equal gains are compared by information, then by their order.
+            Name of the feature, or its column number if columns have no names; None if all features of the row are
+            observed or unanswered. Between features with equal gains, information decides first, and then their order.
 
         Raises
         ------
@@ -348,43 +350,46 @@ class NetworkClassifier(Classifier):
     ) -> FloatArray:
         """Return the expected gain per cost of observing each feature of partly observed rows.
 
-        Expectations are exact, over the values that each feature has in the network given the observed features.
+        Expectations are exact. They are taken over the distribution of each feature in the network, given the observed
+        features.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             Raw values. NaN and None are values that have not been observed yet, even in columns with a category for
-            missing values. Unseen categories are observed, but no evidence.
+            missing values. Unseen categories count as observed, but contain no evidence.
         gain : {"information", "accuracy"} or array-like of shape (n_classes, n_decisions), default="information"
             "information" is the decrease of the entropy of the class in bits. "accuracy" is the increase of the
             probability of the predicted class. An array contains the utility of each decision for each class, and the
             gain is the increase of the utility of the best decision.
         costs : dict or array-like of shape (n_features,), optional
-            Positive cost of observing each feature; in a dict by name or column number, and 1 for all others.
+            Positive cost of observing each feature. The keys of a dict are names or column numbers, and all other
+            features have the cost 1.
         depth : int, default=1
-            Number of features in the plans that are compared. With more than one, the result is the gain per cost of
-            the best plan that begins with the feature; later features of a plan depend on the values of earlier ones.
-            A single feature may not change the decision, so that its accuracy or utility is 0 without a plan.
+            Number of observations to plan ahead. With more than one, the result is the gain per cost of the best plan
+            that begins with the feature. Later features of a plan depend on the values of earlier features. A single
+            feature often does not change the decision. Its gain in accuracy or utility is then 0 unless later
+            observations are planned, too.
         unanswered : array-like of bool of shape (n_samples, n_features), or list of features, optional
-            Features that were asked for without an answer, or are not available. In columns with a category for missing
-            values, their value is this category.
+            Features that cannot be observed, because the answer is missing or they are not available. In a column with
+            a category for missing values, they get this category.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            Nonnegative gains per cost; NaN for observed and unanswered features.
+            Nonnegative gains per cost. They are NaN for observed and unanswered features.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If a parameter is invalid, the structure has a cycle, plans of a row need more than 20,000 partly observed
-            rows, or a row over the limit of operations (``TANLEARN_MAX_ROW_OPERATIONS``).
+            If a parameter is invalid, the structure has a cycle, the plans for a row need more than 20,000 partly
+            observed rows, or a row needs more operations than ``TANLEARN_MAX_ROW_OPERATIONS``.
 
         Notes
         -----
-        With x the observed features, and v the values of a feature, the gain of information is the mutual information::
+        If x are the observed features and v the values of a feature, the information gain is the mutual information::
 
             I = sum_v sum_y P(y, v | x) log2 (P(y, v | x) / (P(y | x) P(v | x)))
 
@@ -415,24 +420,26 @@ class NetworkClassifier(Classifier):
         n_random: int = 10,
         random_state: Any = 0,
     ) -> AcquisitionCurve:
-        """Return held-out errors over the number of observed features, if each row observes its best feature next.
+        """Return held-out errors over the number of observed features, observing the best feature of each row next.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Held-out rows with their values. They are hidden at first. A missing value is an observation without result.
+            Held-out rows. Their values are hidden at first and are then observed one after another. Observing a missing
+            value yields no information.
         y : array-like of shape (n_samples,)
             Classes of the rows.
         gain : {"information", "accuracy"} or array-like of shape (n_classes, n_decisions), default="information"
-            Gain of an observation, see :meth:`feature_gains`.
+            Measure of the gain of an observation, see :meth:`feature_gains`.
         costs : dict or array-like of shape (n_features,), optional
-            Positive cost of observing each feature; in a dict by name or column number, and 1 for all others.
+            Positive cost of observing each feature. The keys of a dict are names or column numbers, and all other
+            features have the cost 1.
         depth : int, default=1
-            Number of features in the plans of the adaptive order, see :meth:`feature_gains`.
+            Number of observations that the adaptive order plans ahead, see :meth:`feature_gains`.
         n_features : int, optional
             Number of features to observe; by default all.
         n_random : int, default=10
-            Number of random orders of each row, whose errors are averaged; 0 for none.
+            Number of random orders per row, over which errors are averaged. With 0, there is no "random" curve.
         random_state : int, RandomState, Generator or None, default=0
             Seed of the random orders.
 
@@ -440,9 +447,9 @@ class NetworkClassifier(Classifier):
         -------
         AcquisitionCurve
             Errors, log losses and costs of three orders: "adaptive", the result of :meth:`next_feature` for each row;
-            "fixed", one order for all rows; and "random". The fixed order begins with the feature with the largest gain
-            per cost. The next feature always has the largest mean gain per cost over the rows of X, given the values
-            that the order has observed in each.
+            "fixed", one order for all rows; and "random". The fixed order begins with the feature of the largest gain
+            per cost. Each further feature has the largest mean gain per cost over the rows of X, given the values
+            observed so far in each row.
 
         Raises
         ------
@@ -470,11 +477,11 @@ class NetworkClassifier(Classifier):
 
     @property
     def n_operations_(self) -> int:
-        """Number of additions per prediction: one CPT entry per feature and class ([RE] V-D)."""
+        """Number of additions per prediction: one per feature and class ([RE] V-D)."""
         return len(self.tables_) * self.tables_.layout.n_classes
 
     def with_bits(self, bits: Any, X: Any = None, y: Any = None) -> Self:
-        """Return a copy of the fitted classifier with CPTs rounded to a few bits, without training.
+        """Return a copy of the fitted classifier whose CPTs are rounded to a few bits, without training.
 
         Training for few bits (``TANClassifier(bits=...)``, ``StochasticGradient(bits=...)``) usually gives fewer
         errors, and far fewer with one or two bits.
@@ -482,7 +489,8 @@ class NetworkClassifier(Classifier):
         Parameters
         ----------
         bits : int or tuple of (int, int)
-            Integer and fraction bits ([RE] eq. 10), of which either may be negative; or their sum, 1 to 16.
+            Numbers of integer and fraction bits ([RE] eq. 10), either of which may be negative, or their sum, from 1 to
+            16.
         X : array-like or frame of shape (n_samples, n_features), optional
             Raw values. If ``bits`` is a sum, the split with the fewest errors on these rows is selected; ties go to the
             split with the fewest integer bits.
@@ -516,7 +524,10 @@ class NetworkClassifier(Classifier):
         check_is_fitted(self)
         formats = [found for found in read_bits(bits) if found is not None]
         if not formats:
-            raise ValueError("bits must be a number of bits, or a pair of integer and fraction bits; got None.")
+            raise ValueError(
+                "bits must be a number of bits, or a pair of integer and fraction bits, got None. Pass "
+                "for example bits=6."
+            )
         twin = copy(self)
         # Integer scores are compared without calibration, so its shift is added to the class prior.
         tables, twin.calibration_ = decision_tables(self.tables_, self.calibration_), self.calibration_.unshifted()
@@ -526,8 +537,8 @@ class NetworkClassifier(Classifier):
         if len(candidates) > 1:
             if X is None or y is None:
                 raise ValueError(
-                    f"bits={bits} leaves the split into integer and fraction bits open: pass rows X, y to choose by, "
-                    f"or a pair of bits."
+                    f"bits={bits} is a sum of integer and fraction bits, and the split is chosen by errors on rows. "
+                    f"Pass X and y, or a pair such as bits=(2, 4)."
                 )
             codes = encode_rows(self, X)
             labels = encode_labels(y, codes.shape[1], self.classes_)
@@ -561,7 +572,7 @@ class NetworkClassifier(Classifier):
         path : str or path
             Path of the header. An existing file is replaced.
         name : str, optional
-            Prefix of all names in the header. By default the file name without its extension.
+            Prefix of all names in the header. By default, it is the file name without its extension.
         packed : bool, default=True
             Whether to pack CPT entries bit by bit, or to store whole bytes, which are read faster.
         number_type : {"double", "float", "int32", "int16"}, default="double"

@@ -1,7 +1,7 @@
 """Learning of a network from rows, batches or counts, by a structure learner and a parameter learner.
 
-The structure is fixed (``classifier.structure``), naive Bayes (None), or found by a learner. What a learner is fitted
-to is its attribute ``needs``:
+The structure is fixed (``classifier.structure``), naive Bayes (None), or found by a learner. The attribute ``needs`` of
+a learner states the data to which it is fitted:
 
 - ``"pairs"``: counts of pairs of features, ``from_counts(pairs, rng)`` of structure learners;
 - ``"families"``: counts of each feature with its parents, ``from_counts(layout, cells)`` of parameter learners;
@@ -94,8 +94,8 @@ def check_needs(classifier: Any, allowed: frozenset[str]) -> bool:
         raise AttributeError(f"{parameters!r} needs all rows at once. Use parameters=MaximumLikelihood().")
     if not _is_fixed(structure) and needs_of(structure) not in allowed:
         raise AttributeError(
-            f"{structure!r} needs all rows at once. Use a Structure, or a learner of counts such as ChowLiu(). A "
-            f"learner of your own with from_counts declares it by needs = 'pairs'."
+            f"{structure!r} needs all rows at once. Use a Structure, or a learner that uses counts, such as "
+            f"ChowLiu(). If your own learner has the method from_counts, set its attribute needs = 'pairs'."
         )
     return True
 

@@ -1,4 +1,4 @@
-"""Partly observed rows of a network classifier, and the features that are worth observing next."""
+"""Partly observed rows of a network classifier, and the gains of observing further features."""
 
 from __future__ import annotations
 
@@ -82,7 +82,10 @@ def feature_index(classifier: Any, feature: Any, parameter: str) -> int:
     close = get_close_matches(str(feature), names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     shown = ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    raise ValueError(f"{parameter} contains {feature!r}, which is not a feature.{hint} The features are {shown}.")
+    raise ValueError(
+        f"{parameter} contains {feature!r}, which is not the name or number of a feature.{hint} The "
+        f"features are {shown}."
+    )
 
 
 def read_costs(classifier: Any, costs: Any) -> FloatArray:
@@ -96,7 +99,10 @@ def read_costs(classifier: Any, costs: Any) -> FloatArray:
         return found
     given = list(costs)
     if len(given) != len(found):
-        raise ValueError(f"costs must have one number per feature, {len(found)}; got {len(given)}.")
+        raise ValueError(
+            f"costs must have one number per feature: {len(found)} numbers, got {len(given)}. Use a dict "
+            f"to set the costs of some features only."
+        )
     return np.array([_read_cost(cost, repr(name)) for cost, name in zip(given, feature_names(classifier), strict=True)])
 
 
@@ -126,7 +132,9 @@ def read_gain(classifier: Any, gain: Any) -> Gain:
             f"column per decision; got shape {utility.shape} of dtype {utility.dtype}."
         )
     if not np.isfinite(utility).all():
-        raise ValueError(f"utilities must be finite, got {utility[~np.isfinite(utility)][0]}.")
+        raise ValueError(
+            f"utilities must be finite, got {utility[~np.isfinite(utility)][0]}. Replace it by a finite number."
+        )
     return utility_gain(utility.astype(np.float64))
 
 

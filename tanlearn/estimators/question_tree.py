@@ -1,4 +1,4 @@
-"""Tree of the questions that a network classifier asks, computed in advance for all answers."""
+"""Decision trees of the next features to observe, computed in advance for all answers."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _BLOCK = 4096
 
 
 class QuestionTree:
-    """Next features of a fitted classifier for all answers, as :func:`question_tree` returns it.
+    """Decision tree of the next features to observe for all answers, as returned by :func:`question_tree`.
 
     Parameters
     ----------
     classifier : Classifier
         A fitted classifier with a single network.
     nodes : list
-        Questions and ends of paths, with the root first.
+        Questions and ends of paths. The root is the first node.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     n_questions : int
-        Number of different questions. Equal subtrees count once.
+        Number of different questions. Equal subtrees are counted once.
     n_paths : int
         Number of different sequences of answers.
     depth : int
@@ -114,7 +114,7 @@ class QuestionTree:
         Returns
         -------
         class : object
-            Label of the class.
+            Label of the most probable class.
         is_sure : bool
             Whether the questions end here because the class has the required probability.
 
@@ -127,7 +127,7 @@ class QuestionTree:
         return self.classes_.tolist()[node.best], isinstance(node, Leaf) and node.is_sure
 
     def export_c(self, path: str | os.PathLike[str], *, name: str | None = None, number_type: str = "double") -> None:
-        """Write the tree as one C99 header that uses only additions and comparisons.
+        """Write the tree as a C99 header that uses only additions and comparisons.
 
         The comment of the header describes its functions: ``name_feature(node)`` returns the number of the feature to
         measure, ``name_answer(&node, &value)`` goes on to the next node, and ``name_class(node)`` returns the class.
@@ -138,7 +138,7 @@ class QuestionTree:
         path : str or path
             Path of the header. An existing file is replaced.
         name : str, optional
-            Prefix of all names in the header. By default the file name without its extension.
+            Prefix of all names in the header. By default, it is the file name without its extension.
         number_type : {"double", "float", "int32", "int16"}, default="double"
             C type of numbers, see :meth:`tanlearn.NaiveBayesClassifier.export_c`.
 
@@ -168,7 +168,7 @@ def question_tree(
     unanswered: Any = None,
     max_paths: int = 100_000,
 ) -> QuestionTree:
-    """Compute the feature to ask next for all answers in advance, as a decision tree.
+    """Compute the next features to observe for all possible answers in advance, as a decision tree.
 
     Each question is the feature that ``next_feature`` of the classifier returns for the answers so far. The questions
     end if a class is probable enough, or after ``n_features`` answers.
@@ -183,15 +183,16 @@ def question_tree(
         Probability of a class at which the questions end, above 0 and at most 1. With 1, they end only if a class is
         certain.
     gain : {"information", "accuracy"} or array-like of shape (n_classes, n_decisions), default="information"
-        Gain of an answer, see :meth:`tanlearn.NaiveBayesClassifier.feature_gains`.
+        Measure of the gain of an answer, see :meth:`tanlearn.NaiveBayesClassifier.feature_gains`.
     costs : dict or array-like of shape (n_features,), optional
-        Positive cost of observing each feature; in a dict by name or column number, and 1 for all others.
+        Positive cost of observing each feature. The keys of a dict are names or column numbers, and all other features
+        have the cost 1.
     depth : int, default=1
-        Number of features in the plans that are compared, see :meth:`tanlearn.NaiveBayesClassifier.feature_gains`.
+        Number of observations to plan ahead, see :meth:`tanlearn.NaiveBayesClassifier.feature_gains`.
     unanswered : list of features, optional
         Names or column numbers of features that are not available.
     max_paths : int, default=100_000
-        Largest number of paths. Each question multiplies it by the number of values of a feature.
+        Maximum number of paths. Each question multiplies the number of paths by the number of values of its feature.
 
     Returns
     -------
@@ -202,15 +203,16 @@ def question_tree(
     NotFittedError
         If the classifier is not fitted.
     TypeError
-        If the classifier has no single network.
+        If the classifier does not have a single network.
     ValueError
         If a parameter is invalid, there are more than ``max_paths`` paths, or exact gains would take too many
         operations.
 
     Notes
     -----
-    The tree is greedy: each question has the largest expected gain per cost, or begins the best plan of ``depth``
-    questions. The information is computed from the network, and the confidence from the calibrated probabilities.
+    The tree is greedy: each question has the largest expected gain per cost, or is the first question of the best plan
+    of ``depth`` questions. The information is computed from the network, and the confidence from the calibrated
+    probabilities.
 
     Examples
     --------
@@ -272,7 +274,7 @@ class _Search:
             sizes = self._n_states[features[rows]]
             if n_ended + sizes.sum() > max_paths:
                 raise ValueError(
-                    f"the tree has more than max_paths={max_paths:,} paths after {level + 1} questions. Lower "
+                    f"the tree has more than max_paths={max_paths:,} paths after {level + 1} questions. Decrease "
                     f"n_features or confidence, or discretize numeric columns into fewer intervals."
                 )
             if not rows.size:

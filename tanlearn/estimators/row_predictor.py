@@ -33,10 +33,10 @@ _LARGEST = 2**63
 class RowPredictor:
     """Fast predictor of single rows, in microseconds, as returned by ``row_predictor()`` of classifiers.
 
-    It returns the predictions of the classifier, with the same warnings for rows of probability zero. Later changes of
-    the classifier do not affect it. Threads may share it, and it can be pickled for other processes. Missing and unseen
-    values are fast, too. Rows with objects other than strings and numbers, and columns of a custom discretizer, are
-    encoded by the slower code of ``predict``, with the same results and errors.
+    The predictions are those of the classifier, with the same warnings for rows of probability zero. Later changes of
+    the classifier do not affect it. Threads may share the predictor, and it can be pickled for other processes. Rows
+    with missing or unseen values are predicted equally fast. Rows with objects other than strings and numbers, and
+    columns of a custom discretizer, are encoded by the slower code of ``predict``, with the same results and errors.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class RowPredictor:
     classes : ndarray of shape (n_classes,)
         Class labels in sorted order.
     calibration : Calibration, optional
-        Calibration of the log joint; by default, none.
+        Calibration of the log joint. By default, it is not calibrated.
     joint_error : str, optional
-        Message of the AttributeError that :meth:`log_joint` raises; by default, it raises none.
+        Message of the AttributeError that :meth:`log_joint` raises. By default, :meth:`log_joint` is available.
 
     Notes
     -----
@@ -116,8 +116,8 @@ class RowPredictor:
         Parameters
         ----------
         row : sequence of shape (n_features,), mapping or pandas Series
-            A tuple or list of values in the column order of ``fit``. If the columns had names in ``fit``, also a
-            mapping or a Series of values by name, which is slower. None and NaN are missing values.
+            A tuple or list of values in the column order of ``fit``. If the columns had names in ``fit``, a mapping or
+            a Series of values by name is also accepted, but slower. None and NaN are missing values.
 
         Returns
         -------
@@ -135,7 +135,8 @@ class RowPredictor:
         Warns
         -----
         ImpossibleRowsWarning
-            If the row has probability zero in every class. It gets the prediction of a row without features.
+            If the row has probability zero in every class. The prediction is then that of a row in which every feature
+            is missing.
         """
         return self._class_of(self._codes(row))
 
@@ -189,12 +190,13 @@ class RowPredictor:
         Returns
         -------
         ndarray of shape (n_classes,)
-            As ``predict_joint_log_proba`` of the classifier, in sorted order of the classes.
+            Log joint probabilities, as from ``predict_joint_log_proba`` of the classifier, in the order of
+            ``classes_``.
 
         Raises
         ------
         AttributeError
-            If the classifier does not model the distribution of the features, as forests and ensembles.
+            If the classifier does not model the distribution of the features, for example a forest or an ensemble.
         ValueError, TypeError
             As in :meth:`predict`.
 
@@ -215,7 +217,7 @@ class RowPredictor:
             row = self._in_order(row)
         if len(row) != len(self._encoders):
             raise ValueError(
-                f"the row holds {len(row)} value(s), but there were {len(self._encoders)} columns in fit. Pass one "
+                f"the row has {len(row)} value(s), but there were {len(self._encoders)} columns in fit. Pass one "
                 f"value per column; None is a missing value."
             )
         if not _PLAIN.issuperset(map(type, row)):
@@ -253,7 +255,8 @@ class RowPredictor:
             if given[name] != 1:
                 raise ValueError(
                     f"the row has {given[name]} values for column {name!r} of fit, and needs one (None is a missing "
-                    f"value). Its names are {', '.join(map(repr, row.keys()))}. Correct them, or {remedy}."
+                    f"value). Its names are {', '.join(map(repr, row.keys()))}. Pass one value per name of fit, or "
+                    f"{remedy}."
                 )
         if len(given) > len(known):
             unknown = next(name for name in given if name not in known)

@@ -1,4 +1,4 @@
-"""Rows for learners based on counts: summarized once, then encoded in as many passes as the learners need.
+"""Sources of rows for learners that use counts: read once for a summary, then encoded once per pass.
 
 :class:`RowSource` and :class:`EncodedSource` are the interfaces. This module implements them for batches that this
 process reads.

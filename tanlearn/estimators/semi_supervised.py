@@ -39,15 +39,16 @@ _HARM = 1.0
 class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Bayesian network classifier that also learns from rows without a class.
 
-    Use it where labels are expensive and rows are not. The network is first fitted to the labeled rows. Each iteration
-    then computes the class probabilities of the unlabeled rows, and fits the network to all rows. An unlabeled row
-    counts for every class by its probability (expectation maximization, Nigam et al. 2000).
+    Use it if labels are expensive, but rows are not. The network is first fitted to the labeled rows. Each iteration
+    then computes the class probabilities of the unlabeled rows, and fits the network to all rows. An unlabeled row is
+    counted in every class, with the probability of the class as its weight (expectation maximization, Nigam et al.
+    2000).
 
     A row is unlabeled if its label is missing (None, NaN), or if it is -1, as in :mod:`sklearn.semi_supervised`. The
-    label -1 is a class if there is a single other class, or a class that is not an integer from 0: in a target of -1
-    and 1, no row is unlabeled. An object array may mix strings and the integer -1.
+    label -1 is a class if there is only one other label, or if another label is not an integer of at least 0. With the
+    labels -1 and 1, no row is unlabeled. An object array may mix strings and the integer -1.
 
-    Unlabeled rows help if the classes are clusters of rows, and can do harm otherwise.
+    Unlabeled rows increase the accuracy if the classes are clusters of rows, and can decrease it otherwise.
 
     Parameters
     ----------
@@ -60,13 +61,13 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         selects 1 unless the log loss of held-out labeled rows (ten folds) is clearly higher with unlabeled rows. Then
         it selects 0, and unlabeled rows only determine intervals and categories.
     calibrate : bool, default=True
-        Fit a temperature of the probabilities to the labeled rows, each of which is predicted without its own count
-        (at most 300 rows). Without it, probabilities are far too close to 0 and 1.
+        Whether to fit a temperature of the probabilities to at most 300 labeled rows, each of which is predicted
+        without its own counts. Without a temperature, probabilities are far too close to 0 and 1.
     max_iter : int, default=2
         Maximum number of iterations. Few iterations regularize, so there is no warning when the maximum is reached; see
         ``converged_``.
     tol : float, default=1e-5
-        Stop when the score in ``history_`` increases by less than this, in nats per row.
+        Training stops if the score in ``history_`` increases by less than this number, in nats per row.
 
     Attributes
     ----------
@@ -79,16 +80,16 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
     n_iter_ : int
         Number of iterations; 0 if no unlabeled row was used.
     converged_ : bool
-        Whether the iteration stopped because of ``tol``; also true if no iteration was necessary.
+        Whether the training stopped because of ``tol``, or no iteration was necessary.
     history_ : list of Iteration
         The start and each iteration. Their ``score``, which never decreases, is the penalized
         log-likelihood divided by the weight of all rows.
     classes_ : ndarray of shape (n_classes,)
-        Class labels in sorted order, those of the labeled rows.
+        Class labels of the labeled rows, in sorted order.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns; set only if ``X`` had names.
+        Names of the columns. It is set only if ``X`` had column names.
 
     Notes
     -----
@@ -101,7 +102,7 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
     The score can decrease with ``epsilon`` or ``shrinkage`` of :class:`~tanlearn.MaximumLikelihood`.
 
     Without unlabeled rows, or with ``unlabeled_weight=0``, the result is exactly that of ``estimator`` fitted to the
-    labeled rows, without the temperature. The iteration runs on the CPU.
+    labeled rows, without the temperature. The training runs on the CPU.
 
     References
     ----------
@@ -171,8 +172,8 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         Raises
         ------
         ValueError
-            If labeled rows have fewer than two classes, or with unlabeled rows, if the classifier has another learner
-            of parameters, class weights, or an encoder that depends on classes.
+            If the labeled rows have fewer than two classes. With unlabeled rows, also if ``estimator`` has another
+            parameter learner, class weights, or an encoder that depends on classes.
         """
         self._validate_params()
         self._check_learner()

@@ -1,4 +1,4 @@
-"""Counts of raw data, with the categories, cut points, column names and classes of the counts."""
+"""Counts of raw data, with their categories, cut points, column names and classes."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ __all__ = ["TableCounts", "why_no_counts"]
 
 
 class TableCounts:
-    """Counts of raw data, with the categories, cut points, column names and classes of the counts.
+    """Counts of raw data, with their categories, cut points, column names and classes.
 
-    Counts from several sites or times can be added if their categories and cut points are equal. ``merge`` checks this.
-    ``from_counts`` of a classifier fits the same model to the sum as to all rows. No rows are kept: a file contains how
-    often values, and pairs of values, occur in each class.
+    Counts from several sites or times can be added if their categories and cut points are equal, which ``merge``
+    checks. ``from_counts`` of a classifier fits the same model to the sum as to all rows. Counts contain how often
+    values, and pairs of values, occur in each class. They do not contain rows.
 
     Parameters
     ----------
@@ -63,13 +63,13 @@ class TableCounts:
     classes : ndarray of shape (n_classes,)
         Class labels.
     counts_rows_once : bool
-        Whether all rows are known to have been counted here with a weight of 1.
+        Whether every row was counted with a weight of 1. It is False if this cannot be determined.
 
     Raises
     ------
     ValueError
-        If encoder or classes are None, the classes are not sorted, or the numbers of values or classes of the counts
-        differ from theirs.
+        If ``encoder`` or ``classes`` are None, the classes are not sorted, or the counts have another number of values
+        than the encoder, or another number of classes than ``classes``.
     NotFittedError
         If the encoder is not fitted.
 
@@ -91,7 +91,7 @@ class TableCounts:
     def __init__(self, counts: Counts, *, encoder: TableEncoder, classes: Any) -> None:
         if encoder is None or classes is None:
             absent, present = ("encoder", "classes") if encoder is None else ("classes", "encoder")
-            raise ValueError(f"{absent} is missing: counts need {absent} and {present}. Pass both.")
+            raise ValueError(f"{absent} is None, but counts need {absent} and {present}. Pass both.")
         check_is_fitted(encoder)
         self.classes = _read_sorted(classes)
         self.encoder = copy(encoder)  # fitting the user's encoder again must not change it
@@ -142,7 +142,7 @@ class TableCounts:
     def of_summary(
         cls, summary: TableSummary, names: Any = None, *, encoder: TableEncoder | None = None, pairs: bool = True
     ) -> Self:
-        """Return empty counts in the categories and cut points of a summary.
+        """Return empty counts with the categories and cut points of a summary.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class TableCounts:
         Raises
         ------
         ValueError
-            As by :meth:`TableSummary.fit_encoder`.
+            Under the same conditions as in :meth:`TableSummary.fit_encoder`.
         TableMemoryError
             If the counts of all pairs do not fit in memory.
         """
@@ -172,7 +172,7 @@ class TableCounts:
 
     @classmethod
     def of_encoder(cls, encoder: TableEncoder, classes: Any, *, pairs: bool = True) -> Self:
-        """Return empty counts in the categories and cut points of an encoder.
+        """Return empty counts with the categories and cut points of an encoder.
 
         Parameters
         ----------
@@ -223,8 +223,8 @@ class TableCounts:
             As for ``fit_batches`` of the classifiers. The source is read twice: the first pass determines categories
             and cut points, the second pass counts.
         like : TableCounts or classifier, optional
-            Use its categories, cut points, classes and type of counts. The source is then read once, and columns are
-            matched by name. Unseen categories count as missing.
+            Counts or classifier whose categories, cut points, classes and type of counts are used. The source is then
+            read only once, and its columns are matched by name. Unseen categories are treated as missing.
         encoder : TableEncoder, optional
             Unfitted encoder of raw columns; by default ``TableEncoder()``.
         pairs : bool, default=True
@@ -239,7 +239,7 @@ class TableCounts:
         Raises
         ------
         ValueError, TypeError
-            As by ``fit_batches``, or if the columns differ from those of ``like``, or if ``like`` is combined with a
+            As in ``fit_batches``. Also if the columns differ from those of ``like``, or if ``like`` is combined with a
             parameter that it determines.
         ImportError
             If the source needs a package that is not installed.
@@ -287,7 +287,7 @@ class TableCounts:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load counts from a file of :meth:`save`, without executing code from it.
+        """Load counts from a file written by :meth:`save`, without executing code from it.
 
         Parameters
         ----------
@@ -309,7 +309,7 @@ class TableCounts:
 
     @property
     def noise(self) -> tuple[AddedNoise, ...]:
-        """Noise of every release in the sum (:meth:`~tanlearn.PrivacyBudget.release`); empty for exact counts."""
+        """Noise of every release in the sum, see :meth:`~tanlearn.PrivacyBudget.release`; empty for exact counts."""
         return self.counts.noise
 
     @property
@@ -339,10 +339,10 @@ class TableCounts:
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values in the same columns. Unseen categories count as missing, or raise an error, according to
+            Raw values in the same columns. Unseen categories count as missing, or raise an error, as set by
             ``handle_unknown`` of the encoder.
         y : array-like of shape (n_samples,)
-            Class labels, all of them in ``classes``.
+            Class labels, all of which must be in ``classes``.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights. Rows of weight 0 are ignored.
         n_jobs : int, optional
@@ -382,7 +382,7 @@ class TableCounts:
         TypeError
             If the other counts are of another type.
         ValueError
-            If categories, cut points or classes differ (the message names the difference), only one of both has noise,
+            If categories, cut points or classes differ (the message names the difference), only one of them has noise,
             or the sum of integer weights would overflow. The counts are then unchanged.
         """
         found = self._difference(other)
@@ -407,7 +407,7 @@ class TableCounts:
         Raises
         ------
         ValueError
-            If the encoder has parts that are not from tanlearn, or a category is neither a string nor a number.
+            If the encoder has parts that are not from tanlearn, or a category is not a string, a number or a boolean.
         TypeError
             If a file cannot contain counts of this type.
         OSError
@@ -459,7 +459,7 @@ class TableCounts:
         if declared is not None:
             (rows_once,) = fields(declared, "counts_rows_once")
             if type(rows_once) is not bool:
-                raise ValueError("counts_rows_once must be true or false.")
+                raise ValueError("counts_rows_once must be true or false")
             found.encoder.is_declared_, found.counts_rows_once = True, rows_once
         return found
 

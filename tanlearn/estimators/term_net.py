@@ -39,76 +39,80 @@ N_INTERVALS = 32
 
 
 class TermNetClassifier(NetworkClassifier):
-    """Accurate, readable network: the log odds are a sum of a curve per feature and a table per interacting pair.
+    """Accurate, readable network: the log odds are the sum of a curve per feature and a table per interacting pair.
 
     The log probability of class y is, up to a constant of the row::
 
         log P(y | x) = b(y) + sum_i u_i(x_i, y) + sum_(i, j) v_ij(x_i, x_j, y) + constant
 
-    u_i is the curve of feature i. v_ij is the interaction of two features, which are connected by an edge of the
-    network. Both are sums of terms from coarse to fine. The curve of a numeric column has a slope and a bend over its
-    ranks (mapped to a normal distribution), and a number for each of 4, 8, 16 and 32 quantile intervals. These are
-    divided further at cut points that separate classes. An interaction of numeric columns has the product of their
-    slopes, and a number for each combination of 2, 4 and 8 intervals. A categorical column has a number for each
-    category. Each kind of term has a ridge penalty, which is selected on held-out rows. Few rows therefore give smooth
-    curves, and many rows give detailed ones.
+    The curve of feature i is u_i. The interaction of two features that are connected by an edge of the network is v_ij.
+    Both are sums of terms from coarse to fine. The curve of a numeric column has a slope and a bend over its ranks
+    (mapped to a normal distribution), and a number for each of 4, 8, 16 and 32 quantile intervals. These are divided
+    further at cut points that separate classes. An interaction of numeric columns has the product of their slopes, and
+    a number for each combination of 2, 4 and 8 intervals. A categorical column has a number for each category. Each
+    kind of term has a ridge penalty, which is selected on held-out rows. Few rows therefore give smooth curves, and
+    many rows give detailed ones.
 
-    The training maximizes the conditional likelihood of the classes with L-BFGS, which is a convex problem. Other
-    losses are available, see ``loss``. Edges are added where the held-out residuals of the model without edges depend
-    on a pair of features. This finds interactions of features that have no effect alone. The number of parents per
-    feature is selected on held-out rows, too.
+    The training maximizes the conditional likelihood of the classes, a convex problem, with L-BFGS. Other losses are
+    available, see ``loss``. Edges are added where the held-out residuals of the model without edges depend on a pair of
+    features. This finds interactions of features that have no effect alone. The number of parents per feature is
+    selected on held-out rows, too.
 
     With at most one parent per feature, the model is a Bayesian network with normalized CPTs. It can sample and
-    complete rows, and score their probability. Additional terms do not depend on the class, and do not change
-    predictions of complete rows. They are trained for the likelihood of the rows.
+    complete rows, and score their probability. For this, it has additional terms that do not depend on the class. They
+    are trained to maximize the likelihood of the rows, and do not change the predictions of complete rows.
 
-    If the missing values of a column depend on the class in the training rows, "missing" is a category of the column.
+    If missing values of a column depend on the class in the training rows, "missing" is a category of the column.
     Missing values of other columns are marginalized exactly.
 
-    Of more than 1,024 columns, those that predict the class best alone are used, with a warning. Networks whose edges
-    would take more than 4 GiB are not tried, with a warning.
+    Of more than 1,024 columns, only the 1,024 that predict the class best on their own are used, with a warning.
+    Networks whose edges would take more than 4 GiB are skipped, with a warning.
 
     Parameters
     ----------
     max_parents : int, default=1
         Maximum number of parents per feature besides the class, from 0 to 5. With 0 the model has curves only. The
         numbers 0, 1, 2, 3 and 5 are tried in this order, as long as the held-out log loss falls (for the first parent,
-        by more than one standard error of the difference). From two on, triples (tables of a feature and two of its
-        parents) are tried, too. Several parents are more accurate on data with interactions, such as rules. Their CPTs
-        are not normalized, and predictions with missing values are less accurate, and slow for rows with several
-        missing values.
+        by more than one standard error of the difference). With two or more parents, triples (tables of a feature and
+        two of its parents) are tried, too. Several parents are more accurate on data with interactions, such as rules.
+        Their CPTs are not normalized. Predictions for rows with missing values are less accurate, and slow if several
+        values are missing.
     structure : "gain", StructureLearner or Structure, optional
-        Edges of the network. By default "gain", the edges where held-out residuals depend on a pair. A learner with
-        ``learn(data, rng)``, such as those of :mod:`tanlearn.baselines`, or a fixed structure gives other edges, with
-        at most ``max_parents`` parents per feature. All of them are used, or none if they do not lower the held-out log
-        loss by more than one standard error. A learner is applied to the training rows of each fold, and to all rows.
-        It sees numeric columns with at most 8 intervals, and categorical columns with at most 32 categories.
+        Edges of the network. The default is "gain": edges are added where held-out residuals depend on a pair of
+        features. A learner with ``learn(data, rng)``, such as the learners in :mod:`tanlearn.baselines`, or a fixed
+        structure sets other edges, with at most ``max_parents`` parents per feature. All of its edges are used, or no
+        edges if they do not lower the held-out log loss by more than one standard error. A learner is applied to the
+        training rows of each fold, and to all rows. It uses numeric columns with at most 8 intervals, and categorical
+        columns with at most 32 categories.
     loss : Loss, optional
         Loss of the training: :class:`~tanlearn.ConditionalNLL` (by default), :class:`~tanlearn.Margin`,
         :class:`~tanlearn.SoftHybrid` or :class:`~tanlearn.JointNLL`. The last two contain the joint likelihood of rows
         and classes, and need ``max_parents`` of at most 1. Use ``SoftHybrid(trade_off=1)`` if many values are missing
-        in rows to predict. The margin loss rarely helps. With losses other than the default, all terms are divided by
-        the temperature of least held-out log loss, so that probabilities are calibrated. Losses with a kink and custom
-        losses raise a ValueError.
+        in rows to predict. The margin loss rarely helps. With other losses than the default, probabilities are
+        calibrated: all terms are divided by a temperature that minimizes the held-out log loss. Losses that are not
+        differentiable everywhere and custom losses raise a ValueError.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers of columns. All networks that are compared contain the required edges,
-        the first one only these. There are at most ``max_parents`` required parents per feature. A forbidden edge in
-        one direction excludes an interaction only if the other direction is forbidden, too. A ``structure`` must
-        satisfy the knowledge. It is passed on to a structure learner whose own ``knowledge`` is None.
+        and the first network contains only these. A feature may have at most ``max_parents`` required parents. A
+        forbidden edge in one direction excludes an interaction only if the other direction is forbidden, too. A
+        ``structure`` must satisfy the knowledge. A structure learner whose own ``knowledge`` is None uses it.
     increasing : sequence of str or int, default=()
-        Columns, by name or position, with which the log odds of the second class (in sorted order) do not fall, for all
-        values of the other columns. They must be ordered: numbers, or ordered categories. There must be two classes.
-        These columns have curves, but no interactions.
+        Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
+        odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and there must be
+        exactly two classes. These columns have curves, but no interactions.
     decreasing : sequence of str or int, default=()
-        Columns with which these log odds do not rise.
+        Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
+        odds of ``classes_[1]`` never rise.
     class_weight : None, "balanced" or dict, default=None
-        Factor of the sample weights of each class; "balanced" gives all classes the same total weight.
+        Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
+        weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities in sorted order of the classes, instead of the frequencies in the training rows.
+        Class probabilities, in the order of ``classes_``. By default, they are the class frequencies of the training
+        rows.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default ``TableEncoder(discretizer=QuantileDiscretizer(max_bins=32,
-        mdl_points=True), handle_missing="auto")``. These are also the defaults of an encoder without ``discretizer`` or
-        ``handle_missing``.
+        Encoder of raw columns. The default is ``TableEncoder(discretizer=QuantileDiscretizer(max_bins=32,
+        mdl_points=True), handle_missing="auto")``. If your encoder does not set ``discretizer`` or ``handle_missing``,
+        these defaults are used.
     n_jobs : int, optional
         Number of threads for encoding, prediction and the folds of the selection, as in joblib. Results do not depend
         on it.
@@ -116,8 +120,8 @@ class TermNetClassifier(NetworkClassifier):
         Seed of ``sample``, and of a randomized structure learner. Other parts of the fit do not depend on it: rows are
         divided into the same folds every time.
     verbose : int, default=0
-        1 prints the held-out log loss and error of each number of parents and triples, 2 also the held-out log loss of
-        all ridges that are tried.
+        1 prints the held-out log loss and error of each number of parents and triples. 2 also prints the held-out log
+        loss of all ridges that are tried.
 
     Attributes
     ----------
@@ -135,7 +139,7 @@ class TermNetClassifier(NetworkClassifier):
         triples. If no network predicts held-out rows clearly better than the class frequencies, all are 4**10, so that
         features have no effect.
     standard_errors_ : list of ndarray of shape (n_values, n_classes)
-        Standard errors of the contributions of the values of each feature, to the log odds of each class against the
+        Standard errors of the contributions of each feature, by its value, to the log odds of each class against the
         other classes. Contributions are relative to their mean over the training rows. The errors are a Laplace
         approximation with the ridges as priors. The contributions of all other features, pairs and triples, the ridges,
         and the odds among the other classes are held fixed. The errors are therefore too small where features are
@@ -162,7 +166,7 @@ class TermNetClassifier(NetworkClassifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns; set only if ``X`` had names.
+        Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
         Number of stored parameters.
 
@@ -174,12 +178,12 @@ class TermNetClassifier(NetworkClassifier):
 
     Notes
     -----
-    The curve of a column in ``increasing`` or ``decreasing`` is the closest one in the right order to the curve that is
-    fitted without this restriction (isotonic regression of the log odds, weighted by the variances of the classes).
-    Ridges and edges are selected with restricted curves. The log odds of ``predict_joint_log_proba`` never change in
-    the wrong direction between two values of the column, not even by a rounding error, if no ``class_prior`` is set and
-    no other value of the row is missing; otherwise by rounding errors only. The guarantee ends with a conversion to few
-    bits, which rounds each probability by itself.
+    The curve of a column in ``increasing`` or ``decreasing`` is the monotone curve that is closest to the curve fitted
+    without this restriction (isotonic regression of the log odds, weighted by the variances of the classes). Ridges and
+    edges are selected with restricted curves. The log odds of ``predict_joint_log_proba`` never change in the wrong
+    direction between two values of the column, not even by a rounding error, if no ``class_prior`` is set and no other
+    value of the row is missing. Otherwise, they may do so, but only by rounding errors. The guarantee does not hold
+    after a conversion to few bits, which rounds each probability separately.
 
     Examples
     --------
@@ -369,8 +373,9 @@ def _without_monotone(rules: EdgeRules, is_monotone: AnyArray) -> EdgeRules:
         if is_monotone[child] or is_monotone[parent]:
             monotone = rules.shown[child if is_monotone[child] else parent]
             raise ValueError(
-                f"the edge {rules.shown[parent]} -> {rules.shown[child]} is required, but the log odds of {monotone} "
-                f"are monotone, so it has no edges. Remove the edge, or {monotone} from increasing and decreasing."
+                f"the edge {rules.shown[parent]} -> {rules.shown[child]} is required, but {monotone} is in increasing "
+                f"or decreasing, and such columns have no edges. Remove the edge, or {monotone} from increasing and "
+                f"decreasing."
             )
     return rules.without_edges_of(is_monotone)
 

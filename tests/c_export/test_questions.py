@@ -179,8 +179,8 @@ def test_wrong_parameters_are_named(tmp_path):
         ({"n_features": 0}, "n_features must be an integer of at least 1, got 0"),
         ({"confidence": 1.5}, "confidence must be above 0 and at most 1, got 1.5"),
         ({"max_paths": True}, "max_paths must be an integer of at least 1, got True"),
-        ({"max_paths": 2}, "more than max_paths=2 paths after 1 questions. Lower n_features"),
-        ({"unanswered": ["x9"]}, "unanswered contains 'x9', which is not a feature"),
+        ({"max_paths": 2}, "more than max_paths=2 paths after 1 questions. Decrease n_features"),
+        ({"unanswered": ["x9"]}, "unanswered contains 'x9', which is not the name or number of a feature"),
         ({"depth": 0}, "depth must be an integer of at least 1"),
     ):
         with pytest.raises(ValueError, match=message):

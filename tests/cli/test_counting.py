@@ -180,7 +180,7 @@ def test_one_place_may_have_one_class_only(run, places):
         "there must be two classes" in refused(run("counts", places / "no.csv", "-t", "y", "-o", places / "x")).lower()
     )
     line = refused(run("fit", places / "no.counts", "-o", places / "x"))
-    assert "the counts hold rows of 1 class(es)" in line
+    assert "the counts contain rows of 1 class(es)" in line
 
 
 def test_what_does_not_add_up_names_the_file(run, places):

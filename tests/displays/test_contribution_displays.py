@@ -280,7 +280,7 @@ def test_displays_can_be_made_without_a_classifier(ax):
 
 def test_values_of_features_are_validated():
     for wrong in ({}, {"categories": ["a"], "cut_points": [1.0]}):
-        with pytest.raises(ValueError, match="either categories or cut_points of 'x' must be given, and not both"):
+        with pytest.raises(ValueError, match="exactly one of categories and cut_points of 'x' must be given"):
             FeatureValues("x", **wrong)
     with pytest.raises(ValueError, match=r"cut points of 'x' must increase, got \[2.0, 1.0\]"):
         FeatureValues("x", cut_points=[2, 1])

@@ -190,7 +190,7 @@ def test_tags_say_what_encoders_accept():
 
 def test_too_many_categories_are_an_error_that_says_what_to_do():
     column = pd.DataFrame({"id": np.arange(65_536).astype(str)})
-    with pytest.raises(ValueError, match=r"'id' has 65536 categories, more than 65535.*identifier.*drop it, or disc"):
+    with pytest.raises(ValueError, match=r"'id' has 65536 categories, more than 65535.*identifier.*Drop it, or disc"):
         CategoryEncoder().fit(column)
     assert CategoryEncoder().fit(column[:-1]).n_states_.tolist() == [65_535]
 

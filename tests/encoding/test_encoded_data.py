@@ -20,7 +20,7 @@ from tanlearn.encoding.encoded_data import joined
         ({"codes": [[0], [70_000]], "y": [0, 1]}, r"codes\[:, 0\] holds 0..70000: at most 65535 states"),
         ({"codes": np.array([[2**63]], np.uint64), "y": [0]}, r"codes\[:, 0\] holds 92233720.*: at most 65535"),
         ({"codes": [[3]], "y": [0], "n_states": [3]}, "codes must be below the feature's n_states, 3"),
-        ({"codes": [[0]], "y": [0], "n_states": [2.9]}, "n_states must hold integers, got dtype float64"),
+        ({"codes": [[0]], "y": [0], "n_states": [2.9]}, "n_states must contain integers, got dtype float64"),
         ({"codes": [[0, 0]], "y": [0], "n_states": [1, 0]}, r"from 1 to 65535, but n_states\[1\] is 0"),
         ({"codes": [[0]], "y": [0], "n_states": [65_536]}, r"from 1 to 65535, but n_states\[0\] is 65536"),
         ({"codes": [[0]], "y": [0], "n_states": [2**63]}, r"n_states\[0\] is 9223372036854775808"),

@@ -35,7 +35,7 @@ def test_rows_to_hold_out_are_drawn():
 
 def test_a_share_of_no_row_is_an_error():
     with pytest.raises(
-        ValueError, match=r"a held-out share of 0\.01 of 20 rows is less than one row\. Raise the share"
+        ValueError, match=r"a held-out fraction of 0\.01 of 20 rows is less than one row\. Increase the fraction"
     ):
         hold_out(np.zeros(20, int), 1, 0.01, np.random.default_rng(0))
 

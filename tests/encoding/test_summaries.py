@@ -234,7 +234,7 @@ def test_encoders_need_rows_classes_and_cuts():
         def transform(self, X):
             return X
 
-    with pytest.raises(ValueError, match="has no row of non-zero weight"):
+    with pytest.raises(ValueError, match="has no rows of non-zero weight"):
         TableSummary().fit_encoder(TableEncoder())
     with pytest.raises(ValueError, match=r"y holds one class only, 7, in all 1 row\(s\)"):
         of([[1.5]], [7]).fit_encoder(TableEncoder())
@@ -245,7 +245,7 @@ def test_encoders_need_rows_classes_and_cuts():
         summary.fit_encoder(TableEncoder(discretizer=Bins()))
     with pytest.raises(ValueError, match="discrete_features must be"):
         summary.fit_encoder(TableEncoder(discrete_features=[2]))
-    with pytest.raises(IndexError, match="there is no column 2: columns are numbered from 0 to 1"):
+    with pytest.raises(IndexError, match=r"there is no column 2\. Columns are numbered from 0 to 1"):
         summary.rank_error(2)
 
 
@@ -253,7 +253,7 @@ def test_encoders_need_rows_classes_and_cuts():
 def test_numbers_of_points_are_checked(n_points):
     with pytest.raises(ValueError, match="n_points must be an integer from 2 on"):
         TableSummary(n_points=n_points)
-    with pytest.raises(ValueError, match="create both with the same n_points"):
+    with pytest.raises(ValueError, match="Create both with the same n_points"):
         TableSummary().merge(TableSummary(exact=True))
 
 

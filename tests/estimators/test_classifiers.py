@@ -207,14 +207,14 @@ def test_heuristic_candidates_of_images():
     ("parameters", "message"),
     [
         ({"device": "tpu"}, "'device' parameter of TANClassifier must be a str among .* Got 'tpu'"),
-        ({"training__patience": 3}, "Set validation_fraction, too"),
+        ({"training__patience": 3}, "Set validation_fraction, for example"),
         ({"training__temperature": (10.0, 0.0)}, "two positive numbers"),
         ({"training__temperature": ("a", "b")}, "two positive numbers"),
         ({"candidates__image_shape": (2, 2)}, "candidates of kind 'subset' do not use image_shape"),
         ({"candidates": "nearest"}, "'candidates' parameter of TANClassifier"),
         ({"n_epochs": 0}, "'n_epochs' parameter"),
         ({"training__batch_size": 0}, "'batch_size' parameter of GradientTraining"),
-        ({"training__validation_fraction": 0.001}, "a held-out share of 0.001 of 150 rows is less than one row"),
+        ({"training__validation_fraction": 0.001}, "a held-out fraction of 0.001 of 150 rows is less than one row"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):

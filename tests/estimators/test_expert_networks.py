@@ -128,5 +128,5 @@ def test_invalid_arguments_are_refused(tmp_path, path):
     calibrated = NaiveBayesClassifier(parameters=HybridCV(), random_state=0).fit(X, y)
     assert calibrated.calibration_.temperature != 1
     write_bif(calibrated, tmp_path / "calibrated.bif")
-    with pytest.raises(ValueError, match="its probabilities are calibrated, so its CPTs are not frequencies"):
+    with pytest.raises(ValueError, match="the probabilities of the network are calibrated, so rows cannot"):
         read_bif(tmp_path / "calibrated.bif", equivalent_sample_size=10)

@@ -218,7 +218,7 @@ def test_counts_of_another_kind_are_refused(model, count, message):
             "m='auto' is chosen by leaving rows out.*Set m",
         ),
         (BayesNetClassifier(structure=Structure([-1, 0])), pairs, "the structure has 2 features"),
-        (NaiveBayesClassifier(class_weight="balanced"), pairs, "class_weight='balanced' weighs rows when they are"),
+        (NaiveBayesClassifier(class_weight="balanced"), pairs, "class_weight='balanced' weights rows when they are"),
         (NaiveBayesClassifier(class_prior=[0.3, 0.3, 0.4]), pairs, "class_prior"),
         (NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=-1)), pairs, "'alpha' parameter"),
     ],

@@ -234,7 +234,7 @@ def network_of(*parents, n_classes=2):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (network_of(), "there must be a variable besides the class 'class'"),
+        (network_of(), "the only variable is the class 'class', so there are no features"),
         (network_of(["a", "b"], ["b", "a"]), "the parents form a cycle"),
         (network_of(["a"], ["class", "a"]), r"'class' has parents \(a\), but the class must have none"),
         (network_of(["a"], n_classes=1), "the class 'class' must have at least two states"),

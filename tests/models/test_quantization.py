@@ -263,7 +263,7 @@ def test_with_bits_rounds_a_copy_and_chooses_the_split_with_the_fewest_errors():
     rates = [model.with_bits((integer, 3 - integer)).score(X_IRIS, Y_IRIS) for integer in range(1, 7)]
     assert small.score(X_IRIS, Y_IRIS) == max(rates)
     assert small.tables_.fixed_point.integer_bits == 1 + int(np.argmax(rates))
-    with pytest.raises(ValueError, match=r"bits=3 leaves the split .* open: pass rows X, y"):
+    with pytest.raises(ValueError, match=r"bits=3 is a sum of integer and fraction bits, .* Pass X and y"):
         model.with_bits(3)
     with pytest.raises(ValueError, match="got None"):
         model.with_bits(None)
@@ -487,5 +487,5 @@ def test_a_path_of_prices_is_a_chain_of_warm_starts(n_jobs):
     ):
         with pytest.raises(ValueError, match=message):
             size_path(base, X_IRIS, Y_IRIS, weights, random_states=seeds)
-    with pytest.raises(ValueError, match="a checkpoint holds one training"):
+    with pytest.raises(ValueError, match="a checkpoint contains one training"):
         size_path(clone(base).set_params(training__checkpoint="path"), X_IRIS, Y_IRIS, [0])

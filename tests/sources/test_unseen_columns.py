@@ -120,7 +120,7 @@ def test_types_that_never_match_are_refused_in_one_row_already(known, asked, wor
     model = NaiveBayesClassifier().partial_fit(table(known), y, [0, 1])
     before = model.counts_.cells.copy()
     with pytest.raises(
-        TypeError, match=words.replace(".", r"\.") + r".*never equal\. Cast the column to its type in fit"
+        TypeError, match=words.replace(".", r"\.") + r".*never equal\. Cast the column to the type that it had in fit"
     ):
         model.partial_fit(table(asked), y[: len(asked)]) if is_chunk else model.predict(table(asked))
     np.testing.assert_array_equal(model.counts_.cells, before)

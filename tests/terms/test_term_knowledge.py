@@ -106,7 +106,7 @@ def test_names_files_and_errors(tmp_path):
     assert 2 not in parents[1]
     save(model, tmp_path / "model.tan")
     assert load(tmp_path / "model.tan").knowledge.get_params() == knowledge.get_params()
-    with pytest.raises(ValueError, match="the edge 'd' -> 'a' is required, but the log odds of 'a' are monotone"):
+    with pytest.raises(ValueError, match="the edge 'd' -> 'a' is required, but 'a' is in increasing or decreasing"):
         TermNetClassifier(knowledge=knowledge, increasing=["a"]).fit(X, data.y)
     with pytest.raises(ValueError, match="'a' has 1 required parents, 'd', but this learner allows at most 0"):
         TermNetClassifier(knowledge=knowledge, max_parents=0).fit(X, data.y)
