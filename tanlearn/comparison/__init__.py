@@ -1,6 +1,7 @@
 """Comparison of learners on the same splits of data sets: errors, times and sizes, with tests of the differences.
 
-:func:`compare` runs the cells, one for each data set, learner, repeat and fold. :class:`Comparison` stores them.
+A cell is the result of one learner on one fold of one repeat of a data set. :func:`compare` computes the cells, and
+:class:`Comparison` stores them.
 """
 
 from tanlearn.comparison.comparison import Comparison

@@ -25,9 +25,9 @@ __all__ = ["Comparison"]
 
 
 class Comparison(StoredCells):
-    """Results of learners on the same splits of data sets.
+    """Results of several learners on the same splits of data sets.
 
-    :func:`tanlearn.comparison.compare` returns it, and :meth:`load` reads it from a file.
+    Comparisons are returned by :func:`tanlearn.comparison.compare`, or read from a file by :meth:`load`.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Comparison(StoredCells):
     cells : tuple of CellResult
         The cells.
     datasets, learners : list of str
-        Names in the order of the cells.
+        Names of the data sets and learners, in the order of the cells.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Comparison(StoredCells):
     """
 
     def paired(self, reference: str, measure: str = "error") -> list[PairedTest]:
-        """Test the differences of all learners to one learner on each data set, by the corrected resampled t-test.
+        """Compare all learners with one learner on each data set, by the corrected resampled t-test.
 
         The t-test of Nadeau and Bengio (2003) takes the overlap of the training sets into account: with J splits, the
         variance of the mean difference is (1/J + n_test/n_train) times the variance of the differences.
@@ -61,14 +61,15 @@ class Comparison(StoredCells):
         Parameters
         ----------
         reference : str
-            Name of the learner that the others are compared with.
+            Name of the learner with which all others are compared.
         measure : str, default="error"
             Field of :class:`~tanlearn.comparison.CellResult`.
 
         Returns
         -------
         list of PairedTest
-            By data set and learner, without data sets in which the pair has fewer than two splits.
+            One test per data set and learner. Data sets on which the pair has fewer than two common splits are left
+            out.
 
         Raises
         ------
@@ -112,7 +113,8 @@ class Comparison(StoredCells):
         Returns
         -------
         dict of str to list of str
-            Names of the learners of each data set, the best mean first; empty for a single split, which has no test.
+            Names of these learners by data set, with the best mean first. With a single split, the dict is empty,
+            because a test is not possible.
 
         Raises
         ------
@@ -140,21 +142,21 @@ class Comparison(StoredCells):
         return found
 
     def signed_ranks(self, reference: str, measure: str = "error") -> list[SignedRanksTest]:
-        """Test the differences of all learners to one learner over the data sets, by Wilcoxon's signed ranks.
+        """Compare all learners with one learner over the data sets, by Wilcoxon's signed-rank test.
 
         The p-values are computed by :func:`scipy.stats.wilcoxon` and corrected by Holm's method (Demsar 2006).
 
         Parameters
         ----------
         reference : str
-            Name of the learner that the others are compared with.
+            Name of the learner with which all others are compared.
         measure : str, default="error"
             Field of :class:`~tanlearn.comparison.CellResult`.
 
         Returns
         -------
         list of SignedRanksTest
-            By learner, without learners that share no data set with the reference.
+            One test per learner. Learners without a common data set with the reference are left out.
 
         Raises
         ------
@@ -175,17 +177,17 @@ class Comparison(StoredCells):
         ]
 
     def equivalence(self, reference: str, rope: float | None = None, measure: str = "error") -> list[EquivalenceTest]:
-        """Compute the probabilities that learners are better than, equal to and worse than one learner.
+        """Compute the probabilities that learners are better than, equal to, or worse than one learner.
 
-        The Bayesian signed-ranks test of baycomp (Benavoli et al. 2017), for a new data set. With fewer than six data
-        sets, the probabilities are much too certain, and reports leave them out.
+        The probabilities are for a new data set, by the Bayesian signed-ranks test of baycomp (Benavoli et al. 2017).
+        With fewer than six data sets, they are far too close to 0 and 1, and reports leave them out.
 
         Parameters
         ----------
         reference : str
-            Name of the learner that the others are compared with.
+            Name of the learner with which all others are compared.
         rope : float, optional
-            Largest difference that counts as equal, in units of the measure. By default, one percentage point for
+            Largest difference that counts as equal, in units of the measure. The default is one percentage point for
             errors, 0.01 for log loss, Brier score and AUC, and 0 for times and sizes.
         measure : str, default="error"
             Field of :class:`~tanlearn.comparison.CellResult`.
@@ -193,7 +195,7 @@ class Comparison(StoredCells):
         Returns
         -------
         list of EquivalenceTest
-            By learner, without learners that share no data set with the reference.
+            One test per learner. Learners without a common data set with the reference are left out.
 
         Raises
         ------
@@ -278,8 +280,8 @@ class Comparison(StoredCells):
             Field of :class:`~tanlearn.comparison.CellResult`.
         alpha : float or None, default=0.05
             Significance level of the t-test of each data set (see :meth:`paired`), after Holm's correction for all
-            learners that are compared with the learner of the column. Data sets with a single split are ties. None
-            compares means.
+            learners that are compared with the learner of the column. Data sets with a single split are ties. With
+            None, means are compared without a test.
 
         Returns
         -------
@@ -323,33 +325,33 @@ class Comparison(StoredCells):
         rope: float | None = None,
         format: str = "markdown",
     ) -> str:
-        """Write the tables of a report: means, tests on single data sets and over all, and costs.
+        """Write a report with tables of means, tests on single data sets and over all data sets, and costs.
 
         Parameters
         ----------
         measure : str, default="error"
             Field of :class:`~tanlearn.comparison.CellResult`.
         reference : str, optional
-            Learner that the others are compared with; by default, the one with the best mean rank.
+            Learner with which all others are compared. The default is the learner with the best mean rank.
         alpha : float, default=0.05
             Significance level.
         rope : float, optional
             Largest difference that counts as equal in the Bayesian test, in units of the measure (see
             :meth:`equivalence`).
         format : {"markdown", "latex", "csv"}, default="markdown"
-            Markdown, LaTeX tables for the package booktabs, or comma-separated values. The latter have one row per data
-            set and learner: mean, standard deviation, whether it is among the best, and its difference to the
-            reference with the fields of :class:`~tanlearn.comparison.PairedTest`.
+            Markdown, LaTeX tables for the package booktabs, or comma-separated values. Comma-separated values have one
+            row per data set and learner with the mean, the standard deviation, whether the learner is among the best,
+            and the difference from the reference with the fields of :class:`~tanlearn.comparison.PairedTest`.
 
         Returns
         -------
         str
-            Bold means are not significantly worse than the best one (see :meth:`best`).
+            The report. Means in bold are not significantly worse than the best mean (see :meth:`best`).
 
         Raises
         ------
         ValueError
-            If there is no cell, or no such learner, measure or format.
+            If there are no cells, or no such learner, measure or format.
 
         Examples
         --------
@@ -359,7 +361,7 @@ class Comparison(StoredCells):
         ...
         """
         if not self.cells:
-            raise ValueError("there is no finished cell, and so no report. Run the comparison first.")
+            raise ValueError("there are no finished cells to report. Run the comparison first.")
         if reference is not None:
             self._number(reference)
         if format not in REPORT_FORMATS:

@@ -26,11 +26,11 @@ class MeanResult:
     n_train, n_test : int
         Numbers of training and test rows of the first cell.
     test_error : float or None
-        Misclassified test rows in percent; None if the learner has failed in a cell.
+        Percentage of misclassified test rows, or None if the learner has failed in a cell.
     test_error_std : float or None
-        Standard deviation of the error over the cells (ddof = 1); None for a single cell.
+        Standard deviation of the error over the cells (ddof = 1), or None for a single cell.
     log_loss : float or None
-        Mean negative log-probability of the true class of test rows.
+        Mean negative log-probability of the true class of the test rows, in nats.
     n_parameters : int or None
         Number of free parameters.
     fit_seconds : float or None

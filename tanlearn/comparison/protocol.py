@@ -39,7 +39,9 @@ class SplitData:
 def split_data(datasets: Sequence[Dataset], n_folds: int | None, n_repeats: int, random_state: int) -> list[SplitData]:
     """Draw the splits of all repeats; data sets with predefined splits keep them, in a single repeat."""
     if n_repeats < 1:
-        raise ValueError(f"n_repeats must be at least 1, got {n_repeats!r}.")
+        raise ValueError(
+            f"n_repeats must be an integer of at least 1, got {n_repeats!r}. Pass 1 for a single cross-validation."
+        )
     if n_folds is not None and n_folds < 1:
         raise ValueError(f"n_folds must be at least 1 (1 holds out a third of the rows), got {n_folds!r}.")
     if all(dataset.folds is not None for dataset in datasets) and (n_folds is not None or n_repeats > 1):

@@ -68,7 +68,7 @@ MEASURES = {
 class CellResult:
     """Result of one cell: a learner, trained and tested on one fold of one repeat of a data set.
 
-    A measure is None if the learner has none or has failed.
+    A measure is None if the learner does not have it, or has failed.
 
     Parameters
     ----------
@@ -77,34 +77,34 @@ class CellResult:
     repeat, fold : int
         Number of the repeat and of the fold, from 1.
     error : float or None
-        Misclassified test rows in percent.
+        Percentage of misclassified test rows.
     log_loss : float or None
-        Mean negative log-probability of the true class. Probabilities below 2.2e-308 count as 2.2e-308.
+        Mean negative log-probability of the true class, in nats. Probabilities below 2.2e-308 count as 2.2e-308.
     brier : float or None
-        Mean squared error of the probabilities, summed over the classes: 0 to 2.
+        Mean squared error of the probabilities, summed over the classes, from 0 to 2.
     auc : float or None
-        Area under the ROC curve of each class against the others, mean over the classes in the test rows.
+        Area under the ROC curve of each class against the others, averaged over the classes in the test rows.
     fit_seconds : float or None
         Wall-clock time of ``fit`` from raw values, including encoding.
     predict_seconds : float or None
-        Wall-clock time of ``predict`` for all test rows, including encoding: the fastest of up to three calls.
+        Wall-clock time of ``predict`` for all test rows, including encoding, in the fastest of up to three calls.
     n_parameters : int or None
         Number of free parameters.
     n_edges : int or None
         Number of augmenting arcs of the structure.
     n_evaluations : int or None
-        Number of structures, or families, that the structure search has scored; for a joint training of structure and
-        parameters, the number of passes over the training rows.
+        Number of structures or families that the structure search has scored. For a joint training of structure and
+        parameters, it is the number of passes over the training rows.
     n_iterations : int or None
         Number of epochs, or of iterations of the parameter learner.
     score : float or None
-        Score that the structure search, or the joint training, has reached.
+        Final score of the structure search or of the joint training.
     failure : str or None
         Reason of the failure, if the learner failed.
     n_train, n_test : int
         Numbers of training and test rows.
     n_folds : int
-        Number of folds of the repeat; 1 if rows are held out.
+        Number of folds of the repeat, or 1 if a part of the rows is held out.
     seed : int
         Seed of the splits and the learner.
     data_id, learner_id : str

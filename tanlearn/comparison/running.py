@@ -39,7 +39,7 @@ class Progress(NamedTuple):
     dataset, learner : str
         Names of the current data set and learner.
     share : float or None
-        Finished fraction, 0 to 1, of the work of this learner on this data set; None during the warm-up.
+        Finished fraction, from 0 to 1, of the work of this learner on this data set, or None during the warm-up.
     n_done, n_cells : int
         Numbers of finished cells and of all cells, including those read from ``path``.
     """
@@ -69,25 +69,26 @@ def compare(
 ) -> Comparison:
     """Train and test learners on the same splits of data sets.
 
-    A learner that fails in a cell has the reason in its result, and the others continue; a warning at the end
-    (``sklearn.exceptions.FitFailedWarning``) names the first reason. With ``path``, each finished
-    cell is appended to a file, and the next call with this path runs only the cells that are missing there.
+    If a learner fails in a cell, the reason is stored in the result, and all other cells are still run. A warning at
+    the end (``sklearn.exceptions.FitFailedWarning``) names the first reason. With ``path``, each finished cell is
+    appended to a file, and the next call with the same path runs only the cells that are missing in the file.
 
     Parameters
     ----------
     datasets : data set, list or dict
-        One or several data sets; the keys of a dict are their names. A data set is
+        One or several data sets. The keys of a dict are their names. A data set is
 
         - a name: "digits", "iris", "wine", "breast_cancer" or "openml:NAME",
         - the path of an ``.npz`` file, or ``(path, target)`` for a table with a column of classes,
         - ``(X, y)``, or ``(frame, target)`` with the name of a column,
         - a :class:`~tanlearn.sources.datasets.Dataset`; predefined splits are used as they are, in one repeat.
     learners : learner, list or dict
-        One or several learners; the keys of a dict are their names. A learner is a name of the registry, an entry
+        One or several learners. The keys of a dict are their names. A learner is a name of the registry, an entry
         :class:`~tanlearn.baselines.Learner`, or an unfitted classifier with scikit-learn's interface. A classifier gets
-        raw values. Its ``random_state`` of None becomes the seed of the repeat.
+        raw values. If its ``random_state`` is None, it is set to the seed of the repeat.
     n_folds : int, optional
-        Number of folds of a stratified cross-validation, by default 5. 1 holds out a stratified third of the rows.
+        Number of folds of a stratified cross-validation. The default is 5. With 1, a stratified third of the rows is
+        held out.
     n_repeats : int, default=1
         Number of repeats of the cross-validation, each with other folds.
     random_state : int, default=0
@@ -96,26 +97,28 @@ def compare(
         Number of epochs of HYB, gradient TANs and k-trees of the registry, which are then trained with a fixed loss
         (see :meth:`tanlearn.baselines.Learner.make`). By default, the loss is selected on held-out rows.
     path : str or Path, optional
-        CSV file of finished cells, created if absent. A kill at any moment loses only the cells that are running.
+        CSV file of finished cells, which is created if it does not exist. If the process is killed, only the running
+        cells are lost.
     retry_failed : bool, default=False
         Whether to run cells again that have failed according to ``path``, for instance with a larger
         ``cell_time_limit``. The new results are appended to the file, and the last result of a cell counts.
     n_jobs : int, optional
-        Number of threads, as in joblib. Folds run in parallel, and each learner uses the remaining threads. The
-        results do not depend on it, but the times do: for fair times use 1, on a machine that does nothing else.
-        Within ``joblib.parallel_config(backend="dask")``, or with another process backend, all cells run on its
-        workers with one thread each, and each data set is sent once.
+        Number of threads, as in joblib. Folds run in parallel, and each learner uses the remaining threads. Results do
+        not depend on it, but times do. For comparable times, use 1 on an idle machine. Within
+        ``joblib.parallel_config(backend="dask")``, or with another process backend, all cells run on its workers with
+        one thread each, and each data set is sent once.
     time_limit : float, optional
-        Seconds after which no further cell begins. The result then contains the finished cells.
+        Number of seconds after which no further cell is started. The result then contains the finished cells.
     cell_time_limit : float, optional
         Maximum number of seconds of a cell, without its warm-up. The cells run in processes, one per thread of
-        ``n_jobs``. A process that exceeds the limit is ended and replaced, and its cell has failed. A warm-up of over
-        30 seconds (the first one of a learner: 120) is left out.
+        ``n_jobs``. A process that exceeds the limit is ended and replaced, and its cell counts as failed. A warm-up is
+        ended after 30 seconds (the first warm-up of a learner after 120 seconds).
     progress : bool or callable, default=False
-        Whether to write a line per finished cell to the standard error, or a function that is called with a
+        If True, a line per finished cell is written to the standard error. A function is called with a
         :class:`Progress`.
     finished : callable, optional
-        Function that is called with each :class:`CellResult` when it is complete, first with those read from ``path``.
+        Function that is called with each :class:`CellResult` when it is complete. It is first called with the results
+        that were read from ``path``.
 
     Returns
     -------

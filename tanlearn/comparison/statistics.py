@@ -44,9 +44,9 @@ class PairedTest:
     first, second : str
         Names of the learners.
     n_splits : int
-        Number of splits in which both have the measure.
+        Number of splits in which both learners have the measure.
     difference : float
-        Mean of the first minus mean of the second learner, in units of the measure.
+        Mean of the first learner minus mean of the second learner, in units of the measure.
     low, high : float
         95 % confidence interval of the difference.
     p_value : float
@@ -75,9 +75,9 @@ class SignedRanksTest:
     first, second : str
         Names of the learners.
     n_datasets : int
-        Number of data sets on which both are complete.
+        Number of data sets on which both learners are complete.
     difference : float
-        Mean over the data sets of the first minus the second learner, in units of the measure.
+        Difference of the first learner minus the second learner, averaged over the data sets, in units of the measure.
     p_value : float
         Two-sided p-value.
     p_holm : float
@@ -101,7 +101,7 @@ class EquivalenceTest:
     first, second : str
         Names of the learners.
     n_datasets : int
-        Number of data sets on which both are complete.
+        Number of data sets on which both learners are complete.
     rope : float
         Largest difference that counts as equal, in units of the measure.
     better, equal, worse : float
@@ -126,18 +126,19 @@ class Ranks:
     learners : list of str
         Names of the learners.
     mean_ranks : ndarray of shape (n_learners,)
-        Mean rank of each learner; 1 is best, and ties have the mean of their ranks.
+        Mean rank of each learner. Rank 1 is best, and ties get the mean of their ranks.
     datasets, left_out : list of str
-        Names of the data sets that are ranked, and of those on which a ranked learner is not complete.
+        Names of the data sets on which learners are ranked, and of the data sets that are left out because a ranked
+        learner is not complete.
     chi2, p_value : float
         Friedman's statistic, corrected for ties, and the p-value of its correction by Iman and Davenport ([D], section
         3.2.2); NaN for two learners.
     alpha, critical_difference : float
-        Mean ranks that differ by more than the critical difference differ significantly at the level alpha.
+        Significance level, and the difference above which two mean ranks differ significantly.
     values : ndarray of shape (n_datasets, n_learners)
-        Ranked means; for AUC with the sign changed, so that smaller is better.
+        Means that are ranked. The sign of AUC is changed, so that smaller is better.
     learners_left_out : list of str
-        Names of the learners that are not complete on any data set, and not ranked.
+        Names of the learners that are not ranked, because they are not complete on any data set.
     """
 
     learners: list[str]

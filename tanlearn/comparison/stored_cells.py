@@ -65,9 +65,9 @@ class StoredCells:
         return require_pandas("to_frame").DataFrame([asdict(cell) for cell in self.cells])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the cells to a CSV file, which spreadsheets and pandas read.
+        """Write the cells to a CSV file, which spreadsheets and pandas can read.
 
-        ``compare`` with this path continues the comparison.
+        To continue the comparison, pass this path to ``compare``.
 
         Parameters
         ----------
@@ -104,12 +104,12 @@ class StoredCells:
         return cls(read_results(path))
 
     def merge(self, other: StoredCells) -> Self:
-        """Return the cells of two comparisons: of other data sets, learners or repeats.
+        """Return a comparison with the cells of two comparisons of different data sets, learners or repeats.
 
         Parameters
         ----------
         other : Comparison
-            Its cells come last.
+            Comparison whose cells are appended.
 
         Returns
         -------
@@ -133,7 +133,9 @@ class StoredCells:
         check_agreement(self.cells, other.cells, "this comparison", "the other one")
         for cell in other.cells:
             if cell.key in self._by_key:
-                raise ValueError(f"results cannot be merged: both have the cell {cell.label}. Leave one of them out.")
+                raise ValueError(
+                    f"results cannot be merged, because both have the cell {cell.label}. Leave one of them out."
+                )
         return type(self)([*self.cells, *other.cells])
 
     def means(self) -> list[MeanResult]:
@@ -142,7 +144,7 @@ class StoredCells:
         Returns
         -------
         list of MeanResult
-            By data set and learner.
+            One result per data set and learner.
         """
         found = []
         for dataset in self.datasets:
@@ -163,7 +165,8 @@ class StoredCells:
         Returns
         -------
         ndarray of shape (n_datasets, n_learners)
-            NaN for a learner that has failed, or is not finished, in a split that another learner has finished.
+            Means. They are NaN if the learner has failed or is not finished in a split that another learner has
+            finished.
 
         Raises
         ------
@@ -184,12 +187,12 @@ class StoredCells:
         return found
 
     def errors(self, learners: Sequence[str] | None = None, measure: str = "error") -> dict[str, dict[str, float]]:
-        """Return the mean error of each learner on each data set, as displays of comparisons draw it.
+        """Return the mean error of each learner on each data set, in the format of the displays of comparisons.
 
         Parameters
         ----------
         learners : sequence of str, optional
-            Names of the learners; by default all of them.
+            Names of the learners. By default, all learners are used.
         measure : str, default="error"
             Field of :class:`CellResult`. The sign of AUC is changed, so that smaller values are better.
 
@@ -233,7 +236,7 @@ class StoredCells:
         Returns
         -------
         ndarray of shape (n_learners, n_splits)
-            NaN for cells that are not finished, have failed or have no such measure.
+            Values of the measure, with NaN for cells that are not finished, have failed or do not have the measure.
 
         Raises
         ------

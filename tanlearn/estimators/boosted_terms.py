@@ -121,7 +121,7 @@ class BoostedTermsClassifier(Classifier):
 
     See Also
     --------
-    tanlearn.BayesEnsembleClassifier : Boosted terms combined with a forest and a network: more accurate on most data sets.
+    tanlearn.BayesEnsembleClassifier : Boosted terms with a forest and a network: more accurate on most data sets.
     tanlearn.TermNetClassifier : A readable model with a curve per feature and a table per pair.
 
     Notes

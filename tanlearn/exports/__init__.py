@@ -1,4 +1,5 @@
 """Export of fitted classifiers to SQL, JavaScript and ONNX.
 
-An exported classifier takes raw values, encodes them with the comparisons of Python, and computes the same log joint.
+An exported classifier takes raw values, encodes them with the same comparisons as in Python, and computes the same log
+joint.
 """

@@ -62,7 +62,7 @@ function scoresOf(codes) {
 def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     """Return an ECMAScript module that predicts rows of raw values, in a browser, in Node.js or in Deno.
 
-    The module has no dependencies. Its results differ from those of Python by rounding only.
+    The module has no dependencies. Its results differ from those of Python only by rounding.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
         A fitted classifier with a single network, a :class:`~tanlearn.BayesForestClassifier`, a
         :class:`~tanlearn.BoostedTermsClassifier` or a :class:`~tanlearn.BayesEnsembleClassifier`.
     max_bytes : int, default=20_000_000
-        Largest size of the module in bytes. Modules of forests can have several megabytes.
+        Maximum size of the module in bytes. Modules of forests can have several megabytes.
 
     Returns
     -------
@@ -85,9 +85,10 @@ def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     NotFittedError
         If the classifier is not fitted.
     TypeError
-        If the classifier is of another kind.
+        If the classifier is of a kind that cannot be exported.
     ValueError
-        If values are encoded by your own class, a category or class cannot be represented, or the module is too large.
+        If values are encoded by your own class, a category or class cannot be represented in JavaScript, or the module
+        is too large.
 
     Notes
     -----
@@ -290,8 +291,8 @@ def _number(value: Any, name: str) -> Any:
     """Return a category as a string or a number; raise ValueError for a number that JavaScript does not have."""
     if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
         raise ValueError(
-            f"column {name!r} has the category {value}, and JavaScript has no integers above 2**53. Convert the column "
-            f"to strings before fit."
+            f"column {name!r} has the category {value}, but JavaScript has no exact integers above 2**53. Convert the "
+            f"column to strings before fit."
         )
     return int(value) if isinstance(value, bool) else value
 

@@ -39,7 +39,7 @@ def to_onnx(model: Any, *, max_bytes: int = 200_000_000) -> Any:
         A fitted classifier with a single network, a :class:`~tanlearn.BayesForestClassifier`, a
         :class:`~tanlearn.BoostedTermsClassifier` or a :class:`~tanlearn.BayesEnsembleClassifier`.
     max_bytes : int, default=200_000_000
-        Largest size of the constants of the model in bytes, at most 2,000,000,000. Models of forests can have many
+        Maximum size of the constants of the model in bytes, at most 2,000,000,000. Models of forests can have many
         megabytes.
 
     Returns
@@ -57,7 +57,7 @@ def to_onnx(model: Any, *, max_bytes: int = 200_000_000) -> Any:
     ImportError
         If the package ``onnx`` is not installed.
     TypeError
-        If the classifier is of another kind.
+        If the classifier is of a kind that cannot be exported.
     ValueError
         If probabilities of a network are 0, its structure has a cycle, its columns depend on each other so much that
         missing values cannot be marginalized in 16 MiB per row, the model is too large, values are encoded by your own
@@ -68,7 +68,7 @@ def to_onnx(model: Any, *, max_bytes: int = 200_000_000) -> Any:
     -----
     NaN and the empty string are missing values, which are treated as in Python: single networks marginalize them
     exactly. Unseen categories count as missing. Infinite numbers, which ``predict`` refuses, belong to the outermost
-    intervals. Results differ from those of Python by rounding only.
+    intervals. Results differ from those of Python only by rounding.
 
     A network marginalizes missing values in a fixed order of the columns. Each row with a missing value takes 8 bytes
     for each class and each combination of values of the columns that are summed together: in a tree, a column and its

@@ -103,7 +103,7 @@ def to_sql(
     NotFittedError
         If the classifier is not fitted.
     TypeError
-        If the classifier is of another kind.
+        If the classifier is of a kind that cannot be exported.
     ValueError
         If a parameter is invalid, the columns have no names, values are encoded by your own class, the network is not
         a tree and ``missing="marginalize"``, a name is too long, or the statement is too large.

@@ -17,20 +17,21 @@ __all__ = ["PrivacyBudget"]
 
 
 class PrivacyBudget:
-    """Limit of the privacy loss of one data set, from which releases of counts with noise are paid.
+    """Limit of the total privacy loss of one data set, to which every release of counts with noise adds.
 
-    Everything that is computed from released counts together is (epsilon, delta)-differentially private: for any two
+    All results that are computed from released counts are together (epsilon, delta)-differentially private. For any two
     data sets that differ by the presence of one row, and any set S of results,
 
         P(results in S | one data set) <= exp(epsilon) P(results in S | the other) + delta.
 
-    Classifiers that are fitted to released counts, their predictions and their files have the same guarantee. Losses
-    of several releases add up. Use one budget for all releases of the same rows.
+    Classifiers that are fitted to released counts, their predictions and their files have the same guarantee. The
+    privacy losses of several releases add up. Use one budget for all releases of the same rows.
 
     Parameters
     ----------
     epsilon : float
-        Maximum privacy loss, at least 1e-12. Small values protect more: 0.1 is strong, and values above 3 are weak.
+        Maximum privacy loss, at least 1e-12. Smaller values protect better: 0.1 is strong protection, and values above
+        3 are weak.
     delta : float, default=0
         Probability with which the loss may exceed epsilon, from 0 to less than 1. Use 0, or a number far below 1
         divided by the number of rows.
@@ -38,16 +39,16 @@ class PrivacyBudget:
     Attributes
     ----------
     epsilon, delta : float
-        The limits.
+        Limits of the privacy loss.
     releases : list of AddedNoise
-        Noise and loss of every release.
+        Noise and privacy loss of every release.
 
     Raises
     ------
     ValueError
-        If epsilon or delta are out of range.
+        If ``epsilon`` or ``delta`` is out of range.
     TypeError
-        If epsilon or delta are not numbers.
+        If ``epsilon`` or ``delta`` is not a number.
 
     See Also
     --------
@@ -60,8 +61,8 @@ class PrivacyBudget:
     One row changes one class count by 1. It also changes at most one count by 1 in each family, or for each feature and
     each pair of features. With k such changes, the noise of every count is discrete Laplace with scale k / epsilon, or,
     if delta permits it and its variance is lower, discrete Gaussian with a variance of k / (2 rho) and the rho of
-    zero-concentrated differential privacy that implies (epsilon, delta). Replacing a row is removing one and adding
-    another, and costs twice epsilon.
+    zero-concentrated differential privacy that implies (epsilon, delta). Replacing a row equals removing one row and
+    adding another, with a loss of twice epsilon.
 
     Samples are exact (Canonne, Kamath and Steinke 2020, "The discrete Gaussian for differential privacy"), because
     rounding errors of floating-point noise reveal counts (Mironov 2012). Random bits come from the operating system.
@@ -100,19 +101,19 @@ class PrivacyBudget:
         return float(self._spent[1])
 
     def spend(self, epsilon: float, delta: float = 0) -> None:
-        """Record a privacy loss outside of this library, for example of other statistics of the same rows.
+        """Record a privacy loss that is caused outside this library, for example by other statistics of the same rows.
 
         Parameters
         ----------
         epsilon : float
-            Loss, at least 1e-12.
+            Privacy loss, at least 1e-12.
         delta : float, default=0
             Probability with which the loss may exceed epsilon.
 
         Raises
         ------
         ValueError
-            If more than the rest of the budget would be spent, or a number is out of range. Nothing is spent then.
+            If the loss exceeds the rest of the budget, or a number is out of range. The budget is then unchanged.
         TypeError
             If a number is not real.
         """
@@ -128,26 +129,28 @@ class PrivacyBudget:
         encoder_is_public: bool = False,
         random_state: Any = None,
     ) -> TableCounts:
-        """Return counts with noise, and spend a part of the budget.
+        """Return counts with noise, and subtract their privacy loss from the budget.
 
         Parameters
         ----------
         counts : TableCounts
-            Counts of rows without weights, in categories and cut points that were not read from these rows: those of
-            :meth:`~tanlearn.TableEncoder.declare`. They are not modified and remain secret.
+            Counts of rows without weights. Their categories and cut points must be declared with
+            :meth:`~tanlearn.TableEncoder.declare`, not computed from these rows. The counts are not modified. Keep them
+            secret.
         epsilon : float, optional
-            Privacy loss of this release; by default the rest of the budget.
+            Privacy loss of this release. The default is the rest of the budget.
         delta : float, optional
-            By default the same part of the budget as epsilon, or the rest.
+            Probability with which the loss may exceed epsilon. The default is the same fraction of the budget as for
+            epsilon, or the rest if ``epsilon`` is None.
         structure : Structure, optional
-            Release only the counts of the families of this structure, which need less noise than those of all pairs.
-            It must not be learned from the same rows, except from released counts.
+            Structure of whose families the counts are released. They need less noise than the counts of all pairs. The
+            structure must not be learned from the same rows, except from released counts.
         encoder_is_public : bool, default=False
-            Set it to confirm that categories and cut points were fitted to public data and not to the counted rows, if
-            they were not declared.
+            If categories and cut points were not declared, set it to True to confirm that they were fitted to public
+            data, not to the counted rows.
         random_state : int, optional
-            Seed that repeats the noise, for tests only. Anyone with the seed can subtract the noise, so there is no
-            guarantee.
+            Seed that makes the noise reproducible. Use it only in tests: anyone with the seed can subtract the noise,
+            so there is no privacy guarantee.
 
         Returns
         -------
@@ -158,10 +161,10 @@ class PrivacyBudget:
         Raises
         ------
         ValueError
-            If the budget is exceeded; the encoder is not declared; rows may have had weights; the counts already have
-            noise; or the structure does not fit. Nothing is spent then.
+            If the loss exceeds the budget, the encoder is not declared, rows may have had weights, the counts already
+            have noise, or the structure does not match the counts. The budget is then unchanged.
         TypeError
-            If the counts are not a TableCounts, or not of pairs or families, or a parameter is of the wrong type.
+            If ``counts`` is not a TableCounts of pairs or families, or a parameter has the wrong type.
 
         Warns
         -----

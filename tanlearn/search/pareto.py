@@ -1,4 +1,4 @@
-"""Pareto search: classifiers that no other one dominates in error, size and operations ([RE]).
+"""Pareto search: classifiers with the best trade-offs between error, size and operations ([RE]).
 
 [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
@@ -48,7 +48,7 @@ class ParetoFront:
         ``mean_test_score`` (nan if a training failed), ``mean_size_bits`` and ``mean_n_operations``. Display it with
         ``pandas.DataFrame(cv_results)``.
     front : ndarray of shape (n_estimators,), intp
-        Indices of the settings that are not dominated.
+        Indices of the settings on the front.
     estimators : list of TANClassifier
         The classifiers of the front, trained on all rows.
     """
@@ -68,7 +68,7 @@ class ParetoFront:
         size_bits : float, optional
             Maximum size of the CPTs in bits.
         n_operations : float, optional
-            Maximum number of additions per prediction.
+            Maximum number of additions per prediction ([RE] V-D).
 
         Returns
         -------
@@ -98,7 +98,7 @@ class ParetoFront:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; by default those of a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
@@ -141,15 +141,16 @@ def pareto_search(
     y : array-like of shape (n_samples,)
         Classes.
     bits : sequence
-        Values of the estimator's ``bits``: None, sums, or pairs of integer and fraction bits.
+        Values of the estimator's parameter ``bits``: None, sums, or pairs of integer and fraction bits.
     size_weight : sequence of float
-        Values of the estimator's ``size_weight``, in nats per parameter and row, relative to the mean loss per row.
+        Values of the estimator's parameter ``size_weight``, in nats per CPT entry and row, relative to the mean loss
+        per row.
     param_grid : dict, optional
         Lists of values of further parameters, by name.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows, in training and in the score.
     cv : int, splitter or float, default=0.2
-        Fraction of rows to hold out, or folds, as for :class:`~tanlearn.TANSearchCV`.
+        Fraction of rows to hold out, or number of folds, as for :class:`~tanlearn.TANSearchCV`.
     checkpoint : str or path, optional
         File from which an interrupted search resumes, as for :class:`~tanlearn.TANSearchCV`.
     n_jobs : int, optional
@@ -159,7 +160,7 @@ def pareto_search(
     random_state : int, default=0
         Seed of the splits and of each training.
     verbose : int, default=0
-        1 prints a line per training.
+        1 prints one line per training.
 
     Returns
     -------
@@ -168,7 +169,7 @@ def pareto_search(
     Raises
     ------
     ValueError
-        If there is no combination, or for the same reasons as in :class:`~tanlearn.TANSearchCV`.
+        If there are no combinations, or under the same conditions as in :class:`~tanlearn.TANSearchCV`.
 
     Examples
     --------

@@ -60,40 +60,41 @@ def default_distributions(estimator: TANClassifier) -> dict[str, Any]:
 class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Random search over the settings of gradient TAN.
 
-    It replaces scikit-learn's ``RandomizedSearchCV`` for many similar trainings. Each split is encoded once and shared
-    by all trainings, each worker runs one training, and finished trainings are stored in a file.
+    Use it instead of scikit-learn's ``RandomizedSearchCV`` for many similar trainings. Each split is encoded only once
+    for all trainings, each worker runs one training at a time, and finished trainings are stored in a file.
 
     Parameters
     ----------
     estimator : TANClassifier, optional
-        Base classifier; by default ``TANClassifier()``. If its loss is None, ``Hybrid()`` is used, because the search
-        selects the settings. Runs are calibrated like ``best_estimator_``, since calibration may change predicted
-        classes. Calibration also trains each run on up to five folds; ``calibrate=False`` avoids this.
+        Base classifier. The default is ``TANClassifier()``. If its loss is None, ``Hybrid()`` is used, because the
+        search itself selects the settings. Runs are calibrated like ``best_estimator_``, since calibration may change
+        predicted classes. Calibration also trains each run on up to five folds; ``calibrate=False`` avoids this.
     param_distributions : dict, optional
-        Names of parameters (nested ones as ``loss__gamma`` and ``training__learning_rate``) and lists or SciPy
-        distributions to draw from; by default :func:`default_distributions`. Parameters of the encoder cannot be
-        searched.
+        Lists or SciPy distributions to draw from, by name of the parameter. Names of nested parameters are, for
+        example, ``loss__gamma`` and ``training__learning_rate``. The default is :func:`default_distributions`.
+        Parameters of the encoder cannot be searched.
     n_iter : int, default=40
-        Number of settings drawn.
+        Number of settings to draw.
     cv : int, splitter or float, default=0.2
-        If a fraction, one stratified split with held-out rows of that size. Otherwise folds, as in scikit-learn.
+        A fraction is the size of the held-out rows of one stratified split. Any other value determines the folds, as in
+        scikit-learn.
     refit : bool, default=True
         Whether to train the best settings again on all rows.
     checkpoint : str or path, optional
-        File to which each finished training is written. If it exists, a search with the same data and settings
-        resumes from it; the file of another search is rejected.
+        File to which each finished training is written. If the file exists, a search with the same data and settings
+        resumes from it. The file of another search raises an error.
     n_jobs : int, optional
         Number of threads, as in joblib, each for one training. Within ``joblib.parallel_config(backend="dask")``, or
         with another process backend, trainings run on its workers, and each split is sent once. The estimator's
-        ``callback`` is sent too; values that it stores stay in the worker. Results do not depend on it. With
-        ``device="cuda"`` no workers are used: trainings of a split run together on the device and finish together.
+        ``callback`` is also sent, but values that it stores stay in the worker. Results do not depend on ``n_jobs``.
+        With ``device="cuda"`` no workers are used: trainings of a split run together on the device and finish together.
     random_state : int or None, default=None
         Seed of the drawn settings, the splits and each training.
     verbose : int, default=0
-        1 prints a line per training with the best score so far.
+        1 prints one line per training with the best score so far.
     callback : callable, optional
-        Called in this process with each :class:`~tanlearn.search.runs.RunResult`. A true return value ends the search
-        with the results so far.
+        Function that is called in this process with each :class:`~tanlearn.search.runs.RunResult`. If it returns True,
+        the search ends with the results so far.
 
     Attributes
     ----------
@@ -105,17 +106,18 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     n_splits_ : int
         Number of splits.
     best_index_ : int
-        Index of the settings with the highest mean score; ties are broken by fewest parameters, then by first drawn.
+        Index of the settings with the highest mean score. In a tie, it is the settings with the fewest parameters, then
+        those that were drawn first.
     best_params_ : dict
         The best settings.
     best_score_ : float
         Mean held-out accuracy of the best settings.
     best_estimator_ : TANClassifier
-        Classifier with the best settings, trained on all rows; only if ``refit``.
+        Classifier with the best settings, trained on all rows. It is set only if ``refit`` is True.
     refit_time_ : float
-        Seconds of the training on all rows; only if ``refit``.
+        Seconds of the training on all rows. It is set only if ``refit`` is True.
     classes_ : ndarray of shape (n_classes,)
-        Classes in sorted order; only if ``refit``.
+        Class labels in sorted order. It is set only if ``refit`` is True.
 
     Examples
     --------
@@ -202,7 +204,10 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if getattr(base, "loss", "") is None:
             base = clone(base).set_params(loss=Hybrid())  # loss__gamma and other nested names need an object
         if self.checkpoint is not None and self.random_state is None:
-            raise ValueError("a checkpoint needs an int random_state: without it, each search draws other settings.")
+            raise ValueError(
+                "a checkpoint needs an int random_state, because otherwise each search draws other "
+                "settings. Set for example random_state=0."
+            )
         own = base.get_params()
         if self.checkpoint is not None and own.get("training__callback") is not None:
             raise ValueError(
@@ -211,7 +216,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if own.get("training__checkpoint") is not None:
             raise ValueError(
-                "the estimator's checkpoint holds one training, but a search has many: set the checkpoint of the "
+                "the estimator's checkpoint contains one training, but a search has many. Set the checkpoint of the "
                 "search instead."
             )
         seed = int(np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state)
@@ -223,8 +228,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for setting in settings:
             if any(name.startswith(("encoder", "class_weight")) for name in setting):
                 raise ValueError(
-                    "encoder parameters and class_weight cannot be searched: each split is encoded and weighted once "
-                    "for all settings."
+                    "encoder parameters and class_weight cannot be searched, because each split is encoded and "
+                    "weighted once for all settings. Leave them out of param_distributions."
                 )
             clone(base).set_params(**clone(setting, safe=False))  # raises for unknown names
         whole = clone(base)

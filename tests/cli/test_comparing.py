@@ -162,7 +162,7 @@ def test_failure_of_all_learners_is_an_exit_code(run, gaps, kind):
     [
         (["--learners", "NB MM"], "tanlearn: there is no learner 'NB MM'. Did you mean 'NB ML'?"),
         (["--learners", "perceptron"], "tanlearn: there is no learner 'perceptron'. The learners are: NB ML, "),
-        (["--learners", ","], "tanlearn: there is nothing to compare: name at least one learner."),
+        (["--learners", ","], "tanlearn: there are no learners to compare. Name at least one learner."),
         (["--data", "absent.npz"], "tanlearn: there is no file absent.npz."),
         (["--data", "digit"], "tanlearn: there is no file digit. Did you mean 'digits'?"),
         (["a.csv", "--data", "b.csv"], "tanlearn: the data are given twice, as a.csv and as --data b.csv."),

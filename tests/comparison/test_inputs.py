@@ -147,7 +147,7 @@ def test_categories_of_a_data_set_reach_estimators():
     ("options", "message"),
     [
         ({"n_folds": 0}, r"n_folds must be at least 1 .*got 0"),
-        ({"n_repeats": 0}, r"n_repeats must be at least 1, got 0"),
+        ({"n_repeats": 0}, r"n_repeats must be an integer of at least 1, got 0"),
     ],
 )
 def test_numbers_out_of_range_are_explained(options, message):

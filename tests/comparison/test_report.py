@@ -196,7 +196,7 @@ def test_costs_are_means_over_data_sets():
 
 
 def test_an_empty_comparison_has_no_report():
-    with pytest.raises(ValueError, match=r"there is no finished cell, and so no report\. Run the comparison first"):
+    with pytest.raises(ValueError, match=r"there are no finished cells to report\. Run the comparison first"):
         Comparison([]).report()
 
 

@@ -343,7 +343,7 @@ def test_loss_that_cannot_be_told_from_others_is_refused(tmp_path):
 
 def test_checkpoint_of_one_training_is_none_of_a_search(tmp_path):
     search = TANSearchCV(classifier(checkpoint=tmp_path / "training"), n_iter=1, random_state=0)
-    with pytest.raises(ValueError, match="set the checkpoint of the search instead"):
+    with pytest.raises(ValueError, match="Set the checkpoint of the search instead"):
         search.fit(*raw_table())
 
 
