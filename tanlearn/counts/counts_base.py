@@ -20,9 +20,9 @@ __all__ = ["Counts", "check_counts", "check_differences", "sum_dtype"]
 class Counts(ABC):
     """Sufficient statistics of encoded rows, which can be added over batches.
 
-    Counts of unweighted or integer-weighted rows are 64-bit integers and equal to the last bit for any partition of the
-    rows and any order of merging. A batch with real weights converts them to float64. Subclasses implement the
-    counting; this class checks features, classes and overflow before anything changes.
+    Counts of rows with integer weights, or without weights, are 64-bit integers. They are equal for any partition of
+    the rows into batches and any order of merging. A batch with real weights converts them to float64. Subclasses
+    implement the counting; this class checks features, classes and overflow before anything changes.
     """
 
     #: Name in files, or None if files cannot contain such counts.
@@ -65,7 +65,7 @@ class Counts(ABC):
         data : EncodedData
             Batch with the same features and classes.
         n_jobs : int, optional
-            Number of threads, as in joblib. The result does not depend on it.
+            Number of threads, as in joblib. Results do not depend on it.
 
         Returns
         -------
@@ -76,12 +76,12 @@ class Counts(ABC):
         ------
         ValueError
             If the batch has other features or classes, the sum of all integer weights would overflow, or the counts
-            have noise. The counts are unchanged then.
+            have noise. The counts are then unchanged.
         """
         if self.noise:
             raise ValueError(
-                "these counts have noise for privacy, and more rows would be added without. Count all rows first, then "
-                "release the counts."
+                "these counts have noise for privacy, but more rows would be added without noise. Count all rows "
+                "first, then release the counts."
             )
         self._check_schema({"n_states": data.n_states, "n_classes": data.n_classes})
         self._count(data, sum_dtype(self.class_counts, data.weights), n_jobs)
@@ -106,18 +106,18 @@ class Counts(ABC):
             If the other counts are of another type.
         ValueError
             If the other counts have other features, classes or contexts, the sum of all integer weights would overflow,
-            or only one of both has noise and neither is empty. The counts are unchanged then.
+            or only one of them has noise and both contain rows. The counts are then unchanged.
         """
         if type(other) is not type(self):
             raise TypeError(
-                f"these are counts in {type(self).__name__}, the others in {type(other).__name__}, which cannot be "
-                f"added. Use the same type everywhere: pairs, or single values."
+                f"these are counts in {type(self).__name__}, and the others in {type(other).__name__}, which cannot "
+                f"be added. Use the same type everywhere: pairs, or single values."
             )
         self._check_schema(other._schema())
         if bool(self.noise) != bool(other.noise) and self.class_counts.any() and other.class_counts.any():
             raise ValueError(
-                "counts with noise and counts without can be added only if one of them is empty, because the rows of "
-                "the others would have no protection. Release both, then add them."
+                "counts with noise and counts without noise can be added only if one of them is empty, because the "
+                "rows without noise would not be protected. Release both, then add them."
             )
         self._add(other, sum_dtype(self.class_counts, other.class_counts))
         self.noise += other.noise

@@ -31,11 +31,11 @@ _BLOCK = 2**16
 
 
 class PairCounts(Counts):
-    """Class counts, and feature and pair counts in each class.
+    """Counts of classes, and counts of the values of features and of pairs of features in each class.
 
-    Counts of unweighted or integer-weighted rows are 64-bit integers and equal to the last bit for any partition of the
-    rows and any order of merging. A batch with real weights converts them to float64. A row is counted for a
-    feature only if its value is observed, and for a pair only if both values are.
+    Counts of rows with integer weights, or without weights, are 64-bit integers. They are equal for any partition of
+    the rows into batches and any order of merging. A batch with real weights converts them to float64. A row is counted
+    for a feature only if its value is observed, and for a pair only if both values are.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class PairCounts(Counts):
     Raises
     ------
     ValueError
-        If there is no feature, a number is not an integer of at least 1, or the counts are too many to number.
+        If there are no features, a number is not an integer of at least 1, or there are too many counts.
     TableMemoryError
         If the counts exceed the memory limit.
 
@@ -124,7 +124,7 @@ class PairCounts(Counts):
         Returns
         -------
         ndarray of shape (n_states[i], n_classes)
-            A view.
+            View of the counts.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class PairCounts(Counts):
         Returns
         -------
         ndarray of shape (n_states[i], n_states[j], n_classes)
-            A view.
+            View of the counts.
 
         Raises
         ------
@@ -158,7 +158,9 @@ class PairCounts(Counts):
         self._check_feature(i)
         self._check_feature(j)
         if i == j:
-            raise ValueError(f"a pair needs two different features, got {i} twice. Use feature({i}).")
+            raise ValueError(
+                f"a pair needs two different features, got {i} twice. Use feature({i}) for the counts of one feature."
+            )
         high, low = max(i, j), min(i, j)
         number = high * (high - 1) // 2 + low
         table = self._pairs[self._pair_offset[number] : self._pair_offset[number + 1]]
@@ -202,13 +204,13 @@ class PairCounts(Counts):
         Returns
         -------
         PairCounts
-            The state itself.
+            The updated counts themselves.
 
         Raises
         ------
         ValueError
-            If the other state has other features or classes, or contains rows that this one does not, or if one of
-            both has noise. The state is unchanged then.
+            If the other counts have other features or classes, contain rows that these counts do not contain, or if one
+            of both has noise. The counts are then unchanged.
         """
         self._check_schema(other._schema())
         if self.noise or other.noise:
@@ -232,9 +234,9 @@ class PairCounts(Counts):
         Returns
         -------
         ndarray of shape (n_features, n_features)
-            Symmetric and unsmoothed, with the conditional entropies H(X_i | C) on the diagonal. It is exactly 0 for a
-            constant feature and, from integer counts, equal on every CPU. (The published ``*_mi.npz`` matrices are its
-            lower triangle.)
+            Symmetric, unsmoothed information, with the conditional entropies H(X_i | C) on the diagonal. It is exactly
+            0 for a constant feature and, from integer counts, equal on every CPU. (The published ``*_mi.npz`` matrices
+            are its lower triangle.)
         """
         counts = self._layout, self._cells, self._pairs, self._pair_offset
         return pair_count_information(*counts, n_jobs)
@@ -245,12 +247,12 @@ class PairCounts(Counts):
         Returns
         -------
         ndarray of shape (n_features,)
-            Unsmoothed, over the rows in which the feature is present.
+            Unsmoothed information, computed from the rows in which the feature is observed.
         """
         return class_information(self._layout, self._cells)
 
     def to_bytes(self) -> bytes:
-        """Serialize the state, without pickle.
+        """Serialize the counts without pickle.
 
         Returns
         -------
@@ -267,7 +269,7 @@ class PairCounts(Counts):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> PairCounts:
-        """Load a state that :meth:`to_bytes` serialized.
+        """Load counts that :meth:`to_bytes` serialized.
 
         Parameters
         ----------
@@ -281,7 +283,7 @@ class PairCounts(Counts):
         Raises
         ------
         ValueError
-            If the bytes are damaged, are not a state, or have a newer format.
+            If the bytes are damaged, are not counts, or have a newer format.
         """
         try:
             arrays = read_arrays(data)
@@ -369,7 +371,10 @@ class PairCounts(Counts):
     def _check_feature(self, i: int) -> None:
         """Raise IndexError if the index is out of range; a negative one would select other counts."""
         if not 0 <= i < self.n_features:
-            raise IndexError(f"there is no feature {i}: features are numbered from 0 to {self.n_features - 1}.")
+            raise IndexError(
+                f"there is no feature {i}: features are numbered from 0 to {self.n_features - 1}. Pass "
+                f"one of these numbers."
+            )
 
     def _count_pairs(self, data: EncodedData, weights: AnyArray, n_jobs: int | None) -> None:
         """Add the pair counts of a batch, by words of 64 samples if both features have few values."""

@@ -64,7 +64,7 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         Whether to fit a temperature of the probabilities to at most 300 labeled rows, each of which is predicted
         without its own counts. Without a temperature, probabilities are far too close to 0 and 1.
     max_iter : int, default=2
-        Maximum number of iterations. Few iterations regularize, so there is no warning when the maximum is reached; see
+        Maximum number of iterations. Few iterations regularize, so there is no warning if the maximum is reached. See
         ``converged_``.
     tol : float, default=1e-5
         Training stops if the score in ``history_`` increases by less than this number, in nats per row.

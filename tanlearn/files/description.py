@@ -66,7 +66,7 @@ def describe(model: Any) -> dict[str, Any]:
     """Return a fitted network as a dictionary for JSON, with the keys described in the module.
 
     Raises NotFittedError if the model is not fitted, or was fitted to codes instead of a table. Raises ValueError if a
-    category is neither a string nor a number, or if the discretizer is of a class outside tanlearn.
+    category is not a string, a number or a boolean, or if the discretizer is of a class outside tanlearn.
     """
     check_is_fitted(model)
     names, structure, tables = feature_names(model), model.structure_, model.tables_

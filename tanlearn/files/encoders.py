@@ -84,7 +84,7 @@ def encoder_columns(encoder: TableEncoder) -> list[dict[str, Any]]:
     """Return the fitted attributes of each column: ``categories``, or ``cut_points`` and ``typical_values``.
 
     Columns with a category for missing values also have ``has_missing_category``, true. Raises ExplainedError if the
-    encoder or its discretizer is of a class outside tanlearn, or if a category is neither a string nor a number.
+    encoder or its discretizer is of a class outside tanlearn, or if a category is not a string, a number or a boolean.
     """
     discretizer = encoder.discretizer_
     for part, known in ((encoder, [TableEncoder]), (discretizer, CUT_POINT_DISCRETIZERS)):

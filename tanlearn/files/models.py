@@ -6,14 +6,13 @@ A file stores the class of the classifier, its parameters (including nested lear
 :class:`~tanlearn.TANClassifier`; ``forest_`` of :class:`~tanlearn.BayesForestClassifier`; ``forest_``, ``network_``,
 ``boosting_`` and ``weights_`` of :class:`~tanlearn.BayesEnsembleClassifier`; ``ensemble_`` of AODE;
 ``interval_numbers_`` and ``offset_`` of :class:`~tanlearn.TANDensity` and :class:`~tanlearn.TANImputer`, which have no
-``classes_``.
-Predictions of a loaded classifier are bit-identical.
+``classes_``. Predictions of a loaded classifier equal those of the saved classifier, bit for bit.
 
 A file does not store intermediate results of learning (``parameters_``, ``structure_learner_``, ``candidates_``,
 ``history_``, ``n_iter_``) or the path of a checkpoint. :func:`save` rejects random generators, callbacks, and objects
 of classes outside tanlearn. Counts (``counts_`` after ``partial_fit``, ``fit_batches`` and ``from_counts``) are stored
 with ``counts=True``. A loaded classifier can then be continued with ``partial_fit``, with the same result as without
-saving. Counts can take many times as much space as the model.
+saving. Counts can be many times as large as the model.
 
 *Format 1.* A file is a zip archive without compression, encryption or folders. Its comment consists of 64 hexadecimal
 digits, the SHA-256 of all bytes of the file before the comment. The first entry is ``tanlearn.json``; the others are
@@ -189,21 +188,22 @@ def save(
     metadata : dict, optional
         Your own values by name (strings, numbers, booleans, None, lists and dicts), such as the author or the origin of
         the data. ``load`` returns them in ``metadata_["user"]``, with the date of saving, the numbers of training rows
-        and columns, and the versions of Python and packages. By default, a file has no metadata, so that equal models
-        give equal files, and a loaded classifier keeps its own.
+        and columns, and the versions of Python and packages. By default, a file has no metadata, so that files of equal
+        models are equal, and a loaded classifier keeps the metadata of its file.
 
     Raises
     ------
     NotFittedError
         If the classifier is not fitted, or was fitted to codes instead of a table.
     TypeError
-        If the object is not a model of this library, its kind of counts cannot be stored, or ``metadata`` is not
-        a dict with strings as keys.
+        If ``model`` is not a model of this library, its kind of counts cannot be stored, or ``metadata`` is not a dict
+        with strings as keys.
     ValueError
-        If ``counts`` is true and the classifier has none; if a parameter cannot be stored (a random generator, a
-        callback, an object of a user's class); or if a category is neither a string nor a number. No file is written.
+        If ``counts`` is True and the classifier has no counts, a parameter cannot be stored (a random generator, a
+        callback, an object of a user's class), or a category is not a string, a number or a boolean. No file is written
+        then.
     OSError
-        If the file cannot be written. An existing file is unchanged.
+        If the file cannot be written. An existing file is then unchanged.
 
     Examples
     --------
@@ -228,7 +228,10 @@ def save(
         content = pack(*_describe(model, counts, found))
         _restore(*unpack(content))  # validated by the rules of load, so that each written file can be read
     except RecursionError as error:
-        raise ValueError("the model cannot be saved: a parameter contains itself, or is nested too deeply.") from error
+        raise ValueError(
+            "the model cannot be saved, because a parameter contains itself or is nested too deeply. "
+            "Replace it with set_params."
+        ) from error
     except ExplainedError:
         raise
     except ValueError as error:
@@ -290,7 +293,7 @@ def _describe(model: Any, counts: bool, metadata: dict[str, Any] | None) -> tupl
     if metadata is not None:
         description["metadata"] = writer.encode(metadata, "metadata", "metadata", "Convert it to one of these.")
     if counts and not hasattr(model, "_get_counts"):
-        raise ValueError(f"counts=True keeps counts_, which {type(model).__name__} does not have. Leave counts out.")
+        raise ValueError(f"counts=True saves counts_, which {type(model).__name__} does not have. Leave counts out.")
     if counts:
         description["counts"] = describe_counts(writer, model._get_counts(), "model.counts_")
     return description, writer.arrays

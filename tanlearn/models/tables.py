@@ -201,7 +201,7 @@ class Tables:
         is_exact : bool, default=False
             Whether rows over the limit of operations raise an error; otherwise they are approximated, with a warning.
         n_jobs : int, optional
-            Number of threads, as in joblib. The result does not depend on it.
+            Number of threads, as in joblib. Results do not depend on it.
         device : {"cpu", "cuda"}, default="cpu"
             Device of the computation.
 
@@ -250,7 +250,7 @@ class Tables:
         y : ndarray of shape (n_samples,)
             Class codes. A class -1 is replaced in place by the class that is most probable with the completion.
         n_jobs : int, optional
-            Number of threads, as in joblib. The result does not depend on it.
+            Number of threads, as in joblib. Results do not depend on it.
 
         Returns
         -------

@@ -45,23 +45,23 @@ class BackOffRidge(BatchLearner):
     Parameters
     ----------
     ridge : float, optional
-        Weight of the penalty relative to the sum of the rows' losses, at least 0. By default it is selected among
-        0.003, 0.03 and 0.3 on held-out rows.
+        Weight of the penalty relative to the sum of the losses of all rows, at least 0. By default, 0.003, 0.03 or 0.3
+        is selected on held-out rows.
     loss : Loss, optional
-        Any loss. By default ``ConditionalNLL()`` or ``Margin()`` is selected on held-out rows.
+        Any loss. By default, ``ConditionalNLL()`` or ``Margin()`` is selected on held-out rows.
     max_iter : int, optional
-        Maximum number of iterations. By default the number, at most 100, is selected on held-out rows, as in
-        :class:`~tanlearn.LBFGS`.
+        Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows,
+        as in :class:`~tanlearn.LBFGS`.
     tol : float, default=1e-6
-        Stop when the largest absolute entry of the mean loss's gradient is at most this value.
+        Training stops if no entry of the gradient of the mean loss has an absolute value above this one.
     alpha : float, default=1.0
-        Smoothing of the naive Bayes frequencies at the start, positive.
+        Smoothing count of the naive Bayes frequencies at the start, above 0.
     calibrate : bool, default=True
-        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
-        large data.
+        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of the
+        rows of large data.
     epsilon : float, optional
-        Start from frequencies without smoothing whose zeros are replaced by this value.
-        ``alpha`` is then not used. By default, the start is smoothed by ``alpha``.
+        If it is set, the start is the frequencies without smoothing, with zeros replaced by this value, and ``alpha``
+        is not used. By default, the start is smoothed by ``alpha``.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class BackOffRidge(BatchLearner):
     n_iter_ : int
         Number of iterations performed.
     calibration_ : Calibration
-        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
+        Calibration of the predicted probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     converged_ : bool
         Whether the search ended because of ``tol``.
     history_ : list of Iteration
@@ -121,7 +121,7 @@ class BackOffRidge(BatchLearner):
         data : EncodedData
             Training rows.
         rng : numpy.random.Generator
-            Not used; the result is deterministic.
+            Not used, because the result is deterministic.
 
         Returns
         -------

@@ -96,7 +96,7 @@ class BatchLearner(BaseEstimator):
         data : EncodedData
             Training rows; missing values are marginalized.
         rng : numpy.random.Generator
-            Not used; the result is deterministic, and the same data have the same held-out rows.
+            Not used, because the result is deterministic. The same data always have the same held-out rows.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class BatchLearner(BaseEstimator):
         data : EncodedData
             Training rows.
         rng : numpy.random.Generator
-            Not used; the result is deterministic.
+            Not used, because the result is deterministic.
 
         Returns
         -------
@@ -214,9 +214,9 @@ class BatchLearner(BaseEstimator):
         data : EncodedData
             Training rows; missing values are marginalized.
         callback : callable, optional
-            Called with the CPTs after each iteration; a true return value ends the search.
+            Function that is called with the CPTs after each iteration. If it returns True, the training ends.
         n_iter : int, optional
-            Maximum number of iterations; may be 0. By default ``max_iter``, or 100 if that is None.
+            Maximum number of iterations, at least 0. The default is ``max_iter``, or 100 if ``max_iter`` is None.
 
         Returns
         -------
@@ -287,28 +287,28 @@ class ConjugateGradient(BatchLearner):
     Parameters
     ----------
     loss : Loss, optional
-        Any loss; ``Margin()`` by default.
+        Any loss. The default is ``Margin()``.
     max_iter : int, optional
-        Maximum number of iterations. By default the number, at most 100, is selected on held-out rows: among the
-        numbers whose error is within one standard error of the lowest, the one with the lowest log loss. Few
-        iterations regularize, so there is no warning when the maximum is reached; see ``converged_``.
+        Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows:
+        it has the lowest log loss among the numbers whose error is within one standard error of the lowest error. Few
+        iterations regularize, so there is no warning if the maximum is reached. See ``converged_``.
     tol : float, default=1e-6
-        Stop when the largest absolute entry of the mean loss's gradient is at most this value.
+        Training stops if no entry of the gradient of the mean loss has an absolute value above this one.
     alpha : float, default=1.0
-        Smoothing of the maximum-likelihood start; positive, so that the start is finite.
+        Smoothing count of the maximum-likelihood start. It must be positive, so that the start is finite.
     calibrate : bool, default=True
-        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
-        large data. The final CPTs are fitted to all rows.
+        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of the
+        rows of large data. The final CPTs are fitted to all rows.
     epsilon : float, optional
-        Start from frequencies without smoothing whose zeros are replaced by this value, as in the paper (1e-5).
-        ``alpha`` is then not used. By default, the start is smoothed by ``alpha``.
+        If it is set, the start is the frequencies without smoothing, with zeros replaced by this value (1e-5 in the
+        paper), and ``alpha`` is not used. By default, the start is smoothed by ``alpha``.
 
     Attributes
     ----------
     n_iter_ : int
         Number of iterations performed.
     calibration_ : Calibration
-        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
+        Calibration of the predicted probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     converged_ : bool
         Whether the search ended because of ``tol``.
     history_ : list of Iteration
@@ -337,28 +337,28 @@ class LBFGS(BatchLearner):
     Parameters
     ----------
     loss : Loss, optional
-        Any loss; ``Margin()`` by default.
+        Any loss. The default is ``Margin()``.
     max_iter : int, optional
-        Maximum number of iterations. By default the number, at most 100, is selected on held-out rows: among the
-        numbers whose error is within one standard error of the lowest, the one with the lowest log loss. Few
-        iterations regularize, so there is no warning when the maximum is reached; see ``converged_``.
+        Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows:
+        it has the lowest log loss among the numbers whose error is within one standard error of the lowest error. Few
+        iterations regularize, so there is no warning if the maximum is reached. See ``converged_``.
     tol : float, default=1e-6
-        Stop when the largest absolute entry of the mean loss's gradient is at most this value.
+        Training stops if no entry of the gradient of the mean loss has an absolute value above this one.
     alpha : float, default=1.0
-        Smoothing of the maximum-likelihood start; positive, so that the start is finite.
+        Smoothing count of the maximum-likelihood start. It must be positive, so that the start is finite.
     calibrate : bool, default=True
-        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
-        large data. The final CPTs are fitted to all rows.
+        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of the
+        rows of large data. The final CPTs are fitted to all rows.
     epsilon : float, optional
-        Start from frequencies without smoothing whose zeros are replaced by this value.
-        ``alpha`` is then not used. By default, the start is smoothed by ``alpha``.
+        If it is set, the start is the frequencies without smoothing, with zeros replaced by this value, and ``alpha``
+        is not used. By default, the start is smoothed by ``alpha``.
 
     Attributes
     ----------
     n_iter_ : int
         Number of iterations performed.
     calibration_ : Calibration
-        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
+        Calibration of the predicted probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     converged_ : bool
         Whether the search ended because of ``tol``.
     history_ : list of Iteration

@@ -52,13 +52,13 @@ class IntegerBranchAndBound(BaseEstimator):
         loss of a fractional margin would only interpolate between two integers. Tune this parameter: more bits and
         more features need a larger margin.
     max_nodes : int, optional, default=100
-        Maximum number of boxes (ranges of all parameters) to evaluate, at least 1; None for no limit. Without
-        ``time_limit`` the result is deterministic.
+        Maximum number of boxes (ranges of all parameters) to evaluate, at least 1, or None for no limit. Without
+        ``time_limit``, the result is deterministic.
     time_limit : float, optional
-        Seconds after which the search ends, above 0. The result then depends on the machine. The current step is
-        completed first.
+        Number of seconds after which the search ends, above 0. The current step is completed first. With a time limit,
+        the result depends on the machine.
     start : ParameterLearner, optional
-        Learner of the CPTs at the start of the search, such as ``StochasticGradient(bits=(2, 0))``; by default
+        Learner of the CPTs at the start of the search, such as ``StochasticGradient(bits=(2, 0))``. The default is
         ``MaximumLikelihood()``. Its CPTs are rounded to the format. Entries that no row uses keep these values.
     verbose : int, default=0
         1 prints each improvement and the end of the search, 2 prints each node.
@@ -72,7 +72,7 @@ class IntegerBranchAndBound(BaseEstimator):
     gap_ : float
         ``(objective_ - bound_) / objective_``, from 0 (optimal) to 1.
     n_nodes_ : int
-        Number of boxes evaluated, including those of HiGHS.
+        Number of evaluated boxes, including boxes that HiGHS evaluated.
     n_iter_ : int
         Same as ``n_nodes_``.
     converged_ : bool
@@ -182,14 +182,14 @@ class IntegerBranchAndBound(BaseEstimator):
         self._validate_params()
         if len(self.bits) != 2:
             raise ValueError(
-                f"bits must be a tuple of integer and fraction bits, such as (2, 0), got {self.bits!r}. The "
-                f"optimal CPTs depend on their sum only: choose a split, and tune margin."
+                f"bits must be a tuple of integer and fraction bits, such as (2, 0), got {self.bits!r}. Choose any "
+                f"split, because the optimal CPTs depend only on the sum, and tune margin."
             )
         fixed_point = FixedPoint(*self.bits)
         data.require_complete("Branch and bound")
         if data.n_classes < 2:
             raise ValueError(
-                f"margins need at least 2 classes, the data have {data.n_classes}. Add rows of another class."
+                f"margins need at least 2 classes, but the data have {data.n_classes}. Add rows of another class."
             )
         start = MaximumLikelihood() if self.start is None else clone(self.start, safe=False)
         tables = start.fit(structure, data, rng)

@@ -42,12 +42,12 @@ class ConvexRelaxation(BaseEstimator):
     Parameters
     ----------
     slack : float, default=1e-3
-        Cost per nat by which a row of weight 1 misses the margin, above 0; the paper's B. The paper uses 1 and 2^-8.
+        Cost per nat by which a row of weight 1 misses the margin, above 0. It is B in the paper, which uses 1 and 2^-8.
     epsilon : float or None, default=1e-5
         Lower bound of a probability before renormalization, below 1 / k, where k is the largest number of values of a
         feature or of the class. None gives eq. 9 of the paper; see the notes.
     solver : str, optional
-        Name of an installed CVXPY solver for exponential cones; by default CVXPY's choice, Clarabel.
+        Name of an installed CVXPY solver for exponential cones. The default is CVXPY's choice, Clarabel.
 
     Attributes
     ----------
@@ -102,11 +102,11 @@ class ConvexRelaxation(BaseEstimator):
         Parameters
         ----------
         structure : Structure
-            The augmenting parents; where a feature has two, one of them must be the parent of the other.
+            The augmenting parents. If a feature has two of them, one must be the parent of the other.
         data : EncodedData
             Complete rows.
         rng : numpy.random.Generator
-            Not used; the result is deterministic.
+            Not used, because the result is deterministic.
 
         Returns
         -------

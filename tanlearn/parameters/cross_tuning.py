@@ -41,34 +41,37 @@ class CrossTuned(BaseEstimator):
     """Batch learner whose settings and number of iterations are selected by cross-validation.
 
     Each setting is trained on each fold, and the held-out rows are classified after each iteration, including the
-    start. The setting and iteration with the highest mean rate are used for the final fit to all rows. Ties are broken
-    by fewest iterations, then by first setting.
+    start. The setting and iteration with the highest mean rate are used for the final fit to all rows. In a tie, the
+    fewest iterations are used, then the first setting.
 
     Parameters
     ----------
     learner : ConjugateGradient, LBFGS or ExtendedBaumWelch, optional
-        Learner to tune; its ``max_iter`` bounds the iterations. By default ``ConjugateGradient(loss=Margin())``.
+        Learner to tune, whose ``max_iter`` is the maximum number of iterations. The default is
+        ``ConjugateGradient(loss=Margin())``.
     param_grid : dict or list of dict, optional
-        Names of the learner's parameters (nested ones as ``loss__scale``) and the values to try, in all combinations,
-        as in scikit-learn's ``ParameterGrid``. By default six pairs of ``scale`` and ``kappa`` for the loss ``Margin``.
-        For any other loss only the number of iterations is tuned by default.
+        Values to try, in all combinations, by name of the parameter of the learner, as in scikit-learn's
+        ``ParameterGrid``. Names of nested parameters are, for example, ``loss__scale``. The default is six pairs of
+        ``scale`` and ``kappa`` for the loss ``Margin``. For any other loss, only the number of iterations is tuned by
+        default.
     cv : int, default=5
         Number of stratified folds, at least 2.
     patience : int or None, default=20
-        Number of iterations without a higher held-out rate after which training on a fold ends; None for no limit.
+        Number of iterations without a higher held-out classification rate after which training on a fold ends, or None
+        for no limit.
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on the held-out rows of the folds.
     n_jobs : int, optional
         Number of threads, as in joblib, each for one setting and fold. Results do not depend on it.
     verbose : int, default=0
-        1 prints a line per setting and fold.
+        1 prints one line per setting and fold.
 
     Attributes
     ----------
     best_params_ : dict
         The selected setting.
     best_n_iter_ : int
-        The selected number of iterations; 0 means that the maximum-likelihood parameters are kept.
+        The selected number of iterations. With 0, the maximum-likelihood parameters are kept.
     best_score_ : float
         Held-out classification rate of the selection over all rows, before calibration.
     best_index_ : int
@@ -76,22 +79,23 @@ class CrossTuned(BaseEstimator):
     cv_results_ : dict of ndarrays
         As in scikit-learn, for each setting at its best number of iterations: ``params``, ``param_<name>``,
         ``split<k>_test_score``, ``mean_test_score`` (over all rows), ``std_test_score`` and ``rank_test_score``. In
-        addition, ``best_n_iter`` is this number of iterations and ``split<k>_n_iter`` is the number run on a fold.
-        Display it with ``pandas.DataFrame(cv_results_)``.
+        addition, ``best_n_iter`` is the best number of iterations, and ``split<k>_n_iter`` is the number of iterations
+        on a fold. Show it with ``pandas.DataFrame(cv_results_)``.
     score_path_ : ndarray of shape (n_settings, 1 + most iterations)
         Held-out classification rate over all rows, after 0, 1, ... iterations.
     calibration_ : Calibration
-        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
+        Calibration of the predicted probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     n_iter_ : int
-        Iterations of the final fit: the selected number, or fewer if the search ended earlier.
+        Number of iterations of the final fit: the selected number, or fewer if the training ended earlier.
     converged_ : bool
         Whether the final fit ended because of the learner's ``tol``.
     history_ : list of Iteration
-        Mean loss per row at the start and after each iteration of the final fit; empty if the start was selected.
+        Mean loss per row at the start and after each iteration of the final fit. The list is empty if the start was
+        selected.
 
     Notes
     -----
-    An estimator fits a copy of this object, its ``parameters_``, which has the fitted attributes.
+    A classifier fits a copy of this object, which is its attribute ``parameters_`` and has the fitted attributes.
 
     Each fold discretizes continuous columns without its held-out rows. On small data, each fold also learns its own
     structure, if the estimator learns one.
@@ -182,7 +186,8 @@ class CrossTuned(BaseEstimator):
         settings = list(ParameterGrid(default if self.param_grid is None else self.param_grid))
         if not settings:
             raise ValueError(
-                "param_grid must contain at least one setting, got an empty list. Pass {} to tune iterations only."
+                "param_grid must contain at least one setting, got an empty list. Pass {} to tune only the number of "
+                "iterations."
             )
         # The values are cloned as well: runs with the same setting would share its loss object.
         learners = [clone(base).set_params(**clone(setting, safe=False)) for setting in settings]

@@ -30,34 +30,34 @@ class ExpectationMaximization(BaseEstimator):
     """Maximum likelihood of the observed values, for rows with missing values.
 
     :class:`~tanlearn.MaximumLikelihood` omits families with a missing value, which is consistent if values are missing
-    completely at random. This learner is also consistent if they are missing at random, that is, depending on observed
-    values only. Both are equal without missing values.
+    completely at random. This learner is also consistent if values are missing at random, that is, if their absence
+    depends only on observed values. Without missing values, both learners give the same CPTs.
 
     Parameters
     ----------
     alpha : float, default=1.0
         Count added to each CPT entry, as in :class:`~tanlearn.MaximumLikelihood`.
     max_iter : int, default=100
-        Maximum number of iterations. Few iterations regularize, so there is no warning when the maximum is reached; see
+        Maximum number of iterations. Few iterations regularize, so there is no warning if the maximum is reached. See
         ``converged_``.
     tol : float, default=1e-6
-        Stop when the mean log-likelihood per row increases by less than this, in nats.
+        Training stops if the mean log-likelihood per row increases by less than this number, in nats.
     n_jobs : int, optional
-        Number of threads, as in joblib. The result does not depend on it.
+        Number of threads, as in joblib. Results do not depend on it.
     verbose : int, default=0
         1 prints each iteration.
 
     Attributes
     ----------
     n_iter_ : int
-        Number of updates of the CPTs; 0 if no row with positive weight has a missing value.
+        Number of updates of the CPTs. It is 0 if no row with positive weight has a missing value.
     converged_ : bool
-        Whether the iteration stopped because of ``tol``; also true if no iteration was necessary.
+        Whether the training stopped because of ``tol``, or no iteration was necessary.
     history_ : list of Iteration
         The start and each iteration. Their ``score`` is the penalized log-likelihood per row: the log-likelihood of the
         class and the observed values plus the log Dirichlet prior (``alpha`` times the sum of all log-probabilities),
-        divided by the weight of the rows. An iteration computes the score of the previous one, so the last record is
-        missing if ``max_iter`` is reached.
+        divided by the weight of the rows. An iteration computes the score of the previous iteration, so the last entry
+        is missing if ``max_iter`` is reached.
 
     References
     ----------

@@ -35,34 +35,34 @@ class ExtendedBaumWelch(BatchLearner):
     """Extended Baum-Welch updates; no iteration decreases the conditional likelihood.
 
     The search starts at the maximum-likelihood CPTs, like :class:`~tanlearn.ConjugateGradient`, and needs no line
-    search along a direction. As usual, ``D_h`` is a multiple of ``1 + |min(0, min_i g_i|h)|``. The multiple is doubled
-    until the loss does not increase.
+    search along a direction. ``D_h`` is a multiple of ``1 + |min(0, min_i g_i|h)|``, as in other implementations. The
+    multiple is doubled until the loss does not increase.
 
     Parameters
     ----------
     loss : Loss, optional
-        Any loss; by default ``ConditionalNLL()``, for which the method was derived.
+        Any loss. The default is ``ConditionalNLL()``, for which the method was derived.
     max_iter : int, optional
-        Maximum number of iterations. By default the number, at most 100, is selected on held-out rows: among the
-        numbers whose error is within one standard error of the lowest, the one with the lowest log loss. Few
-        iterations regularize, so there is no warning when the maximum is reached; see ``converged_``.
+        Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows:
+        it has the lowest log loss among the numbers whose error is within one standard error of the lowest error. Few
+        iterations regularize, so there is no warning if the maximum is reached. See ``converged_``.
     tol : float, default=1e-6
-        Stop when the largest absolute entry of the mean loss's gradient is at most this value.
+        Training stops if no entry of the gradient of the mean loss has an absolute value above this one.
     alpha : float, default=1.0
-        Smoothing of the maximum-likelihood start; positive, so that the start is finite.
+        Smoothing count of the maximum-likelihood start. It must be positive, so that the start is finite.
     calibrate : bool, default=True
-        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
-        large data. The final CPTs are fitted to all rows.
+        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of the
+        rows of large data. The final CPTs are fitted to all rows.
     epsilon : float, optional
-        Start from frequencies without smoothing whose zeros are replaced by this value.
-        ``alpha`` is then not used. By default, the start is smoothed by ``alpha``.
+        If it is set, the start is the frequencies without smoothing, with zeros replaced by this value, and ``alpha``
+        is not used. By default, the start is smoothed by ``alpha``.
 
     Attributes
     ----------
     n_iter_ : int
         Number of iterations performed.
     calibration_ : Calibration
-        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
+        Calibration of the predicted probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     converged_ : bool
         Whether the search ended because of ``tol``.
     history_ : list of Iteration

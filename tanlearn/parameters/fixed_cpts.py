@@ -31,23 +31,23 @@ class FixedCPTs(BaseEstimator):
     Parameters
     ----------
     cpts : dict
-        CPT by column, which is given by name or position. A CPT is an array of shape (n_values, n_classes), or
-        (n_values, n_values of each parent, n_classes) for a column with parents in the network. Values are in the
-        order of ``encoder_.categories_``, parents in the order of ``structure_.parents``, and classes in sorted order.
-        The probabilities of the values sum to 1 for each class and all values of the parents.
+        CPTs by name or position of the column. A CPT is an array of shape (n_values, n_classes), or (n_values, n_values
+        of each parent, n_classes) for a column with parents in the network. Values are in the order of
+        ``encoder_.categories_``, parents in the order of ``structure_.parents``, and classes in sorted order. The
+        probabilities of the values sum to 1 for each class and all values of the parents.
     parameters : parameter learner, optional
-        Learner of the other CPTs and of the class probabilities, :class:`~tanlearn.MaximumLikelihood` by default. It
-        does not use the fixed CPTs.
+        Learner of all other CPTs and of the class probabilities, which does not use the fixed CPTs. The default is
+        :class:`~tanlearn.MaximumLikelihood`.
 
     See Also
     --------
     tanlearn.Knowledge : Required edges, so that a column has the parents of its CPT.
-    tanlearn.read_bif : All CPTs from a file, as they are or as a prior.
+    tanlearn.read_bif : All CPTs from a file, unchanged or as a prior.
 
     Notes
     -----
     The log joint is the sum of the logarithms of all CPTs, ``log p(y) + sum_i log p(x_i | parents_i, y)``. The CPT of a
-    feature in ``cpts`` is the given one, whatever the rows.
+    feature in ``cpts`` is the given CPT and does not depend on the rows.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class FixedCPTs(BaseEstimator):
         data : EncodedData
             Training rows.
         rng : numpy.random.Generator
-            Source of randomness of ``parameters``.
+            Random generator of ``parameters``.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class FixedCPTs(BaseEstimator):
         Raises
         ------
         ValueError
-            If a column is unknown or listed twice, or a CPT has another shape than that of the network, an invalid
+            If a column is unknown or occurs twice, or a CPT has a shape that does not match the network, an invalid
             probability, or a distribution that does not sum to 1.
         TypeError
             If ``parameters`` returns CPTs that are sums of terms or back off to fewer parents.
@@ -175,6 +175,6 @@ def _read_cpt(name: Any, given: Any, shape: tuple[int, ...], parents: list[str])
         place = tuple(np.argwhere(np.abs(sums - 1) > _TOLERANCE)[0].tolist())
         raise ValueError(
             f"cpts[{name!r}][:, {', '.join(map(str, place))}] sums to {sums[place]:.6g}, but the probabilities of all "
-            f"values must sum to 1. Divide them by their sum."
+            f"values must sum to 1. Divide these probabilities by their sum."
         )
     return np.asarray(p / sums, np.float64)

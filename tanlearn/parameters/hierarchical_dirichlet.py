@@ -65,7 +65,7 @@ class HierarchicalDirichlet(BaseEstimator):
         Whether to store only the counts of observed contexts instead of all CPT entries, as for
         :class:`~tanlearn.HierarchicalSmoothing`.
     n_jobs : int, optional
-        Number of threads, as in joblib. The result does not depend on it.
+        Number of threads, as in joblib. Results do not depend on it.
 
     Attributes
     ----------
@@ -90,8 +90,8 @@ class HierarchicalDirichlet(BaseEstimator):
     Third, the probabilities are computed, starting with no parent. Petitjean et al. sample tables and concentrations.
     Expectations need no random numbers and a few dozen iterations instead of thousands. Compared with plain
     frequencies, a value that is frequent in a single context has less effect on shorter contexts. The concentrations
-    follow from the counts alone, without a pass over the classes: they maximize the likelihood, not the separation of
-    the classes. With KDB-5, error and log loss are 8.0 % and .30 on letter (8.6 % and .38 with
+    are computed only from the counts. They maximize the likelihood of the features, not the accuracy of predicted
+    classes. With KDB-5, error and log loss are 8.0 % and .30 on letter (8.6 % and .38 with
     :class:`~tanlearn.HierarchicalSmoothing`), 4.0 % and .17 on segment (4.2 % and .26), but 30.2 % and .69 on the noisy
     german (25.1 % and .54).
 
@@ -139,7 +139,7 @@ class HierarchicalDirichlet(BaseEstimator):
         data : EncodedData
             Training rows.
         rng : numpy.random.Generator
-            Not used; the result is deterministic.
+            Not used, because the result is deterministic.
 
         Returns
         -------

@@ -35,7 +35,7 @@ class HierarchicalSmoothing(BaseEstimator):
     m : "auto", float or array-like of shape (n_levels,), default="auto"
         Weight of the estimate with one fewer parent, in rows. A number applies to all levels. An array has one weight
         per level, from no parent (smoothed by the uniform distribution) to the maximum number of parents. "auto"
-        selects the weights level by level with leave-one-out.
+        selects the weights level by level by leave-one-out cross-validation.
     sparse : "auto" or bool, default="auto"
         Whether to store only the counts of observed contexts (:class:`~tanlearn.models.back_off.BackOffTables`)
         instead of all CPT entries. "auto" stores all entries if there are at most 1,048,576. The probabilities are the
@@ -43,19 +43,20 @@ class HierarchicalSmoothing(BaseEstimator):
         ``TANLEARN_MAX_ROW_OPERATIONS``). The two kinds of CPTs approximate the scores of such rows differently, with an
         :class:`~tanlearn.InexactMarginalizationWarning`.
     n_jobs : int, optional
-        Number of threads, as in joblib. The result does not depend on it.
+        Number of threads, as in joblib. Results do not depend on it.
 
     Attributes
     ----------
     m_ : ndarray of shape (n_levels,)
         The weights of the levels.
     log_loss_, error_ : float
-        Leave-one-out mean of -log P(class | features) and error rate; set only if ``m`` is "auto".
+        Leave-one-out mean of -log P(class | features), and leave-one-out error rate. Both are set only if ``m`` is
+        "auto".
 
     Notes
     -----
-    Let N be the weight of the rows with class y and values p1..pj of the first j parents, and n the weight of those
-    that also have value x. The estimates are::
+    Let N be the total weight of the rows with class y and values p1..pj of the first j parents. Let n be the weight of
+    those of these rows that also have value x. The estimates are::
 
         P_j(x | y, p1..pj) = (n + m_j P_{j-1}(x | y, p1..pj-1)) / (N + m_j),    P_-1 = 1 / n_states
 
@@ -108,7 +109,7 @@ class HierarchicalSmoothing(BaseEstimator):
         data : EncodedData
             Training rows.
         rng : numpy.random.Generator
-            Not used; the result is deterministic.
+            Not used, because the result is deterministic.
 
         Returns
         -------
@@ -118,7 +119,7 @@ class HierarchicalSmoothing(BaseEstimator):
         Raises
         ------
         ValueError
-            If a weight in ``m`` is not positive, or their number is not the number of levels.
+            If a weight in ``m`` is not positive, or the number of weights is not the number of levels.
         TableMemoryError
             If ``sparse`` is False and the CPTs exceed the memory limit.
         """
@@ -133,7 +134,7 @@ class HierarchicalSmoothing(BaseEstimator):
         contexts : ContextCounts
             Counts of the families of a structure.
         rows : callable
-            Returns all or some of the counted rows; called only if ``m`` is "auto".
+            Function that returns all or some of the counted rows. It is called only if ``m`` is "auto".
 
         Returns
         -------

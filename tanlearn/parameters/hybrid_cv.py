@@ -33,24 +33,24 @@ LOSSES = SoftHybrid(trade_off=1), SoftHybrid(trade_off=1000), SoftHybrid(trade_o
 class HybridCV(BaseEstimator):
     """Generative, discriminative or margin-based parameters, with loss and method selected on held-out rows.
 
-    No loss is best for all data. Conditional likelihood or margin losses are best trained to convergence if the classes
-    are separable. Few or noisy rows need parameters close to the frequencies. Many features need margins and
-    mini-batches. Therefore L-BFGS minimizes three losses on each fold, and the held-out rows are classified at several
-    iterations. A fourth loss is minimized on mini-batches. Among all candidates whose error is within one standard
-    error of the lowest, the one with the lowest log loss is selected and fitted to all rows. The same held-out rows
-    calibrate its probabilities.
+    No loss is best for all data. If the classes are separable, conditional likelihood or margin losses should be
+    trained to convergence. Few or noisy rows need parameters close to the frequencies, and many features need margins
+    and mini-batches. L-BFGS therefore minimizes three losses on each fold, and the held-out rows are classified at
+    several iterations. A fourth loss is minimized on mini-batches. Of all candidates whose error is within one standard
+    error of the lowest error, the candidate with the lowest log loss is selected and fitted to all rows. The same
+    held-out rows calibrate its probabilities.
 
     Parameters
     ----------
     learners : sequence of ConjugateGradient, LBFGS, ExtendedBaumWelch or StochasticGradient, optional
-        Candidates, each with its own loss. For the first three types, the number of iterations is selected as well.
-        Its maximum is ``max_iter`` of this class, not that of the learner.
+        Candidates, each with its own loss. For the first three types, the number of iterations is selected, too. Its
+        maximum is ``max_iter`` of this class, and ``max_iter`` of the candidates is ignored.
     max_iter : int, default=100
         Maximum number of iterations of the batch learners.
     cv : int or float, optional
-        Number of folds, or the fraction of rows that is held out once. By default, data of up to 300,000
-        values (rows times features times classes) are split into five folds, and data of up to 3,000,000 values into
-        three. With larger data, one fifth of the rows is held out once.
+        Number of folds, or the fraction of the rows that is held out once. By default, data of up to 300,000 values
+        (rows times features times classes) are split into five folds, and data of up to 3,000,000 values into three.
+        With larger data, one fifth of the rows is held out once.
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on the held-out rows. A temperature divides the log joint, or
         only the evidence of the features if that has a clearly lower log loss (``EvidenceCalibration``, not for CPTs of
@@ -68,7 +68,8 @@ class HybridCV(BaseEstimator):
     loss_ : Loss
         The loss of the selected learner.
     best_n_iter_ : int
-        The selected number of iterations; 0 is the maximum-likelihood start. For mini-batches, the number of epochs.
+        The selected number of iterations, where 0 is the maximum-likelihood start. For mini-batches, it is the number
+        of epochs.
     best_score_ : float
         The held-out classification rate of the joint scores, before calibration.
     best_index_ : int
@@ -78,16 +79,17 @@ class HybridCV(BaseEstimator):
     cv_results_ : dict
         As in scikit-learn, for each learner at its best number of iterations: ``params``, ``param_learner``,
         ``split<k>_test_score``, ``mean_test_score`` (over all rows), ``std_test_score`` and ``rank_test_score``. In
-        addition, ``best_n_iter`` is this number and ``mean_log_loss`` is the log loss at the best temperature.
+        addition, ``best_n_iter`` is the best number of iterations, and ``mean_log_loss`` is the log loss at the best
+        temperature.
     calibration_ : Calibration
-        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
+        Calibration of the predicted probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     n_iter_ : int
-        Iterations of the final fit: the selected number, or fewer if the search ended earlier.
+        Number of iterations of the final fit: the selected number, or fewer if the training ended earlier.
     converged_ : bool
         Whether the final fit ended because of its tolerance.
     history_ : list of Iteration or list of EpochReport
-        Mean loss per row at the start and after each iteration of the final fit; empty if the start was selected. For
-        mini-batches, the reports of the epochs.
+        Mean loss per row at the start and after each iteration of the final fit. The list is empty if the start was
+        selected. For mini-batches, the reports of the epochs.
 
     See Also
     --------
@@ -192,11 +194,12 @@ class HybridCV(BaseEstimator):
         rng : numpy.random.Generator
             Random generator of the mini-batches.
         trained : Tables, optional
-            CPTs that the last learner has already fitted to all rows; it is then not fitted again.
+            CPTs that the last learner has already fitted to all rows. The learner is then not fitted to all rows again.
         trained_parts : list of FittedTables, optional
-            CPTs that the last learner has already fitted to each split; it is then not fitted to the splits.
+            CPTs that the last learner has already fitted to each split. The learner is then not fitted to the splits
+            again.
         structures : sequence of Structure, optional
-            The structure of each split, learned without its held-out rows; by default ``structure``.
+            The structure of each split, learned without its held-out rows. The default is ``structure`` for all splits.
 
         Returns
         -------

@@ -80,7 +80,7 @@ class MaximumLikelihood(BaseEstimator):
         data : EncodedData
             Training rows. A CPT uses the rows in which neither the feature nor a parent is missing.
         rng : numpy.random.Generator
-            Not used; the result is deterministic.
+            Not used, because the result is deterministic.
 
         Returns
         -------

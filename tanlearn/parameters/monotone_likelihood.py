@@ -105,7 +105,7 @@ class MonotoneLikelihood(BaseEstimator):
         data : EncodedData
             Training rows of two classes. A CPT uses the rows in which neither the feature nor a parent is missing.
         rng : numpy.random.Generator
-            Not used; the result is deterministic.
+            Not used, because the result is deterministic.
 
         Returns
         -------

@@ -52,8 +52,8 @@ class StochasticGradient(BaseEstimator):
         Number of bits per parameter, or integer and fraction bits, of fixed-point CPTs (resource-efficient BNs, III),
         as for :class:`~tanlearn.TANClassifier`.
     calibrate : bool, default=True
-        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of
-        large data. The final CPTs are fitted to all rows.
+        Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of the
+        rows of large data. The final CPTs are fitted to all rows.
     verbose : int, default=0
         1 prints the selected split of ``bits`` and the errors of all splits.
 
@@ -62,7 +62,7 @@ class StochasticGradient(BaseEstimator):
     n_iter_ : int
         Number of epochs trained.
     calibration_ : Calibration
-        Calibration of the predicted probabilities; its temperature and power are 1 if ``calibrate`` is False.
+        Calibration of the predicted probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     history_ : list of EpochReport
         One report per epoch, as for :class:`~tanlearn.TANClassifier`. Its ``loss`` is the mean over the steps of the
         epoch, each measured before the step, unlike the value at one point of other learners.

@@ -102,7 +102,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         As in scikit-learn: ``params``, ``param_<name>``, ``split<k>_test_score``, ``mean_test_score``,
         ``std_test_score``, ``rank_test_score``, ``mean_fit_time``, ``std_fit_time``, and ``mean_n_parameters``,
         ``mean_size_bits`` and ``mean_n_operations``. Settings that were not trained on all splits have nan scores and
-        the last rank. Display it with ``pandas.DataFrame(cv_results_)``.
+        the last rank. Show it with ``pandas.DataFrame(cv_results_)``.
     n_splits_ : int
         Number of splits.
     best_index_ : int

@@ -246,11 +246,11 @@ def test_other_counts_are_refused():
 
 def test_released_counts_take_no_rows_and_no_more_noise():
     released = PrivacyBudget(1).release(counted())
-    with pytest.raises(ValueError, match="these counts have noise for privacy, and more rows would be added without"):
+    with pytest.raises(ValueError, match="these counts have noise for privacy, but more rows would be added without"):
         released.update(*rows())
-    with pytest.raises(ValueError, match="counts with noise and counts without can be added only if one of them is"):
+    with pytest.raises(ValueError, match="counts with noise and counts without noise can be added only if one of them is"):
         released.merge(counted())
-    with pytest.raises(ValueError, match="counts with noise and counts without can be added only if one of them is"):
+    with pytest.raises(ValueError, match="counts with noise and counts without noise can be added only if one of them is"):
         counted().merge(released)
     with pytest.raises(ValueError, match="already have noise"):
         PrivacyBudget(1).release(released)
@@ -267,7 +267,7 @@ def test_models_of_released_counts_take_no_rows(model, tmp_path):
         assert own.counts_.noise == released.noise == TableCounts.of_model(own).noise
         before = own.counts_.class_counts.tolist()
         with pytest.raises(
-            ValueError, match="these counts have noise for privacy, and more rows would be added without"
+            ValueError, match="these counts have noise for privacy, but more rows would be added without"
         ):
             own.partial_fit(X, y)
         assert own.counts_.class_counts.tolist() == before
