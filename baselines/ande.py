@@ -74,31 +74,32 @@ class AnDEClassifier(CountingClassifier):
         Maximum number of features that may be super-parents. The features with the largest mutual information with the
         class are chosen; the others are children only. "auto" is 256 for n = 2 and 64 for n = 3.
     class_weight : None, "balanced" or dict, default=None
-        Factors by which the row weights of each class are multiplied. "balanced" gives all classes the same total
+        Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
         weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities, in sorted order of the classes. By default they are estimated from the training rows.
+        Class probabilities, in the order of ``classes_``. By default, they are the class frequencies of the training
+        rows.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default ``TableEncoder()``.
+        Encoder of raw columns. The default is ``TableEncoder()``.
     device : {"cpu"}, default="cpu"
-        Accepted for compatibility with the other classifiers. There are no CUDA kernels.
+        Accepted for compatibility with other classifiers. There are no CUDA kernels.
     n_jobs : int, optional
         Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Ignored: the learner is deterministic. Accepted for compatibility with the other classifiers.
+        Ignored, because the learner is deterministic. It is accepted for compatibility with other classifiers.
 
     Attributes
     ----------
     ensemble_ : NDependenceEnsemble
         The estimators, with the training rows.
     classes_ : ndarray of shape (n_classes,)
-        Classes in sorted order.
+        Class labels in sorted order.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, defined only if ``X`` has column names.
+        Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters of the CPTs of all estimators. These CPTs are never stored.
 
@@ -200,7 +201,7 @@ class AnDEClassifier(CountingClassifier):
                 return
         warn(
             f"no feature value has the weight min_count={self.min_count} of a super-parent, so the model is naive "
-            f"Bayes. Scale sample_weight to a mean of 1, or lower min_count."
+            f"Bayes. Scale sample_weight to a mean of 1, or decrease min_count."
         )
 
     def _super_parents(self, counts: RowCounts) -> IntArray:

@@ -63,14 +63,14 @@ class SimulatedAnnealing(WrapperSearch):
         Objective to maximize: the classification rate, the mean margin (log odds of the true class against the best
         other class, capped at ``gamma``), or the mean log posterior of the true class.
     gamma : float, default=3.0
-        Cap of the margin, in nats, from 1e-6 to 1e6; used for ``score="margin"`` only. Use larger values for more
-        features.
+        Maximum margin that counts, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``. Use larger values
+        for more features.
     validation : None, float or int, default=None
-        Rows to score: the training rows (None), a held-out fraction of them (float), or each of so many folds in turn
-        (int). Except for None, the CPTs are estimated from the other rows. Cut points that depend on classes are fitted
-        without the held-out rows.
+        Rows that are scored. None scores the training rows, a float a held-out fraction of them, and an int each of
+        this number of folds in turn. Except with None, CPTs and cut points that depend on classes are fitted without
+        the held-out rows.
     smoothing : MaximumLikelihood, optional
-        Estimator of the CPTs during the search; by default ``MaximumLikelihood(alpha=1)``.
+        Learner of the CPTs during the search. The default is ``MaximumLikelihood(alpha=1)``.
     initial : "auto", Structure or None, default="auto"
         Initial structure of each chain. ``"auto"`` uses the result of :class:`GreedySearch` with the same score if that
         search evaluates at most ``n_steps`` families (about d^3 / 3 for d features), otherwise the result of
@@ -93,7 +93,7 @@ class SimulatedAnnealing(WrapperSearch):
         The edges of the initial structure (step 0), and the changes of the best chain at each new best score. All
         changes since the previous best score have the step of the new one.
     n_evaluations_ : int
-        Number of structures that the whole search scored.
+        Number of structures that the search has scored.
 
     Notes
     -----

@@ -182,32 +182,33 @@ class AODEClassifier(CountingClassifier):
         qualifies, naive Bayes is used. With 0, all features are super-parents of each row, and the joint distribution
         sums to one.
     class_weight : None, "balanced" or dict, default=None
-        Factors by which the row weights of each class are multiplied. "balanced" gives all classes the same total
+        Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
         weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities, in sorted order of the classes. By default they are estimated from the training rows.
+        Class probabilities, in the order of ``classes_``. By default, they are the class frequencies of the training
+        rows.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default ``TableEncoder()``.
+        Encoder of raw columns. The default is ``TableEncoder()``.
     device : {"cpu", "cuda"}, default="cpu"
-        Device for counting rows and predicting classes. "cuda" needs an NVIDIA device and ``tanlearn[cuda12]`` or
-        ``tanlearn[cuda13]``; it never falls back to the CPU. Encoding and smoothing always run on the CPU.
+        Device for counting and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or ``tanlearn[cuda13]``.
+        There is no fallback to the CPU. Encoding and smoothing always run on the CPU.
     n_jobs : int, optional
         Number of threads for encoding, counting and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Ignored: the learner is deterministic. Accepted for compatibility with the other classifiers.
+        Ignored, because the learner is deterministic. It is accepted for compatibility with other classifiers.
 
     Attributes
     ----------
     ensemble_ : OneDependenceEnsemble
         The estimators.
     classes_ : ndarray of shape (n_classes,)
-        Classes in sorted order.
+        Class labels in sorted order.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, defined only if ``X`` has column names.
+        Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters of all estimators.
 
@@ -291,7 +292,7 @@ class AODEClassifier(CountingClassifier):
         if not self.model_.is_parent.any():
             warn(
                 f"no feature value has the weight min_count={self.min_count} of a super-parent, so the model is naive "
-                f"Bayes. Scale sample_weight to a mean of 1, or lower min_count."
+                f"Bayes. Scale sample_weight to a mean of 1, or decrease min_count."
             )
 
     @property

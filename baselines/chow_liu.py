@@ -120,7 +120,7 @@ class ChowLiu(BaseEstimator):
         state : PairCounts
             Pair counts of the training rows.
         rng : numpy.random.Generator, optional
-            Ignored, as in :meth:`learn`.
+            Ignored, because the result is deterministic.
 
         Returns
         -------

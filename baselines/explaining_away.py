@@ -127,7 +127,7 @@ class ExplainingAway(BaseEstimator):
         state : PairCounts
             Pair counts of the training rows.
         rng : numpy.random.Generator, optional
-            Ignored, as in :meth:`learn`.
+            Ignored, because the result is deterministic.
 
         Returns
         -------

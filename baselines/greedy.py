@@ -34,22 +34,22 @@ class GreedySearch(WrapperSearch):
         Objective to maximize: the classification rate, the mean margin (log odds of the true class against the best
         other class, capped at ``gamma``), or the mean log posterior of the true class.
     gamma : float, default=1.0
-        Cap of the margin, in nats, from 1e-6 to 1e6; used for ``score="margin"`` only.
+        Maximum margin that counts, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``.
     validation : None, float or int, default=None
-        Rows to score: the training rows (None), a held-out fraction of them (float), or each of so many folds in turn
-        (int). Except for None, the CPTs are estimated from the other rows. Cut points that depend on classes are fitted
-        without the held-out rows.
+        Rows that are scored. None scores the training rows, a float a held-out fraction of them, and an int each of
+        this number of folds in turn. Except with None, CPTs and cut points that depend on classes are fitted without
+        the held-out rows.
     smoothing : MaximumLikelihood, optional
-        Estimator of the CPTs during the search; by default ``MaximumLikelihood(alpha=1)``.
+        Learner of the CPTs during the search. The default is ``MaximumLikelihood(alpha=1)``.
     initial : Structure, optional
-        Initial structure, such as the ``structure_`` of an interrupted search; by default naive Bayes.
+        Initial structure, such as the ``structure_`` of an interrupted search. The default is naive Bayes.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. The search starts with the required edges, and adds no excluded edge.
         ``initial`` must satisfy it too.
     n_jobs : int, optional
-        Number of threads, as in joblib. The structure does not depend on it.
+        Number of threads, as in joblib. Results do not depend on it.
     verbose : int, default=0
-        1 prints each added edge.
+        1 prints one line per added edge.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class GreedySearch(WrapperSearch):
     history_ : list of ParentChange
         The edges of ``initial`` (step 0) and the added edges, one per step.
     n_evaluations_ : int
-        Number of structures that the whole search scored.
+        Number of structures that the search has scored.
 
     Notes
     -----

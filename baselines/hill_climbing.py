@@ -43,7 +43,7 @@ class HillClimbing(BaseEstimator):
     max_parents : int or None, default=2
         Maximum number of augmenting parents per feature, at least 1; None for no limit.
     initial : Structure, optional
-        Initial structure, such as the ``structure_`` of an interrupted search; by default naive Bayes.
+        Initial structure, such as the ``structure_`` of an interrupted search. The default is naive Bayes.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. The search starts with the required edges, and makes only steps that
         keep them and add no excluded edge. ``initial`` must satisfy it too.
@@ -60,7 +60,7 @@ class HillClimbing(BaseEstimator):
     n_jobs : int, optional
         Number of threads for counting, as in joblib. The structure does not depend on it.
     verbose : int, default=0
-        1 prints each step.
+        1 prints one line per step.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class HillClimbing(BaseEstimator):
         records have the same step, and the score after the whole step. ``n_evaluations`` is the number of families
         that were scored.
     n_evaluations_ : int
-        Number of families that the whole search scored.
+        Number of families that the search has scored.
 
     Notes
     -----

@@ -64,7 +64,7 @@ class K2Search(BaseEstimator):
     history_ : list of ParentChange
         The added parents. ``ordering_[step]`` is the feature, and ``n_evaluations`` the number of scored families.
     n_evaluations_ : int
-        Number of families that the whole search scored.
+        Number of families that the search has scored.
 
     References
     ----------

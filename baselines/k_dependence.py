@@ -106,7 +106,7 @@ class KDependence(BaseEstimator):
         state : PairCounts
             Pair counts of the training rows.
         rng : numpy.random.Generator, optional
-            Ignored, as in :meth:`learn`.
+            Ignored, because the result is deterministic.
 
         Returns
         -------

@@ -50,7 +50,7 @@ class LocalSearch(BaseEstimator):
     max_steps : int, optional
         Maximum number of steps; by default there is no limit.
     verbose : int, default=0
-        1 prints each step.
+        1 prints one line per step.
 
     Attributes
     ----------

@@ -123,7 +123,7 @@ class Learner:
         n_jobs : int, optional
             Number of threads, as in joblib.
         encoder : TableEncoder, optional
-            Encoder of raw columns; by default ``TableEncoder()``.
+            Encoder of raw columns. The default is ``TableEncoder()``.
 
         Returns
         -------

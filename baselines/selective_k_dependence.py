@@ -56,14 +56,15 @@ class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
         Whether to store counts of the contexts that occur, or dense CPTs, as in
         :class:`~tanlearn.HierarchicalSmoothing`.
     class_weight : None, "balanced" or dict, default=None
-        Factors by which the row weights of each class are multiplied. "balanced" gives all classes the same total
+        Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
         weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities, in sorted order of the classes. By default they are estimated from the training rows.
+        Class probabilities, in the order of ``classes_``. By default, they are the class frequencies of the training
+        rows.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default ``TableEncoder()``.
+        Encoder of raw columns. The default is ``TableEncoder()``.
     device : {"cpu"}, default="cpu"
-        Accepted for compatibility with the other classifiers. There are no CUDA kernels.
+        Accepted for compatibility with other classifiers. There are no CUDA kernels.
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
@@ -83,13 +84,13 @@ class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
     tables_ : Tables
         Log probabilities of each feature given its parents and the class.
     classes_ : ndarray of shape (n_classes,)
-        Classes in sorted order.
+        Class labels in sorted order.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, defined only if ``X`` has column names.
+        Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
         Number of stored parameters.
 
@@ -146,7 +147,9 @@ class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
     def _check_needs(self, allowed: frozenset[str]) -> bool:
         """Raise an AttributeError where no sample of rows is available to select features and parents."""
         if "sample" not in allowed:
-            raise AttributeError(f"{type(self).__name__} selects its network on rows, so it needs all of them at once.")
+            raise AttributeError(
+                f"{type(self).__name__} selects its network on rows, so it needs all rows at once. Use fit."
+            )
         return True
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:

@@ -51,14 +51,15 @@ class SemiNaiveBayesClassifier(NetworkClassifier):
     max_values : int, default=10000
         Maximum number of joint values of a group; larger products are not candidates. It limits the size of the CPTs.
     class_weight : None, "balanced" or dict, default=None
-        Factors by which the row weights of each class are multiplied. "balanced" gives all classes the same total
+        Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
         weight.
     class_prior : array-like of shape (n_classes,), optional
-        Class probabilities, in sorted order of the classes. By default they are estimated from the training rows.
+        Class probabilities, in the order of ``classes_``. By default, they are the class frequencies of the training
+        rows.
     encoder : TableEncoder, optional
-        Encoder of raw columns; by default ``TableEncoder()``.
+        Encoder of raw columns. The default is ``TableEncoder()``.
     device : {"cpu"}, default="cpu"
-        Accepted for compatibility with the other classifiers. There are no CUDA kernels.
+        Accepted for compatibility with other classifiers. There are no CUDA kernels.
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
@@ -80,13 +81,13 @@ class SemiNaiveBayesClassifier(NetworkClassifier):
     tables_ : Tables
         Log probabilities of each feature given its parents and the class; for unused features, equal in all classes.
     classes_ : ndarray of shape (n_classes,)
-        Classes in sorted order.
+        Class labels in sorted order.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, defined only if ``X`` has column names.
+        Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters.
 

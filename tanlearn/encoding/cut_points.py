@@ -39,7 +39,7 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     @property
     def uses_classes(self) -> bool:
-        """Whether cut points depend on classes. If so, each fold must fit its own cut points."""
+        """True if cut points depend on classes, so that each fold must fit its own cut points."""
         return True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:

@@ -77,7 +77,7 @@ class QuantileDiscretizer(CutPointDiscretizer):
 
     @property
     def uses_classes(self) -> bool:
-        """Whether cut points depend on classes. If so, each fold must fit its own cut points."""
+        """True if cut points depend on classes, so that each fold must fit its own cut points."""
         return bool(self.mdl_points)
 
     def fit_columns(self, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None) -> QuantileDiscretizer:

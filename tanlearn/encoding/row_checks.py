@@ -118,7 +118,7 @@ class RowCheck:
 
     @property
     def is_clean(self) -> bool:
-        """Whether no value is missing, unseen or known to be out of range."""
+        """True if no value is missing, unseen or known to be out of range."""
         return not any(own.n_missing or own.n_unseen or own.n_out_of_range for own in self.columns)
 
     def __add__(self, other: RowCheck) -> RowCheck:

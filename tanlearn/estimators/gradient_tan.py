@@ -130,7 +130,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         model, bit for bit, on the same machine. Another processor rounds differently: the CPTs agree up to rounding,
         until a rounding error changes a draw.
     verbose : int, default=0
-        1 prints about ten lines of progress, 2 prints one line per epoch.
+        1 prints about ten lines of progress, and 2 prints one line per epoch.
 
     Attributes
     ----------

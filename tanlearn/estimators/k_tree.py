@@ -122,7 +122,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         Seed of ordering, candidates, batches and draws. The same rows, parameters and int give the same model, bit for
         bit, on the same machine.
     verbose : int, default=0
-        1 prints about ten lines of progress and the selected learner, 2 prints one line per epoch.
+        1 prints about ten lines of progress and the selected learner, and 2 prints one line per epoch.
 
     Attributes
     ----------

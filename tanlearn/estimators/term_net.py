@@ -181,8 +181,8 @@ class TermNetClassifier(NetworkClassifier):
     The curve of a column in ``increasing`` or ``decreasing`` is the monotone curve that is closest to the curve fitted
     without this restriction (isotonic regression of the log odds, weighted by the variances of the classes). Ridges and
     edges are selected with restricted curves. The log odds of ``predict_joint_log_proba`` never change in the wrong
-    direction between two values of the column, not even by a rounding error, if no ``class_prior`` is set and no other
-    value of the row is missing. Otherwise, they may do so, but only by rounding errors. The guarantee does not hold
+    direction between two values of the column, not even by a rounding error, if no ``class_prior`` is set and all other
+    values of the row are present. Otherwise, they may do so, but only by rounding errors. The guarantee does not hold
     after a conversion to few bits, which rounds each probability separately.
 
     Examples

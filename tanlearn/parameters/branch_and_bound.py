@@ -61,7 +61,7 @@ class IntegerBranchAndBound(BaseEstimator):
         Learner of the CPTs at the start of the search, such as ``StochasticGradient(bits=(2, 0))``. The default is
         ``MaximumLikelihood()``. Its CPTs are rounded to the format. Entries that no row uses keep these values.
     verbose : int, default=0
-        1 prints each improvement and the end of the search, 2 prints each node.
+        1 prints one line per improvement and at the end of the search, and 2 prints one line per node.
 
     Attributes
     ----------

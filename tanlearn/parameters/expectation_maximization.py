@@ -45,7 +45,7 @@ class ExpectationMaximization(BaseEstimator):
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it.
     verbose : int, default=0
-        1 prints each iteration.
+        1 prints one line per iteration.
 
     Attributes
     ----------
