@@ -149,7 +149,7 @@ class GreedySearch(WrapperSearch):
         data : EncodedData
             Complete rows.
         scorer : StructureScorer
-            Scorer at the initial structure; moved to the final structure in place.
+            Scorer at the initial structure. It is changed in place, to the final structure.
         """
         self._keep(scorer)
         self.history_ = scorer.changes(None, step=0)

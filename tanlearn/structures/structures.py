@@ -23,7 +23,7 @@ class Structure:
     """Structure of a Bayesian-network classifier: the parents of each feature are the class and other features.
 
     These other features are called augmenting parents. Naive Bayes has none. A tree-augmented naive Bayes (TAN) has at
-    most one per feature, so that they form a forest. A k-dependence network has at most k.
+    most one per feature, so that they form a forest. In a k-dependence network, every feature has at most k parents.
 
     Parameters
     ----------

@@ -61,8 +61,8 @@ def test_names_of_data_sets():
     [
         ("iriss", ValueError, r"got 'iriss'\. Did you mean 'iris'\?"),
         ("absent.npz", FileNotFoundError, r"there is no file absent\.npz"),
-        ([], ValueError, "name at least one data set"),
-        ({}, ValueError, "name at least one data set"),
+        ([], ValueError, "Name at least one data set"),
+        ({}, ValueError, "Name at least one data set"),
         (X, TypeError, r"a data set is a name, .* got ndarray\. Pass a list for several data sets"),
         ([X, Y], TypeError, r"a data set is a name"),
         ((X, Y, Y), TypeError, r"a data set is a name"),
@@ -92,7 +92,7 @@ def test_errors_of_classes_name_the_data_set():
     ("learners", "error", "message"),
     [
         ("NB MM", ValueError, "Did you mean 'NB ML'"),
-        ([], ValueError, "name at least one learner"),
+        ([], ValueError, "Name at least one learner"),
         (
             NaiveBayesClassifier,
             TypeError,

@@ -200,7 +200,7 @@ def test_invalid_queries():
     density = TANDensity(n_components=1).fit(MIXED)
     with pytest.raises(ValueError, match=r"there is no column 'colour'; columns are 'kind', 'size'"):
         density.conditional("colour")
-    with pytest.raises(ValueError, match="given contains 'kind', the column whose probabilities are computed"):
+    with pytest.raises(ValueError, match="given contains 'kind', the column whose probabilities are requested"):
         density.conditional("kind", {0: "a"})
     with pytest.raises(ValueError, match="given contains 'size', the column"):
         density.conditional(["kind", "size"], {"size": 1.0})

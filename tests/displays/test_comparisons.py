@@ -202,7 +202,7 @@ def test_data_sets_are_named_by_the_index_or_by_keys(ax):
     assert display.errors.tolist() == [[1, 3], [2, 5]]
     assert {text.get_text() for text in ax.texts} == {"iris", "wine"}
     assert PairedErrorsDisplay(nested, datasets=["x", "y"]).datasets == ["x", "y"]
-    with pytest.raises(ValueError, match="same data sets for each learner; 'iris' is missing"):
+    with pytest.raises(ValueError, match="on the same data sets, but 'iris' is missing"):
         PairedErrorsDisplay({"a": {"iris": 1}, "b": {"shop": 1}})
     with pytest.raises(ValueError, match="got nan for 'b' on data set 'wine'"):
         PairedErrorsDisplay({"a": {"iris": 1, "wine": 2}, "b": {"iris": 1, "wine": np.nan}})

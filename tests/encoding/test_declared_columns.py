@@ -84,7 +84,7 @@ def test_contradictory_declarations_are_refused(columns, error, message):
 def test_options_that_need_rows_are_refused():
     with pytest.raises(ValueError, match="discretizer computes cut points from rows, but cut points are declared"):
         TableEncoder(discretizer=QuantileDiscretizer()).declare({"age": [30]})
-    with pytest.raises(ValueError, match="handle_missing='auto' decides from rows"):
+    with pytest.raises(ValueError, match="handle_missing='auto' needs rows"):
         TableEncoder(handle_missing="auto").declare({"age": [30]})
 
 

@@ -262,7 +262,7 @@ def test_classes_without_rows():
     frame, y = table()
     data, border = encoded(frame, y)
     for rows_of, found in ((np.arange(0), 0), (np.flatnonzero(data.y), 1)):
-        with pytest.raises(ValueError, match=rf"hold rows of {found} class\(es\).*needs at least two"):
+        with pytest.raises(ValueError, match=rf"contain rows of {found} class\(es\).*needs at least two"):
             NaiveBayesClassifier().from_counts(pairs(data).update(data.take(rows_of)))
     three = TableCounts(PairCounts(data.n_states, 3), encoder=border.encoder_, classes=["never", "no", "yes"])
     model = NaiveBayesClassifier().from_counts(three.update(frame, y))
