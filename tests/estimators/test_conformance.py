@@ -51,6 +51,7 @@ from tanlearn.baselines import (
     AnDEClassifier,
     AODEClassifier,
     ChowLiu,
+    KDependence,
     MarkovBlanketClassifier,
     MultinetClassifier,
     SelectiveKDependenceClassifier,
@@ -141,6 +142,7 @@ ESTIMATORS = [
 OTHER_PARAMETERS = [
     TermNetClassifier(max_parents=0),
     TermNetClassifier(max_parents=3),
+    TermNetClassifier(max_parents=2, structure=KDependence(k=2)),
     BoostedTermsClassifier(max_terms=10, max_splits=1, random_state=0),
     NaiveBayesClassifier(encoder=TableEncoder(handle_missing="category")),
     ConformalClassifier(NaiveBayesClassifier(), cv=2, random_state=0),
