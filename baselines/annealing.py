@@ -177,7 +177,7 @@ class SimulatedAnnealing(WrapperSearch):
         ValueError
             If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds,
             ``temperature`` increases or is not positive, ``initial`` is not a forest over these features, or
-            ``knowledge`` contradicts itself, ``initial`` or the columns.
+            ``knowledge`` contradicts itself or does not fit ``initial`` or the columns.
         """
         self._validate_params()
         initial = None if isinstance(self.initial, str) else self.initial

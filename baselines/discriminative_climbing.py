@@ -169,8 +169,8 @@ class DiscriminativeHillClimbing(WrapperSearch):
         ------
         ValueError
             If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds, ``initial``
-            has other features, a cycle or too many parents, or ``knowledge`` contradicts itself, ``initial`` or the
-            columns.
+            has other features, a cycle or too many parents, or ``knowledge`` contradicts itself or does not fit
+            ``initial`` or the columns.
         TableMemoryError
             If the CPTs of the candidate parents of a feature exceed the memory limit: 8 GiB or half of the machine's
             memory, or a quarter of that for more than 100 entries per row. The environment variable

@@ -168,7 +168,7 @@ class ExactMarginSearch(BaseEstimator):
         ------
         ValueError
             If there are more than 12 features, a value is missing, ``smoothing`` allows zero probabilities, or
-            ``knowledge`` contradicts itself or the columns.
+            ``knowledge`` contradicts itself or does not fit the columns.
         RuntimeError
             If the solver finds no structure, for example because of ``max_nodes``.
 

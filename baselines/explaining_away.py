@@ -109,7 +109,8 @@ class ExplainingAway(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``root`` is not a feature of the data, or ``knowledge`` contradicts itself, ``root`` or the columns.
+            If ``root`` is not a feature of the data, or ``knowledge`` contradicts itself or does not fit ``root`` or
+            the columns.
         TableMemoryError
             If the counts of all pairs do not fit in the memory of the "cuda" device.
         """
@@ -136,7 +137,8 @@ class ExplainingAway(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``root`` is not a feature of the data, or ``knowledge`` contradicts itself, ``root`` or the columns.
+            If ``root`` is not a feature of the data, or ``knowledge`` contradicts itself or does not fit ``root`` or
+            the columns.
         """
         self._validate_params()
         rules = tree_rules(self.knowledge, self.root, state)

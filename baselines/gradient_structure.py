@@ -127,7 +127,7 @@ class GradientStructure(BaseEstimator):
         ------
         ValueError
             If a parameter is invalid, ``candidates`` allow cycles or have several parents with ``max_parents=1``, or
-            ``knowledge`` contradicts itself or the columns.
+            ``knowledge`` contradicts itself or does not fit the columns.
         TableMemoryError
             If the terms of all candidates do not fit in memory.
         """

@@ -131,7 +131,8 @@ class GreedySearch(WrapperSearch):
         ------
         ValueError
             If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds, ``initial``
-            is not a forest over these features, or ``knowledge`` contradicts itself, ``initial`` or the columns.
+            is not a forest over these features, or ``knowledge`` contradicts itself or does not fit ``initial`` or the
+            columns.
         TableMemoryError
             If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, or a quarter of that for more
             than 100 entries per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.

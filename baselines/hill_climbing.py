@@ -174,7 +174,7 @@ class HillClimbing(BaseEstimator):
         ------
         ValueError
             If a parameter is invalid, ``initial`` has other features, a cycle or too many parents, or ``knowledge``
-            contradicts itself, ``initial`` or the columns.
+            contradicts itself or does not fit ``initial`` or the columns.
         """
         self._validate_params()
         order = data.by_name

@@ -137,7 +137,7 @@ class K2Search(BaseEstimator):
         ------
         ValueError
             If a parameter is invalid, ``ordering`` is not a permutation of the features, or ``knowledge`` contradicts
-            itself, the ordering or the columns.
+            itself or does not fit the ordering or the columns.
         """
         self._validate_params()
         started = learning_clock()

@@ -92,7 +92,8 @@ class KDependence(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``knowledge`` contradicts itself or the columns, or requires more than ``k`` parents of a feature.
+            If ``knowledge`` contradicts itself or does not fit the columns, or requires more than ``k`` parents of a
+            feature.
         """
         self._validate_params()
         rules = read_rules(self.knowledge, data, max_parents=self.k)
@@ -115,7 +116,8 @@ class KDependence(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``knowledge`` contradicts itself or the columns, or requires more than ``k`` parents of a feature.
+            If ``knowledge`` contradicts itself or does not fit the columns, or requires more than ``k`` parents of a
+            feature.
         """
         self._validate_params()
         rules = read_rules(self.knowledge, state, max_parents=self.k)

@@ -131,7 +131,7 @@ class LocalSearch(BaseEstimator):
         ------
         ValueError
             If the score is not a finite number, a structure has other features than the data, or ``knowledge``
-            contradicts itself, ``initial`` or the columns.
+            contradicts itself or does not fit ``initial`` or the columns.
         TypeError
             If a neighbor is not a Structure.
         """

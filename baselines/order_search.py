@@ -161,8 +161,8 @@ class OrderSearch(WrapperSearch):
         ------
         ValueError
             If a value is missing, ``smoothing`` allows zero probabilities, there are fewer rows than folds,
-            ``ordering`` is not a permutation of the features, or ``knowledge`` contradicts itself, the ordering or the
-            columns.
+            ``ordering`` is not a permutation of the features, or ``knowledge`` contradicts itself or does not fit the
+            ordering or the columns.
         TableMemoryError
             If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, or a quarter of that for more
             than 100 entries per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.

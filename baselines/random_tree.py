@@ -74,8 +74,8 @@ class RandomTree(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``ordering`` is not a permutation of the features, or ``knowledge`` contradicts itself, the ordering or
-            the columns.
+            If ``ordering`` is not a permutation of the features, or ``knowledge`` contradicts itself or does not fit
+            the ordering or the columns.
         """
         return self._draw(data, rng)
 
@@ -97,8 +97,8 @@ class RandomTree(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``ordering`` is not a permutation of the features, or ``knowledge`` contradicts itself, the ordering or
-            the columns.
+            If ``ordering`` is not a permutation of the features, or ``knowledge`` contradicts itself or does not fit
+            the ordering or the columns.
         """
         return self._draw(state, rng)
 

@@ -66,9 +66,10 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : TANClassifier, optional
-        Base classifier. The default is ``TANClassifier()``. If its loss is None, ``Hybrid()`` is used, because the
-        search itself selects the settings. Runs are calibrated like ``best_estimator_``, since calibration may change
-        predicted classes. Calibration also trains each run on up to five folds; ``calibrate=False`` avoids this.
+        Base classifier. The default is ``TANClassifier()``. If its ``loss`` is None, the search uses ``Hybrid()``: the
+        selection of a loss within ``fit`` is not needed, because the search selects the settings. Runs are calibrated
+        like ``best_estimator_``, since calibration may change predicted classes. Calibration also trains each run on up
+        to five folds; ``calibrate=False`` avoids this.
     param_distributions : dict, optional
         Lists or SciPy distributions to draw from, by name of the parameter. Names of nested parameters are, for
         example, ``loss__gamma`` and ``training__learning_rate``. The default is :func:`default_distributions`.
