@@ -51,7 +51,8 @@ class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
         Leave-one-out loss to minimize: the mean -log P(class | features), or the error rate. Ties are broken by fewer
         features, then by fewer parents.
     m : "auto", float or array-like of shape (max_k + 1,), default="auto"
-        Weights of the estimates with one fewer parent, as in :class:`~tanlearn.HierarchicalSmoothing`.
+        Weight with which a CPT is drawn towards the CPT with one parent less, one number per number of parents. With
+        ``"auto"``, the weights are selected. See :class:`~tanlearn.HierarchicalSmoothing`.
     sparse : "auto" or bool, default="auto"
         Whether to store counts of the contexts that occur, or dense CPTs, as in
         :class:`~tanlearn.HierarchicalSmoothing`.

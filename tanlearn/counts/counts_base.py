@@ -172,7 +172,7 @@ class Counts(ABC):
         if found is not None:
             raise ValueError(
                 f"counts can be added only over the same features, classes and contexts, but {found}. Encode all rows "
-                f"with the same encoder, and start all counts with empty() of the same counts."
+                f"with one encoder, and create all other counts with empty() of the first ones."
             )
 
     def _difference(self, other: dict[str, Any]) -> str | None:

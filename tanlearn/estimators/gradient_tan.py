@@ -79,9 +79,9 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         The model then only scores classes (pseudo-TAN, section 4.5). It is not a Bayesian network and cannot
         marginalize missing features.
     loss : Loss, optional
-        Loss for structure and parameters. By default, both are trained with a :class:`~tanlearn.SoftHybrid`. Held-out
-        rows are then used to choose between these parameters and others for the same structure, with another loss and
-        number of iterations (see :class:`~tanlearn.HybridCV`). With ``bits``, the default is ``Hybrid()``.
+        Loss for structure and parameters. By default, both are trained with a :class:`~tanlearn.SoftHybrid`. For the
+        same structure, parameters are then also trained with another loss and number of iterations, and held-out rows
+        decide which parameters are kept (see :class:`~tanlearn.HybridCV`). With ``bits``, the default is ``Hybrid()``.
     n_epochs : int, optional
         Passes over the data, by default 100. If neither ``loss`` nor ``bits`` is set, small data sets without missing
         values get as many epochs as 2,000 steps need, because structure learning depends on the number of steps.

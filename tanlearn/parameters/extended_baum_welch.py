@@ -43,9 +43,9 @@ class ExtendedBaumWelch(BatchLearner):
     loss : Loss, optional
         Any loss. The default is ``ConditionalNLL()``, for which the method was derived.
     max_iter : int, optional
-        Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows:
-        it has the lowest log loss among the numbers whose error is within one standard error of the lowest error. Few
-        iterations regularize, so there is no warning if the maximum is reached. See ``converged_``.
+        Maximum number of iterations. By default, held-out rows select the number of iterations, at most 100. Of
+        the numbers whose error is at most one standard error above the lowest error, the one with the lowest log loss
+        is used. Few iterations regularize, so there is no warning if the maximum is reached. See ``converged_``.
     tol : float, default=1e-6
         Training stops if no entry of the gradient of the mean loss has an absolute value above this one.
     alpha : float, default=1.0

@@ -135,7 +135,7 @@ def test_other_contexts_are_refused_and_change_nothing():
         learn(DATA, weights=None, min_samples=3),
         replace(first_forest(), members=first_forest().members[:2]),
     ):
-        with pytest.raises(ValueError, match=r"here and .* there\. .* start all counts with empty\(\)"):
+        with pytest.raises(ValueError, match=r"here and .* there\. .* create all other counts with empty\(\)"):
             counts.merge(ForestCounts(forest))
         assert counts != ForestCounts(forest)
         assert counts.empty() != ForestCounts(forest)  # no rows in other contexts
