@@ -195,7 +195,10 @@ class PrivacyBudget:
         rest = self._epsilon - self._spent[0], self._delta - self._spent[1]
         if epsilon is None:
             if rest[0] <= 0:
-                raise ValueError(f"the budget of epsilon {self.epsilon} is spent. Another release adds to the loss.")
+                raise ValueError(
+                    f"the budget of epsilon {self.epsilon} is spent, because each release adds to the loss. Use the "
+                    f"counts that are already released, as often as you like."
+                )
             return rest[0], rest[1] if delta is None else read_loss(1, delta)[1]
         loss = read_loss(epsilon, 0 if delta is None else delta)
         if delta is None:

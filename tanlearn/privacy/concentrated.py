@@ -168,7 +168,10 @@ class ConcentratedBudget:
         check_seed(random_state)
         rho = self._rho - self._spent if part is None else _positive(part, "part") * self._rho
         if rho <= 0:
-            raise ValueError(f"the budget of epsilon {self.epsilon} is spent. Another release adds to the loss.")
+            raise ValueError(
+                f"the budget of epsilon {self.epsilon} is spent, because each release adds to the loss. Use the "
+                f"counts that are already released, as often as you like."
+            )
         variance = variance_of_rho(n_changed_counts(own), rho)
         self._pay(rho)
         noise = AddedNoise("discrete Gaussian", math.sqrt(variance), self._epsilon_of(rho), float(self.delta))

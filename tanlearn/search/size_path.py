@@ -86,7 +86,7 @@ def size_path(
     if not all(isinstance(seed, (int, np.integer)) for seed in seeds):
         raise ValueError(f"random_states must be ints, one per path for all its trainings; got {seeds!r}.")
     if estimator.get_params()["training__checkpoint"] is not None:
-        raise ValueError("a checkpoint holds one training, but a path has several: set the checkpoint to None.")
+        raise ValueError("a checkpoint contains one training, but a path has several: set the checkpoint to None.")
     later = max(1, (estimator.n_epochs or N_EPOCHS) // 4) if n_epochs is None else n_epochs
     rows = X, y, sample_weight
     paths = in_order(_follow, [(rows, (estimator, weights, later, seed)) for seed in seeds], n_jobs)

@@ -248,7 +248,7 @@ def test_rows_with_classes_choose_how_to_round(run, model, shop, tmp_path):
     [
         ([], "C needs integers: round the CPTs of"),
         (["--bits", "3,x"], "--bits takes two numbers, as 3,1, or their sum; got '3,x'."),
-        (["--bits", "4"], "bits=4 is a sum of integer and fraction bits"),
+        (["--bits", "4"], "bits=4 leaves the split into integer and fraction bits open"),
         (["--bits", "4"], "with --rows and --target."),
         (["--bits", "3,1", "--target", "buys"], "--target names a column of --rows. Give both, or leave it out."),
         (["--bits", "3,1", "-o", "m"], "--output must end in .h, .hh, .hpp; got 'm'."),

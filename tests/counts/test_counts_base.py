@@ -182,7 +182,7 @@ def test_rows_of_another_schema_are_refused(empty, other, difference):
 @every_kind
 def test_counts_of_another_kind_are_refused(empty):
     whole, other = count(empty, rows()), next(own for own in EMPTY.values() if own is not empty)
-    with pytest.raises(TypeError, match=f"counts in {type(whole).__name__}, the others in {type(other).__name__}"):
+    with pytest.raises(TypeError, match=f"counts in {type(whole).__name__}, and the others in {type(other).__name__}"):
         whole.merge(other)
     assert whole == count(empty, rows())
 

@@ -198,7 +198,7 @@ def test_joint_queries_of_too_many_values_are_refused(monkeypatch):
 
 def test_invalid_queries():
     density = TANDensity(n_components=1).fit(MIXED)
-    with pytest.raises(ValueError, match=r"there is no column 'colour'; columns are 'kind', 'size'"):
+    with pytest.raises(ValueError, match=r"there is no column 'colour'. Pass one of the columns 'kind', 'size'"):
         density.conditional("colour")
     with pytest.raises(ValueError, match="given contains 'kind', the column whose probabilities are requested"):
         density.conditional("kind", {0: "a"})

@@ -218,7 +218,7 @@ def test_points_are_only_made_of_too_many_values():
     whole = np.vstack([values, values, values, [[0.5]]])
     assert_same(exact, fitted(TableEncoder(), whole, np.concatenate([y, 1 - y, y, [0]]))[0])
     assert points.categories_ == [None]
-    with pytest.raises(ValueError, match="X column 0 has so many distinct values that only quantiles are kept"):
+    with pytest.raises(ValueError, match="X column 0 has so many distinct values that only quantiles are stored"):
         options[0].fit_encoder(TableEncoder(discrete_features=True))
     assert points.value_ranges_ == exact.value_ranges_ == [(0.0, 15.0)]
     # Later integers, and classes, find their place among points.

@@ -177,8 +177,16 @@ def test_refused_model_leaves_no_file_and_what_stood_there(tmp_path, write, read
     days = pd.Categorical(pd.to_datetime(["2024-01-01", "2024-01-02"]))
     dated = NaiveBayesClassifier().fit(pd.DataFrame({"day": days}), [0, 1])
     cases = [
-        (fitted("aode"), TypeError, "AODEClassifier is not a Bayesian network with a single structure"),
-        (fitted("k-tree"), TypeError, "KTreeClassifier is not a Bayesian network with a single structure"),
+        (
+            fitted("aode"),
+            TypeError,
+            "AODEClassifier cannot be written as a Bayesian network, because it does not have a single structure",
+        ),
+        (
+            fitted("k-tree"),
+            TypeError,
+            "KTreeClassifier cannot be written as a Bayesian network, because it does not have a single structure",
+        ),
         (fitted("cyclic"), ValueError, "a network with a cycle is not a Bayesian network"),
         (doubled, ValueError, "the CPTs are not normalized: .* differ from 1 by up to 1"),
         (dated, ValueError, "Cast the categories to str"),

@@ -210,7 +210,7 @@ def test_counts_of_another_kind_are_refused(model, count, message):
         (
             NaiveBayesClassifier(),
             families(TREE),
-            r"of the families of Structure\(n_features=4, n_edges=3",
+            r"for the families of Structure\(n_features=4, n_edges=3",
         ),
         (
             BayesNetClassifier(structure=WIDE, parameters=HierarchicalSmoothing()),
@@ -236,8 +236,8 @@ def test_encoder_and_classes_must_be_those_of_the_counts():
     data, border = encoded(frame, y)
     counts, model = pairs(data).update(data), NaiveBayesClassifier()
     for arguments, message in (
-        ({"encoder": border.encoder_}, "classes is missing"),
-        ({"classes": border.classes_}, "encoder is missing"),
+        ({"encoder": border.encoder_}, "classes is None, but counts need"),
+        ({"classes": border.classes_}, "encoder is None, but counts need"),
         ({"encoder": border.encoder_, "classes": ["a", "b", "c"]}, "counts are of 2 classes, but classes has 3"),
         ({"encoder": border.encoder_, "classes": ["yes", "no"]}, "classes must be at least two, sorted"),
         ({"encoder": border.encoder_, "classes": ["no", "no"]}, "classes must be at least two, sorted and different"),

@@ -131,7 +131,7 @@ def test_a_discretizer_of_the_user_encodes():
 @pytest.mark.parametrize(
     ("row", "error", "message"),
     [
-        (("a", 1, True), ValueError, r"holds 3 value\(s\), but there were 4 columns in fit"),
+        (("a", 1, True), ValueError, r"has 3 value\(s\), but there were 4 columns in fit"),
         (("a", 1, True, np.inf), ValueError, "X column 3 contains infinity"),
         (
             ("a", 1, True, "long"),

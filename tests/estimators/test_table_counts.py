@@ -169,7 +169,7 @@ def test_declared_categories_have_their_order(counts):
 def test_counts_of_another_kind_are_refused(counts):
     frame, y = table()
     other = TableCounts.of_source([(frame, y)], pairs=False)
-    with pytest.raises(TypeError, match=r"in PairCounts, the others in FamilyCounts.*pairs, or single values"):
+    with pytest.raises(TypeError, match=r"in PairCounts, and the others in FamilyCounts.*pairs, or single values"):
         counts.merge(other)
 
 
