@@ -196,8 +196,8 @@ class PrivacyBudget:
         if epsilon is None:
             if rest[0] <= 0:
                 raise ValueError(
-                    f"the budget of epsilon {self.epsilon} is spent, because each release adds to the loss. Use the "
-                    f"counts that are already released, as often as you like."
+                    f"the budget of epsilon {self.epsilon} is spent. Use the counts that are "
+                    f"already released: another release adds to the loss."
                 )
             return rest[0], rest[1] if delta is None else read_loss(1, delta)[1]
         loss = read_loss(epsilon, 0 if delta is None else delta)

@@ -169,8 +169,8 @@ class ConcentratedBudget:
         rho = self._rho - self._spent if part is None else _positive(part, "part") * self._rho
         if rho <= 0:
             raise ValueError(
-                f"the budget of epsilon {self.epsilon} is spent, because each release adds to the loss. Use the "
-                f"counts that are already released, as often as you like."
+                f"the budget of epsilon {self.epsilon} is spent. Use the counts that are "
+                f"already released: another release adds to the loss."
             )
         variance = variance_of_rho(n_changed_counts(own), rho)
         self._pay(rho)
