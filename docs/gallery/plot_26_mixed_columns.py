@@ -58,5 +58,6 @@ ExplanationDisplay.from_estimator(model, row, target="male", against="female", a
 display = ContributionDisplay.from_estimator(model, X, "bill_depth_mm", target="male", ax=axes[1])
 
 # %%
-# The deep bill is the strongest evidence for a male, more than the species. The lower plot is the whole effect of the
-# bill depth: penguins with bills of more than 18 mm are more often males, whatever their other measurements.
+# The deep bill is the strongest evidence for a male, more than the species. The lower plot shows the effect of the bill
+# depth without that of its edge: bills of more than 18 mm are evidence for a male. The edge from the species changes
+# this effect. Bills of 16 mm are evidence for a female Adelie penguin, and for a male gentoo penguin.
