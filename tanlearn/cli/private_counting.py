@@ -65,7 +65,7 @@ def private_counts(
         from tanlearn import PrivacyBudget
 
         budget = PrivacyBudget(epsilon, delta)
-        template = _read_declared(declared, pairs=not single)
+        template = _read_declared(declared, target, pairs=not single)
         with reading.open(table) as file:
             _, counts = count_like(file, target, template, declared, chunk_rows)
         released = budget.release(counts)
@@ -82,7 +82,7 @@ def private_counts(
         )
 
 
-def _read_declared(path: str, *, pairs: bool) -> TableCounts:
+def _read_declared(path: str, target: str, *, pairs: bool) -> TableCounts:
     """Return empty counts in the classes, categories and cut points of a JSON file."""
     from tanlearn import TableCounts, TableEncoder
 
@@ -106,5 +106,12 @@ def _read_declared(path: str, *, pairs: bool) -> TableCounts:
             f"{path}: 'columns' must have a list of values for each column, and 'categorical' must be a list of some "
             f"of these columns."
         )
+    if target in columns:
+        raise ValueError(f"{path} declares {target!r}, the column of the classes, in 'columns'. Leave it out there.")
+    classes = content["classes"]
+    if not isinstance(classes, list) or not 1 < len({str(label) for label in classes}) == len(classes):
+        raise ValueError(f"{path}: 'classes' must be a list of at least two different values, got {classes!r}.")
+    if {type(label) for label in classes} in ({str}, {int}, {bool}):
+        classes = sorted(classes)
     encoder = TableEncoder(discrete_features=categorical or "auto").declare(columns)
-    return TableCounts.of_encoder(encoder, content["classes"], pairs=pairs)
+    return TableCounts.of_encoder(encoder, classes, pairs=pairs)

@@ -64,6 +64,13 @@ def test_single_counts_have_less_noise(run, files):
     assert "noise of standard deviation 2.8" in done.stdout  # 4 changed counts instead of 7
 
 
+def test_classes_can_be_declared_in_any_order(run, files):
+    (files / "declared.json").write_text(json.dumps({**DECLARED, "classes": ["yes", "no"]}), "utf-8")
+    done = private(run, files, "--epsilon", "2")
+    assert done.exit_code == 0, done.output
+    assert TableCounts.load(files / "out.counts").classes.tolist() == ["no", "yes"]
+
+
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
@@ -72,11 +79,17 @@ def test_single_counts_have_less_noise(run, files):
         ({"classes": ["a"]}, r"it has no 'columns'\."),
         ({**DECLARED, "epsilon": 1}, r"it has an unknown key 'epsilon'\."),
         ({**DECLARED, "categorical": ["street"]}, r"'categorical' must be a list of some of these columns\."),
-        ({"classes": ["a"], "columns": {"age": []}}, r"'age' has no declared values\."),
+        ({"classes": ["a", "b"], "columns": {"age": []}}, r"'age' has no declared values\."),
         (
             {"classes": ["a", "b"], "columns": {"height": [1.5]}},
             r"1 of the 1 columns of .*declared\.json are absent: height\.",
         ),
+        (
+            {"classes": ["no", "yes"], "columns": {"age": [30], "late": ["no", "yes"]}},
+            r"declares 'late', the column of the classes, in 'columns'\. Leave it out there\.",
+        ),
+        ({**DECLARED, "classes": "no"}, r"'classes' must be a list of at least two different values, got 'no'\."),
+        ({**DECLARED, "classes": ["no", "no"]}, r"'classes' must be a list .*, got \['no', 'no'\]\."),
     ],
 )
 def test_invalid_declarations_are_one_line(run, files, declared, message):
