@@ -127,7 +127,7 @@ class GradientStructure(BaseEstimator):
         ------
         ValueError
             If a parameter is invalid, ``candidates`` allow cycles or have several parents with ``max_parents=1``, or
-            ``knowledge`` contradicts itself or does not fit the columns.
+            ``knowledge`` contradicts itself or does not fit the columns, or is given in ``candidates`` as well.
         TableMemoryError
             If the terms of all candidates do not fit in memory.
         """
@@ -149,7 +149,13 @@ class GradientStructure(BaseEstimator):
         is_kind = isinstance(given, (str, Candidates))
         if isinstance(given, str):
             given = Candidates(given)
-        knowledge = self.knowledge or getattr(given, "knowledge", None)
+        own = getattr(given, "knowledge", None)
+        if self.knowledge is not None and own is not None:
+            raise ValueError(
+                "knowledge is given twice, in knowledge and in candidates. Combine both in one Knowledge object, and "
+                "leave out the knowledge of candidates. (TermNetClassifier passes its knowledge on.)"
+            )
+        knowledge = self.knowledge or own
         if knowledge is not None and not is_kind:
             raise ValueError(
                 "knowledge chooses among candidates of a kind, but the candidates are given explicitly. Use a kind, "

@@ -82,6 +82,7 @@ def test_other_parameter_learners_accept_the_structure():
         ({"candidates": Candidates("unconstrained")}, "allow cycles"),
         ({"candidates": PAIRS}, "max_parents is 1. Set max_parents=2"),
         ({"candidates": [[]] * 6, "knowledge": Knowledge()}, "given explicitly"),
+        ({"candidates": Candidates(knowledge=Knowledge()), "knowledge": Knowledge()}, "knowledge is given twice"),
         ({"max_parents": 3}, "max_parents"),
         ({"loss": "margin"}, "loss"),
     ],
