@@ -82,8 +82,8 @@ class TermNetClassifier(NetworkClassifier):
         features. A learner with ``learn(data, rng)``, such as the learners in :mod:`tanlearn.baselines`, or a fixed
         structure sets other edges, with at most ``max_parents`` parents per feature. All of its edges are used, or no
         edges if they do not lower the held-out log loss by more than one standard error. A learner is applied to the
-        training rows of each fold, and to all rows. It uses numeric columns with at most 8 intervals, and categorical
-        columns with at most 32 categories.
+        training rows of each fold, and to all rows (a sample of 20,000 rows if there are more). It uses numeric columns
+        with at most 8 intervals, and categorical columns with at most 32 categories.
     loss : Loss, optional
         Loss of the training: :class:`~tanlearn.ConditionalNLL` (by default), :class:`~tanlearn.Margin`,
         :class:`~tanlearn.SoftHybrid` or :class:`~tanlearn.JointNLL`. The last two contain the joint likelihood of rows
