@@ -29,7 +29,7 @@ ON_THE_LEFT = {
 }
 
 #: Fraction of the range of ranks below which the names of two learners would overlap.
-LINE = 0.02
+LINE = 0.025
 
 
 def finished_lines(outcomes, learner, common):
