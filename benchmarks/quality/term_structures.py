@@ -145,8 +145,9 @@ def write_report(lines, path):
     sections.append(folded("Error [%] / log loss of each data set", per_set(lines, finished)))
     text = f"""All models are `TermNetClassifier`. "gain" is its default, edges by gain. "KDB" is `KDependence(k=2)`.
     "gradient" is `GradientStructure()`, with `candidates="gain"` for two parents. Hill climbing maximizes BDeu. Names
-    without a number have at most one parent per feature. A structure is kept only if the held-out log loss falls by
-    more than a standard error, so the mean number of edges includes networks without edges. Every data set has
+    without a number have at most one parent per feature. A first parent, and a structure of another learner, is kept
+    only if the held-out log loss falls by more than a standard error, so the mean number of edges includes networks
+    without edges. Every data set has
     {N_FOLDS} stratified folds. Means over data sets are not weighted. Seconds are processor time of a fit. The best
     structure is chosen on {joined(parts[0])} ("chosen on")."""
     if missing := [name for name in SETS if name not in finished]:

@@ -317,7 +317,7 @@ class Selection:
         found = self._candidate((n_parents, n_triples, best.ridges), scores, best.parameters, temperature)
         self.trials.append(found.trial)
         self._report(
-            f"at most {n_parents} parents and {n_triples} triples: held-out log loss {found.trial.log_loss:.4f}, "
+            f"parents: {n_parents}, triples: {n_triples}, held-out log loss {found.trial.log_loss:.4f}, "
             f"held-out error {found.trial.error:.2%}"
         )
         return found

@@ -101,13 +101,11 @@ def _with_terms(structure: Structure, is_divided: AnyArray, rules: EdgeRules | N
 
 def _raise_of_parents(n_parents: int, max_parents: int) -> None:
     """Raise the error for a structure with too many parents."""
-    found = f"structure has up to {n_parents} parents per feature"
+    found = f"structure has up to {n_parents} parent{'s' if n_parents > 1 else ''} per feature"
     if n_parents > MOST_PARENTS:
         raise ValueError(
             f"{found}, but a network of terms has at most {MOST_PARENTS}. Limit the parents of the structure learner, "
             f"such as HillClimbing(max_parents=2), and set max_parents of the classifier to the same number."
         )
-    raise ValueError(
-        f"{found}, but max_parents is {max_parents}. Set max_parents={n_parents}, or limit the parents of the "
-        f"structure to {max_parents}."
-    )
+    other = f"limit the parents of the structure to {max_parents}" if max_parents else "leave out the structure"
+    raise ValueError(f"{found}, but max_parents is {max_parents}. Set max_parents={n_parents}, or {other}.")
