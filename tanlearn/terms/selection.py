@@ -317,8 +317,8 @@ class Selection:
         found = self._candidate((n_parents, n_triples, best.ridges), scores, best.parameters, temperature)
         self.trials.append(found.trial)
         self._report(
-            f"parents: {n_parents}, triples: {n_triples}, held-out log loss {found.trial.log_loss:.4f}, "
-            f"held-out error {found.trial.error:.2%}"
+            f"parents per feature up to {n_parents}, triples up to {n_triples}: held-out log loss "
+            f"{found.trial.log_loss:.4f}, held-out error {found.trial.error:.2%}"
         )
         return found
 

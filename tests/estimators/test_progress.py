@@ -19,12 +19,15 @@ LEARNERS = {
 }
 #: Beginnings of lines that are printed with `verbose=1`, and with 2 only.
 LINES = {
-    "terms": (["at most 0 parents", "at most 1 parents", "training the network"], ["ridges 16, 4", "computing gains"]),
+    "terms": (
+        ["parents per feature up to 0", "parents per feature up to 1", "training the network"],
+        ["ridges 16, 4", "computing gains"],
+    ),
     "boosted": (["fitting "], ["10 terms: held-out log loss ", "term "]),
     "ensemble": (
         [
             "forest: weights of levels",
-            "network: at most 0 parents",
+            "network: parents per feature up to 0",
             "boosted terms: fitting",
             "weights of forest, network and boosted terms: [",
         ],
