@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tanlearn._typing import IntArray
 from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.estimators.gradient_classifier import LEARNING_RATE, N_EPOCHS
+from tanlearn.estimators.gradient_classifier import LEARNING_RATE, enough_epochs
 from tanlearn.estimators.k_tree import DISCRIMINATIVE, N_STEPS
 from tanlearn.structures.candidate_kinds import CANDIDATE_KINDS, Candidates, make_candidates
 from tanlearn.structures.candidate_sets import CandidateSets
@@ -135,9 +135,8 @@ class GradientStructure(BaseEstimator):
         if not data.weights.all():
             data = data.take(np.flatnonzero(data.weights))
         candidates = self._make_candidates(data, rng)
-        settings = TrainingSettings(
-            learning_rate=LEARNING_RATE, n_epochs=self._number_of_epochs(data.n_samples), terms=True
-        )
+        n_epochs = enough_epochs(self.n_epochs, N_STEPS, data.n_samples, TrainingSettings.batch_size)
+        settings = TrainingSettings(learning_rate=LEARNING_RATE, n_epochs=n_epochs, terms=True)
         loss = ConditionalNLL() if self.loss is None else require_loss(self.loss)
         outcome = train(data, candidates, loss, settings, rng, n_jobs=self.n_jobs)
         self.structure_probabilities_ = outcome.probabilities
@@ -183,12 +182,6 @@ class GradientStructure(BaseEstimator):
                 f"or pass candidates of single parents."
             )
         return leave_out_large(found, data.n_states, data.n_classes, data.n_samples, data.label) if is_kind else found
-
-    def _number_of_epochs(self, n_samples: int) -> int:
-        """Return ``n_epochs``, or by default as many as ``N_STEPS`` steps need, at least ``N_EPOCHS``."""
-        if self.n_epochs is not None:
-            return int(self.n_epochs)
-        return max(N_EPOCHS, -(-N_STEPS // max(1, n_samples // TrainingSettings.batch_size)))
 
 
 def _with_ordering(candidates: Candidates, ordering: IntArray) -> Candidates:

@@ -25,7 +25,7 @@ from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.history import EpochReport
 from tanlearn.training.settings import TrainingSettings
 
-__all__ = ["LEARNING_RATE", "N_EPOCHS", "GradientClassifier"]
+__all__ = ["LEARNING_RATE", "N_EPOCHS", "GradientClassifier", "enough_epochs"]
 
 #: Default number of epochs and learning rate.
 N_EPOCHS, LEARNING_RATE = 100, 0.01
@@ -179,11 +179,8 @@ class GradientClassifier(NetworkClassifier):
         return data, validation
 
     def _enough_epochs(self, data: EncodedData, n_steps: int) -> int:
-        """Return ``n_epochs``, or by default as many epochs as ``n_steps`` steps need, at least ``N_EPOCHS``."""
-        n_epochs = self.n_epochs or N_EPOCHS
-        if self.n_epochs is None:
-            n_epochs = max(n_epochs, -(-n_steps // max(1, data.n_samples // self._training.batch_size)))
-        return n_epochs
+        """Return the number of epochs of :func:`enough_epochs`."""
+        return enough_epochs(self.n_epochs, n_steps, data.n_samples, self._training.batch_size)
 
     def _check_settings(self) -> None:
         """Raise an error for invalid combinations of parameters."""
@@ -232,3 +229,10 @@ class GradientClassifier(NetworkClassifier):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def enough_epochs(n_epochs: int | None, n_steps: int, n_samples: int, batch_size: int) -> int:
+    """Return ``n_epochs``, or if it is None as many epochs as ``n_steps`` steps need, at least ``N_EPOCHS``."""
+    if n_epochs is not None:
+        return int(n_epochs)
+    return max(N_EPOCHS, -(-n_steps // max(1, n_samples // batch_size)))
