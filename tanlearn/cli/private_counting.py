@@ -78,7 +78,7 @@ def private_counts(
         typer.echo(f"{released.counts.describe()} in {output} ({file_size(output)})")
         note(
             f"{output} may be published: its privacy loss is epsilon {noise.epsilon:g}, delta {noise.delta:g}. Another "
-            f"run with these rows adds its loss."
+            f"run with these rows adds its loss. Do not publish warnings of this command: they contain exact numbers."
         )
 
 
