@@ -100,7 +100,7 @@ def comparison(lines, names, structure):
 def summary(lines, chosen_on, held_out):
     """Return the structure that was chosen on some data sets, and its results on the others, in words."""
     chosen = best_on(lines, chosen_on)
-    text = f"The lowest mean log loss on {joined(chosen_on)} is that of {chosen}."
+    text = f"On {joined(chosen_on)}, {chosen} has the lowest mean log loss."
     if chosen != DEFAULT:
         text += f" These are its results on {joined(held_out)}. {comparison(lines, held_out, chosen)}"
     return paragraph(text)

@@ -31,7 +31,7 @@ def test_the_structure_is_chosen_on_other_data_sets(tmp_path):
     lines += lines_of("glass", equal)[:-1]  # not finished
     text, sentences = report_of(lines, tmp_path)
     assert (
-        "The lowest mean log loss on heart is that of gradient. These are its results on ionosphere and diabetes. With "
+        "On heart, gradient has the lowest mean log loss. These are its results on ionosphere and diabetes. With "
         "gradient, the mean log loss is 0.400"
     ) in sentences
     assert "- With hill climbing, the log loss is the same on each of them." in sentences
@@ -50,7 +50,7 @@ def test_the_structure_is_chosen_on_other_data_sets(tmp_path):
 def test_nothing_is_compared_if_the_default_is_chosen(tmp_path):
     equal = dict.fromkeys(benchmark.STRUCTURES, (20.0, 0.5))
     _, sentences = report_of(lines_of("heart", equal | {"gain": (19.0, 0.4)}) + lines_of("diabetes", equal), tmp_path)
-    assert "The lowest mean log loss on heart is that of gain. | structure |" in sentences
+    assert "On heart, gain has the lowest mean log loss. | structure |" in sentences
 
 
 def test_report_needs_a_finished_data_set_of_each_half(tmp_path):
