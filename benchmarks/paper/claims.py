@@ -6,7 +6,7 @@ from benchmarks.shared.reports import markdown_table
 
 
 class Claim(NamedTuple):
-    """A claim, the evidence here, and whether it holds; None if runs are not complete, or do not tell."""
+    """A claim, the evidence here, and whether it holds; None if runs are not complete, or not sufficient."""
 
     claim: str
     evidence: str
