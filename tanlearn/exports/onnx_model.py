@@ -194,10 +194,10 @@ def _log_posterior(graph: Graph, scores: str, calibration: Calibration) -> str:
     """Append the calibration; return the log posterior, (n, C)."""
     if calibration.power == 1:
         scaled = graph.add("Div", [scores, graph.constant(np.array(calibration.temperature))])
-        return graph.add("LogSoftmax", [scaled], axis=1)
+        return graph.log_softmax(scaled)
     log_unit = math.log(calibration.temperature) + (calibration.power - 1) * math.log(calibration.pivot)
     unit = math.exp(log_unit / calibration.power)
     distance = graph.add("Sub", [graph.add("ReduceMax", [scores], axes=[1], keepdims=1), scores])
     relative = graph.add("Div", [distance, graph.constant(np.array(unit))])
     power = graph.add("Pow", [relative, graph.constant(np.array(calibration.power))])
-    return graph.add("LogSoftmax", [graph.add("Neg", [power])], axis=1)
+    return graph.log_softmax(graph.add("Neg", [power]))
