@@ -10,7 +10,7 @@ from tanlearn.counts.added_noise import AddedNoise
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.privacy.accounting import gaussian_variance, laplace_deviation
 from tanlearn.privacy.noisy_counts import n_changed_counts
-from tanlearn.privacy.releases import check_seed, make_sampler, read_counts, read_loss, with_noise
+from tanlearn.privacy.releases import budget_is_spent, check_seed, make_sampler, read_counts, read_loss, with_noise
 from tanlearn.structures.structures import Structure
 
 __all__ = ["PrivacyBudget"]
@@ -195,10 +195,7 @@ class PrivacyBudget:
         rest = self._epsilon - self._spent[0], self._delta - self._spent[1]
         if epsilon is None:
             if rest[0] <= 0:
-                raise ValueError(
-                    f"the budget of epsilon {self.epsilon} is spent. Use the counts that are "
-                    f"already released: another release adds to the loss."
-                )
+                raise budget_is_spent(self.epsilon)
             return rest[0], rest[1] if delta is None else read_loss(1, delta)[1]
         loss = read_loss(epsilon, 0 if delta is None else delta)
         if delta is None:

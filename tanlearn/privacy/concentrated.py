@@ -11,7 +11,7 @@ from tanlearn.counts.added_noise import AddedNoise
 from tanlearn.estimators.table_counts import TableCounts
 from tanlearn.privacy.accounting import largest_rho, least_epsilon, variance_of_rho
 from tanlearn.privacy.noisy_counts import n_changed_counts
-from tanlearn.privacy.releases import check_seed, make_sampler, read_counts, read_loss, with_noise
+from tanlearn.privacy.releases import budget_is_spent, check_seed, make_sampler, read_counts, read_loss, with_noise
 from tanlearn.structures.structures import Structure
 
 __all__ = ["ConcentratedBudget"]
@@ -168,10 +168,7 @@ class ConcentratedBudget:
         check_seed(random_state)
         rho = self._rho - self._spent if part is None else _positive(part, "part") * self._rho
         if rho <= 0:
-            raise ValueError(
-                f"the budget of epsilon {self.epsilon} is spent. Use the counts that are "
-                f"already released: another release adds to the loss."
-            )
+            raise budget_is_spent(self.epsilon)
         variance = variance_of_rho(n_changed_counts(own), rho)
         self._pay(rho)
         noise = AddedNoise("discrete Gaussian", math.sqrt(variance), self._epsilon_of(rho), float(self.delta))

@@ -21,7 +21,7 @@ from tanlearn.privacy.noisy_counts import add_noise
 from tanlearn.privacy.samplers import ExactSampler
 from tanlearn.structures.structures import Structure, check_structure
 
-__all__ = ["check_seed", "make_sampler", "read_counts", "read_loss", "with_noise"]
+__all__ = ["budget_is_spent", "check_seed", "make_sampler", "read_counts", "read_loss", "with_noise"]
 
 #: Smallest epsilon; noise for smaller ones exceeds all numbers of rows.
 _LEAST_EPSILON = 1e-12
@@ -43,6 +43,14 @@ def read_loss(epsilon: Any, delta: Any) -> tuple[Fraction, Fraction]:
     if not 0 <= found[1] < 1:
         raise ValueError(f"delta must be at least 0 and below 1, got {delta}. Use 0, or for example 1e-6.")
     return found[0], found[1]
+
+
+def budget_is_spent(epsilon: Any) -> ValueError:
+    """Return the error for a release by a budget of which nothing is left."""
+    return ValueError(
+        f"the budget of epsilon {epsilon} is spent. Use the counts that are already released: another release adds to "
+        f"the loss."
+    )
 
 
 def check_seed(random_state: Any) -> None:
