@@ -25,7 +25,6 @@ __all__ = [
     "edge_gains",
     "parents_of_gains",
     "strongest_features",
-    "strongest_triples",
     "triple_gains",
     "warn_of_many_features",
     "with_triples",
@@ -66,6 +65,17 @@ class EdgeGains(NamedTuple):
         own = parents_of_gains(self.gains, n_parents, self.ranks(by_name))
         found[self.features] = np.where(own < 0, -1, self.features[own])
         return found
+
+    def network(self, n_parents: int, by_name: IntArray, rules: EdgeRules | None) -> TermStructure:
+        """Return the network with at most ``n_parents`` parents per feature, without triples."""
+        return TermStructure(self.parents(n_parents, by_name, rules))
+
+    def triples(self, by_name: IntArray) -> list[tuple[int, ...]]:
+        """Return all triples of the features with the largest gains, in the order of ``by_name`` (d,), all features."""
+        ranks = self.ranks(by_name)
+        ordered = self.gains[np.ix_(ranks, ranks)]
+        most = np.sort(np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")[:MOST_FEATURES_OF_TRIPLES])
+        return list(itertools.combinations(self.features[ranks[most]].tolist(), 3))
 
 
 def strongest_features(data: EncodedData, directions: IntArray | None = None, *, n_jobs: int | None = None) -> IntArray:
@@ -143,14 +153,6 @@ def triple_gains(
     divided = [own for own in triples if families.is_divided[list(own)].all()]
     gains = families.gains(np.array(divided, np.intp).reshape(-1, 3), n_jobs).tolist()
     return sorted(zip(gains, divided, strict=True), key=lambda one: -one[0])
-
-
-def strongest_triples(of_edges: EdgeGains, by_name: IntArray) -> list[tuple[int, ...]]:
-    """Return all triples of the features with the largest gains of edges, by name; ``by_name`` (d,) is that of all."""
-    ranks = of_edges.ranks(by_name)
-    ordered = of_edges.gains[np.ix_(ranks, ranks)]
-    most = np.sort(np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")[:MOST_FEATURES_OF_TRIPLES])
-    return list(itertools.combinations(of_edges.features[ranks[most]].tolist(), 3))
 
 
 class _Families:

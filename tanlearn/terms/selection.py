@@ -32,13 +32,12 @@ from tanlearn.terms.gains import (
     TripleGain,
     edge_gains,
     strongest_features,
-    strongest_triples,
     triple_gains,
     with_triples,
 )
 from tanlearn.terms.losses import held_out_temperature
 from tanlearn.terms.search import HeldOutSearch, log_softmax, search_bytes
-from tanlearn.terms.user_structures import UserStructure, family_triples
+from tanlearn.terms.user_structures import LearnedEdges, UserStructure
 from tanlearn.training.losses import Loss
 
 __all__ = ["LEAST_ERRORS_OF_ANY", "START", "Fold", "Selection", "Trial", "divide", "errors_of_gain"]
@@ -146,8 +145,8 @@ class Selection:
         self._class_frequencies = self._best = self._frequencies()
         if self._is_better(self._without_edges, LEAST_ERRORS):
             self._best = self._without_edges
-        #: Gains of edges, or the structures of a structure learner, which are the same for all numbers of parents.
-        self._edges_of_folds: list[EdgeGains | TermStructure] = []
+        #: Gains of edges, or the edges of a structure learner, which are the same for all numbers of parents.
+        self._edges_of_folds: list[EdgeGains | LearnedEdges] = []
         #: The fitted structure learner of the final network, if there is one.
         self.structure_learner: Any = None
         self._triples_of_folds: list[list[TripleGain]] = []
@@ -176,7 +175,7 @@ class Selection:
         """Return the maximum numbers of parents to try, in this order; that of a structure learner is a single one."""
         if self._user_structure is None:
             return [n for n in PARENTS if n <= min(self._max_parents, self._data.n_features - 1)]
-        structures = [own for own in self._find_edges() if isinstance(own, TermStructure)]
+        structures = [edges.network(self._max_parents, self._data.by_name, self._rules) for edges in self._find_edges()]
         n_parents = max(int((own.parents >= 0).sum(axis=1).max()) for own in structures)
         return [n_parents] if n_parents else []
 
@@ -251,30 +250,29 @@ class Selection:
         )
         return True
 
-    def _with_edges(self, edges: EdgeGains | TermStructure, n_parents: int) -> TermStructure:
+    def _with_edges(self, edges: EdgeGains | LearnedEdges, n_parents: int) -> TermStructure:
         """Return the network with at most so many parents per feature."""
         if n_parents == 0:
             return TermStructure.least(self._data.n_features, self._rules)
-        if isinstance(edges, TermStructure):
-            return edges
-        return TermStructure(edges.parents(n_parents, self._data.by_name, self._rules))
+        return edges.network(n_parents, self._data.by_name, self._rules)
 
     def _with_triples(self, structure: TermStructure, gains: Sequence[TripleGain], n_triples: int) -> TermStructure:
         """Return a network with at most so many triples."""
         return with_triples(structure.parents, gains, n_triples, self._max_parents, self._data.by_name, self._rules)
 
-    def _find_edges(self) -> list[EdgeGains | TermStructure]:
-        """Return the gains of edges of each fold, or the structures of a structure learner."""
+    def _find_edges(self) -> list[EdgeGains | LearnedEdges]:
+        """Return the gains of edges of each fold, or the edges of a structure learner."""
         if not self._edges_of_folds:
             self._report("computing gains of edges" if self._user_structure is None else "learning structures", 2)
             self._edges_of_folds = [self._edges(fold.rest, fold.resolutions, ~fold.mask) for fold in self._folds]
         return self._edges_of_folds
 
-    def _edges(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> EdgeGains | TermStructure:
-        """Return the gains of edges in some rows, or the structure that a structure learner finds in them."""
+    def _edges(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> EdgeGains | LearnedEdges:
+        """Return the gains of edges in some rows, or the edges that a structure learner finds in them."""
         if self._user_structure is None:
             return self._gains(rows, resolutions, mask)
-        found, self.structure_learner = self._user_structure.learn(rows, resolutions, self._max_parents, self._rules)
+        found = LearnedEdges(*self._user_structure.learn(rows, resolutions, self._max_parents, self._rules))
+        self.structure_learner = found.learner
         return found
 
     def _gains(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> EdgeGains:
@@ -286,16 +284,11 @@ class Selection:
         return EdgeGains(features, np.where(is_free & is_free[:, np.newaxis], gains, 0.0))
 
     def _triples(
-        self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray, edges: EdgeGains | TermStructure
+        self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray, edges: EdgeGains | LearnedEdges
     ) -> list[TripleGain]:
         """Return the gains of triples in some rows, over the best networks without triples."""
         p = np.exp(self._without_triples.log_p[mask])
-        by_name = self._data.by_name
-        if isinstance(edges, TermStructure):
-            triples = family_triples(edges.parents, by_name)
-        else:
-            triples = strongest_triples(edges, by_name)
-        found = triple_gains(rows, resolutions, p, triples, n_jobs=self._n_jobs)
+        found = triple_gains(rows, resolutions, p, edges.triples(self._data.by_name), n_jobs=self._n_jobs)
         return [(gain, features) for gain, features in found if not resolutions.directions[list(features)].any()]
 
     def _evaluate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -16,10 +16,25 @@ from tanlearn.structures.knowledge import EdgeRules
 from tanlearn.structures.structures import Structure, check_structure, padded_parents
 from tanlearn.terms.basis import Resolutions, TermStructure
 
-__all__ = ["MOST_PARENTS", "UserStructure", "coarse_rows", "family_triples"]
+__all__ = ["MOST_PARENTS", "LearnedEdges", "UserStructure", "coarse_rows", "family_triples"]
 
 #: Maximum number of parents per feature of a network of terms.
 MOST_PARENTS = 5
+
+
+class LearnedEdges(NamedTuple):
+    """Edges of a structure learner or of a fixed structure, with the methods of gains of edges."""
+
+    structure: TermStructure
+    learner: Any = None  # fitted; None for a fixed structure
+
+    def network(self, n_parents: int, by_name: IntArray, rules: EdgeRules | None) -> TermStructure:
+        """Return the network of all edges, which is the only one."""
+        return self.structure
+
+    def triples(self, by_name: IntArray) -> list[tuple[int, ...]]:
+        """Return each feature with any two of its parents, see :func:`family_triples`."""
+        return family_triples(self.structure.parents, by_name)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from tanlearn.terms.gains import (
     edge_gains,
     parents_of_gains,
     strongest_features,
-    strongest_triples,
     triple_gains,
     with_triples,
 )
@@ -31,7 +30,7 @@ def of_all(gains):
 
 def every_triple(of_edges):
     """Return the triples of the strongest features, without names."""
-    return strongest_triples(of_edges, np.arange(len(N_STATES)))
+    return of_edges.triples(np.arange(len(N_STATES)))
 
 
 def naive_features(X, weight, n_states=N_STATES, is_ordered=IS_ORDERED, has_missing=None):
