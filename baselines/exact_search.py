@@ -200,7 +200,7 @@ class ExactMarginSearch(BaseEstimator):
             initial=Structure.naive_bayes(data.n_features),
             rng=rng,
         )
-        data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row
+        data = data.present()
         program = _Program(data, smoothing, self.max_parents, float(self.gamma), rules)
         found = program.solve(self.max_nodes)
         if found.x is None:

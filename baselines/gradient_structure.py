@@ -132,8 +132,7 @@ class GradientStructure(BaseEstimator):
             If the terms of all candidates do not fit in memory.
         """
         self._validate_params()
-        if not data.weights.all():
-            data = data.take(np.flatnonzero(data.weights))
+        data = data.present()
         candidates = self._make_candidates(data, rng)
         n_epochs = enough_epochs(self.n_epochs, N_STEPS, data.n_samples, TrainingSettings.batch_size)
         settings = TrainingSettings(learning_rate=LEARNING_RATE, n_epochs=n_epochs, terms=True)

@@ -53,7 +53,7 @@ class _Search:
     """Tests of independence on the rows of a data set."""
 
     def __init__(self, data: EncodedData, significance: float) -> None:
-        self._data = data.take(np.flatnonzero(data.weights))
+        self._data = data.present()
         self._weights = self._data.weights
         self._weight = float(self._weights.sum())
         self._threshold = -math.log(significance)

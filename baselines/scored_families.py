@@ -52,7 +52,7 @@ class FamilyScorer:
     """Scores of families of a child and its augmenting parents; the class is a parent of every feature."""
 
     def __init__(self, data: EncodedData, score: FamilyScore, *, n_jobs: int | None = None) -> None:
-        self.data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row
+        self.data = data.present()
         self.n_evaluations = 0  # number of families that were scored
         self._score, self._n_jobs = score, n_jobs
         self._weights = self.data.weights

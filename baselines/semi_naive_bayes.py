@@ -172,7 +172,7 @@ class SemiNaiveBayesClassifier(NetworkClassifier):
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Search the groups, then estimate their probabilities from all rows."""
         data.require_complete("A search of joined features")
-        data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row
+        data = data.present()
         search = JoinSearch(
             data,
             validation=self.validation,

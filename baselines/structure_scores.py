@@ -94,7 +94,7 @@ class StructureScorer:
     ) -> None:
         self.n_evaluations, self._started = 0, learning_clock()
         data.require_complete("A wrapper search")
-        data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row
+        data = data.present()
         self._data = data
         self._kind, self._gamma = KINDS[score], np.rint(gamma / _QUANTUM) * _QUANTUM
         # Largest contribution of a row, and the range of leads in which the contribution depends on the lead.

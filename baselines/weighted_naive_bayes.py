@@ -241,7 +241,7 @@ class WeightedNaiveBayesClassifier(Classifier):
                 f"smoothing must keep all probabilities above zero, because their logarithms are weighted; got "
                 f"{smoothing!r}. Pass MaximumLikelihood(alpha=1), or MaximumLikelihood(alpha=0, epsilon=1e-5)."
             )
-        data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row
+        data = data.present()
         tables = smoothing.fit(Structure.naive_bayes(data.n_features), data, rng)
         if self.weighting in OBJECTIVES:
             settings = self.weighting, self.max_weight, self.max_iter, self.n_jobs

@@ -288,7 +288,7 @@ def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: i
         with _other_global_seed(other):
             _expect(learn(data) == structure, _not_reproducible(f"{kind}.learn"))
     if learn(data, seed + 1) == structure:  # other rows would change the random numbers of a random learner
-        present = data.take(np.flatnonzero(data.weights))
+        present = data.present()
         _expect(learn(present) == structure, _ignores_weights(f"{kind}.learn"))
     if needs_of(learner) == "pairs":
         from tanlearn.counts.pair_counts import PairCounts
@@ -339,7 +339,7 @@ def _check_parameter_learner(learner: Any, kind: str, data: EncodedData, seed: i
         with _other_global_seed(other):
             _expect(np.array_equal(fit(data), found), _not_reproducible(f"{kind}.fit"))
     if np.array_equal(fit(data, seed + 1), found):  # as for structures
-        present = data.take(np.flatnonzero(data.weights))
+        present = data.present()
         _expect(np.allclose(fit(present), found), _ignores_weights(f"{kind}.fit"))
     if needs_of(learner) == "families":
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)

@@ -336,6 +336,16 @@ class EncodedData:
         mean = self.weights[self.weights > 0].mean()
         return self if mean >= 1 else replace(self, sample_weight=self.weights / mean)
 
+    def present(self) -> EncodedData:
+        """Return the rows of positive weight, because a weight of 0 equals an absent row, to the last bit.
+
+        Returns
+        -------
+        EncodedData
+            The same object if all weights are positive.
+        """
+        return self if self.weights.all() else self.take(np.flatnonzero(self.weights))
+
     def take_features(self, features: Any) -> EncodedData:
         """Return the data of some features.
 

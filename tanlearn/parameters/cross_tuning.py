@@ -191,7 +191,7 @@ class CrossTuned(BaseEstimator):
             )
         # The values are cloned as well: runs with the same setting would share its loss object.
         learners = [clone(base).set_params(**clone(setting, safe=False)) for setting in settings]
-        present = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row
+        present = data.present()
         masks = validation_masks(present.y, present.n_classes, self.cv, rng)
         parts = [present.split(held_out) for held_out in masks]
         structures = structures_of_parts(structure, parts, self.n_jobs)

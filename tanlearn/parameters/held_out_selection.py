@@ -77,7 +77,7 @@ def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[Enc
     dropped. The split depends on the rows only, so deterministic learners need no seed. The list is empty if there are
     fewer than two rows.
     """
-    present = data.take(np.flatnonzero(data.weights))
+    present = data.present()
     n = present.n_samples
     if n < 2:
         return []

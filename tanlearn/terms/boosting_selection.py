@@ -85,8 +85,7 @@ def learn_boosted_terms(
     positions among those of positive weight, fewer than :data:`MOST_HELD_OUT`. ``report`` is called with progress
     messages.
     """
-    if not data.weights.all():
-        data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row, to the last bit
+    data = data.present()
     seed = int(rng.integers(2**32))
     warn_of_many_features("the sum of boosted terms", data.n_features)
     masks = _masks(data, needed)

@@ -26,8 +26,7 @@ def held_out_gains(data: EncodedData, *, n_jobs: int | None = None) -> FloatArra
     edges (:func:`~tanlearn.terms.gains.edge_gains`). The probabilities of this network are those of held-out rows, with
     fixed ridges; without folds they are the class frequencies.
     """
-    if not data.weights.all():
-        data = data.take(np.flatnonzero(data.weights))
+    data = data.present()
     rows = sample_rows(data.n_samples)
     if len(rows) < data.n_samples:
         data = data.take(rows)

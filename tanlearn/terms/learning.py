@@ -99,8 +99,7 @@ def learn_terms(
     ``needed`` (n_needed,) are rows whose held-out predictions are returned: positions among those of positive weight,
     fewer than :data:`MOST_ROWS`. ``report`` is called with progress messages.
     """
-    if not data.weights.all():
-        data = data.take(np.flatnonzero(data.weights))  # a weight of 0 equals an absent row, to the last bit
+    data = data.present()
     warn_of_many_features("the network of terms", data.n_features)
     rows = sample_rows(data.n_samples, needed)
     sample = data if len(rows) == data.n_samples else data.take(rows)
