@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.svm import SVC
 from support.results_files import appended, cut_after
 
@@ -91,6 +91,7 @@ def test_measures_are_those_of_scikit_learn():
     assert found["error"] == pytest.approx(100 - 100 * model.score(X[1::2], y_test))
     assert found["log_loss"] == pytest.approx(log_loss(y_test, p))
     assert found["brier"] == pytest.approx(np.mean(np.sum((p - np.eye(3)[y_test]) ** 2, axis=1)))
+    assert found["auc"] == pytest.approx(roc_auc_score(y_test, p, multi_class="ovr"))
     assert np.sum(found["bins"][0]) == 100
     assert min(found[f"{what}_{how}"] for what in ("fit", "predict") for how in ("seconds", "wall")) >= 0
 
@@ -102,6 +103,13 @@ def test_classes_without_training_rows_cost_the_least_probability():
     assert found["error"] == 50.0
     assert found["log_loss"] == pytest.approx(-(np.log(0.5) + np.log(tuning.LEAST)) / 2)
     assert found["brier"] == pytest.approx((0.5 + 1.5) / 2)
+    assert found["auc"] == 0.5  # all scores are equal
+
+
+def test_areas_need_test_rows_of_two_classes():
+    p = np.array([[0.7, 0.3], [0.4, 0.6]])
+    assert fits.area_under_roc(p, np.array([2, 5]), np.array([2, 2])) is None
+    assert fits.area_under_roc(p, np.array([2, 5]), np.array([2, 9])) == 1.0  # a class without training rows
 
 
 def test_probabilities_that_are_no_numbers_are_refused():

@@ -282,6 +282,16 @@ def test_details_contain_groups_duels_costs_and_all_sets(tmp_path):
     assert table[-1] == f"{LATER[0]},kept apart,100,AODE,20.0000,2.0000,1.0000,5.0000,2.0000"
 
 
+def test_areas_are_ranked_among_learners_that_have_them():
+    areas = {FOREST: 0.9, BOOSTING: 0.8}
+    lines = [line(name, learner, 5.0, auc=area) for name in CHOSEN[:3] for learner, area in areas.items()]
+    lines += [*rows({OWN: 1.0, RANDOM_FOREST: 2.0}, CHOSEN[:5]), line(CHOSEN[0], OWN, 5.0, seed=1, auc=1.0)]
+    text = rankings.ranking_by_area(Outcomes(lines))
+    assert text.startswith("Means over the 3 data sets")
+    assert text.splitlines()[-2:] == [f"| {FOREST} | **1.00** | **0.9000** |", f"| {BOOSTING} | 2.00 | 0.8000 |"]
+    assert rankings.ranking_by_area(Outcomes(rows({OWN: 1.0}, CHOSEN[:2]))) == ""
+
+
 def test_calibration_is_judged_beside_peers_only():
     sure = [[0] * 9 + [20], [0] * 9 + [19], [0] * 9 + [19]]
     lines = rows({FOREST: 5.0, RANDOM_FOREST: 5.0}, CHOSEN[:2]) + rows({OWN: 5.0}, CHOSEN[:2], bins=sure)

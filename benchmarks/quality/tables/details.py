@@ -9,7 +9,7 @@ from benchmarks.shared.reports import markdown_table, paragraph, write_sections
 from .duels import duels, great_losses
 from .learners import LEARNERS
 from .outcomes import MEASURES, PARTS
-from .rankings import DIGITS, pools, ranking, unlimited
+from .rankings import DIGITS, pools, ranking, ranking_by_area, unlimited
 from .sets import HALF
 from .time_plot import finished_lines
 from .verdicts import WORSE
@@ -77,7 +77,7 @@ def unfinished(outcomes):
     return "\n".join(f"- {one}" for one in said)
 
 
-def sections(outcomes):
+def sections(outcomes, kept_apart):
     """Yield the sections."""
     found = pools(outcomes)
     yield "# Comparison with other libraries: details"
@@ -85,6 +85,9 @@ def sections(outcomes):
     results of each data set are also in [a CSV file](tables.csv).""")
     for title, learners in found.items():
         yield f"## Mean ranks: {title[0].lower()}{title[1:]}\n\n{ranking(outcomes, learners)}"
+    for group, where in ((outcomes, ""), (kept_apart, ", data sets kept apart")):
+        areas = ranking_by_area(group)
+        yield f"## Mean ranks: areas under the ROC curve{where}\n\n{areas}" if areas else ""
     yield "## Wins, draws and losses"
     yield paragraph("""Each entry compares a learner of tanlearn (row) with a peer (column): data sets won / undecided /
     lost. A difference counts if a t-test at 5 %, corrected for overlapping training parts (Nadeau, Bengio 2003), is
@@ -135,4 +138,4 @@ def write_details(outcomes, kept_apart, folder):
     path.unlink(missing_ok=True)
     write_csv(outcomes, lambda name: HALF.get(name, "published"), path)
     write_csv(kept_apart, lambda name: "kept apart", path)
-    write_sections(folder / "tables_details.md", sections(outcomes))
+    write_sections(folder / "tables_details.md", sections(outcomes, kept_apart))

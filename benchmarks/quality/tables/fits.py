@@ -4,6 +4,7 @@ import pickle
 import time
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from ..runs import calibration_error, chosen, confidence_bins, in_words, take, true_class
@@ -40,6 +41,13 @@ def settings(model):
     return chosen(model) if found is None else in_words(found)
 
 
+def area_under_roc(p, classes, y):
+    """Return the mean area under the ROC curves of each class against all others; None with one class of test rows."""
+    is_of = (y[:, None] == classes).T
+    areas = [roc_auc_score(own, scores) for own, scores in zip(is_of, p.T, strict=True) if own.any() and not own.all()]
+    return float(np.mean(areas)) if areas else None
+
+
 def measure(model, table, train, test, jobs):
     """Fit a model to the training rows, and return its results on the test rows."""
     X, X_test, y_test = take(table.X, train), take(table.X, test), table.y[test]
@@ -56,6 +64,7 @@ def measure(model, table, train, test, jobs):
         "error": 100 * float(np.mean(~right)),
         "log_loss": log_loss(p, classes, y_test),
         "brier": float(np.mean((p**2).sum(axis=1) - 2 * true_class(p, classes, y_test, 0.0) + 1)),
+        "auc": area_under_roc(p, classes, y_test),
         "ece": 100 * calibration_error(bins),
         "bins": bins.round(3).tolist(),
         "fit_seconds": fit_seconds[0],

@@ -58,6 +58,11 @@ class Outcomes:
             return np.inf
         return 100 * calibration_error(np.sum([line["bins"] for line in self.lines(name, learner)], axis=0))
 
+    def with_areas(self):
+        """Return the outcomes of lines with areas under ROC curves, which early lines lack."""
+        everything = (line for seeds in self._whole.values() for some in seeds.values() for line in some)
+        return Outcomes([line for line in everything if line.get("auc") is not None])
+
     def common(self, learners, part="all sets"):
         """Return the raw sets of a part that all given learners have finished, with their common seeds."""
         found = {name: self.seeds(name, learners) for name in self.sets if part in ("all sets", HALF.get(name))}

@@ -84,3 +84,23 @@ def ranking_apart(outcomes, n_best):
     best = ranks_and_means(outcomes, learners, n_best)
     rest = folded(f"All {len(learners)} learners", ranks_and_means(outcomes, learners))
     return "\n\n".join([paragraph(text), best, *([rest] if len(learners) > n_best else [])])
+
+
+def ranking_by_area(outcomes):
+    """Return mean ranks and means of the areas under ROC curves, or nothing if fewer than two learners have them."""
+    measured = outcomes.with_areas()
+    learners = taking_part(measured, lambda one: True)
+    areas = measured.table(learners, "auc")
+    if len(learners) < 2 or not len(areas):
+        return ""
+    ranks, means = mean_ranks(-areas), areas.mean(axis=0)
+    rows = []
+    for column in ranks.argsort(kind="stable"):
+        cells = [
+            (f"{ranks[column]:.2f}", ranks[column] == ranks.min()),
+            (f"{means[column]:.4f}", means[column] == means.max()),
+        ]
+        rows.append([learners[column], *(f"**{text}**" if is_best else text for text, is_best in cells)])
+    text = f"""Means over the {len(areas)} data sets for which all of these learners have areas. The area of a data set
+    is the mean over its classes, each against all others. Higher areas and lower ranks are better."""
+    return f"{paragraph(text)}\n\n{markdown_table(['learner', 'mean rank', 'mean area'], rows)}"
