@@ -1,4 +1,4 @@
-"""Time to fit and to predict of forests and ensembles, compared with scikit-learn: python -m benchmarks.speed.forests
+"""Time to fit and to predict of our learners, compared with a random forest: python -m benchmarks.speed.forests
 
 Each learner is fitted to published data sets with its defaults, on one thread. Rows beyond ``--rows`` are left out at
 random. The peer is a random forest of 300 trees on the same columns; missing values stay missing, and categories are
@@ -20,18 +20,24 @@ from tanlearn import (
     BayesEnsembleClassifier,
     BayesForestClassifier,
     BoostedTermsClassifier,
+    KTreeClassifier,
     TableEncoder,
+    TANClassifier,
     TermNetClassifier,
 )
 from tanlearn.sources.datasets import load_npz
 
 LEARNERS = {
+    "TAN": TANClassifier(random_state=0),
+    "k-tree": KTreeClassifier(random_state=0),
     "forest": BayesForestClassifier(random_state=0),
     "network of terms": TermNetClassifier(random_state=0),
     "boosted terms": BoostedTermsClassifier(random_state=0),
     "ensemble": BayesEnsembleClassifier(random_state=0),
     "RandomForest(300)": RandomForestClassifier(300, random_state=0),
 }
+#: Learners of the table by default.
+SHOWN = [name for name in LEARNERS if name not in ("TAN", "k-tree")]
 TABLES = ["cleve", "vehicle", "german", "segment", "satimage", "letter"]
 
 
@@ -50,7 +56,7 @@ def main():
     parser.add_argument("tables", nargs="*", default=TABLES, help="names of data sets, without extension")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the published sets")
     parser.add_argument("--rows", type=int, default=4_000, help="largest number of rows")
-    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS), help="columns of the table")
+    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=SHOWN, help="columns of the table")
     parser.add_argument("--repeats", type=int, default=3, help="of every measurement, whose minimum is printed")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -10,9 +10,9 @@ from tanlearn import read_bif, read_xmlbif, write_bif, write_xmlbif
 from .shapes import n_rows
 
 
-def network(n_states=12, n_distinct=5000):
-    """Return BIF of a chain with two parents per feature: 100,000 rows, 1.2 million numbers of 6 digits."""
-    n_features = n_rows(1_200) // 20  # 60; fewer in tests, as there are fewer rows
+def network(n_states=12, n_distinct=5000, n_features=None):
+    """Return BIF of a chain with two parents per feature; by default 100,000 rows, 1.2 million numbers of 6 digits."""
+    n_features = n_features or n_rows(1_200) // 20  # 60; fewer in tests, as there are fewer rows
     rng = np.random.default_rng(0)
     states = [f"state_{i}" for i in range(n_states)]
     rows = rng.dirichlet(np.full(n_states, 0.5), n_distinct // n_states)
