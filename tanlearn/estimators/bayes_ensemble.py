@@ -86,7 +86,7 @@ class BayesEnsembleClassifier(Classifier):
     increasing : sequence of str or int, default=()
         Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
         odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and there must be
-        exactly two classes. Forests are not monotone, so the weight of the forest is then 0.
+        exactly two classes.
     decreasing : sequence of str or int, default=()
         Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
         odds of ``classes_[1]`` never rise.
@@ -146,8 +146,10 @@ class BayesEnsembleClassifier(Classifier):
 
     A part of weight 0 is skipped in predictions, but it is fitted, stored and counted in ``n_parameters_``.
 
-    With ``increasing`` or ``decreasing``, the log odds of ``predict_log_proba`` are monotone except for rounding errors
-    in the last digits, see :class:`~tanlearn.BoostedTermsClassifier` and :class:`~tanlearn.TermNetClassifier`.
+    With ``increasing`` or ``decreasing``, all parts have monotone log odds, and so has their sum with nonnegative
+    weights. The log odds of ``predict_log_proba`` are monotone except for rounding errors in the last digits, see
+    :class:`~tanlearn.BayesForestClassifier`, :class:`~tanlearn.TermNetClassifier` and
+    :class:`~tanlearn.BoostedTermsClassifier`.
 
     ``class_prior`` and :meth:`with_class_prior` change the predictions of the ensemble, not those of ``forest_``,
     ``network_`` and ``boosting_``.
@@ -283,9 +285,7 @@ class BayesEnsembleClassifier(Classifier):
         with part_of_fit("boosted terms", verbose):
             boosted = boosting._fit_boosting(of_boosting, seed, rows)
         boosting.model_ = boosted.model.on_finer_values(of_splits)
-        is_monotone = bool(self.increasing or self.decreasing)
-        of_forest = None if is_monotone else fitted.log_p[:MOST_ROWS]
-        weights = self._fit_weights((of_forest, held_out, boosted.held_out), data, rows)
+        weights = self._fit_weights((fitted.log_p[:MOST_ROWS], held_out, boosted.held_out), data, rows)
         reporter(verbose)(f"weights of forest, network and boosted terms: {np.round(weights, 3).tolist()}")
         forest.model_ = fitted.forest
         if encoder is not None:
@@ -309,8 +309,6 @@ class BayesEnsembleClassifier(Classifier):
         used = [k for k, log_p in enumerate(held_out) if log_p is not None]
         if used == [0]:
             weights[0] = 1.0
-        elif not used:  # monotone log odds; without effect, the network predicts the class frequencies
-            weights[1] = 1.0
         else:
             log_p = np.array([held_out[k] for k in used])
             weights[used] = fit_pool_weights(log_p, data.y[rows], data.in_whole_rows().weights[rows])
@@ -331,7 +329,7 @@ class BayesEnsembleClassifier(Classifier):
             parts.append(part.set_params(n_jobs=self.n_jobs if part.n_jobs is None else part.n_jobs))
         forest, network, boosting = parts
         directions = {"increasing": self.increasing, "decreasing": self.decreasing}
-        forest.set_params(knowledge=self.knowledge)
+        forest.set_params(knowledge=self.knowledge, **directions)
         network.set_params(knowledge=self.knowledge, **directions)
         boosting.set_params(**directions)
         if network.random_state is None:

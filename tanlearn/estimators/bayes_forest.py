@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -30,7 +31,8 @@ from tanlearn.forest.forest_network import DrawSettings
 from tanlearn.forest.learning import FittedForest, ForestSettings, GrownNetworks, fit_forest_weights, grow_forest
 from tanlearn.forest.rounded_forest import round_forest
 from tanlearn.models.model import Model
-from tanlearn.structures.knowledge import Knowledge, read_rules
+from tanlearn.structures.knowledge import Knowledge
+from tanlearn.structures.monotone_columns import read_directions, rules_without_children
 from tanlearn.structures.structures import Structure
 
 __all__ = ["BayesForestClassifier"]
@@ -76,6 +78,13 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers of columns, which apply to every network. A feature may have at most
         ``max_parents`` required parents.
+    increasing : sequence of str or int, default=()
+        Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
+        odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and there must be
+        exactly two classes.
+    decreasing : sequence of str or int, default=()
+        Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
+        odds of ``classes_[1]`` never rise.
     n_cuts : int or array-like of two int, default=(3, 15)
         Minimum and maximum number of cut points of an ordered feature in a network, or one number for both. The number
         is drawn for each feature and limited by its number of distinct values. For half of the features, the cut points
@@ -156,8 +165,19 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     and the counts add up. Afterwards, only ``smoothing`` and ``class_prior`` can be changed. The feature importances
     are computed from the first batch only.
 
+    Columns of ``increasing`` and ``decreasing`` have parents but no children, so they do not interact with each other.
+    In each combination of values of the parents, the log odds log p(x | 1, parents) - log p(x | 0, parents) of such a
+    column are made monotone by isotonic regression. The weights of its levels are nonnegative and do not rise with the
+    level, so that weighted sums over levels and networks are monotone, too. The guarantee also holds if other values of
+    the row are missing. It holds except for rounding errors in the last digits, but not for numbers of few bits, so
+    :meth:`with_bits` and :meth:`export_c` raise an error. :meth:`partial_fit` and the other methods for batches are not
+    available.
+
     References
     ----------
+    Dykstra, Kochar, Robertson: Inference for likelihood ratio ordering in the two-sample problem. Journal of the
+    American Statistical Association 90, 1995 (monotone log odds).
+
     Sahami: Learning limited dependence Bayesian classifiers. KDD 1996. Zaidi, Webb et al.: Efficient parameter learning
     of Bayesian network classifiers. Machine Learning 106, 2017 (discriminative weights of generative parameters).
     Petitjean, Buntine, Webb, Zaidi: Accurate parameter estimation for Bayesian network classifiers using hierarchical
@@ -180,6 +200,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         "max_parents": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "max_features": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "knowledge": [Knowledge, None],
+        "increasing": [list, tuple],
+        "decreasing": [list, tuple],
         "n_cuts": [tuple, list, np.ndarray, Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
         "min_samples": [Interval(Integral, 1, 2**31 - 1, closed="both"), StrOptions({"auto"})],
@@ -211,6 +233,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         max_parents: int | str = "auto",
         max_features: float | str = "auto",
         knowledge: Knowledge | None = None,
+        increasing: Sequence[Any] = (),
+        decreasing: Sequence[Any] = (),
         n_cuts: Any = (3, 15),
         smoothing: float = 1.0,
         min_samples: int | str = "auto",
@@ -228,6 +252,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self.max_parents = max_parents
         self.max_features = max_features
         self.knowledge = knowledge
+        self.increasing = increasing
+        self.decreasing = decreasing
         self.n_cuts = n_cuts
         self.smoothing = smoothing
         self.min_samples = min_samples
@@ -250,7 +276,9 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self.model_ = self._fit_forest(data, rng).forest
 
     def _check_needs(self, allowed: frozenset[str]) -> bool:
-        """Raise an AttributeError for weights, which need all rows."""
+        """Raise an AttributeError for weights and monotone columns, which need all rows."""
+        if self.increasing or self.decreasing:
+            raise AttributeError("columns of increasing and decreasing need all rows at once. Call fit.")
         if self.weights is not None:
             raise AttributeError(
                 f"weights={self.weights!r} are fitted by leaving rows out, which needs all rows at once. Use "
@@ -301,8 +329,10 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
             draws = replace(draws, max_parents=int(self.max_parents))
         if not isinstance(self.max_features, str):
             draws = replace(draws, max_features=float(self.max_features), min_candidates=0)
-        rules = read_rules(self.knowledge, data, max_parents=draws.max_parents)
-        draws = replace(draws, rules=rules)
+        directions = read_directions(self.increasing, self.decreasing, data)
+        rules = rules_without_children(self.knowledge, data, directions != 0, max_parents=draws.max_parents)
+        of_features = tuple(directions.tolist()) if directions.any() else None
+        draws = replace(draws, rules=rules, directions=of_features)
         n_required = 0 if rules is None else max(map(len, rules.parents()))
         n_levels = 1 + min(draws.max_parents, n_required + draws.max_candidates, data.n_features - 1)
         self._check_smoothing(np.bincount(data.y, data.weights).max(), n_levels, data.n_states.max())
@@ -368,7 +398,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If ``bits`` is not an integer from 2 to 16, or the forest was fitted with ``weights=None``.
+            If ``bits`` is not an integer from 2 to 16, or the forest was fitted with ``weights=None``, ``increasing``
+            or ``decreasing``.
 
         Examples
         --------
@@ -380,10 +411,20 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         True
         """
         check_is_fitted(self)
+        self._refuse_rounding()
         rounded = copy(self)
         rounded.model_ = round_forest(self.model_, bits).forest
         rounded.__dict__.pop("counts_", None)  # partial_fit would compute unrounded gains from them
         return rounded
+
+    def _refuse_rounding(self) -> None:
+        """Raise ValueError for monotone columns, whose log odds would not be monotone after rounding."""
+        if self.increasing or self.decreasing:
+            raise ValueError(
+                "gains of few bits are rounded one by one, so the log odds of columns in increasing and decreasing "
+                "would not be monotone. Use BoostedTermsClassifier, whose rounded terms are monotone, or fit the "
+                "forest without increasing and decreasing."
+            )
 
     def export_c(
         self,
@@ -419,10 +460,10 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If ``bits`` is not an integer from 2 to 16, the forest has ``weights=None``, its class prior differs from
-            the class frequencies in training, a column has a category for missing values or had no value in training, a
-            category or cut point is not representable in its C type, or ``name`` is not a C identifier. No file is
-            written then.
+            If ``bits`` is not an integer from 2 to 16, the forest has ``weights=None`` or monotone columns, its class
+            prior differs from the class frequencies in training, a column has a category for missing values or had no
+            value in training, a category or cut point is not representable in its C type, or ``name`` is not a C
+            identifier. No file is written then.
         OSError
             If a file cannot be written. An existing file is then unchanged.
 
@@ -440,6 +481,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         >>> "static inline int16_t iris_predict(const iris_value *row)" in header
         True
         """
+        check_is_fitted(self)
+        self._refuse_rounding()
         export_c(self, path, bits=bits, name=name, number_type=number_type, test_rows=test_rows)
 
     def _check_joint(self) -> bool:

@@ -105,7 +105,7 @@ class DeprecatedParameters:
             If a parameter is unknown.
         """
         for name in params:
-            if name in _MONOTONE:
+            if name in _MONOTONE and name not in self._get_param_names():  # type: ignore[attr-defined]
                 raise ValueError(f"{type(self).__name__} has no parameter {name!r}.{self._suggestion(name)}")
         current = {name: value for name, value in params.items() if name not in (*self._moved, *self._removed)}
         former = {name: value for name, value in params.items() if name not in current}

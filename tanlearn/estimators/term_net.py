@@ -23,8 +23,8 @@ from tanlearn.estimators.estimator_input import generator
 from tanlearn.estimators.network_classifier import NetworkClassifier
 from tanlearn.estimators.network_learning import refuse_class
 from tanlearn.models.calibration import Calibration
-from tanlearn.structures.knowledge import EdgeRules, Knowledge, read_rules
-from tanlearn.structures.monotone_columns import read_directions
+from tanlearn.structures.knowledge import Knowledge, read_rules
+from tanlearn.structures.monotone_columns import read_directions, rules_without_edges
 from tanlearn.structures.structures import Structure, check_structure
 from tanlearn.terms.learning import NO_ROWS, learn_terms, term_needs
 from tanlearn.terms.losses import is_calibrated, require_term_loss
@@ -275,7 +275,7 @@ class TermNetClassifier(NetworkClassifier):
         directions = read_directions(self.increasing, self.decreasing, data)
         rules = read_rules(self.knowledge, data, max_parents=int(self.max_parents))
         if rules is not None and directions.any():
-            rules = _without_monotone(rules, directions != 0)
+            rules = rules_without_edges(rules, directions != 0)
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "needed": needed, "report": reporter(self.verbose)}
         options["user_structure"] = self._user_structure(data, directions, rng)
         outcome = learn_terms(data, int(self.max_parents), loss, directions=directions, rules=rules, **options)
@@ -365,19 +365,6 @@ class TermNetClassifier(NetworkClassifier):
     def _histories(self) -> dict[str, list[Any]]:
         """Return the iterations of the final training."""
         return {"parameters": getattr(self, "history_", [])}
-
-
-def _without_monotone(rules: EdgeRules, is_monotone: AnyArray) -> EdgeRules:
-    """Return the rules without edges of monotone features; raise ValueError if one is required."""
-    for child, parent in np.argwhere(rules.required).tolist():
-        if is_monotone[child] or is_monotone[parent]:
-            monotone = rules.shown[child if is_monotone[child] else parent]
-            raise ValueError(
-                f"the edge {rules.shown[parent]} -> {rules.shown[child]} is required, but {monotone} is in increasing "
-                f"or decreasing, and such columns have no edges. Remove the edge, or {monotone} from increasing and "
-                f"decreasing."
-            )
-    return rules.without_edges_of(is_monotone)
 
 
 def _refuse_monotone_edges(structure: Structure, is_monotone: AnyArray, data: EncodedData) -> None:

@@ -18,9 +18,11 @@ from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype,
 from tanlearn.counts.mutual_information import candidate_information
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.forest.context_tables import ContextTables
+from tanlearn.forest.monotone_contexts import MonotoneFamilies
 from tanlearn.kernels.feature_cuts import cut_features, merge_codes
 from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 from tanlearn.structures.knowledge import EdgeRules
+from tanlearn.structures.monotone_columns import numbers_of_ranked
 
 __all__ = ["Discretization", "DrawSettings", "ForestNetwork", "draw_discretization", "draw_parents", "grow_network"]
 
@@ -47,6 +49,8 @@ class DrawSettings:
     # errors of 14.95, 15.15, 15.15 and 15.05 %; 3 cannot represent the parity of five values.
     max_parents: int = 4
     rules: EdgeRules | None = field(default=None, compare=False)  # required and allowed edges
+    # 1 for each feature with rising log odds of two classes, -1 falling, 0 free; the rules allow no children of them
+    directions: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +112,12 @@ def grow_network(
     cuts = draw_discretization(data, is_ordered, has_missing, draws, of_cuts)
     codes = cuts.encode(data.codes)
     parents = draw_parents(codes, cuts.n_states, data, draws, of_parents)
-    rows = data.y, data.weights, data.n_classes
-    tables = ContextTables.grow(codes, cuts.n_states, *rows, parents, smoothing=smoothing, min_samples=min_samples)
+    rows, monotone = (data.y, data.weights, data.n_classes), None
+    if draws.directions is not None:
+        n_ranked = cuts.merged[cuts.start[:-1] + numbers_of_ranked(data) - 1].astype(np.intp) + 1
+        monotone = MonotoneFamilies(np.array(draws.directions), n_ranked)
+    how: dict[str, Any] = {"smoothing": smoothing, "min_samples": min_samples, "monotone": monotone}
+    tables = ContextTables.grow(codes, cuts.n_states, *rows, parents, **how)
     return ForestNetwork(cuts, tables)
 
 
@@ -175,6 +183,8 @@ def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, draws: Dra
     order = rng.permutation(d)
     if rules is not None:
         order = rules.ordered(order)
+    if draws.directions is not None:  # features without children come last, so that they have the most candidates
+        order = order[np.argsort(np.array(draws.directions)[order] != 0, kind="stable")]
     most = min(draws.max_candidates, max(8, _MOST_PAIRS // d))
     candidates = []
     for position in range(d):

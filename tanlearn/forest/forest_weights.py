@@ -16,6 +16,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, FloatArray, IntArray
 from tanlearn.forest.class_groups import grouped, likeliest_classes, own_group, remainder_shares
 from tanlearn.forest.forest import softmax
+from tanlearn.forest.monotone_contexts import nonincreasing
 from tanlearn.forest.out_of_fold import FoldNetworks, OutOfFold
 from tanlearn.forest.ridge import Fitted, Problem, fit_weights
 
@@ -53,6 +54,14 @@ class _LevelWeights:
 
     out_of_fold: OutOfFold
     of_parts: list[FloatArray]  # (n_levels + 1,) weights of each part, the last of the class frequencies; -1 comes last
+    is_monotone: AnyArray | None = None  # (n_features,) bool, features whose weights of levels must not rise
+
+    def weights(self, part: int) -> FloatArray:
+        """Return the weights of levels, (n_levels,), or (n_features, n_levels) if those of features differ."""
+        own = self.of_parts[part][:-1]
+        if self.is_monotone is None:
+            return own
+        return np.where(self.is_monotone[:, np.newaxis], nonincreasing(own), own)
 
     def base(self, view: FoldNetworks, part: int, rows: IntArray) -> FloatArray:
         """Return the weighted scores of the class frequencies."""
@@ -61,12 +70,12 @@ class _LevelWeights:
     def of_features(self, view: FoldNetworks, part: int, rows: IntArray) -> Problem:
         """Return the problem of weights of features."""
         data = view.data
-        scores: AnyArray = view.feature_scores(rows, self.of_parts[part][:-1]).astype(np.float32)
+        scores: AnyArray = view.feature_scores(rows, self.weights(part)).astype(np.float32)
         return Problem(scores, self.base(view, part, rows), data.y[rows], data.weights[rows])
 
     def total(self, view: FoldNetworks, part: int, of_families: FloatArray, rows: IntArray) -> FloatArray:
         """Return the scores of the forest with weights of families (n_members * n_features,)."""
-        weights = of_families.reshape(view.n_members, -1, 1) * self.of_parts[part][:-1]
+        weights = of_families.reshape(view.n_members, -1, 1) * self.weights(part)
         return view.total_scores(rows, weights) + self.base(view, part, rows)
 
     def probabilities(self, of_families: list[FloatArray], rows: IntArray) -> FloatArray:
@@ -80,23 +89,30 @@ class _LevelWeights:
 
 
 def fit_all_weights(
-    out_of_fold: OutOfFold, kind: str, ridge: float | None, report: Callable[[str], object]
+    out_of_fold: OutOfFold,
+    kind: str,
+    ridge: float | None,
+    report: Callable[[str], object],
+    *,
+    is_monotone: AnyArray | None = None,
 ) -> FittedWeights:
     """Fit weights of levels, then of features, then of families, with a penalty on the distance to the set before.
 
     Weights of families are fitted unless ``kind`` is "shared". A ``ridge`` of None is selected by the out-of-fold log
     loss. A set of weights is used only if the mean log loss of out-of-fold rows, over all classes, is lower with it.
+    Weights of features in ``is_monotone`` (n_features,) are nonnegative, and do not rise with the level.
     """
     outer, data = out_of_fold.outer, out_of_fold.outer.data
     n_members, d = outer.n_members, data.n_features
     fitted = _fit_levels(out_of_fold)
     report(_progress("levels", fitted))
-    levels = _LevelWeights(out_of_fold, [*fitted.of_parts, fitted.weights])
+    levels = _LevelWeights(out_of_fold, [*fitted.of_parts, fitted.weights], is_monotone)
+    lowest = None if is_monotone is None else np.where(is_monotone, 0.0, -np.inf)
 
     feature_rows = first_rows(out_of_fold.rows, d * data.n_classes)
     whole, parts = out_of_fold.problems(levels.of_features, feature_rows)
     ridges = FEATURE_RIDGES if ridge is None else (ridge,)
-    features = fit_weights(whole, parts, np.ones(d), [np.ones(d)] * len(parts), ridges)
+    features = fit_weights(whole, parts, np.ones(d), [np.ones(d)] * len(parts), ridges, lowest=lowest)
     report(_progress("features", features))
     starts: list[FloatArray] = [np.tile(own / n_members, n_members) for own in (*features.of_parts, features.weights)]
     log_p = np.empty((len(feature_rows), data.n_classes))
@@ -116,7 +132,7 @@ def fit_all_weights(
             report(f"weights of families, all classes: log loss {losses[0]:.4f} -> {losses[1]:.4f}")
             if losses[1] < losses[0]:
                 chosen, p = families.weights, by_families
-    weights = chosen.reshape(n_members, d, 1) * fitted.weights[:-1]
+    weights = chosen.reshape(n_members, d, 1) * levels.weights(-1)
     return FittedWeights(weights, float(fitted.weights[-1]), rows, p)
 
 
@@ -154,13 +170,16 @@ def _fit_families(
         if data.n_classes > n_groups:
             shares = remainder_shares(levels.total(view, part, starts[part], own), of_row)
             base -= np.log(shares, out=np.zeros(shares.shape), where=shares > 0)
-        scores = view.family_scores(own, levels.of_parts[part][:-1], of_row, shares)
+        scores = view.family_scores(own, levels.weights(part), of_row, shares)
         return Problem(scores, grouped(base, of_row, shares), own_group(data.y[own], of_row), data.weights[own])
 
     family_rows = first_rows(rows, n_members * data.n_features * n_groups)
     whole, parts = levels.out_of_fold.problems(of_families, family_rows)
     ridges = FAMILY_RIDGES if ridge is None else (ridge,)
-    return fit_weights(whole, parts, starts[-1], starts[:-1], ridges)
+    lowest = None
+    if levels.is_monotone is not None:
+        lowest = np.tile(np.where(levels.is_monotone, 0.0, -np.inf), n_members)
+    return fit_weights(whole, parts, starts[-1], starts[:-1], ridges, lowest=lowest)
 
 
 def mean_log_loss(own_p: FloatArray, weights: AnyArray) -> float:

@@ -183,7 +183,9 @@ def _select(
     its weight of the prior, and rows with their out-of-fold probabilities before label noise.
     """
     data = out_of_fold.outer.data
-    found = fit_all_weights(out_of_fold, str(settings.weights), settings.ridge, report)
+    directions = settings.draws.directions
+    is_monotone = None if directions is None else np.array(directions) != 0
+    found = fit_all_weights(out_of_fold, str(settings.weights), settings.ridge, report, is_monotone=is_monotone)
     rows, sample_weight, own = found.rows, data.weights[found.rows], _of_true_classes(data, found.rows)
     noise = estimate_label_noise(found.p[own], sample_weight, data.n_classes)
     weighted = replace(forest, log_prior=found.of_prior * forest.log_prior, weights=found.weights, label_noise=noise)

@@ -95,10 +95,11 @@ class FoldNetworks:
     def feature_scores(self, rows: IntArray, level_weight: FloatArray) -> FloatArray:
         """Compute the gains of each feature, with a weight per level, averaged over networks.
 
-        Shapes: rows: (n_rows,); level_weight: (n_levels,); result: (n_features, n_rows, n_classes).
+        Shapes: rows: (n_rows,); level_weight: (n_levels,) or (n_features, n_levels); result: (n_features, n_rows,
+        n_classes).
         """
         d = self.data.n_features
-        weight = np.tile(level_weight / self.n_members, (d, 1))
+        weight = self._of_features(level_weight / self.n_members)
         slot = np.repeat(np.arange(d)[:, np.newaxis], self.n_levels, axis=1)
         return self._scores(rows, weight, slot, d)
 
@@ -107,11 +108,12 @@ class FoldNetworks:
     ) -> AnyArray:
         """Compute the gains of each family of each network, with a weight per level, for groups of classes of each row.
 
-        Shapes: rows: (n_rows,); level_weight: (n_levels,); likeliest: (n_rows, n_likeliest); shares: (n_rows,
-        n_classes) or None without remainder; result: (n_members * n_features, n_rows, n_groups), float32.
+        Shapes: rows: (n_rows,); level_weight: (n_levels,) or (n_features, n_levels); likeliest: (n_rows, n_likeliest);
+        shares: (n_rows, n_classes) or None without remainder; result: (n_members * n_features, n_rows, n_groups),
+        float32.
         """
         d = self.data.n_features
-        weight = np.tile(level_weight, (d, 1))
+        weight = self._of_features(level_weight)
         slot = np.repeat(np.arange(d)[:, np.newaxis], self.n_levels, axis=1)
         n_groups = likeliest.shape[1] + (shares is not None)
         out = np.empty((self.n_members * d, len(rows), n_groups), np.float32)
@@ -133,6 +135,10 @@ class FoldNetworks:
         Shapes: rows: (n_rows,); weights: (n_members, n_features, n_levels); result: (n_rows, n_classes).
         """
         return self._scores(rows, weights, np.zeros(weights.shape[1:], np.intp), 1)[0]
+
+    def _of_features(self, level_weight: FloatArray) -> FloatArray:
+        """Return the weights of levels of each feature, a contiguous array (n_features, n_levels)."""
+        return np.ascontiguousarray(np.broadcast_to(level_weight, (self.data.n_features, self.n_levels)))
 
     def _scores(self, rows: IntArray, weights: FloatArray, slot: IntArray, n_slots: int) -> FloatArray:
         """Sum weighted gains over networks, with weights (n_features, n_levels), shared or per network."""

@@ -40,10 +40,14 @@ class Problem:
         total -= np.log(np.exp(total).sum(axis=1, keepdims=True))
         return total
 
-    def minimize(self, first: FloatArray, start: FloatArray, ridge: float, max_iter: int) -> FloatArray:
+    def minimize(
+        self, first: FloatArray, start: FloatArray, ridge: float, max_iter: int, lowest: FloatArray | None = None
+    ) -> FloatArray:
         """Minimize the mean log loss + ridge / 2 |weights - start|^2 by L-BFGS, from the weights ``first``.
 
-        Shapes: first, start, result: (n_scores,).
+        No weight is below ``lowest``, which may be -inf.
+
+        Shapes: first, start, lowest, result: (n_scores,).
         """
         from scipy.optimize import minimize
 
@@ -60,7 +64,8 @@ class Problem:
             return float(ridge / 2 * (away @ away) - (share * log_p[own]).sum()), gradient.astype(np.float64)
 
         options = {"maxiter": max_iter, "ftol": _TOLERANCE}
-        found: FloatArray = minimize(objective, first, jac=True, method="L-BFGS-B", options=options).x
+        bounds = None if lowest is None else [(own, None) for own in lowest.tolist()]
+        found: FloatArray = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
         return found
 
 
@@ -84,13 +89,14 @@ def fit_weights(
     ridges: Sequence[float],
     *,
     max_iter: int = 60,
+    lowest: FloatArray | None = None,
 ) -> Fitted:
     """Fit weights with the ridge that minimizes the mean log loss of left-out rows.
 
     Each of ``parts`` is a pair of problems: rows to fit, and rows left out. The penalty is centered at ``start``
     (n_scores,), for the parts at ``starts``, which must not depend on their left-out rows. ``ridges`` are in
     decreasing order. Each fit starts at the weights of the previous one and has at most ``max_iter`` iterations of
-    L-BFGS. If no ridge lowers the log loss, the initial weights are kept.
+    L-BFGS. If no ridge lowers the log loss, the initial weights are kept. No weight is below ``lowest`` (n_scores,).
     """
     with one_blas_thread():
         outside = [own for _, own in parts]
@@ -99,7 +105,7 @@ def fit_weights(
         chosen, fitted, weights_of = -1, list(starts), list(starts)
         for number, ridge in enumerate(ridges):
             weights_of = [
-                inside.minimize(first, own, ridge, max_iter)
+                inside.minimize(first, own, ridge, max_iter, lowest)
                 for (inside, _), first, own in zip(parts, weights_of, starts, strict=True)
             ]
             log_p = [problem.log_p(own) for problem, own in zip(outside, weights_of, strict=True)]
@@ -110,7 +116,7 @@ def fit_weights(
                 break
         weights = start
         for ridge in ridges[: chosen + 1]:
-            weights = whole.minimize(weights, start, ridge, max_iter)
+            weights = whole.minimize(weights, start, ridge, max_iter, lowest)
     ridge = float(ridges[chosen]) if chosen >= 0 else np.inf
     return Fitted(weights, fitted, best, ridge, least, start_loss)
 

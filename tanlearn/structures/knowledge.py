@@ -164,6 +164,10 @@ class EdgeRules:
         is_excluded = mask | mask[:, np.newaxis]
         return replace(self, allowed=np.where(is_excluded, self.required, self.allowed))
 
+    def without_children_of(self, mask: AnyArray) -> EdgeRules:
+        """Return the rules with no other edges than required ones from some features, mask (n_features,)."""
+        return replace(self, allowed=np.where(mask, self.required, self.allowed))
+
     def structure(self) -> Structure:
         """Return the structure of the required edges."""
         return Structure(padded_parents(self.parents()))
@@ -186,6 +190,8 @@ class EdgeRules:
         Among the features that may come next, the first one in ``preferred`` (n_features,) is taken. If tiers and
         required edges of features without a tier contradict each other as an ordering, the required edges are met.
         """
+        if not self.required.any() and (self.tier < 0).all():
+            return preferred
         left, tier = preferred.tolist(), self.tier.tolist()
         n_waiting = self.required.sum(axis=1)  # required parents that have not come yet
         found: list[int] = []

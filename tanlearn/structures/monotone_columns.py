@@ -9,9 +9,15 @@ import numpy as np
 
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.structures.knowledge import ColumnNumbers
+from tanlearn.structures.knowledge import ColumnNumbers, EdgeRules, Knowledge, read_rules
 
-__all__ = ["numbers_of_ranked", "read_directions", "require_two_classes"]
+__all__ = [
+    "numbers_of_ranked",
+    "read_directions",
+    "require_two_classes",
+    "rules_without_children",
+    "rules_without_edges",
+]
 
 
 def read_directions(increasing: Sequence[Any], decreasing: Sequence[Any], data: EncodedData) -> IntArray:
@@ -44,6 +50,42 @@ def require_two_classes(data: EncodedData) -> None:
         raise ValueError(
             f"monotone log odds need two classes, but the data have {data.n_classes}. Merge classes, or fit one "
             f"classifier per class against the others."
+        )
+
+
+def rules_without_edges(rules: EdgeRules, is_monotone: AnyArray) -> EdgeRules:
+    """Return the rules without edges of monotone features, a mask (n_features,).
+
+    Raises ``ValueError`` if such an edge is required.
+    """
+    _check_required(rules, is_monotone | is_monotone[:, np.newaxis], is_monotone, "edges")
+    return rules.without_edges_of(is_monotone)
+
+
+def rules_without_children(
+    knowledge: Knowledge | None, data: EncodedData, is_monotone: AnyArray, *, max_parents: int | None = None
+) -> EdgeRules | None:
+    """Return the rules for the features of data, in which monotone features, a mask (n_features,), have no children.
+
+    None stands for no rules. Raises ``ValueError`` if an edge from a monotone feature is required.
+    """
+    if not is_monotone.any():
+        return read_rules(knowledge, data, max_parents=max_parents)
+    rules = (Knowledge() if knowledge is None else knowledge).rules(
+        data.names, data.n_features, max_parents=max_parents
+    )
+    _check_required(rules, np.broadcast_to(is_monotone, rules.required.shape), is_monotone, "children")
+    return rules.without_children_of(is_monotone)
+
+
+def _check_required(rules: EdgeRules, is_excluded: AnyArray, is_monotone: AnyArray, what: str) -> None:
+    """Raise ValueError if an excluded edge, [child, parent], is required; ``what`` monotone features must not have."""
+    for child, parent in np.argwhere(rules.required & is_excluded).tolist():
+        monotone = rules.shown[child if what == "edges" and is_monotone[child] else parent]
+        raise ValueError(
+            f"the edge {rules.shown[parent]} -> {rules.shown[child]} is required, but {monotone} is in increasing or "
+            f"decreasing, and such columns have no {what}. Remove the edge, or {monotone} from increasing and "
+            f"decreasing."
         )
 
 

@@ -146,7 +146,7 @@ def test_explicit_candidates_take_no_limits():
             "increasing",
             r"has no parameter 'increasing'\. Use BoostedTermsClassifier\(increasing=\[\.\.\.\]",
         ),
-        (BayesForestClassifier, "decreasing", r"parameters=MonotoneLikelihood\(decreasing=\[\.\.\.\]\)\."),
+        (KTreeClassifier, "decreasing", r"parameters=MonotoneLikelihood\(decreasing=\[\.\.\.\]\)\."),
         (dask.BayesForestClassifier, "n_estimator", r"Did you mean n_estimators=\.\.\.\?"),
     ],
 )
@@ -155,7 +155,7 @@ def test_unknown_keywords_are_errors_that_name_the_nearest(classifier, name, hin
         classifier(**{name: 1})
 
 
-@pytest.mark.parametrize("classifier", [TANClassifier, KTreeClassifier, BayesForestClassifier])
+@pytest.mark.parametrize("classifier", [TANClassifier, KTreeClassifier])
 def test_monotone_columns_are_refused_with_a_remedy_when_set(classifier):
     with pytest.raises(ValueError, match=r"has no parameter 'increasing'\. Use BoostedTermsClassifier\(increasing"):
         classifier().set_params(increasing=["age"])

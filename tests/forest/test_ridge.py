@@ -98,7 +98,7 @@ def test_the_ridge_is_the_oracle_s_choice(monkeypatch, seed, truth):
 def test_weaker_ridges_are_not_tried_once_one_is_worse(monkeypatch):
     problem, tried = draw(0, truth=(2.0,)), []
 
-    def minimize(self, first, start, ridge, max_iter):
+    def minimize(self, first, start, ridge, max_iter, lowest):
         tried.append(ridge)
         return np.array([{1.0: 1.0, 0.1: 0.999, 0.01: -3.0, 1e-3: 2.0}[ridge]])  # the last would be the best
 

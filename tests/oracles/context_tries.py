@@ -47,3 +47,52 @@ def best_cut(counts, first, last):
         v: whole - entropy_units(counts[first : v + 1]) - entropy_units(counts[v + 1 : last])
         for v in range(first, last - 1)
     }
+
+
+def rising_probabilities(counts, n_ranked):
+    """Return P(value | class) of counts [value][class] of two classes, whose odds do not fall with the ranked values.
+
+    The fraction of class 1 of a value is the maximum over starts of the minimum over ends of the means around it.
+    """
+    totals = [sum(column) for column in zip(*counts, strict=True)]
+
+    def mean(first, last):
+        zero, one = (sum(column) for column in zip(*counts[first : last + 1], strict=True))
+        return one / (zero + one)
+
+    found = []
+    for v, (zero, one) in enumerate(counts):
+        fraction = one / (zero + one)
+        if v < n_ranked:
+            fraction = max(min(mean(first, last) for last in range(v, n_ranked)) for first in range(v + 1))
+        found.append([(zero + one) * (1 - fraction) / totals[0], (zero + one) * fraction / totals[1]])
+    return found
+
+
+def rising_levels(rows, y, weights, n_states, child, parents, m, least, row, n_ranked, direction):
+    """Return P_j(value | class) of a row's context of each level, for two classes and odds that do not fall.
+
+    They do not rise if ``direction`` is -1. The other arguments are those of `gains`.
+    """
+    n_values = n_states[child]
+    inside = [r for r in range(len(rows)) if rows[r][child] < n_values]
+    before, found = [[1.0 / n_values] * 2] * n_values, []
+    for level in range(len(parents) + 1):
+        if level:
+            j = parents[level - 1]
+            if row[j] >= n_states[j]:
+                break
+            inside = [r for r in inside if rows[r][j] == row[j]]
+            if len(inside) < least:
+                break
+        counts = [
+            [sum(weights[r] for r in inside if y[r] == c and rows[r][child] == v) + m * before[v][c] for c in range(2)]
+            for v in range(n_values)
+        ]
+        if direction < 0:
+            counts = counts[:n_ranked][::-1] + counts[n_ranked:]
+        before = rising_probabilities(counts, n_ranked)
+        if direction < 0:
+            before = before[:n_ranked][::-1] + before[n_ranked:]
+        found.append(before)
+    return found
