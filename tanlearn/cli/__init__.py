@@ -1,8 +1,8 @@
 """The command ``tanlearn``.
 
-It reads tables and models from files and pipes, writes models and predictions, and prints summaries. An error is one
-line on the standard error and an exit code. Typer and Rich, which the extra ``cli`` installs, are imported by all
-modules of this package except this one.
+It reads tables and models from files and pipes, writes models and predictions, and prints summaries. An error prints
+one line on stderr and sets the exit code. All modules of this package except this one import Typer and Rich, which the
+extra ``cli`` installs.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""``tanlearn ask``: a questionnaire that asks for the most informative column next, and stops when it is sure."""
+"""``tanlearn ask``: ask for the most informative column next, until the class is probable enough."""
 
 from __future__ import annotations
 
@@ -36,27 +36,30 @@ def ask(
     given: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[VALUE]...", help="Values that are known: age=31 town=Graz; or a JSON object, '{\"age\": 31}'."
+            metavar="[VALUE]...",
+            help="Known values, such as age=31 town=Graz, or a JSON object, such as '{\"age\": 31}'.",
         ),
     ] = None,
     sure: Annotated[
-        float, typer.Option(min=0, max=1, help="Stop when a class has at least this probability; 1 for all questions.")
+        float, typer.Option(min=0, max=1, help="Stop when a class has at least this probability; 1 asks all questions.")
     ] = 0.95,
     most: Annotated[int | None, typer.Option(min=0, help="Stop after this number of questions.")] = None,
     cost: Annotated[
         list[str],
-        typer.Option(metavar="NAME=COST", help="Cost of a question; 1 for all others; comma-separated or repeated."),
+        typer.Option(
+            metavar="NAME=COST", help="Cost of asking for a column, by default 1; comma-separated or repeated."
+        ),
     ] = [],  # noqa: B006 - Typer makes a new list
     without: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Columns that are not asked; comma-separated or repeated.")
+        list[str], typer.Option(metavar="NAME", help="Columns that are not asked for; comma-separated or repeated.")
     ] = [],  # noqa: B006
-    gain: Annotated[GainName, typer.Option(help="What a question is to increase.")] = GainName.INFORMATION,
+    gain: Annotated[GainName, typer.Option(help="Quantity that each question should increase.")] = GainName.INFORMATION,
     depth: Annotated[int, typer.Option(min=1, help="Number of questions to plan ahead.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Ask for the values of a row, the most informative first, until a class is probable enough.
 
-    Answers are read from the standard input, one per line. An empty line means no answer.
+    Answers are read from standard input, one per line. An empty line means no answer.
     """
     with plain_errors():
         questionnaire = Questionnaire(ModelFile(model), given or [], _split(without), _costs(cost), str(gain), depth)
@@ -70,7 +73,7 @@ def _split(words: list[str]) -> list[str]:
 
 
 def _costs(words: list[str]) -> dict[str, float]:
-    """Return costs by column from words name=cost."""
+    """Parse words ``name=cost``; return the costs by column."""
     found: dict[str, float] = {}
     for word in _split(words):
         name, _, number = word.rpartition("=")
@@ -97,8 +100,8 @@ class Questionnaire:
     ) -> None:
         if not hasattr(file.classifier, "next_feature"):
             raise ValueError(
-                f"{file.path} holds a {type(file.classifier).__name__}, which is not a single network. Questions need "
-                f"the distribution of the columns in one network: fit another learner."
+                f"{file.path} contains a {type(file.classifier).__name__}, but questions need a single network. Fit "
+                f"another learner."
             )
         for name in [*without, *costs]:
             check_column(file, name)
@@ -130,7 +133,7 @@ class Questionnaire:
         self._is_useful = bool((information > 0).any())
 
     def run(self, sure: float, most: float) -> str:
-        """Ask until an end is reached, and return the reason."""
+        """Ask until a stopping rule applies, and return the rule."""
         n_columns = len(self._file.names)
         while True:
             count = f"after {self._n_asked} of {n_columns} questions"
@@ -141,7 +144,7 @@ class Questionnaire:
             if not self._is_useful:
                 return f"{count}: no other column changes the probabilities"
             if self._n_asked >= most:
-                return f"{count}: limit of --most"
+                return f"{count}: limit of --most reached"
             if not self._ask(self._next):
                 return f"{count}: end of the input"
             self._update()
@@ -209,7 +212,7 @@ class Questionnaire:
         return shown + (", ..." if len(order) > most else "")
 
     def print_result(self, reason: str, *, as_json: bool) -> None:
-        """Print the class and its probability, and on the standard error the reason for the end."""
+        """Print the class and its probability, and on stderr the reason for stopping."""
         classifier = self._file.classifier
         scores = self.probabilities
         predicted = classifier.classes_.tolist()[int(scores.argmax())]
@@ -234,7 +237,7 @@ def is_terminal() -> bool:
 
 
 def _equal_folded(value: str, text: str) -> bool:
-    """Return whether an answer is a value in other case."""
+    """Return whether an answer equals a value, ignoring upper and lower case."""
     return value.casefold() == text.casefold()
 
 

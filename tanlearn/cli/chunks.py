@@ -1,7 +1,7 @@
-"""Files larger than memory: read in chunks, in as many passes as a learner needs.
+"""Reading of files larger than memory: in chunks, with one or more passes per fit.
 
 The type of a column is determined by the whole file, as for tables in memory. A column with text in one chunk and
-numbers in another counts as text, and a column contains dates only if all of its values are dates.
+numbers in another is read as text, and a column contains dates only if all of its values are dates.
 """
 
 from __future__ import annotations

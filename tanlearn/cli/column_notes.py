@@ -1,4 +1,4 @@
-"""Notes about the columns of a table: rows without a class, and columns of unexpected content."""
+"""Notes about the columns of a table: rows without a class, and columns with unexpected content."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,11 +35,11 @@ def note_missing(n_missing: int, n_samples: int, target: str) -> None:
 def note_dates(names: Sequence[str]) -> None:
     """Print the columns that are read as dates."""
     if names:
-        note(f"dates count as days since 1970: {listed(names)}.")
+        note(f"dates are converted to days since 1970: {listed(names)}.")
 
 
 def note_number_strings(column: Any) -> None:
-    """Print the reason why a column of number-like strings counts as text."""
+    """Print the reason why a column of number-like strings is read as text."""
     import pandas as pd
 
     if not contains_strings(column):
@@ -50,21 +50,21 @@ def note_number_strings(column: Any) -> None:
         return
     advice = "" if is_plain else reading_advice(found)
     if advice:
-        note(f"{column.name!r} counts as text: it looks like {describe_format(found)}. {advice}")
+        note(f"{column.name!r} is read as text: it looks like {describe_format(found)}. {advice}")
         return
     strings = pd.Series(column.dropna().unique(), dtype=object)
     others = strings[pd.to_numeric(strings, errors="coerce").isna()].tolist()
     with_points = pd.to_numeric(strings.str.replace(",", ".", regex=False), errors="coerce")
     if not others:
-        note(f"{column.name!r} holds digits with leading zeros, or numbers stored as text: it counts as text.")
+        note(f"{column.name!r} is read as text: it contains digits with leading zeros, or numbers stored as text.")
     elif with_points.notna().sum() > len(strings) - len(others) and with_points.notna().mean() > 0.5:
-        note(f"{column.name!r} counts as text for its commas, as in {others[0]!r}. --decimal , reads them as numbers.")
+        note(f"{column.name!r} is read as text: it contains commas, as in {others[0]!r}. --decimal , reads numbers.")
     elif len(others) < len(strings) / 2:
         is_few = len(strings) - len(others) <= MAX_NUMERIC_CATEGORIES
         if is_few and any(character.isdigit() for text in others for character in text):
             return  # names of categories, such as 2, 3, 4, 5more
         examples = listed(list(map(repr, others)), 3, are_quoted=True)
-        note(f"{column.name!r} counts as text: besides numbers it holds {examples}. {_missing_advice(others)}")
+        note(f"{column.name!r} is read as text: besides numbers, it contains {examples}. {_missing_advice(others)}")
 
 
 def _detect(strings: Any) -> StringFormat:
@@ -102,7 +102,9 @@ def reading_advice(found: StringFormat) -> str:
     advice = f"{' '.join(options)} reads them."
     n_others = found.n_values - found.n_matching
     if n_others > len(found.others):
-        return f"{advice} {n_others:,} of {found.n_values:,} values do not fit: correct them, or declare them missing."
+        return (
+            f"{advice} {n_others:,} of {found.n_values:,} values do not match: correct them, or declare them missing."
+        )
     return advice if found.all_match else f"{advice} {_missing_advice(found.others)}"
 
 
@@ -111,7 +113,7 @@ def _missing_advice(others: Sequence[str]) -> str:
     if len(others) > _MOST_MARKERS:
         return f"Correct these {len(others):,} distinct values, or declare each of them missing with --missing."
     options = " ".join(f"--missing {text!r}" for text in others)
-    return f"{options} would make {'that a missing value' if len(others) == 1 else 'them missing values'}."
+    return f"{options} reads {'this value' if len(others) == 1 else 'these values'} as missing."
 
 
 def note_suspects(X: Any, y: AnyArray, target: str) -> None:
@@ -132,6 +134,6 @@ def note_suspects(X: Any, y: AnyArray, target: str) -> None:
                 found = _detect(values)
                 is_suspect = found.kind == "identifiers"
                 if found.kind == "free text":
-                    note(f"{name!r} looks like {describe_format(found)}. --drop leaves it out.")
+                    note(f"{name!r} looks like {describe_format(found)}. Use --drop to leave it out.")
         if is_suspect:
-            note(f"{name!r} differs from row to row. If it numbers or names the rows, leave it out with --drop.")
+            note(f"{name!r} looks like an identifier of rows. If it is one, use --drop to leave it out.")

@@ -49,35 +49,35 @@ def compare(
         typer.Option(
             "--target",
             "-t",
-            help="Column of the classes; for several tables, one name for all, or one for each, comma-separated or "
+            help="Column with the classes. Give one name for all tables, or one name per table, comma-separated or "
             "repeated. By default, the last column.",
         ),
     ] = [],  # noqa: B006
     learners: Annotated[
         list[str],
         typer.Option(
-            help="Names from --list, comma-separated or repeated, or all. By default six learners, and only the fast "
-            "ones of them for large tables.",
+            help="Names from --list, comma-separated or repeated, or all. By default, six learners; for large "
+            "tables, only the fast ones among them.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
     drop: Annotated[
         list[str],
         typer.Option(
-            help="Columns to leave out, comma-separated or repeated: COLUMN of all tables that have it, TABLE:COLUMN "
-            "of one table."
+            help="Columns to leave out, comma-separated or repeated: COLUMN for all tables that have it, TABLE:COLUMN "
+            "for one table."
         ),
     ] = [],  # noqa: B006
     folds: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Number of cross-validation folds; 1 holds out a third of the rows. By default 5 for several tables, "
+            help="Number of cross-validation folds; 1 holds out a third of the rows. By default, 5 for several tables, "
             "with --repeats or with --output; otherwise 1.",
         ),
     ] = None,
     repeats: Annotated[
-        int | None, typer.Option(min=1, help="Number of repeats of the cross-validation, each with other folds.")
+        int | None, typer.Option(min=1, help="Number of repeats of the cross-validation, each with different folds.")
     ] = None,
     epochs: Annotated[
         int | None,
@@ -93,21 +93,25 @@ def compare(
             "--output",
             "-o",
             metavar="FILE.csv",
-            help="Results file. Finished cells (a learner on a fold) are appended, and the same command continues "
-            "after an interruption. tanlearn report prints its tables.",
+            help="Results file. The results of each learner on each fold are appended. After an interruption, the same "
+            "command continues. Use tanlearn report to print tables of the results.",
             callback=_check_output,
         ),
     ] = None,
     retry_failed: Annotated[
         bool,
-        typer.Option("--retry-failed", help="Run cells again that have failed according to the results file."),
+        typer.Option(
+            "--retry-failed", help="Run a learner again on the folds where it failed according to the results file."
+        ),
     ] = False,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Start no learner and no fold after this time.")
+        float | None, typer.Option(metavar="SECONDS", help="Time after which no further learner or fold is started.")
     ] = None,
     cell_time_limit: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="End a learner that takes longer than this for one fold: it has failed."),
+        typer.Option(
+            metavar="SECONDS", help="Stop a learner that takes longer than this for one fold; it counts as failed."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of splits and learners.")] = 0,
     jobs: Annotated[
@@ -172,10 +176,10 @@ def compare(
         finally:
             rows.close()
         print_end(rows, printed, number_of_threads(jobs))
-        note_not_done(rows, "interrupted" if is_interrupted else f"{time_limit or 0:g} s are over")
+        note_not_done(rows, "interrupted" if is_interrupted else f"time limit of {time_limit or 0:g} s reached")
         if output is not None:
             note(
-                f"{len(rows.cells)} of {rows.n_planned} cells of this comparison are finished in {output}. "
+                f"{len(rows.cells)} of {rows.n_planned} results of this comparison are in {output}. "
                 f"{_advice(output, rows.is_complete)}"
             )
         if is_interrupted:

@@ -1,4 +1,4 @@
-"""Results of ``tanlearn compare`` while they come in and at the end, and the list of learners."""
+"""Output of ``tanlearn compare`` during and after a comparison, and the list of learners."""
 
 import csv
 import io
@@ -229,7 +229,7 @@ def print_end(rows: ResultRows, printed: str, n_threads: int) -> None:
                 console.print(Text(f"{label}{summary(own)}{rivals}"), soft_wrap=True)
         n_beside = min(n_threads, max(rows.n_cells.values()))
         if n_beside > 1 and rows.started:
-            text = f"Times are for {n_beside} folds in parallel; --jobs 1 runs them one by one."
+            text = f"Times were measured with {n_beside} folds in parallel. Use --jobs 1 to run one fold at a time."
             console.print(Text(text), soft_wrap=True)
 
 
@@ -245,7 +245,10 @@ def note_left_out(entries: Sequence[Learner], n_numbers: int) -> None:
     """Print the default learners that are left out because of the table size."""
     left_out = [name for name in DEFAULT_LEARNERS if LEARNERS[name] not in entries]
     if left_out:
-        note(f"left out, because {n_numbers:,} numbers take long: {', '.join(left_out)}. --learners includes them.")
+        note(
+            f"left out, because they are slow for {n_numbers:,} values: {', '.join(left_out)}. Use --learners to "
+            f"include them."
+        )
 
 
 def note_not_done(rows: ResultRows, reason: str) -> None:

@@ -36,7 +36,7 @@ _CHUNK_ROWS = 200_000
 def counts(
     table: Annotated[str, typer.Argument(metavar="TABLE", help=f"A table: {', '.join(OUTPUTS)}, or - for a pipe.")],
     output: Annotated[str, typer.Option("--output", "-o", help="File to write, such as shop.counts or shop.summary.")],
-    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column with the classes.")] = None,
     like: Annotated[
         str | None,
         typer.Option(
@@ -50,7 +50,9 @@ def counts(
     ] = False,
     single: Annotated[
         bool,
-        typer.Option("--single", help="Count single values without pairs: enough for naive Bayes, and much smaller."),
+        typer.Option(
+            "--single", help="Count single values, not pairs. The file is much smaller, and sufficient for naive Bayes."
+        ),
     ] = False,
     drop: DropOption = [],  # noqa: B006 - Typer makes a new list
     text: Annotated[
@@ -111,7 +113,7 @@ def merge(
         if other is not None:
             raise ValueError(
                 f"{first} is a {kinds[first].name} and {other} a {kinds[other].name}, which cannot be merged. "
-                f"Merge files of one kind."
+                f"Merge files of the same kind."
             )
         if kinds[first] is COUNTS:
             _merge_counts(files, output)
@@ -139,7 +141,7 @@ def _kind_of(path: str, *kinds: Kind) -> Kind:
     kind = kind_of_file(path, *kinds)
     if kind is None:
         known = " nor ".join(f"a {one.name}" for one in kinds)
-        raise ValueError(f"{path} is neither {known}. Make one with tanlearn counts.")
+        raise ValueError(f"{path} is neither {known}. Create such a file with tanlearn counts.")
     return kind
 
 
@@ -209,7 +211,7 @@ def count_like(
 
 
 def _like(path: str, pairs: bool) -> TableCounts:
-    """Return empty counts in the categories and cut points of a file."""
+    """Return empty counts with the categories and cut points of a file."""
     from tanlearn import TableCounts
     from tanlearn.files.summaries import load_summary
 
@@ -251,7 +253,7 @@ class _UnknownValues:
         """Print the number of unknown values per column, with examples."""
         for name, number in self._numbers.items():
             examples = listed(sorted(map(repr, self._examples[name])), 5, are_quoted=True)
-            note(f"{number:,} values of {name!r} are of unknown categories and count as missing: {examples}.")
+            note(f"{number:,} values of {name!r} are unknown categories and count as missing: {examples}.")
 
 
 def _merge_counts(files: list[str], output: str) -> None:
@@ -287,7 +289,7 @@ def _merge_summaries(files: list[str], output: str) -> None:
         try:
             total.merge(other)
         except (TypeError, ValueError) as error:
-            remedy = "tanlearn counts --summary --text reads a column as text."
+            remedy = "To read a column as text, use tanlearn counts --summary --text."
             raise type(error)(f"{path} cannot be merged with {listed(files[:number], 3)}: {error} {remedy}") from error
     save_summary(total, names, output)
     _print_sum(f"{len(files):,} files", total.n_samples, len(names), total.classes_)

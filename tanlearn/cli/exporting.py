@@ -35,7 +35,7 @@ class Result(StrEnum):
     LOG_JOINT = "log_joint"
 
 
-OutputOption = Annotated[str, typer.Option("--output", "-o", help="File to write; - is the standard output.")]
+OutputOption = Annotated[str, typer.Option("--output", "-o", help="File to write, or - for standard output.")]
 
 
 def export_sql(
@@ -43,16 +43,16 @@ def export_sql(
     table: Annotated[str, typer.Option(help="Table or view in the database, with the columns of the model.")],
     dialect: Annotated[DialectName, typer.Option(help="Dialect of SQL.")],
     schema: Annotated[str | None, typer.Option(help="Schema of the table.")] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="Column to return before the results; repeat it.")] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Column to return before the results; repeatable.")] = None,
     result: Annotated[
-        list[Result] | None, typer.Option(help="Result to return; repeat it. By default, prediction and probability.")
+        list[Result] | None, typer.Option(help="Result to return; repeatable. By default, prediction and probability.")
     ] = None,
     null_missing: Annotated[
         bool,
-        typer.Option("--null-missing", help="NULL where a column is missing on which others depend; shorter SQL."),
+        typer.Option("--null-missing", help="Return NULL if a column on which others depend is missing; shorter SQL."),
     ] = False,
     max_bytes: Annotated[
-        int | None, typer.Option(help="Largest size; by default 5,000,000, and 1,000,000 for DuckDB.")
+        int | None, typer.Option(help="Maximum number of bytes; by default 5,000,000, for DuckDB 1,000,000.")
     ] = None,
     output: OutputOption = "-",
 ) -> None:
@@ -77,7 +77,7 @@ def export_sql(
 
 def export_js(
     model: ModelArgument,
-    max_bytes: Annotated[int, typer.Option(help="Largest size of the module.")] = 20_000_000,
+    max_bytes: Annotated[int, typer.Option(help="Maximum size of the module in bytes.")] = 20_000_000,
     output: OutputOption = "-",
 ) -> None:
     """Export a model as a JavaScript module without dependencies."""
@@ -91,7 +91,7 @@ def export_js(
 def export_onnx(
     model: ModelArgument,
     output: Annotated[str, typer.Option("--output", "-o", help="File to write, such as shop.onnx.")],
-    max_bytes: Annotated[int, typer.Option(help="Largest size of the constants of the model.")] = 200_000_000,
+    max_bytes: Annotated[int, typer.Option(help="Maximum size of the constants in bytes.")] = 200_000_000,
 ) -> None:
     """Export a model as an ONNX model."""
     with plain_errors():
@@ -103,7 +103,7 @@ def export_onnx(
 
 
 def write_text(text: str, output: str, kind: Kind) -> None:
-    """Write a text to a file, or to the standard output for ``-``."""
+    """Write a text to a file, or to standard output for ``-``."""
     if output == "-":
         stream = typer.get_binary_stream("stdout")
         stream.write(text.encode())

@@ -52,11 +52,11 @@ def fit(
         typer.Argument(metavar="DATA", help=f"A table ({', '.join(OUTPUTS)}, or - for a pipe), or a counts file."),
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="Model file to write, such as cars.tan.")],
-    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column with the classes.")] = None,
     learner: Annotated[
         str | None,
         typer.Option(
-            "--learner", "-l", help="Name of a learner, see tanlearn compare --list; by default, chosen by table size."
+            "--learner", "-l", help="Name of a learner in tanlearn compare --list; by default, chosen by table size."
         ),
     ] = None,
     settings: Annotated[
@@ -132,7 +132,7 @@ def fit(
 
 
 def _metadata(pairs: list[str]) -> dict[str, str] | None:
-    """Return ``--metadata`` as a dictionary, None without any."""
+    """Return ``--metadata`` as a dictionary, None if it is empty."""
     for pair in pairs:
         if not pair.partition("=")[0].strip() or "=" not in pair:
             raise ValueError(f"--metadata takes KEY=VALUE, such as author=Ada; got {pair!r}.")
@@ -146,7 +146,7 @@ def _rows_a_chunk(table: TableFile, chunk_rows: int | None) -> int:
         return chunk_rows
     if table.n_bytes <= _LARGE:
         return 0
-    note(f"{table.name} is large and read in chunks of {_CHUNK_ROWS:,} rows. --chunk-rows 0 reads all at once.")
+    note(f"{table.name} is large and is read in chunks of {_CHUNK_ROWS:,} rows. --chunk-rows 0 reads all rows at once.")
     return _CHUNK_ROWS
 
 
@@ -222,7 +222,7 @@ def _learn_counts(
     if kind is MODEL:
         raise ValueError(f"{path} is a model. Name a data file or a counts file.")
     if given:
-        raise ValueError(f"{path} holds counts, not rows, so {given[0]} has no effect. Leave it out.")
+        raise ValueError(f"{path} contains counts, not rows, so {given[0]} has no effect. Leave it out.")
     table = TableCounts.load(path)
     entry = find_learner(learner or ("TAN-CMI ML" if table.counts.has_pairs else "NB ML"))
     name, model = _make(entry, settings, seed, TableEncoder())

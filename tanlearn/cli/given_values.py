@@ -1,4 +1,4 @@
-"""Values of a row that are given as words of a command or as answers."""
+"""Values of a row, given as arguments of a command or as answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check_column", "frame_of", "given_values", "note_unknown", "plain", 
 
 
 def given_values(file: ModelFile, words: Sequence[str], allowed: str = "FILE:NUMBER, a JSON object,") -> dict[str, Any]:
-    """Return the values of a JSON object, or of words name=value; ``allowed`` names the other forms in messages."""
+    """Parse a JSON object, or words ``name=value``; ``allowed`` names the other accepted forms in messages."""
     pairs: list[tuple[str, Any]]
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         try:
@@ -82,7 +82,9 @@ def note_unknown(file: ModelFile, frame: Any) -> None:
         value = plain(frame[name].iloc[0])
         if known is not None and value == value and value is not None and value not in known.tolist():
             values = listed([str(one) for one in known.tolist()], 10)
-            note(f"{name!r} was never {value!r} in training, which counts as missing. Known values: {values}.")
+            note(
+                f"{name!r} is {value!r}, which did not occur in training and counts as missing. Known values: {values}."
+            )
 
 
 def plain(value: Any) -> Any:

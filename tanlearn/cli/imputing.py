@@ -1,4 +1,4 @@
-"""``tanlearn impute``: a copy of a table with its missing values imputed."""
+"""``tanlearn impute``: copy a table and impute its missing values."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def impute(
     strategy: Annotated[
         Strategy,
         typer.Option(
-            help="Numbers: mean is the expected value, mode the most probable interval; joint is the most probable "
-            "completion of a row, draw a random one."
+            help="mean: the expected value of a number; mode: its most probable interval; joint: the most probable "
+            "completion of the row; draw: a random completion of the row."
         ),
     ] = Strategy.MEAN,
     drop: Annotated[
@@ -61,7 +61,7 @@ def impute(
     """Impute missing values from the other values of each row. No classes are needed.
 
     Observed values are copied unchanged. A missing value is imputed from its distribution given all observed values of
-    its row, in a network of all columns. Do not impute for classifiers of this library: they need no complete rows.
+    its row, in a network of all columns. Do not impute for classifiers of this library: they accept missing values.
     """
     with plain_errors():
         check_exists(table)
@@ -93,9 +93,9 @@ def impute(
 
 
 def _completed(copy: Any, values: Any, filled: Any, is_date: bool, decimal: str | None) -> Any:
-    """Return a column of the output: ``copy`` with imputed values, as text with a ``decimal`` mark if it is text.
+    """Return a copied column with imputed values; numbers in text have the mark ``decimal`` (None: no text).
 
-    ``values`` are the values of the column before imputation, ``filled`` those after it, numbers of days for dates.
+    ``values`` and ``filled`` are the column before and after the imputation, with dates as numbers of days.
     """
     import pandas as pd
 
@@ -125,7 +125,7 @@ def _completed(copy: Any, values: Any, filled: Any, is_date: bool, decimal: str 
 
 
 def _date_format(strings: Any, days: Any) -> str:
-    """Return the format of dates of the most strings, ISO 8601 if it is that of less than half.
+    """Return the date format of most strings, or ISO 8601 if no format matches half of them.
 
     ``days`` are the dates of the strings, as days since 1970. Times of day are not imputed.
     """

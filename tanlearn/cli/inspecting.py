@@ -44,7 +44,7 @@ def explain(
         list[str],
         typer.Argument(
             metavar="ROW",
-            help="FILE:NUMBER, where 1 is the first row; or a JSON object, '{\"age\": 31}'; or age=31 town=Graz.",
+            help="FILE:NUMBER, where 1 is the first row, a JSON object such as '{\"age\": 31}', or age=31 town=Graz.",
         ),
     ],
     against: Annotated[
@@ -59,7 +59,7 @@ def explain(
         file = ModelFile(model)
         if not hasattr(file.classifier, "explain"):
             raise ValueError(
-                f"{model} holds a {type(file.classifier).__name__}, whose predictions are not sums over columns."
+                f"{model} contains a {type(file.classifier).__name__}, whose predictions are not sums over columns."
             )
         shown, name, number = _row(file, row, reading)
         frame = file.prepare(shown, name, number)
@@ -171,7 +171,7 @@ def describe(model: ModelArgument, as_json: JsonOption = False) -> None:
         if as_json:
             if not hasattr(file.classifier, "describe"):
                 raise ValueError(
-                    f"{model} holds a {type(file.classifier).__name__}, not a single network. Leave --json out."
+                    f"{model} contains a {type(file.classifier).__name__}, not a single network. Leave out --json."
                 )
             typer.echo(json.dumps(file.classifier.describe(), indent=2))
             return
@@ -205,13 +205,13 @@ def _print_model(file: ModelFile) -> None:
             shown += "; missing"
         parents = [] if structure is None else [quoted(file.names[j]) for j in structure.parents[i].tolist() if j >= 0]
         # The class is a parent of all columns. In combined networks, any other column may be one.
-        depends = ", ".join(["class", *parents]) if structure is not None else "class, and each other"
+        depends = ", ".join(["class", *parents]) if structure is not None else "class and other columns"
         table.add_row(Text(name), kind, str(classifier.encoder_.n_states_[i]), Text(shown), Text(depends))
     console.print(table)
 
 
 def _metadata_lines(metadata: dict[str, Any] | None) -> dict[str, str]:
-    """Return the metadata of a model as lines by their titles, empty without any."""
+    """Return the metadata of a model as lines by their titles; empty if there are none."""
     if metadata is None:
         return {}
     rows = "an unknown number of rows" if metadata["rows"] is None else f"{metadata['rows']:,} rows"
@@ -227,16 +227,17 @@ def export_c(
     bits: Annotated[
         str | None,
         typer.Option(
-            help="Round to integer and fraction bits first, such as 3,1; or to their sum, with --rows and --target. "
-            "Boosted terms and forests have one number of bits, by default 8."
+            help="Integer and fraction bits to round to, such as 3,1. With --rows and --target, the sum of both "
+            "suffices. For boosted terms and forests, one number of bits, by default 8."
         ),
     ] = None,
     rows: Annotated[
-        str | None, typer.Option(help="Table for a test program next to the header, which compares C with Python.")
+        str | None,
+        typer.Option(help="Table for a test program, which compares C with Python; it is written next to the header."),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", "-t", help="Column of the classes in --rows, to choose the split of --bits."),
+        typer.Option("--target", "-t", help="Column with the classes in --rows, to select integer and fraction bits."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Prefix of names in C; by default, the file name.")] = None,
     number_type: Annotated[NumberType, typer.Option("--type", help="C type of numbers in rows.")] = NumberType.DOUBLE,
@@ -263,15 +264,15 @@ def export_c(
         file = ModelFile(model)
         if not hasattr(file.classifier, "export_c"):
             raise ValueError(
-                f"{model} holds a {type(file.classifier).__name__}, which cannot be exported to C. Fit a single "
+                f"{model} contains a {type(file.classifier).__name__}, which cannot be exported to C. Fit a single "
                 f'network or boosted terms, for example with: tanlearn fit ... --learner "TAN Subset HYB". Ensembles '
                 f"can be exported with tanlearn export-js and export-sql."
             )
         is_network = hasattr(file.classifier, "tables_")
         if is_network and isinstance(wanted_bits, int) and target is None:
             raise ValueError(
-                f"bits={bits} leaves the split into integer and fraction bits open. Set both, such as --bits 3,1, or "
-                f"choose by the errors on rows, with --rows and --target."
+                f"--bits {bits} does not set integer and fraction bits. Set both, such as --bits 3,1, or add --rows "
+                f"and --target to select them by the errors on these rows."
             )
         X = y = None
         if rows is not None:
@@ -316,5 +317,5 @@ def _bits(text: str) -> int | tuple[int, int]:
             return int(numbers[0])
         before, after = map(int, numbers)
     except ValueError:
-        raise ValueError(f"--bits takes two numbers, as 3,1, or their sum; got {text!r}.") from None
+        raise ValueError(f"--bits takes two numbers, such as 3,1, or their sum; got {text!r}.") from None
     return before, after

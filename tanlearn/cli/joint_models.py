@@ -56,7 +56,7 @@ def check_train(train: str | None, table: str) -> None:
     """Raise an error for a table of training rows that does not exist or is the same pipe."""
     if train is not None:
         if train == table == "-":
-            raise ValueError("TABLE and --train are both the standard input. Name a file for one of them.")
+            raise ValueError("TABLE and --train are both standard input. Name a file for one of them.")
         check_exists(train)
 
 

@@ -1,4 +1,4 @@
-"""Choice of learners: by name or table size, with settings of the user."""
+"""Choice of learners by name or table size, with settings of the user."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def change(estimator: Any, settings: Sequence[str]) -> Any:
 
 
 def _of_default_parts(estimator: Any, name: str, value: Any) -> list[str]:
-    """Return parameters of this name of parts that are None, such as ``forest__n_estimators`` of an ensemble."""
+    """Return parameters of components that are None by default, such as ``forest__n_estimators`` of an ensemble."""
     from sklearn.base import clone
 
     found = []
@@ -108,7 +108,7 @@ def _of_default_parts(estimator: Any, name: str, value: Any) -> list[str]:
 
 
 def _nested(name: str, known: Collection[str]) -> str:
-    """Return a question that suggests parameters of this name of the parts of an estimator, or an empty string."""
+    """Return a question that suggests parameters of components with this name, or an empty string."""
     paths = [repr(path) for path in sorted(known) if path.endswith(f"__{name}")]
     return f" Did you mean {' or '.join(paths[:3])}?" if paths else ""
 

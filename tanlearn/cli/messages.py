@@ -1,4 +1,4 @@
-"""Notes, one-line errors and exit codes, on the standard error."""
+"""Notes, errors of one line on stderr, and exit codes."""
 
 import os
 import re
@@ -35,7 +35,7 @@ _ADVICE = {
 
 
 def note(text: str) -> None:
-    """Print one line on the standard error."""
+    """Print one line on stderr."""
     typer.echo(f"tanlearn: {' '.join(text.split())}", err=True)
 
 

@@ -1,4 +1,4 @@
-"""Model files, and rows converted to the columns and types of a model."""
+"""Model files, and conversion of rows to the columns and types of a model."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ModelColumns:
             remedy = (
                 ""
                 if fill_missing is None or len(absent) == len(self.names)
-                else " --fill-missing counts them as missing in every row."
+                else " Use --fill-missing to treat them as missing in every row."
             )
             raise ValueError(
                 f"{table.name}: {len(absent)} of the {len(self.names)} columns of {self.path} are absent: "
@@ -102,8 +102,8 @@ class ModelFile(ModelColumns):
         self.classifier: Any = tanlearn.load(path)
         if not hasattr(self.classifier, "classes_"):
             raise ValueError(
-                f"{path} contains a {type(self.classifier).__name__}, but commands read classifiers. Load it in Python "
-                f"with tanlearn.load."
+                f"{path} contains a {type(self.classifier).__name__}, but commands need a classifier. Load it in "
+                f"Python with tanlearn.load."
             )
         self.notation: Notation | None = getattr(self.classifier, "_notation", None)
         super().__init__(path, feature_names(self.classifier), self.classifier.encoder_)

@@ -1,4 +1,4 @@
-"""``tanlearn outliers``: how unusual each row of a table is, and which of its values."""
+"""``tanlearn outliers``: score how unusual each row of a table is, and name its most unusual value."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def outliers(
 
     The columns are: outlier (true or false); score, the log density relative to the threshold, negative for outliers;
     column, the column whose value fits the others worst; and surprise, minus the log probability of this value given
-    the others. Columns of --keep are part of the model; name an id in --drop, too.
+    the others. The model uses the columns of --keep. To exclude an id from it, also name the id in --drop.
     """
     with plain_errors():
         check_exists(table)

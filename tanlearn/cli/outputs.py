@@ -17,7 +17,7 @@ from tanlearn.sources.table_files import require_pyarrow
 __all__ = ["TableOutputOption", "check_output", "describe_classes", "file_size", "output_format", "write_table"]
 
 TableOutputOption: TypeAlias = Annotated[
-    str, typer.Option("--output", "-o", help=f"A {joined_by_or([*OUTPUTS])} file, or - for the standard output.")
+    str, typer.Option("--output", "-o", help=f"A {joined_by_or([*OUTPUTS])} file, or - for standard output.")
 ]
 
 _FILE = Kind("table", "Name another file", "Write it again")
@@ -29,15 +29,15 @@ def check_output(output: str, *inputs: str | None) -> None:
     if path.is_dir():
         raise ValueError(f"{output} is a folder. Name a file in it.")
     if not path.parent.is_dir():
-        raise ValueError(f"{output}: there is no folder {path.parent}. Make it first, or correct the path.")
+        raise ValueError(f"{output}: there is no folder {path.parent}. Create it first, or correct the path.")
     found = special_kind(path)
     if found is not None:
         raise ValueError(
-            f"{output} is {found}, and only regular files are written. Name another output; predict takes - for the "
+            f"{output} is {found}, and only regular files are written. Name another output; predict takes - for "
             f"standard output."
         )
     if path.exists() and any(os.path.samestat(path.stat(), found) for found in map(_status, inputs) if found):
-        raise ValueError(f"{output} is read, so it cannot be written as well. Name another output.")
+        raise ValueError(f"{output} is also an input, so it cannot be written. Name another output.")
 
 
 def file_size(path: str) -> str:
@@ -65,7 +65,7 @@ def output_format(output: str, *inputs: str) -> str:
     """Return the name of the format of the output table, after checking the output."""
     if output == "-":
         if sys.stdout is None:
-            raise ValueError("the standard output is closed. Name a file with --output.")
+            raise ValueError("standard output is closed. Name a file with --output.")
         return "csv"
     check_output(output, *inputs)
     name = OUTPUTS.get(Path(output).suffix.lower())

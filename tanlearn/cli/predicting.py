@@ -1,4 +1,4 @@
-"""``tanlearn predict``: predicted classes of the rows of a table, in their order."""
+"""``tanlearn predict``: predict the classes of the rows of a table, in their order."""
 
 from __future__ import annotations
 

@@ -30,9 +30,10 @@ _KEYS = ("classes", "columns", "categorical")
 def private_counts(
     table: Annotated[str, typer.Argument(metavar="TABLE", help=f"A table: {', '.join(OUTPUTS)}, or - for a pipe.")],
     output: Annotated[str, typer.Option("--output", "-o", help="File to write, such as shop.counts.")],
-    target: Annotated[str, typer.Option("--target", "-t", help="Column of the classes.")],
+    target: Annotated[str, typer.Option("--target", "-t", help="Column with the classes.")],
     declared: Annotated[
-        str, typer.Option("--declared", help="JSON file with the classes, categories and cut points, see above.")
+        str,
+        typer.Option("--declared", help="JSON file with the classes, categories and cut points, as described above."),
     ],
     epsilon: Annotated[float, typer.Option(help="Maximum privacy loss; 0.1 protects more than 1.")],
     delta: Annotated[
@@ -40,7 +41,10 @@ def private_counts(
     ] = 0.0,
     single: Annotated[
         bool,
-        typer.Option("--single", help="Count single values without pairs: enough for naive Bayes, with less noise."),
+        typer.Option(
+            "--single",
+            help="Count single values, not pairs. The noise is smaller, and the counts suffice for naive Bayes.",
+        ),
     ] = False,
     chunk_rows: Annotated[int, typer.Option(min=1, help="Maximum number of rows in memory.")] = _CHUNK_ROWS,
     *,

@@ -1,4 +1,4 @@
-"""Progress bars on the standard error, shown only on a terminal."""
+"""Progress bars on stderr, shown only on a terminal."""
 
 import functools
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class Draw(Protocol):
     """Function that updates a progress bar."""
 
     def __call__(self, share: float | None, note: str = "") -> None:
-        """Show the completed fraction of the work, if it is known, and a note on what is done."""
+        """Show the completed fraction of the work, if it is known, and a note on the current step."""
 
 
 @contextmanager

@@ -29,9 +29,9 @@ DateOrder = StrEnum("DateOrder", {name.upper().replace("-", "_"): name for name 
 
 
 def check_exists(path: str, names: Sequence[str] = ()) -> None:
-    """Refuse a path without a file: at once, and not after the packages that read it are imported.
+    """Raise an error if a file does not exist, before the packages that read it are imported.
 
-    The message suggests the most similar of some names of data sets, and of the files in the same folder.
+    The message suggests the most similar name of a file in the same folder, or of a data set in ``names``.
     """
     if path != "-" and not Path(path).exists():
         folder = Path(path).parent
@@ -67,7 +67,7 @@ class Reading:
         TableFormat | None, _option("--format", "Format of the table; by default, from its extension or content.")
     ] = None
     encoding: Annotated[str, _option("--encoding", "Encoding of text files, such as cp1252.")] = "utf-8-sig"
-    missing: Annotated[list[str], _option("--missing", "Text of missing values, as '?'; repeatable.")] = field(
+    missing: Annotated[list[str], _option("--missing", "Text of a missing value, such as '?'; repeatable.")] = field(
         default_factory=list
     )
     decimal: Annotated[Decimal, _option("--decimal", "Decimal mark of numbers in text.")] = Decimal.POINT
@@ -83,7 +83,7 @@ class Reading:
     skip_rows: Annotated[int, _option("--skip-rows", "Number of lines before the header of text files.", min=0)] = 0
     no_header: Annotated[
         bool,
-        _option("--no-header", "Text has no header row; columns are named column_1, column_2 and so on."),
+        _option("--no-header", "Text files have no header row; columns are named column_1, column_2 and so on."),
     ] = False
     thousands: Annotated[str, _option("--thousands", "Thousands separator of numbers in text: , . ' or a space.")] = ""
     symbol: Annotated[
@@ -111,13 +111,13 @@ class Reading:
             yield open_table(source, **options)
             return
         if source == "-" and sys.stdin is None:
-            raise ValueError("the standard input is closed. Pipe data into it, or name a file.")
+            raise ValueError("standard input is closed. Pipe data into it, or name a file.")
         with tempfile.TemporaryDirectory(prefix="tanlearn-") as folder:
             path = Path(folder, "table")
             with path.open("wb") as file, ExitStack() as closed:
                 pipe = typer.get_binary_stream("stdin") if source == "-" else closed.enter_context(open(source, "rb"))
                 shutil.copyfileobj(pipe, file)
-            yield open_table(path, name="the standard input" if source == "-" else source, **options)
+            yield open_table(path, name="standard input" if source == "-" else source, **options)
 
     @property
     def notation(self) -> Notation:

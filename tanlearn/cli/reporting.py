@@ -28,7 +28,7 @@ class ReportFormat(StrEnum):
 
 
 def _find_measure(name: str) -> str:
-    """Return a measure with hyphens as that of Python; names with underscores are accepted."""
+    """Return the name of a measure in Python; hyphens and underscores are accepted."""
     found = name.replace("_", "-")
     if found not in MEASURE_NAMES:
         raise typer.BadParameter(

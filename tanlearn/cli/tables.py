@@ -1,4 +1,4 @@
-"""Input tables with classes: files, the standard input, or named data sets."""
+"""Input tables with classes: files, standard input, or named data sets."""
 
 import re
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def is_table(source: str) -> bool:
 
 
 def check_source(source: str) -> None:
-    """Refuse a path without a file; other sources are data sets with a name."""
+    """Raise an error if a file does not exist; other sources are names of data sets."""
     if is_table(source) or _is_archive(source):
         check_exists(source, BUNDLED)
 
@@ -177,9 +177,11 @@ def _hint(table: TableFile) -> str:
     """Return a hint at the layout options if the first row does not look like a header."""
     is_text = table.is_text and table.layout.has_header
     if is_text and any(re.fullmatch(r"[-+]?\d+(?:[.,]\d+)?", name) for name in table.columns):
-        return " If the first row has no names: --no-header calls the columns column_1, column_2 and so on."
+        return (
+            " If the first row contains values, use --no-header, which names the columns column_1, column_2 and so on."
+        )
     if is_text and len(table.columns) == 1:
-        return " If that is not a header: --separator, --skip-rows and --comment describe the layout of the table."
+        return " If that is not a header, describe the layout with --separator, --skip-rows and --comment."
     return ""
 
 

@@ -16,7 +16,7 @@ def warmup(
         list[str],
         typer.Argument(
             metavar="[LEARNER]...",
-            help="Names of learners (tanlearn compare --list), by default those of fit and compare.",
+            help="Names of learners in tanlearn compare --list; by default, the default learners of fit and compare.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - Typer makes a new list

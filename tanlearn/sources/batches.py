@@ -128,8 +128,8 @@ class Batches:
     def read(self, work: Callable[[Batches], T]) -> T:
         """Return the result of a function of the batches.
 
-        The function is called again if a file turns out to hold strings and other values in one column, whose values
-        are then read as strings.
+        If a column of a file contains strings and other values, the function is called again, and all values of the
+        column are read as strings.
         """
         while True:
             try:
@@ -137,7 +137,7 @@ class Batches:
             except MixedColumnsError as error:
                 if self._string_columns.issuperset(error.names):
                     raise
-                warn(f"{error}: all values count as text.")
+                warn(f"{error}, so all values are read as text.")
                 self._string_columns.update(error.names)
                 self._files.clear()
                 self.schema = SourceSchema()
@@ -155,7 +155,7 @@ class Batches:
         for number, item in enumerate(self._items()):
             name, position = f"batch {number}", f"batch {number}, whose row 0 is row {first:,} of the source"
             if self._part is not None:
-                name = position = f"partition {self._part}" + (f", from row {first:,} of it on" if first else "")
+                name = position = f"partition {self._part}" + (f", from row {first:,} on" if first else "")
             with located(position):
                 batch, names = self._batch(item)
                 batch = batch._replace(position=position)
@@ -282,7 +282,7 @@ class Batches:
 
 
 def _string_names(names: list[Any]) -> tuple[str, ...] | None:
-    """Return the feature names if all are strings, None if none is; raise TypeError for a mix."""
+    """Return the feature names if all of them are strings, or None if no name is; raise TypeError for a mix."""
     n_strings = sum(isinstance(name, str) for name in names)
     if 0 < n_strings < len(names):
         other = next(name for name in names if not isinstance(name, str))
@@ -336,10 +336,10 @@ def open_batches(
     - a function without arguments that returns one of these; it is called once per pass.
 
     ``target``, ``weight`` and ``columns`` name columns of a table; ``columns=None`` means all others. ``batch_rows`` is
-    the largest number of rows per batch; by default, the power of two from 1,024 to 131,072 that gives about four
-    million values. ``part`` numbers a source that is one partition of a larger one; a partition may have no rows and no
-    weight. ``string_columns`` are columns of text files that are read as strings in any case. ``notation`` is the
-    notation of files given by their paths.
+    the maximum number of rows per batch; by default, the power of two from 1,024 to 131,072 that gives about four
+    million values. ``part`` is the number of the partition if the source is one partition of a larger source; a
+    partition may have no rows, or a total weight of zero. ``string_columns`` are columns of text files that are always
+    read as strings. ``notation`` is the notation of files given by their paths.
 
     Values are converted batch by batch as by :func:`tanlearn.sources.columns.read_columns`. Arrow dictionaries declare
     categories, like pandas ``category`` and polars ``Enum``.

@@ -35,7 +35,7 @@ _ROUNDED = "large integers would be rounded because values are missing in"
 
 
 class MixedColumnsError(ValueError):
-    """Columns of a file that can only be read as text, for a reason; the file can be read again with them as text."""
+    """Error for columns that must be read as text, with the reason; reading the file again as text is possible."""
 
     def __init__(self, file: str, names: Collection[str], reason: str = _MIXED) -> None:
         self.names = sorted(names)
@@ -254,7 +254,7 @@ def _days(series: Any) -> AnyArray | None:
 
 
 def _has_large_integers(series: Any) -> bool:
-    """Return whether a column holds integers of 64 bits that floats round, as pandas does if values are missing."""
+    """Return whether a column contains 64-bit integers that pandas rounds to floats because values are missing."""
     if series.dtype.kind not in "iuf" or not len(values := series.dropna()):
         return False
     low, high = float(values.min()), float(values.max())
@@ -265,13 +265,13 @@ def _has_large_integers(series: Any) -> bool:
 def _read_exactly(
     table: TableFile, columns: Sequence[str], target: str | None = None, dropped: list[int] | None = None
 ) -> Any:
-    """Read columns and target; read the file again with columns as text whose integers were rounded, and warn."""
+    """Read columns and target; if integers were rounded, warn and read the file again with their columns as text."""
     wanted = [*columns, *([] if target is None else [target])]
     frame = table.read(wanted, target=target, dropped=dropped)
     rounded = [name for name in columns if frame[name].hasnans and _has_large_integers(frame[name])]
     if not rounded or not table.is_text:
         return frame
-    warn(f"{MixedColumnsError(table.name, rounded, _ROUNDED)}: all values count as text.")
+    warn(f"{MixedColumnsError(table.name, rounded, _ROUNDED)}, so all values are read as text.")
     return table.read(wanted, target=target, string_columns=rounded)
 
 

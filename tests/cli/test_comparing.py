@@ -103,7 +103,10 @@ def test_default_learners_that_are_left_out_are_named(run, table, monkeypatch):
     monkeypatch.setattr("tanlearn.cli.learners._MOST_NUMBERS", {2: 10, 3: 10, 4: 10})
     done = run("compare", table, "--target", "go", "--print", "json")
     assert [row["learner"] for row in json.loads(done.stdout)] == ["NB ML", "TAN-CMI ML"]
-    assert "left out, because 60 numbers take long: BayesForest, Term-TAN, BayesEnsemble, TAN Order-free" in done.stderr
+    assert (
+        "left out, because they are slow for 60 values: BayesForest, Term-TAN, BayesEnsemble, TAN Order-free"
+        in done.stderr
+    )
 
 
 def test_table_has_a_title_headers_with_units_and_a_caption(run, table):
@@ -217,7 +220,7 @@ def test_two_tables_and_a_report_in_two_commands(run, tables, tmp_path):
     assert done.exit_code == 0
     assert "one.csv: the classes are in the last column, 'go'. --target names another column." in done.stderr
     assert (
-        f"24 of 24 cells of this comparison are finished in {path}. For tables and tests: tanlearn report {path}"
+        f"24 of 24 results of this comparison are in {path}. For tables and tests: tanlearn report {path}"
         in done.stderr
     )
     lines = done.stdout.splitlines()
@@ -263,9 +266,9 @@ def test_the_time_limit_leaves_a_file_to_continue(run, tables, tmp_path):
     arguments = ["compare", *tables, "--learners", "nb ml", "--folds", "2", "--output", path]
     done = run(*arguments, "--time-limit", "1e-9")
     assert "not done: one, NB ML; two, NB ML." in done.stderr
-    assert f"0 of 4 cells of this comparison are finished in {path}. The same command continues." in done.stderr
+    assert f"0 of 4 results of this comparison are in {path}. The same command continues." in done.stderr
     done = run(*arguments, "--cell-time-limit", "3600")
-    assert "4 of 4 cells of this comparison are finished" in done.stderr
+    assert "4 of 4 results of this comparison are in" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -84,11 +84,12 @@ def test_a_table_alone_is_counted_as_all_parts(run, places):
     assert "all: 398 rows, 5 columns, 2 classes (no, yes); " in told(done)
     assert " counts of values and pairs in " in done.stdout
     assert done.stderr.splitlines() == [
-        f"tanlearn: note: {places / 'all.csv'}: text and other values are mixed in 'code': all values count as text.",
+        f"tanlearn: note: {places / 'all.csv'}: text and other values are mixed in 'code', so all values are "
+        "read as text.",
         "tanlearn: 2 of 400 rows have no 'y' and are left out.",
-        "tanlearn: dates count as days since 1970: born.",
-        "tanlearn: 'code' counts as text: besides numbers it holds 'x', 'y'. --missing 'x' --missing 'y' would make "
-        "them missing values.",
+        "tanlearn: dates are converted to days since 1970: born.",
+        "tanlearn: 'code' is read as text: besides numbers, it contains 'x', 'y'. --missing 'x' --missing 'y' reads "
+        "these values as missing.",
     ]
     assert TableCounts.load(places / "whole.counts") == TableCounts.load(places / "all.counts")
 
@@ -148,7 +149,7 @@ def test_what_is_not_known_is_reported(run, places):
     done = run("counts", places / "b.csv", *like, "--chunk-rows", 50)
     told(done)
     assert "tanlearn: not used: more." in done.stderr
-    line = next(line for line in done.stderr.splitlines() if "'town' are of unknown categories" in line)
+    line = next(line for line in done.stderr.splitlines() if "'town' are unknown categories" in line)
     assert line.startswith("tanlearn: ")
     assert "count as missing: " in line
     assert "'Wien'" in line
@@ -193,11 +194,14 @@ def test_what_does_not_add_up_names_the_file(run, places):
         ([one, one, places / "three"], f"{places / 'three'} (there) cannot be added to {one}, {one} (here): these are"),
         ([one, places / "four"], ", or tanlearn counts --like."),
         ([one, places / "sum"], f"{one} is a counts file and {places / 'sum'} a summary, which cannot be merged."),
-        ([one, places / "a.csv"], f"{places / 'a.csv'} is neither a counts file nor a summary. Make one with tanlearn"),
+        (
+            [one, places / "a.csv"],
+            f"{places / 'a.csv'} is neither a counts file nor a summary. Create such a file with tanlearn",
+        ),
         ([one, places / "nothing"], f"there is no file {places / 'nothing'}."),
     ):
         assert message in refused(run("merge", *files, "-o", output))
-    assert "is read, so it cannot be written" in refused(run("merge", one, one, "-o", one))
+    assert "is also an input, so it cannot be written" in refused(run("merge", one, one, "-o", one))
     damaged = places / "damaged"
     damaged.write_bytes(one.read_bytes()[:-200])
     line = refused(run("merge", one, damaged, "-o", output))
@@ -215,7 +219,7 @@ def test_summaries_that_do_not_add_up_name_the_file(run, places):
     told(run("counts", places / "a.csv", *options, places / "three", "--drop", "town"))
     line = refused(run("merge", places / "one", places / "two", "-o", places / "all"))
     assert f"{places / 'two'} cannot be merged with {places / 'one'}: 'code' holds int" in line
-    assert line.endswith("tanlearn counts --summary --text reads a column as text.")
+    assert line.endswith("To read a column as text, use tanlearn counts --summary --text.")
     line = refused(run("merge", places / "one", places / "three", "-o", places / "all"))
     assert f"{places / 'three'} has the columns rooms, area, code, born, but {places / 'one'} has town, rooms" in line
     assert not (places / "all").exists()
@@ -246,7 +250,7 @@ def test_wrong_options_are_one_line(run, places, monkeypatch, options, message):
 @pytest.mark.parametrize(
     ("file", "options", "message"),
     [
-        ("one", ["-t", "y"], "one holds counts, not rows, so --target has no effect. Leave it out."),
+        ("one", ["-t", "y"], "one contains counts, not rows, so --target has no effect. Leave it out."),
         ("one", ["--folds", "3"], "so --folds has no effect"),
         (
             "one",

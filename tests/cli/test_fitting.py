@@ -43,8 +43,8 @@ def test_what_is_fitted_and_what_to_mind_is_reported(run, shop, tmp_path):
     notes = done.stderr.splitlines()
     assert notes[:3] == [
         "tanlearn: 2 of 300 rows have no 'buys' and are left out.",
-        "tanlearn: dates count as days since 1970: signed up.",
-        "tanlearn: 'id' differs from row to row. If it numbers or names the rows, leave it out with --drop.",
+        "tanlearn: dates are converted to days since 1970: signed up.",
+        "tanlearn: 'id' looks like an identifier of rows. If it is one, use --drop to leave it out.",
     ]
 
 
@@ -52,7 +52,7 @@ def test_numbers_of_rows_and_quantities_as_targets_are_minded(run, tmp_path):
     path = tmp_path / "t.csv"
     pd.DataFrame({"n": range(10, 110), "x": [0, 1] * 50, "price": range(100)}).to_csv(path, index=False)
     done = run("fit", path, "-t", "price", "-l", "nb ml", "-o", tmp_path / "m.tan")
-    assert "'n' differs from row to row" in done.stderr
+    assert "'n' looks like an identifier of rows" in done.stderr
     assert "'price' has 100 different values in 100 rows. Is it a quantity" in done.stderr
     assert "'x'" not in done.stderr
 
@@ -252,16 +252,18 @@ def test_why_numbers_are_texts_is_reported(run, tmp_path):
     rows = [f"00{i % 7};{i},{i % 9};{'?' if i % 9 == 0 else i};{'ab'[i % 2]}" for i in range(60)]
     path.write_text("zip;share;age;y\n" + "\n".join(rows) + "\n")
     options = ["-t", "y", "-l", "nb ml", "-o", tmp_path / "m.tan"]
-    assert "'zip' holds digits" in run("fit", path, *options, "--chunk-rows", "20").stderr
+    assert "'zip' is read as text: it contains digits" in run("fit", path, *options, "--chunk-rows", "20").stderr
     notes = run("fit", path, *options).stderr
-    assert "'zip' holds digits with leading zeros, or numbers stored as text: it counts as text." in notes
-    assert "'share' counts as text for its commas, as in '0,0'. --decimal , reads them as numbers." in notes
-    assert "'age' counts as text: besides numbers it holds '?'. --missing '?' would make that a missing" in notes
-    assert "'age' differs from row to row" not in notes
+    assert "'zip' is read as text: it contains digits with leading zeros, or numbers stored as text." in notes
+    assert "'share' is read as text: it contains commas, as in '0,0'. --decimal , reads numbers." in notes
+    assert (
+        "'age' is read as text: besides numbers, it contains '?'. --missing '?' reads this value as missing." in notes
+    )
+    assert "'age' looks like an identifier of rows" not in notes
     done = run("fit", path, *options, "--decimal", ",", "--missing", "?")
     assert done.exit_code == 0
     assert [known is None for known in tanlearn.load(tmp_path / "m.tan").encoder_.categories_] == [False, True, True]
-    assert "counts as text" not in done.stderr.replace("'zip'", "")[100:]
+    assert "is read as text" not in done.stderr.replace("'zip'", "")[100:]
 
 
 def test_advice_is_in_words_of_the_command_line_and_given_once(run, tmp_path):
@@ -310,7 +312,7 @@ def test_chunks_make_the_model_of_all_rows(run, tmp_path, learner):
     for output, n_rows in ((whole, 0), (parts, 30)):
         done = run("fit", path, "-t", "y", "-l", learner, "-o", output, "--chunk-rows", n_rows)
         assert done.exit_code == 0, done.output
-    assert "text and other values are mixed in 'code': all values count as text." in done.stderr
+    assert "text and other values are mixed in 'code', so all values are read as text." in done.stderr
     one, other = tanlearn.load(whole), tanlearn.load(parts)
     assert encoder_difference(one.encoder_, other.encoder_) is None
     assert {"born", "area"} <= {
@@ -326,7 +328,7 @@ def test_chunks_take_dates_and_quantities_for_what_they_are(run, shop, tmp_path)
     assert done.exit_code == 0, done.output
     assert done.stderr.splitlines()[:2] == [
         "tanlearn: 2 of 300 rows have no 'buys' and are left out.",
-        "tanlearn: dates count as days since 1970: signed up.",
+        "tanlearn: dates are converted to days since 1970: signed up.",
     ]
     assert "TAN-CMI ML: " in done.stdout
     assert tanlearn.load(path).encoder_.is_discrete_.tolist() == [False, True, False, False, True]
@@ -335,7 +337,7 @@ def test_chunks_take_dates_and_quantities_for_what_they_are(run, shop, tmp_path)
 def test_large_files_are_fitted_by_chunks(run, shop, tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "_LARGE", 1000)
     done = run("fit", shop, "-t", "buys", "--drop", "id", "-o", tmp_path / "m.tan")
-    assert "is large and read in chunks of 200,000 rows." in done.stderr
+    assert "is large and is read in chunks of 200,000 rows." in done.stderr
     assert "shop: 298 rows" in done.stdout
 
 

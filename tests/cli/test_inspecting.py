@@ -96,7 +96,7 @@ def test_what_is_not_given_or_unknown_is_reported(run, model):
     assert done.exit_code == 0
     assert done.stderr.splitlines() == [
         "tanlearn: not given, so marginalized: signed up, spent, newsletter.",
-        "tanlearn: 'town' was never 'Paris' in training, which counts as missing. Known values: Graz, Linz.",
+        "tanlearn: 'town' is 'Paris', which did not occur in training and counts as missing. Known values: Graz, Linz.",
     ]
 
 
@@ -129,7 +129,7 @@ def test_what_is_typed_is_reported_as_typed(run, tmp_path):
     path = tmp_path / "m.tan"
     assert run("fit", tmp_path / "t.csv", "-t", "y", "-l", "nb ml", "-o", path).exit_code == 0
     assert story(run("explain", path, "at=12:30", "--json"))["prediction"] == "a"
-    assert "'n' was never 9 in training" in run("explain", path, "at=12:30", "n=9").stderr
+    assert "'n' is 9, which did not occur in training" in run("explain", path, "at=12:30", "n=9").stderr
     (tmp_path / "n.csv").write_text("at,n\n8:15,1\n8:15,?\n")
     assert "n.csv: 'n' holds the text '?' in row 2" in run("explain", path, f"{tmp_path / 'n.csv'}:2").stderr
     assert "--missing" not in run("explain", path, "n=old").stderr
@@ -167,7 +167,7 @@ def test_a_model_is_described_for_people_and_programs(run, model):
 def test_an_ensemble_is_described_and_says_what_it_cannot(run, shop, tmp_path):
     path = tmp_path / "m.tan"
     run("fit", shop, "-t", "buys", "--drop", "id", "-l", "aode", "-o", path)
-    assert "class, and each other" in run("describe", path).stdout
+    assert "class and other columns" in run("describe", path).stdout
     for command in (
         ["describe", path, "--json"],
         ["explain", path, "age=3"],
@@ -222,7 +222,7 @@ def test_a_forest_says_how_many_members_it_has(run, shop, tmp_path):
     assert type(tanlearn.load(path).encoder_.discretizer_) is tanlearn.QuantileDiscretizer
     told = run("describe", path).stdout
     assert "networks    3, added" in told
-    assert "class, and each other" in told
+    assert "class and other columns" in told
 
 
 def test_a_model_becomes_c_that_agrees_with_it(run, model, shop, tmp_path):
@@ -247,9 +247,9 @@ def test_rows_with_classes_choose_how_to_round(run, model, shop, tmp_path):
     ("options", "message"),
     [
         ([], "C needs integers: round the CPTs of"),
-        (["--bits", "3,x"], "--bits takes two numbers, as 3,1, or their sum; got '3,x'."),
-        (["--bits", "4"], "bits=4 leaves the split into integer and fraction bits open"),
-        (["--bits", "4"], "with --rows and --target."),
+        (["--bits", "3,x"], "--bits takes two numbers, such as 3,1, or their sum; got '3,x'."),
+        (["--bits", "4"], "--bits 4 does not set integer and fraction bits. Set both, such as --bits 3,1"),
+        (["--bits", "4"], "add --rows and --target to select them by the errors on these rows."),
         (["--bits", "3,1", "--target", "buys"], "--target names a column of --rows. Give both, or leave it out."),
         (["--bits", "3,1", "-o", "m"], "--output must end in .h, .hh, .hpp; got 'm'."),
         (["--bits", "3,1", "-o", "m.c"], "--output must end in .h, .hh, .hpp; got 'm.c'."),

@@ -107,7 +107,7 @@ def test_files_without_names_of_columns(run, fitted, tmp_path):
     assert len(done.stdout.splitlines()) == 61
     done = run("fit", tmp_path / "table.csv", "-t", "class", "-o", tmp_path / "n")
     assert "there is no column 'class'" in done.output
-    assert "--no-header calls the columns column_1, column_2 and so on." in done.output
+    assert "use --no-header, which names the columns column_1, column_2 and so on." in done.output
 
 
 def test_empty_names_are_unlike_all_others(fitted):
@@ -130,8 +130,8 @@ def test_a_comment_inside_of_quotes_is_none(run, tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("# made 2024\n" + PLAIN, [], "--separator, --skip-rows and --comment describe the layout of the table."),
-        (PLAIN.replace(",", "|"), [], "--separator, --skip-rows and --comment describe the layout of the table."),
+        ("# made 2024\n" + PLAIN, [], "describe the layout with --separator, --skip-rows and --comment."),
+        (PLAIN.replace(",", "|"), [], "describe the layout with --separator, --skip-rows and --comment."),
         ("x,x,y\n1,2,3\n", [], "two columns are called 'x'"),
         (PLAIN, ["--separator", "||"], "must be one character"),
         ("# a\n#\nx,y\n1,2,3\n", ["--comment", "#"], "line 4: the row has 3 field(s), but the header has 2."),
@@ -152,7 +152,7 @@ def test_columns_that_are_not_there_may_be_missing(run, fitted, tmp_path):
     done = run("predict", tmp_path / "m", path)
     assert done.exit_code == 2
     assert "1 of the 2 columns of" in done.output
-    assert "--fill-missing counts them as missing in every row." in done.output
+    assert "Use --fill-missing to treat them as missing in every row." in done.output
     done = run("predict", tmp_path / "m", path, "--fill-missing", "--proba")
     assert f"tanlearn: not in {path}, so missing in every row: x." in done.stderr
     model = tanlearn.load(tmp_path / "m")

@@ -46,7 +46,7 @@ def test_scores_and_unusual_values_are_those_of_the_density(run, rows):
     assert found["column"].tolist() == columns[surprises.argmax(axis=1)].tolist()
     assert found.loc[5, "surprise"] > 2
     assert found.loc[5, "column"] in ("kind", "weight", "height")
-    assert "dates count as days since 1970: since." in done.stderr
+    assert "dates are converted to days since 1970: since." in done.stderr
     assert f"{(scores < 0).sum()} of 120 rows are outliers." in done.stderr
 
 

@@ -106,7 +106,7 @@ def test_nobody_reads_what_is_printed(slow, arguments):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="streams are closed by a shell")
-@pytest.mark.parametrize(("stream", "message"), [("<&-", "the standard input is"), (">&-", "the standard output is")])
+@pytest.mark.parametrize(("stream", "message"), [("<&-", "standard input is"), (">&-", "standard output is")])
 def test_closed_streams_are_one_line(slow, stream, message):
     save_model(slow)
     command = f"{shlex.join([*COMMAND, 'predict', 'm.tan', '-' if '<' in stream else slow.name])} {stream}"

@@ -99,7 +99,7 @@ def test_two_learners_have_a_picture_of_errors_only(run, comparison, tmp_path):
     [
         ("ranks.txt", "--picture must end in .png, .pdf, .svg or another format of "),
         ("absent/ranks.png", "there is no folder "),
-        ("results.csv", "results.csv is read, so it cannot be written as well."),
+        ("results.csv", "results.csv is also an input, so it cannot be written."),
     ],
 )
 def test_a_picture_that_cannot_be_written_is_refused_before_the_report(run, file, tmp_path, picture, message):

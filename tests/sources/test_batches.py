@@ -180,7 +180,7 @@ def test_a_part_of_a_source_may_have_no_rows_and_no_weight_and_is_named_by_its_n
     assert list(empty) == list(empty) == []
     light = open_batches([(FRAME[list(FEATURES)], FRAME["late"], np.zeros(len(FRAME)))], part=3)
     assert [batch.position for batch in light] == ["partition 3"]
-    with pytest.raises(ValueError, match=r"^in partition 3, from row 1 of it on: sample_weight"):
+    with pytest.raises(ValueError, match=r"^in partition 3, from row 1 on: sample_weight"):
         list(open_batches([([["a"]], ["n"], [1.0]), ([["a"]], ["n"], [-1.0])], part=3))
 
 
@@ -257,7 +257,11 @@ BAD_PARTS = [
         ValueError,
         "column 0 is X column 'a' where batch 0 has X column 0",
     ),
-    (([["u", 1], ["v", 2]], [0, 1]), TypeError, "X column 0 holds strings where batch 0 has numbers, .*Cast it to one"),
+    (
+        ([["u", 1], ["v", 2]], [0, 1]),
+        TypeError,
+        "X column 0 holds strings where batch 0 has numbers, .*Cast it to the same type in all batches",
+    ),
     (([[1, 2], [1, "v"]], [0, 1]), TypeError, r"X column 1 holds int \(2 in row 0\) and str \('v' in row 1\)"),
     ((A, ["0", "1"]), TypeError, "y holds strings where batch 0 has numbers"),
     ((A, [0, None]), ValueError, "y is missing in row 1"),
@@ -383,7 +387,7 @@ def test_batches_say_where_they_begin_and_count_all_rows():
     long = open_batches([(A[:1].repeat(1500, axis=0), [0] * 1500)] * 2)
     assert [batch.position for batch in long][1] == "batch 1, whose row 0 is row 1,500 of the source"
     parts = open_batches([(A, [0, 1])] * 2, part=4)
-    assert [batch.position for batch in parts] == ["partition 4", "partition 4, from row 2 of it on"]
+    assert [batch.position for batch in parts] == ["partition 4", "partition 4, from row 2 on"]
 
 
 def test_rows_of_weight_zero_decide_on_no_type_of_a_batch():

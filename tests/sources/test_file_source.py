@@ -63,7 +63,7 @@ def test_batches_of_a_path_read_it_again_where_strings_come_late(nasty):
         batches = open_batches(nasty, "buys", batch_rows=7)
         sizes = batches.read(lambda found: [batch.n_samples for batch in found])
     assert [str(one.message).split(": ", 1)[1] for one in caught] == [
-        "text and other values are mixed in 'note': all values count as text.",
+        "text and other values are mixed in 'note', so all values are read as text.",
         "2 of 63 rows have no 'buys' and are left out.",
     ]
     assert sum(sizes) == 61
@@ -149,11 +149,11 @@ def test_one_file_may_be_opened_in_several_notations(tmp_path):
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_large_integers_beside_missing_values_are_not_rounded(tmp_path, size):
     (tmp_path / "t.csv").write_text("a,y\n9007199254740993,p\n9007199254740992,q\n,p\n9007199254740993,q\n")
-    with pytest.warns(UserWarning, match="'a'.* all values count as text"):
+    with pytest.warns(UserWarning, match="'a'.* so all values are read as text"):
         model = tanlearn.NaiveBayesClassifier().fit_batches(tmp_path / "t.csv", "y", batch_rows=size)
     assert model.encoder_.categories_[0].tolist() == ["9007199254740992", "9007199254740993"]
     assert model.counts_.cells.tolist() == [2, 2, 0, 1, 1, 1]
-    with pytest.warns(UserWarning, match="rounded because values are missing in 'a': all values count as text"):
+    with pytest.warns(UserWarning, match="rounded because values are missing in 'a', so all values are read as text"):
         frame = read_table(tmp_path / "t.csv", target="y")
     assert frame["a"].tolist()[:2] == ["9007199254740993", "9007199254740992"]
 
