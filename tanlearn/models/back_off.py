@@ -1,9 +1,9 @@
 """CPTs of families with many parents, kept as sparse counts, that back off to fewer parents.
 
 The probability in a context of j parents is a weighted mean of the relative frequency in this context and the
-probability with one parent fewer. The fewer rows a context has, the smaller is the weight of its own frequency
-(hierarchical smoothing). Only contexts that occur in the rows are stored, as tries (``counts/context_tries.py``). A
-lookup descends as far as the parent values of a row occur.
+probability with one parent less. The weight of the frequency is small if the context has few rows (hierarchical
+smoothing). Only contexts that occur in the rows are stored, as tries (``counts/context_tries.py``). A lookup descends
+to the longest stored context that agrees with the parent values of the row.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ class Family:
     def least_log_probability(self) -> FloatArray:
         """Return a lower bound of the log probabilities of all values in all contexts, shape (n_classes,).
 
-        It is the log probability that smoothing leaves for an unseen value if the context of each level is the one with
-        the most rows.
+        It is the smoothed log probability of an unseen value whose context at each level is the one with the most rows.
         """
         least: FloatArray = self.root.min(axis=0)
         for first, last in itertools.pairwise(self.trie.class_start[self.start[1:]].tolist()):
@@ -72,7 +71,7 @@ class Family:
         return least
 
     def entries(self, level: int) -> tuple[IntArray, AnyArray]:
-        """Return the entries of a level: the values of the parents, the feature and the class, and their counts.
+        """Return the values of the parents, the feature and the class of each entry of a level, and the counts.
 
         Shapes: result values: (n_entries, level + 2); result counts: (n_entries,).
         """
@@ -96,7 +95,7 @@ class BackOffTables(Tables):
 
         P_j(x | y, p1..pj) = (n + m_j P_{j-1}(x | y, p1..pj-1)) / (N + m_j),    P_-1 = 1 / n_states
 
-    Memory grows with the number of rows, instead of the product of the numbers of values. The cost of a prediction
+    Memory grows with the number of rows, and not with the product of the numbers of values. The cost of a prediction
     grows with the number of classes that occur in the contexts of a row. Dense CPTs (:attr:`cells`) are computed on
     demand, if they fit in memory.
     """
@@ -209,7 +208,7 @@ class BackOffTables(Tables):
         return score
 
     def row_scorer(self, structure: Structure, score_column: ColumnScorer) -> RowScorer:
-        """Return a function that computes the log joint of single rows, as of tables of one row."""
+        """Return a function that computes the log joint of single rows."""
         return Scorer(self, structure, score_column)
 
     def _add(self, i: int, codes: Codes, first: int, child: int, parents: IntArray, scores: AnyArray) -> None:
@@ -237,7 +236,7 @@ class BackOffTables(Tables):
         return LocalNetworks(self, structure).log_joint(codes, rows, is_exact=is_exact, n_jobs=n_jobs)
 
     def is_exact(self, structure: Structure, codes: Codes) -> AnyArray:
-        """Return a mask of the rows within the limit of operations; other rows are approximated with fewer parents."""
+        """Return a mask of the rows within the limit of operations; other rows are approximated by fewer parents."""
         return LocalNetworks(self, structure).is_exact(codes, np.arange(codes.shape[1]))
 
     def complete(
@@ -301,7 +300,7 @@ class BackOffTables(Tables):
 
     @property
     def n_parameters(self) -> int:
-        """Number of parameters: the counts of all levels, and one fewer than the classes."""
+        """Number of parameters: the counts of all levels, and n_classes - 1 for the class prior."""
         return self.n_cells - 1
 
     def __len__(self) -> int:

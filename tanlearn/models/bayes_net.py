@@ -1,4 +1,4 @@
-"""Bayesian network with a single structure: the model of naive Bayes, TAN, k-trees and all other single networks."""
+"""Bayesian network with a single structure: the model of naive Bayes, TAN, k-trees and other single networks."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Contributions of features to the scores of boosted terms: Shapley values of each term.
 
-With the values of some features, a term has the mean over the cells that agree with them, weighted as in
-:class:`tanlearn.models.boosted_terms.BoostedTerms`. This is a game of at most as many players as the term has
-features. The Shapley value of a feature is the mean increase when its value becomes known, over all orders in which the
-values of the row can become known. So contributions add up to the score, and a missing value contributes 0.
+Given the values of some features, the value of a term is the mean over the cells that agree with them, weighted as in
+:class:`tanlearn.models.boosted_terms.BoostedTerms`. This defines a cooperative game, whose players are the observed
+features of the term. The Shapley value of a feature is the mean increase when its value becomes known, over all orders
+in which the values of the row can become known. So contributions add up to the score, and a missing value contributes
+0.
 
 Shapley: A value for n-person games. Contributions to the Theory of Games 2, 1953.
 """
@@ -45,7 +46,7 @@ def explain_terms(model: BoostedTerms, codes: Codes) -> FloatArray:
 def term_contributions(term: Term, known: int) -> tuple[list[int], FloatArray, FloatArray]:
     """Return the observed features of a term, their contributions in each cell, and the mean value of the term.
 
-    ``known`` is the number whose bit s is set if the value of split s is known; the other bits of a cell do not matter.
+    Bit s of ``known`` is set if the value of split s is known. Cells are compared only in these bits.
 
     Shapes: (n_features, n_cells, n_classes) and (n_classes,).
     """
@@ -68,7 +69,7 @@ def term_contributions(term: Term, known: int) -> tuple[list[int], FloatArray, F
 
 
 def _mean_given(term: Term, known: int) -> FloatArray:
-    """Return the mean value of a term if only some bits of the cell are known, shape (n_cells, n_classes)."""
+    """Return the mean value of a term given only some bits of the cell, shape (n_cells, n_classes)."""
     n_splits = len(term.features)
     if known == (1 << n_splits) - 1:
         return term.values
@@ -82,7 +83,7 @@ def _mean_given(term: Term, known: int) -> FloatArray:
 
 
 def _cells_and_known(term: Term, codes: Codes) -> tuple[IntArray, IntArray]:
-    """Return the cell of each row, with 0 for the sides of missing values, and the number of the known bits."""
+    """Return the cell of each row, in which missing values have side 0, and the mask of the known bits."""
     cell, known = np.zeros((2, codes.shape[1]), np.intp)
     for s, (i, side) in enumerate(zip(term.features.tolist(), term.sides, strict=True)):
         own = codes[i]

@@ -1,4 +1,4 @@
-"""Model whose class scores are a sum of many small tables, each over a few divisions of feature values."""
+"""Model whose class scores are a sum of many small tables, each over a few splits of feature values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOCK = 1024
 
 
 class Term(NamedTuple):
-    """A table over the sides of some splits. Bit s of the number of a cell is the side of split s."""
+    """Table over the sides of some splits. Bit s of the number of a cell is the side of split s."""
 
     features: IntArray  # (n_splits,), possibly one feature several times
     sides: list[AnyArray]  # 0 or 1 for each value of the feature of each split, (n_states,) uint8
@@ -62,7 +62,7 @@ class BoostedTerms(Model):
         return cls(n_states, features, flat, weights, values, log_frequency, log_frequency)
 
     def __post_init__(self) -> None:
-        """Compute where the sides of each split start."""
+        """Compute the start of the sides of each split."""
         sizes = np.where(self.features >= 0, self.n_states[self.features], 0)
         starts = (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
         object.__setattr__(self, "starts", starts)
@@ -81,7 +81,7 @@ class BoostedTerms(Model):
         return found
 
     def on_finer_values(self, groups: Sequence[IntArray]) -> BoostedTerms:
-        """Return the model of features whose values are divided further; ``groups`` are the values here, (n_finer,)."""
+        """Return the model for features with finer values; ``groups`` (n_finer,) maps finer values to values."""
         terms = [
             term._replace(sides=[side[groups[i]] for i, side in zip(term.features.tolist(), term.sides, strict=True)])
             for term in self.terms()
@@ -95,7 +95,7 @@ class BoostedTerms(Model):
 
     @property
     def n_parameters(self) -> int:
-        """Number of values of all terms and of the class prior, one less per cell than classes."""
+        """Number of free parameters: n_classes - 1 for each cell of a term and for the class prior."""
         n_cells = int((1 << (self.features >= 0).sum(axis=1)).sum())
         return (n_cells + 1) * (len(self.log_prior) - 1)
 
@@ -132,7 +132,7 @@ class BoostedTerms(Model):
         return self.n_states, self.features, self.starts, self.sides, self.weights, self.values
 
     def with_log_prior(self, log_prior: FloatArray) -> BoostedTerms:
-        """Return a copy with other class probabilities than the frequencies in training, shape (n_classes,)."""
+        """Return a copy with class probabilities that replace the frequencies in training, shape (n_classes,)."""
         return replace(self, log_prior=np.array(log_prior, np.float64))
 
     def to_state(self) -> dict[str, Any]:

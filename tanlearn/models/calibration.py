@@ -20,10 +20,10 @@ __all__ = ["Calibration", "EvidenceCalibration", "decision_tables"]
 class Calibration:
     """Rescaling of class scores: P(class) is proportional to ``exp(-d / temperature * (d / pivot) ** (power - 1))``.
 
-    The distance d of a class is the largest log joint of the row minus its own. The order of the classes is unchanged,
-    up to rounding (unlike with an ``EvidenceCalibration``). With power 1, the log joint is divided by the temperature.
-    A power below 1 is for networks that are overconfident about large distances: it shrinks distances beyond the pivot
-    more than the temperature alone, and those below it less.
+    The distance d of a class is the largest log joint of the row minus the log joint of the class. The order of the
+    classes is unchanged, up to rounding (unlike with an ``EvidenceCalibration``). With power 1, the log joint is
+    divided by the temperature. A power below 1 is for networks that are overconfident about large distances: it shrinks
+    distances beyond the pivot more than the temperature alone, and smaller distances less.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Calibration:
         return EvidenceCalibration(**state) if "prior_shift" in state else Calibration(**state)
 
     def unshifted(self) -> Calibration:
-        """Return the calibration without its shift, for scores that are shifted already.
+        """Return the calibration without its shift, for scores that are already shifted.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class EvidenceCalibration(Calibration):
 
 
 def decision_tables(tables: Tables, calibration: Calibration) -> Tables:
-    """Return CPTs whose largest log joint is the predicted class, for exports without calibration.
+    """Return CPTs in which the predicted class has the largest log joint, for exports without calibration.
 
     Any shift of the calibration is added to the class prior.
     """

@@ -20,13 +20,13 @@ def most_probable_completion(
 ) -> tuple[Codes, IntArray]:
     """Impute the missing values of each row jointly by their most probable completion.
 
-    The completion and class of a row are the exact maximum of p(class, features) over both, or, if classes are given,
-    of p(features | class) over the completions. They may differ from the most probable values of single features, and
-    from the most probable class with missing features marginalized.
+    The completion and the class of a row maximize p(class, features) exactly. If classes are given, the completion
+    maximizes p(features | class). Results may differ from the most probable value of each single feature, and from the
+    most probable class after marginalization of the missing features.
 
-    Ties between classes go to the first class. Ties between values go to the first value, feature by feature in an
-    order that depends on the structure, given the values before. Rounding may break ties otherwise. Rows that are
-    impossible under every completion are completed too.
+    Of several best classes, the first one is returned. Of several best values of a feature, the first one is returned,
+    given the values of earlier features in an order that depends on the structure. Rounding may break ties in other
+    ways. Rows that are impossible under every completion are completed, too.
 
     A cycle, a row over the limit of operations (`tanlearn.models.marginalization_limits`), or an invalid ``y``
     (n_samples,) raises ValueError. The result is a copy and does not depend on ``n_jobs``.

@@ -1,13 +1,13 @@
 """Contributions of single features and of pairs to the log odds of a class, as functions of their values.
 
 The log odds of a complete row are a sum over CPTs. A CPT depends on a feature and its parents, so it contains effects
-of each of them alone. The functional ANOVA separates them. A function of two features is
+of single features and effects of pairs. The functional ANOVA separates these effects. A function of two features is
 
     F(x_i, x_j) = c + a(x_i) + b(x_j) + f(x_i, x_j),
 
 where a and b have mean 0 over the rows, and f has mean 0 over the rows of each value of x_i, and of each value of x_j.
-The parts do not change if a function of x_j moves from the CPT of the child to that of the parent, as it does when CPTs
-are normalized. Parts of several CPTs that depend on the same features are added.
+The parts do not change if a function of x_j is moved from the CPT of the child to the CPT of the parent, as in the
+normalization of CPTs. Parts of several CPTs that depend on the same features are added.
 
 [L] Lengerich, Tan, Chang, Hooker, Caruana: Purifying interaction effects with the functional ANOVA. AISTATS 2020.
 """
@@ -27,7 +27,7 @@ __all__ = ["Contributions", "fit_sum", "log_odds_of", "smoothed_counts"]
 
 
 class Contributions:
-    """Parts of the log odds of classes against the others, for the distribution of some rows.
+    """Parts of the log odds of each class against the other classes, for the distribution of some rows.
 
     The log odds of class c against the others are its log probability minus the mean log probability of the other
     classes. With two classes they are the usual log odds.
@@ -53,7 +53,7 @@ class Contributions:
         return total - mean
 
     def of_pair(self, first: int, second: int) -> FloatArray:
-        """Return the contribution of each pair of values beyond its features, shape (n_values, n_values, n_targets)."""
+        """Return the contribution of each pair of values beyond the single values, (n_values, n_values, n_targets)."""
         n_states = self._tables.layout.n_states
         shape = int(n_states[first]), int(n_states[second]), len(self._targets)
         if first > second:
@@ -66,7 +66,7 @@ class Contributions:
         return self._counts(features, [np.arange(n_states[i]) for i in features])
 
     def counts_of_pair(self, first: int, second: int) -> FloatArray:
-        """Return the weight of the rows that the model does not distinguish from each pair of values.
+        """Return the weight of the rows that are in the same groups of the model as each pair of values.
 
         Shapes: result: (n_values, n_values).
         """
@@ -80,7 +80,7 @@ class Contributions:
         return total
 
     def pairs(self, feature: int | None = None) -> list[tuple[int, int]]:
-        """Return the pairs of features that share a CPT, (lower, higher): all, or those of a feature."""
+        """Return the pairs of features (lower, higher) that share a CPT: all pairs, or the pairs of one feature."""
         families = [features for i in range(len(self._tables)) for features, _, _ in self._tables.addends(i)]
         found = {pair for family in families for pair in itertools.combinations(sorted(family), 2)}
         return sorted(pair for pair in found if feature is None or feature in pair)
@@ -107,7 +107,7 @@ class Contributions:
         return total
 
     def _counts(self, features: Sequence[int], groups: Sequence[IntArray]) -> FloatArray:
-        """Return the weight of the rows in each combination of groups, without those with a missing value."""
+        """Return the weight of the rows in each combination of groups; rows with a missing value are left out."""
         sizes = [int(own.max()) + 1 for own in groups]
         seen: AnyArray = np.all([self._codes[i] != self._missing for i in features], axis=0)
         places = [own[self._codes[i][seen]] for i, own in zip(features, groups, strict=True)]
@@ -117,7 +117,7 @@ class Contributions:
 
 
 def log_odds_of(values: FloatArray, targets: Sequence[int]) -> FloatArray:
-    """Return the log odds of some classes against the mean of the others; the last axis are classes, then targets."""
+    """Return the log odds of some classes against the mean of the others; the last axis becomes the targets."""
     own = values[..., list(targets)]
     with np.errstate(invalid="ignore"):  # infinite log probabilities are refused by the caller
         others: FloatArray = (values.sum(axis=-1, keepdims=True) - own) / (values.shape[-1] - 1)
@@ -135,7 +135,7 @@ def smoothed_counts(counts: FloatArray) -> FloatArray:
 
 
 def _anova(table: FloatArray, weights: FloatArray) -> dict[tuple[int, ...], FloatArray]:
-    """Return the parts of a table by the axes they depend on; their sum differs from the table by a constant.
+    """Return the parts of a table by the axes that they depend on; their sum differs from the table by a constant.
 
     Shapes: table: (*sizes, n_targets); weights: sizes; the part of some axes: (*sizes of these axes, n_targets).
     """
@@ -155,7 +155,7 @@ def _anova(table: FloatArray, weights: FloatArray) -> dict[tuple[int, ...], Floa
 
 
 def fit_sum(table: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return functions of each of two axes, whose sum has the least weighted squared distance to the table.
+    """Return a function of each axis, such that their sum is the weighted least-squares fit to a table of two axes.
 
     One of the two functions is arbitrary up to a constant. Weights are positive.
 
@@ -176,7 +176,7 @@ def fit_sum(table: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def _fit_margins(table: FloatArray, weights: FloatArray, margins: Sequence[tuple[int, ...]]) -> list[FloatArray]:
-    """Return functions of some of three or more axes each, whose sum has the least weighted squared distance."""
+    """Return functions of some of three or more axes, such that their sum is the weighted least-squares fit."""
     from scipy.sparse import csr_array, diags_array, hstack
     from scipy.sparse.linalg import lsqr
 

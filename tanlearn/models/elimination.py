@@ -8,9 +8,10 @@ that contain the feature are multiplied and summed over its values, which leaves
 A row is eliminated in one of three ways. The set of its missing features determines which.
 
 1. Most rows are eliminated in one order, chosen for the structure.
-2. If that order is expensive or needs too much memory, the row gets an order of its own and is split into slices if
+2. If that order is expensive or needs too much memory, an order is chosen for the row, which is split into slices if
    necessary (``elimination_plans.py``, ``slices.py``).
-3. If every plan exceeds the limit of operations (``limits.py``), the row raises an error or is approximated.
+3. If every plan exceeds the limit of operations (``marginalization_limits.py``), the row raises an error or is
+   approximated.
 
 Invariant: results of the first two ways are exact and do not depend on other rows or on the number of threads.
 
@@ -115,8 +116,8 @@ class Eliminator:
         """Compute the log joint of the selected rows.
 
         Rows over the limit of operations raise ValueError if ``is_exact``. Otherwise they are approximated, similar to
-        mini-bucket elimination: where the factors of a missing feature would be too large together, each factor gets a
-        copy of the feature of its own, with equally probable values. The numbers of these rows are appended to
+        mini-bucket elimination: where the product of the factors of a missing feature would be too large, each factor
+        gets its own copy of the feature, with equally probable values. The numbers of these rows are appended to
         ``inexact``, or reported by an InexactMarginalizationWarning if that is None. (For a k-tree on letter, half of
         the values missing and a capacity of 150,000 numbers, one row in 29 is approximated, and the test error is 35.4
         % instead of 35.1 %.)
@@ -157,7 +158,7 @@ class Eliminator:
         """Return whether all rows fit in memory without slices and take at most ``most`` microseconds together.
 
         The estimate is for log joint and gradient on one core of 2024: one microsecond for each combination of values
-        of an eliminated feature and its neighbors, more with many classes, and one for every 16 features of a row.
+        of an eliminated feature and its neighbors (more with many classes), and one for every 16 features of a row.
         """
         n_classes, left = self._layout.n_classes, most
         for first in range(0, len(samples), _BLOCK):
@@ -323,7 +324,7 @@ class Eliminator:
         return _Rows(np.flatnonzero(is_direct), planned, np.array(refused, np.intp))
 
     def _count(self, codes: Codes, samples: IntArray, *, is_marginal: bool) -> IntArray:
-        """Count the combinations of values in all eliminations of each row, in the order of the structure.
+        """Count the combinations of values in all eliminations of each row, for the order of the structure.
 
         The count is -1 if the factors do not fit in memory.
         """
@@ -416,7 +417,7 @@ class Eliminator:
             order = np.append(np.array(plan.order, np.intp), np.flatnonzero(is_left))
             network, room = network._replace(order=order, rank=np.argsort(order)), (plan.width, plan.n_numbers)
         n_done = kernel(codes, samples, cells, network, *marginal, missing_code(codes.dtype), *room, *rest)
-        assert n_done == len(samples), "a plan promised less memory than the elimination takes"
+        assert n_done == len(samples), "the elimination needs more memory than its plan estimated"
 
     def _refuse(self, codes: Codes, samples: IntArray, rows: _Rows) -> None:
         """Raise ValueError if a row exceeds the limit of operations."""
@@ -441,7 +442,7 @@ class Eliminator:
 def _reserve(structure: Structure, layout: TableLayout) -> int:
     """Return the extra numbers that approximate elimination may need, at least 1.
 
-    In the worst case, each CPT leaves a factor of its own, without its smallest feature.
+    In the worst case, each CPT leaves one factor, over all of its features except the smallest one.
     """
     states, total = layout.n_states.tolist(), 1
     for i, row in enumerate(structure.parents.tolist()):
@@ -453,8 +454,8 @@ def _reserve(structure: Structure, layout: TableLayout) -> int:
 def _plan(structure: Structure, layout: TableLayout, capacity: int, limit: float) -> tuple[IntArray, int, int, bool]:
     """Choose the order of elimination for most rows.
 
-    Returns the order, the number of features of the largest factor, the numbers that all factors take, and whether
-    every row is cheap in this order.
+    Returns the order, the number of features of the largest factor, the size of all factors together, and whether every
+    row is cheap in this order.
     """
     n_states, n_classes = layout.n_states, layout.n_classes
     if not (structure.parents[:, 1] >= 0).any():  # eliminating a leaf leaves a factor of its parent alone

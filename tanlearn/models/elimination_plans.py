@@ -1,8 +1,8 @@
-"""Elimination orders of missing features, with slices where the factors of one order would be too large.
+"""Elimination orders of missing features, with slices where the factors of an order would be too large.
 
 Orders are found by greedy heuristics, since an optimal order is NP-hard to find (Kjaerulff 1990; Darwiche 2009,
-chapters 6 and 9). Where the factors of the best order would not fit in memory, some features are conditioned on (cutset
-conditioning): for each combination of their values, called a slice, the other features are eliminated, and the results
+chapters 6 and 9). If the factors of the best order do not fit in memory, the plan conditions on some features (cutset
+conditioning). For each combination of their values, called a slice, the other features are eliminated, and the results
 are added. Slices are exact; they need less memory and more operations.
 
 A graph maps each feature to eliminate to its neighbors, the features that it shares a factor with. Eliminating a
@@ -81,11 +81,11 @@ def greedy_order(
     most_values: float = math.inf,
     most_steps: float = math.inf,
 ) -> list[int]:
-    """Return the order in which the next feature is always the one of lowest cost; ties go to the first in the graph.
+    """Return the greedy order: the next feature has the lowest cost, and ties go to the first one in the graph.
 
     The elimination of a feature changes the costs of features at a distance of up to ``reach`` edges, 1 or 2. The
-    result is empty if the factors have more than ``most_values`` values together, or if the evaluations of the cost
-    visit more than ``most_steps`` neighbors.
+    result is empty if the total size of the factors exceeds ``most_values``, or if the evaluations of the cost visit
+    more than ``most_steps`` neighbors.
     """
     graph = {i: set(near) for i, near in graph.items()}
     costs = {i: cost(graph, i) for i in graph}
@@ -110,7 +110,7 @@ def greedy_order(
 
 
 def _best_order(graph: Graph, n_states: list[int], n_classes: int, most_operations: float) -> list[int] | None:
-    """Return the order of fewest operations among three heuristics, or None if it exceeds the limit."""
+    """Return the order with the fewest operations among three heuristics, or None if it exceeds the limit."""
 
     def remainder(graph: Graph, i: int) -> float:
         return math.prod(n_states[j] for j in graph[i])
@@ -165,9 +165,9 @@ def elimination_steps(graph: Graph, order: list[int], n_states: list[int]) -> li
 
 
 def _count_numbers(steps: list[Step], n_classes: int) -> int:
-    """Count the numbers that the factors of one slice take at the same time, at most.
+    """Count the numbers in the factors of one slice that are in memory at the same time, at most.
 
-    Factors of at most one feature are not stored: they are added to the belief of that feature at once.
+    Factors of at most one feature are not stored, because they are added to the belief of the feature immediately.
     """
     used = most = 0
     for step in steps:

@@ -1,14 +1,15 @@
 """Expected gain of observing one more feature of a row, or of a plan of several features.
 
-With q(v, c) the probability of value v of a feature and class c, given the observed features, the expected gain of
+Let q(v, c) be the probability of value v of a feature and class c, given the observed features. The expected gain of
 observing the feature is
 
     information   sum_{v,c} q(v, c) log2 (q(v, c) / (q(v) q(c)))                        in bits
     utility       sum_v max_d sum_c q(v, c) U(c, d)  -  max_d sum_c q(c) U(c, d)
 
-for the utility U(c, d) of decision d if the class is c. A plan of several features chooses each feature after the
-values of the earlier ones. Its gain is the sum of the expected gains of its steps, and plans are compared by expected
-gain per expected cost. The plan with the largest ratio is found by Dinkelbach's method (Management Science 13, 1967).
+for the utility U(c, d) of decision d if the class is c. In a plan of several features, each feature is chosen after the
+values of the earlier ones are observed. Its gain is the sum of the expected gains of its steps, and plans are compared
+by expected gain per expected cost. The plan with the largest ratio is found by Dinkelbach's method (Management Science
+13, 1967).
 
 The class probabilities q(c) are given, before or after calibration, and q(v, c) = q(c) p(v | c, observed features).
 
@@ -65,7 +66,7 @@ def utility_gain(utility: FloatArray) -> Gain:
 
 
 def _without_noise(gains: FloatArray, unit: float) -> FloatArray:
-    """Replace rounding errors, which may be negative, by 0, so that features without effect tie."""
+    """Replace rounding errors, which may be negative, by 0, so that the gains of features without effect are equal."""
     return np.where(gains < _LEAST_GAIN * unit, 0.0, gains)
 
 
@@ -130,7 +131,7 @@ def _check_size(n_states: IntArray, is_candidate: AnyArray, depth: int) -> None:
 
 
 class _Step(NamedTuple):
-    """Rows in which plans have observed equally many features; m rows."""
+    """Rows in which plans have observed the same number of features; m rows."""
 
     gain: FloatArray  # (m, d) expected gain of each feature, -inf for features that are not candidates
     row: IntArray  # (m,) row of the step before
@@ -149,7 +150,7 @@ def _expand_plans(
     depth: int,
     n_jobs: int | None,
 ) -> list[_Step]:
-    """Return the gains in all rows that plans can reach, one step per number of features that they have observed."""
+    """Return the gains in all rows that plans can reach, one step for each number of observed features."""
     start = value_starts(network.numbers_of_values())
     feature_of = np.repeat(np.arange(len(start) - 1), np.diff(start))
     rows = np.arange(codes.shape[1])
@@ -179,7 +180,7 @@ def _expand_plans(
 def _gains_and_joints(
     network: BayesNet, codes: Codes, posterior: FloatArray, gain: Gain, n_jobs: int | None, *, needs_joints: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the expected gain of each feature, and q(v, c), (n, V, C), or no rows of it if it is not needed."""
+    """Return the expected gain of each feature, and q(v, c), (n, V, C), which is empty if it is not needed."""
     start = value_starts(network.numbers_of_values())
     n, n_classes = posterior.shape
     gains = np.empty((n, len(start) - 1))

@@ -28,9 +28,9 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
 
         contribution_i = log p(x_1, ..., x_i | c) - log p(x_1, ..., x_i-1 | c)
 
-    If all parents are observed, that is the CPT entry, so that the order does not matter in complete rows. Missing
-    features contribute 0. The sum over the features and the log prior is the log joint. If the features before it are
-    impossible in a class, a feature with a missing parent contributes 0, and the sum is -inf already.
+    If all parents are observed, the contribution is the CPT entry, so the order has no effect in complete rows. Missing
+    features contribute 0. The sum over the features and the log prior is the log joint. If earlier features are
+    impossible in a class, the sum is -inf, and a feature with a missing parent contributes 0.
 
     Rows with missing values raise ValueError as in `tanlearn.models.log_joint.log_joint`, and also if the CPTs are not
     normalized (rounded to a few bits, or of a k-tree). In networks that back off, contributions of rows over the limit
@@ -112,7 +112,7 @@ def log_odds(contributions: FloatArray, y: int, against: int) -> FloatArray:
     """Compute the contribution of each feature to the log odds of class ``y`` against another class.
 
     The contributions sum to log p(y | x) - log p(against | x). A value that is impossible in one of the classes
-    contributes inf or -inf, one that is impossible in both contributes 0.
+    contributes inf or -inf. A value that is impossible in both classes contributes 0.
 
     Shapes: contributions: (n_samples, n_features + 1, n_classes), by `explain`; result: (n_samples, n_features + 1).
     """

@@ -153,8 +153,8 @@ def make_belief_scratch(
 ) -> kernels.BeliefScratch:
     """Allocate the workspace of one thread.
 
-    ``probabilities`` (n_cells,) contains the exponentials of all cells if ``is_known``. Otherwise it is a buffer, and
-    the kernel fills in each CPT when it is first used.
+    ``probabilities`` (n_cells,) contains the exponentials of all cells if ``is_known``. Otherwise it is a buffer, in
+    which the kernel computes each CPT when it is first used.
     """
     d, n_beliefs = len(forest.parent), int(forest.belief[-1])
     most = int(forest.n_states.max()) * n_classes
@@ -174,7 +174,7 @@ def make_belief_scratch(
 
 
 def _split_missing(is_missing: AnyArray, structure: Structure) -> tuple[AnyArray, AnyArray]:
-    """Return masks of the missing features with, and of those without, observed descendants."""
+    """Return two masks of missing features: with observed descendants, and without."""
     is_hidden = np.zeros_like(is_missing)
     for i in structure.order[::-1].tolist():
         j = structure.parent[i]
@@ -186,9 +186,9 @@ def _split_missing(is_missing: AnyArray, structure: Structure) -> tuple[AnyArray
 def _find_events(codes: Codes, structure: Structure, n_states: IntArray) -> _Events:
     """Find the distinct events of all rows.
 
-    A component is traversed downward from its topmost feature, for all rows in which it is topmost at once. The ``key``
-    of a row encodes the component and the values around it, so rows with equal keys share an event. The pattern of an
-    event is its key without the values. Only the pattern determines the families to visit.
+    A component is traversed downward from its topmost feature, at once for all rows with this topmost feature. The
+    ``key`` of a row encodes the component and the values around it, so rows with equal keys share an event. The pattern
+    of an event is its key without the values. The families to visit depend only on the pattern.
     """
     parent = structure.parent
     is_hidden, is_barren = _split_missing(codes == missing_code(codes.dtype), structure)

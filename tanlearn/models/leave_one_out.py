@@ -29,7 +29,7 @@ _PARTS = 4
 
 
 class _Family(NamedTuple):
-    """Sorted rows of a family, with the weight and the position among the scored rows (-1 for none) of each."""
+    """Sorted rows of a family, with their weights and their positions among the scored rows (-1 for none)."""
 
     sorted: SortedFamily
     weights: FloatArray
@@ -39,9 +39,9 @@ class _Family(NamedTuple):
 class LeaveOneOut:
     """Leave-one-out scores of the classes, in networks that back off to fewer parents.
 
-    A row of weight w > 1 is left out once, a row of weight w < 1 entirely. With very many rows, an evenly spaced subset
-    is scored, but all rows are counted. The more ``n_alternatives`` (sets of scores in memory at once), the smaller the
-    subset. Results do not depend on ``n_jobs``.
+    A row of weight w > 1 is left out with weight 1, and a row of weight w < 1 entirely. All rows are counted, but with
+    very many rows only an evenly spaced subset is scored. Its size is smaller for more ``n_alternatives`` (sets of
+    scores in memory at once). Results do not depend on ``n_jobs``.
     """
 
     def __init__(self, data: EncodedData, parents: IntArray, n_alternatives: int, *, n_jobs: int | None = None) -> None:
@@ -61,8 +61,8 @@ class LeaveOneOut:
 
         The levels are chosen greedily, beginning with the level without parents. Each concentration is chosen in the
         network with the parents of its level, given the concentrations of the previous levels. ``grid`` contains
-        positive candidates; ties go to the first.
-        Returns the concentrations m (n_levels,), and the mean log loss and error rate with them.
+        positive candidates; ties go to the first. Returns the concentrations m (n_levels,), and the mean log loss and
+        the error rate of the network with them.
         """
         candidates = np.array(grid, np.float64)
         m, losses = np.ones(self.n_levels), np.empty((len(candidates), 2))
@@ -79,7 +79,7 @@ class LeaveOneOut:
         return m, (float(losses[best, 0]) / total, float(losses[best, 1]) / total)
 
     def prefixes(self, order: IntArray, m: FloatArray) -> FloatArray:
-        """Compute the losses of networks with only the first features of ``order`` and the first parents of each.
+        """Compute the losses of networks with the first features of ``order`` and the first parents of each feature.
 
         The losses are the mean log loss and the error rate. Shapes: order: (n_features,); m: (n_levels,); result:
         (n_features + 1, n_levels, 2), by number of features and number of parents per feature.
@@ -160,7 +160,7 @@ class LeaveOneOut:
         return chances
 
     def _leave_out(self, family: _Family, level: int, m: float, chances: FloatArray) -> None:
-        """Replace the probabilities of level - 1 by those of a level, in place."""
+        """Replace the probabilities of level - 1 by the probabilities of the level, in place."""
         cells, totals = self._counts(int(family.sorted.columns.n_values[-2]), is_size=True)
         kernels.leave_out(*self._columns(family, level), family.weights, family.slot, m, cells, totals, chances)
 

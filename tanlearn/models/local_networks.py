@@ -1,12 +1,12 @@
-"""Marginalization of missing values in networks that back off, by a local network per pattern of missing features.
+"""Marginalization of missing values in networks that back off, with one local network per pattern of missing features.
 
 The observed values of a row fix an index along their axes of each CPT. Each family is then a small dense CPT over its
 missing features, and missing features without observed descendants drop out. These CPTs form a network of a few
 features, which the :class:`~tanlearn.models.elimination.Eliminator` marginalizes exactly. Where its CPTs would be too
 large, the row is split into slices (``slices.py``): some features are conditioned on.
 
-Where a row would take more operations than the limit (``limits.py``), it backs off: missing features are ignored, and
-the other features keep only the parents before the first missing one.
+A row that would take more operations than the limit (``marginalization_limits.py``) backs off: missing features are
+ignored, and the other features keep only the parents before the first missing parent.
 
 Rows are grouped by pattern, the set of their missing features, because rows of a pattern share the structure of the
 local network. Only its CPTs, shape (n_rows, n_cells), differ from row to row.
@@ -37,7 +37,7 @@ _ROWS, _NUMBERS = 256, 2**22
 
 
 class _BackOffTables(Protocol):
-    """Methods of :class:`~tanlearn.models.back_off.BackOffTables` that are used here."""
+    """Protocol of the methods of :class:`~tanlearn.models.back_off.BackOffTables` that are used here."""
 
     @property
     def layout(self) -> TableLayout: ...
@@ -66,8 +66,8 @@ class _Pattern(NamedTuple):
 class LocalNetworks:
     """Marginalization and completion of rows with missing values in a network that backs off.
 
-    It is exact within the limit of :func:`~tanlearn.models.marginalization_limits.most_operations`. Beyond it, rows
-    back off.
+    Results are exact for rows within the limit of :func:`~tanlearn.models.marginalization_limits.most_operations`.
+    Other rows back off.
     """
 
     def __init__(self, tables: _BackOffTables, structure: Structure, *, is_normalized: bool = True) -> None:
@@ -201,7 +201,7 @@ class LocalNetworks:
     def _blocks(
         self, pattern: _Pattern, codes: Codes, samples: IntArray, places: IntArray
     ) -> Iterator[tuple[IntArray, Codes]]:
-        """Yield blocks of slices: the position of the row of each slice, and the codes of the slices."""
+        """Yield blocks of slices: for each slice, the position of its row and its codes."""
         n_rows = max(1, min(_ROWS, _NUMBERS // pattern.layout.n_cells))
         if pattern.n_slices == 1:
             for first in range(0, len(places), n_rows):
@@ -251,7 +251,7 @@ def _size_without(i: int, scopes: list[list[int]], sizes: list[int], n_values: i
 
 
 def _patterns(is_hidden: IntArray) -> list[tuple[IntArray, IntArray]]:
-    """Return the distinct columns of a mask, each with the indices of the columns that equal it."""
+    """Return the distinct columns of a mask, each with the indices of all columns equal to it."""
     packed = np.packbits(is_hidden, axis=0).T
     _, first, kind = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(kind.ravel(), kind="stable")

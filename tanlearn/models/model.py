@@ -49,7 +49,7 @@ class Model(ABC):
     def row_scorer(self) -> Callable[[IntArray], FloatArray]:
         """Return a function that computes the log joint (n_classes,) of a row of valid codes (n_features,), intp.
 
-        Its results are those of :meth:`log_joint`; what does not depend on the row is prepared here.
+        Its results equal :meth:`log_joint`. Quantities that do not depend on the row are computed here.
         """
         dtype = codes_dtype(int(self.numbers_of_values().max()))
 

@@ -83,9 +83,9 @@ def log_joint_of_new_values(
 def bound_new_values(least: FloatArray) -> FloatArray:
     """Return an upper bound on the log probability of an unseen value in each class, at most log(1/3).
 
-    It is the smallest finite log probability of a seen value of any feature. A feature whose values are about equally
-    frequent has no rare value to compare a new one with, but the rarest value of any feature shows the probability that
-    smoothing leaves for values that no row contains.
+    It is the smallest finite log probability of a seen value of any feature. All features are used, because a feature
+    whose values are about equally frequent has no rare value. The rarest value of any feature shows the probability
+    that smoothing leaves for unseen values.
 
     Shapes: least: (n_features, n_classes), the smallest log probability of each feature; result: (n_classes,).
     """
@@ -123,7 +123,7 @@ def _score_complete(tables: Tables, codes: Codes, is_unseen: AnyArray, rarest: F
 
 
 def _set_smallest(tables: Tables, features: set[int], rarest: FloatArray) -> list[slice]:
-    """Write the entries of unseen values into code 0, in place; return the slices of cells changed."""
+    """Write the entries of unseen values into code 0, in place; return the slices of changed cells."""
     spans, offset = [], tables.layout.offset
     for i in range(len(tables) if features else 0):
         family = _family(tables, i)
@@ -146,7 +146,7 @@ def _smallest(
 ) -> FloatArray:
     """Return the smallest finite log probabilities over some axes, which keep length one.
 
-    ``child`` is the axis of the feature's own values if its value is unseen, and None otherwise.
+    ``child`` is the axis of the values of the feature if its value is unseen, and None otherwise.
     """
     least = table.min(axis=axes, where=np.isfinite(table), initial=np.inf, keepdims=True)
     if child is not None:

@@ -1,4 +1,4 @@
-"""Fixed-point log probabilities of a few bits, and CPTs of them.
+"""Fixed-point log probabilities of a few bits, and CPTs with such entries.
 
 [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
@@ -332,7 +332,7 @@ class IntegerTables(Tables):
 
 
 def round_tables(tables: Tables, fixed_point: FixedPoint) -> IntegerTables:
-    """Round CPTs to fixed-point numbers, without any training ([RE] eq. 11).
+    """Round CPTs to fixed-point numbers, without further training ([RE] eq. 11).
 
     Numbers of CPTs that are not normalized may be positive, which the format cannot represent. They are shifted first,
     by the same amount in all classes, so that the largest number of each row of a CPT is 0. The posterior of complete

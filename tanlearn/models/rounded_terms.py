@@ -1,4 +1,4 @@
-"""Boosted terms whose numbers are integers of a few bits, times a power of two."""
+"""Boosted terms whose values are integers of a few bits times a power of two."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def check_terms_bits(bits: int) -> None:
 def round_terms(terms: BoostedTerms, bits: int) -> RoundedTerms:
     """Round the differences between the scores of each class and the first class.
 
-    For each term and class, the largest number less the smallest has at most ``bits`` bits, in steps of the smallest
-    possible power of two. Raises ValueError if a class has probability 0, or if ``bits`` is not from 2 to 16.
+    For each term and class, the largest value minus the smallest value has at most ``bits`` bits. The step is the
+    smallest possible power of two. Raises ValueError if a class has probability 0, or if ``bits`` is not from 2 to 16.
     """
     check_terms_bits(bits)
     impossible = np.flatnonzero(np.isneginf(terms.log_prior))
@@ -55,7 +55,7 @@ def round_terms(terms: BoostedTerms, bits: int) -> RoundedTerms:
 
 
 def _largest_range(values: FloatArray, is_cell: AnyArray) -> float:
-    """Return the largest difference between two cells of a term, for a class; 0 without terms."""
+    """Return the largest difference between two cells of a term in a class, or 0 without terms."""
     own = is_cell[..., np.newaxis]
     highest = np.where(own, values, -np.inf).max(axis=1, initial=-np.inf)
     lowest = np.where(own, values, np.inf).min(axis=1, initial=np.inf)

@@ -1,7 +1,7 @@
-"""Log joint of single rows, with everything prepared that does not depend on the row.
+"""Log joint of single rows; all quantities that do not depend on the row are computed in advance.
 
-The scores are those of ``log_joint``, bit for bit. There is one exception: networks of terms with two or more parents
-per feature may marginalize missing values in another order, so that the last digits differ.
+The scores equal ``log_joint`` bit for bit, with one exception: networks of terms with two or more parents per feature
+may marginalize missing values in another order, so the last digits may differ.
 
 ``tables`` are CPTs (``tables.py``, ``term_tables.py``), which create their scorers themselves.
 """
@@ -37,7 +37,7 @@ _INCOMPLETE = -1  # result of the kernel for a row with missing values
 
 
 class Scorer:
-    """Scorer of rows of any network, by its function for many rows."""
+    """Scorer of rows of any network, which calls its function for many rows."""
 
     def __init__(self, tables: Any, structure: Structure, score_column: ColumnScorer) -> None:
         self._tables, self._structure, self._score_column = tables, structure, score_column
@@ -50,7 +50,7 @@ class Scorer:
 
     @cached_property
     def _marginalize(self) -> ColumnScorer:
-        """Function that marginalizes missing values, prepared for the first row that has any."""
+        """Function that marginalizes missing values, created for the first row with missing values."""
         return self._score_column
 
 

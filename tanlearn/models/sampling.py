@@ -47,7 +47,7 @@ def _sample_rounded(
 ) -> tuple[Codes, IntArray]:
     """Draw rows from CPTs that are not normalized.
 
-    Ancestral sampling would draw from another distribution, so the rows are drawn from the posterior of empty rows.
+    Ancestral sampling would draw from a different distribution, so empty rows are completed by random draws.
     """
     layout = tables.layout
     dtype = codes_dtype(int(layout.n_states.max()))

@@ -1,9 +1,9 @@
-"""Slices of a row: copies of it, one for each combination of values of the missing features conditioned on.
+"""Slices of a row: one copy for each combination of values of some of its missing features.
 
 Where the factors of a row do not fit in memory, the elimination conditions on some missing features. It fills in their
 values, eliminates the others in each slice, and adds the results: log p(x, c) = log sum_s p(x, s, c). Slices are
-numbered in mixed radix, the last conditioned feature varying fastest. They are made in blocks, so that they never exist
-all at once.
+numbered in mixed radix, with the last conditioned feature varying fastest. They are created in blocks, so they are
+never in memory all at once.
 
 Shapes: a block of slices is codes (n_features, n_slices), its scores are (n_slices, n_classes).
 
@@ -62,7 +62,7 @@ def log_sum(scores: FloatArray) -> FloatArray:
 
 
 def posterior(scores: FloatArray, total: FloatArray) -> FloatArray:
-    """Compute the probability of each slice, ``exp(scores - total)``, 0 where the total is -inf.
+    """Compute the probability of each slice: ``exp(scores - total)``, or 0 where the total is -inf.
 
     The total is the sum by `log_sum` or the maximum. Shapes: scores: (n_slices, n_classes); total: (n_classes,).
     """

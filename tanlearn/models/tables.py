@@ -40,7 +40,7 @@ class Tables:
     >>> model = NaiveBayesClassifier().fit([["a"], ["b"], ["b"]], [0, 1, 1])
     >>> model.tables_
     Tables(n_features=1, n_classes=2, n_parameters=3)
-    >>> (3 * model.tables_.probabilities(0)).round(2).tolist()  # P(value | class), one row a value
+    >>> (3 * model.tables_.probabilities(0)).round(2).tolist()  # P(value | class), one row per value
     [[2.0, 0.75], [1.0, 2.25]]
     """
 
@@ -274,14 +274,14 @@ class Tables:
         return least
 
     def conditional(self, feature: int, codes: Codes, y: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return all conditional distributions of a feature, and the index of the one that applies to each row.
+        """Return all conditional distributions of a feature, and the index of the distribution of each row.
 
         Parameters
         ----------
         feature : int
             Index of the feature.
         codes : ndarray of shape (n_features, n_samples)
-            Feature-major codes, of which the parents are read.
+            Feature-major codes; only the codes of the parents are used.
         y : ndarray of shape (n_samples,)
             Class codes.
 
@@ -299,7 +299,7 @@ class Tables:
         return table, column * self.layout.n_classes + y
 
     def _conditional_of_rows(self, feature: int, codes: Codes, y: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return one distribution per row, as :meth:`conditional` does, for CPTs whose entries are not stored."""
+        """Return one distribution per row, for :meth:`conditional` of CPTs whose entries are not stored."""
         seen, rows = codes.copy(), np.arange(codes.shape[1])
         table = np.empty((int(self.layout.n_states[feature]), len(rows)))
         for value, chances in enumerate(table):
@@ -344,7 +344,7 @@ class Tables:
 
     @property
     def scoring_cells(self) -> AnyArray:
-        """Numbers that are summed to score complete rows, shape (n_cells,)."""
+        """Numbers whose sums are the scores of complete rows, shape (n_cells,)."""
         return self.cells
 
     @property
@@ -358,7 +358,7 @@ class Tables:
         Parameters
         ----------
         sums : ndarray of any shape, of :attr:`sum_dtype`
-            Sums of one number per CPT and one of the prior.
+            Sums of one number per CPT and one number of the prior.
 
         Returns
         -------
@@ -372,8 +372,7 @@ class Tables:
         Returns
         -------
         dict
-            ``cells``; for rounded CPTs also ``bits``, and for others that are not normalized ``normalized``, which is
-            False.
+            ``cells``. Rounded CPTs add ``bits``, and other unnormalized CPTs add ``normalized``, which is False.
         """
         return {"cells": self.cells, **({} if self.is_normalized else {"normalized": False})}
 
@@ -388,15 +387,15 @@ class Tables:
         Returns
         -------
         dict
-            ``probabilities`` as nested lists [value][value of the 1st parent]...[class]; null for back-off CPTs, which
-            have ``back_off`` instead, one object per number of parents with ``m`` and ``counts``, and for sums of
-            terms, which have ``columns``, objects with ``features``, ``groups`` and ``cells``.
+            ``probabilities`` as nested lists [value][value of the 1st parent]...[class]. It is null for back-off CPTs
+            and for sums of terms. Back-off CPTs have ``back_off`` instead: one object per number of parents, with ``m``
+            and ``counts``. Sums of terms have ``columns``: objects with ``features``, ``groups`` and ``cells``.
         """
         return {"probabilities": self.probabilities(feature).tolist()}
 
     @property
     def n_parameters(self) -> int:
-        """Number of free parameters: one fewer than the number of values per distribution."""
+        """Number of free parameters: the number of values minus one, for each distribution."""
         groups, offset = self.layout.groups()
         sizes = np.diff(offset)
         return int((sizes - sizes // groups).sum())

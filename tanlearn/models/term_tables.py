@@ -1,12 +1,13 @@
-"""CPTs that are sums of columns: one column of cells per feature, and others on groups of values.
+"""CPTs that are sums of columns: one column for each feature, and columns for groups of values of several features.
 
-A CPT with several parents, or of features with many values, has more entries than can be stored or estimated. Here its
-logarithm is the sum of a column of the feature itself, of one column per parent, and of columns with two parents each.
-A column of several features has a cell for each combination of groups of their values, so the sizes of all columns add
-up instead of being multiplied.
+A CPT with several parents, or with many values per feature, may have too many entries to be stored or estimated. Here
+its logarithm is a sum of columns: one for the feature itself, one for each parent, and some for pairs of parents. A
+column of several features has one cell for each combination of groups of their values. The number of parameters is the
+sum of the sizes of all columns, and not their product.
 
 If each feature has at most one parent, one pass of messages from the leaves to the roots normalizes the CPTs exactly.
-With several parents they stay unnormalized: the model is still a distribution of classes and features, up to a factor.
+With several parents, CPTs are not normalized. The model is still a distribution of classes and features, up to a
+factor.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class TermColumn(NamedTuple):
         return math.prod(self.n_groups)
 
     def cells_of(self, values: Sequence[AnyArray], missing: int) -> IntArray:
-        """Return the cell of each row from the codes of its features; ``n_cells`` if one of them is missing."""
+        """Return the cell of each row for the codes of its features, or ``n_cells`` if one of them is missing."""
         cell = np.zeros(len(values[0]), np.intp)
         is_missing = np.zeros(len(values[0]), np.bool_)
         for codes, groups, n_groups in zip(values, self.groups, self.n_groups, strict=True):
@@ -69,7 +70,7 @@ class TermColumn(NamedTuple):
 
 
 def encode_columns(columns: Sequence[TermColumn], codes: Codes) -> Codes:
-    """Return the cell of each row in every column, (n_columns, n_samples); the last one stands for missing values."""
+    """Return the cell of each row in every column, (n_columns, n_samples); the last cell is for missing values."""
     dtype = codes_dtype(max(column.n_cells for column in columns) + 1)
     found: AnyArray = np.empty((len(columns), codes.shape[1]), dtype)
     missing = missing_code(codes.dtype)
@@ -81,11 +82,11 @@ def encode_columns(columns: Sequence[TermColumn], codes: Codes) -> Codes:
 class TermTables(Tables):
     """CPTs whose logarithms are sums of columns of cells.
 
-    ``log P(x_i | parents, y)`` is the sum, over the columns of feature i, of the cell of the values' groups. Dense CPTs
-    (:attr:`cells`) are computed on demand, if they fit in memory.
+    ``log P(x_i | parents, y)`` is a sum over the columns of feature i: in each column, the cell of the groups of the
+    values. Dense CPTs (:attr:`cells`) are computed on demand, if they fit in memory.
 
     The class prior of CPTs that are not normalized is an intercept, not the class probabilities. ``prior_shift`` is the
-    difference to the log frequencies of the classes in training, which remains if other class probabilities are set.
+    difference to the log frequencies of the classes in training. It is kept when other class probabilities are set.
     """
 
     columns: list[TermColumn]
@@ -206,7 +207,7 @@ class TermTables(Tables):
 
     @cached_property
     def flat(self) -> tuple[TableLayout, FloatArray]:
-        """Columns as CPTs without parents, with one more value for missing values, whose cells are 0."""
+        """Columns as CPTs without parents; an additional value with cells of 0 stands for missing values."""
         n_states = np.array([column.n_cells + 1 for column in self.columns], np.intp)
         nothing = np.zeros((1, self.layout.n_classes))
         padded = [part.ravel() for values in self.values for part in (values, nothing)]
@@ -243,7 +244,7 @@ class TermTables(Tables):
         return LocalNetworks(self, structure, is_normalized=self.is_normalized)
 
     def dense_tree(self, structure: Structure) -> Tables | None:
-        """Return dense CPTs, which marginalize missing values faster, if the structure is a tree and they are small."""
+        """Return dense CPTs, which marginalize missing values faster, if they are small and the structure is a tree."""
         is_tree = not (structure.parents[:, 1:] >= 0).any()
         return self._dense if is_tree and self.layout.sizes().sum() <= _MOST_DENSE else None
 
@@ -350,7 +351,7 @@ class TermTables(Tables):
 
     @cached_property
     def _columns_of(self) -> list[list[int]]:
-        """Numbers of the columns of each feature."""
+        """Indices of the columns of each feature."""
         found: list[list[int]] = [[] for _ in range(len(self))]
         for k, column in enumerate(self.columns):
             found[column.features[0]].append(k)
@@ -368,11 +369,11 @@ class TermTables(Tables):
 
     @property
     def n_parameters(self) -> int:
-        """Number of parameters: the cells of all columns, and one fewer than the classes."""
+        """Number of parameters: the cells of all columns, and n_classes - 1 for the class prior."""
         return self.n_cells - 1
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is computed on demand."""
+        """Leave out the attributes that are computed on demand."""
         return {name: value for name, value in vars(self).items() if name not in ("cells", "_dense", "flat")}
 
     def __repr__(self) -> str:
@@ -381,14 +382,14 @@ class TermTables(Tables):
 
 
 def normalize_trees(tables: TermTables, structure: Structure) -> TermTables:
-    """Return normalized CPTs with the same posterior probabilities, for at most one parent per feature.
+    """Normalize CPTs with at most one parent per feature; posterior probabilities are unchanged.
 
     From the leaves to the roots, each feature sends its parent the log of the sum of its parameters over its values::
 
         m(p, y) = log sum_x exp(theta(x | p, y))
 
-    The message is subtracted from the column of the edge and added to the column of the parent; that of a root is added
-    to the class prior.
+    The message is subtracted from the column of the edge and added to the column of the parent. The message of a root
+    is added to the class prior.
     """
     values = [part.copy() for part in tables.values]
     prior = tables.log_prior.copy()

@@ -1,4 +1,4 @@
-"""Upward pass in trees: the log joint of rows with missing values, at most one augmenting parent per feature.
+"""Upward pass in trees: the log joint of rows with missing values, for at most one augmenting parent per feature.
 
 Each feature sends its parent one message per value: the sum of its own probabilities times the messages that it
 received. A pass from the leaves to the roots therefore marginalizes all missing features of a row exactly, in
@@ -60,10 +60,10 @@ def log_joint_in_trees(
 
 
 class UpwardPass:
-    """Upward pass of a tree, with everything prepared that does not depend on the rows.
+    """Upward pass of a tree; all quantities that do not depend on the rows are computed in advance.
 
-    ``is_used`` (n_features,) masks the CPTs that may be multiplied: those of features that are missing or whose parent
-    is missing in any row. By default, all may be.
+    ``is_used`` (n_features,) masks the CPTs that may be used: CPTs of features that are missing, or whose parent is
+    missing, in some row. By default, all CPTs may be used.
     """
 
     def __init__(
@@ -131,6 +131,6 @@ def score_on_device(kernel: Callable[..., None], arguments: tuple[Any, ...], cod
 
 
 def device_blocks(n_samples: int, row_bytes: int) -> list[slice]:
-    """Return slices of rows that fit into the memory of a device, at ``row_bytes`` bytes per row."""
+    """Return slices of rows that fit in the memory of a device, with ``row_bytes`` bytes per row."""
     n_rows = max(1, _DEVICE_BYTES // row_bytes)
     return [slice(first, min(first + n_rows, n_samples)) for first in range(0, n_samples, n_rows)]

@@ -1,9 +1,9 @@
 """Log p(class, observed features, value) of every value of every feature, for rows with missing values.
 
-In a forest, one upward and one downward pass over the features give all of them (belief propagation; Pearl,
-"Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4). Both passes are in logarithms. In other structures,
-they are entries of the gradient of the log joint of a row with respect to the parameters, which is computed by
-elimination and a backward pass. Where CPTs are too large for that, each value is inserted into the rows.
+In a forest, these numbers are computed by one upward and one downward pass over the features (belief propagation;
+Pearl, "Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4), both in logarithms. In other structures, they
+are computed from the gradient of the log joint of a row with respect to the parameters, by elimination and a backward
+pass. If CPTs are too large for the gradient, each value is inserted into the rows.
 
 Shapes: n rows, V values of all features together, C classes; ``start`` (n_features + 1,) first value of each feature;
 codes (n_features, n); result (n, V, C).
@@ -41,8 +41,8 @@ def value_starts(n_states: IntArray) -> IntArray:
 def log_joint_of_values(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
     """Compute log p(class, observed features, feature i = v) for all features i and values v.
 
-    It is -inf for the values that an observed feature does not have. Missing values are marginalized exactly: a cycle,
-    or a row over the limit of operations, raises ValueError.
+    The result is -inf for all other values of an observed feature. Missing values are marginalized exactly: a cycle, or
+    a row over the limit of operations, raises ValueError.
     """
     start = value_starts(tables.layout.n_states)
     out = np.full((codes.shape[1], int(start[-1]), tables.layout.n_classes), -np.inf)
@@ -74,7 +74,7 @@ def _differentiate(
 ) -> None:
     """Write the log joint of each value from expected counts: the gradient of the log joint of one row and each class.
 
-    With a one for each class, the gradient contains P(values of a family | class, observed features).
+    For the log joint of one class, the gradient contains P(values of a family | class, observed features).
     """
     cells, layout = np.asarray(tables.cells, np.float64), tables.layout
     rows = np.arange(codes.shape[1])
@@ -129,8 +129,8 @@ def _two_passes(
 ) -> None:
     """Write the log joint of each value by an upward and a downward pass over a forest.
 
-    ``below`` (n, values, C) of a feature is the log probability of everything observed in its subtree, and ``above``
-    that of everything else together with its value. Their sum is the result.
+    For each feature, ``below`` (n, values, C) is the log probability of the observed values in its subtree, and
+    ``above`` is the log probability of its value and all other observed values. The result is their sum.
     """
     n, missing = codes.shape[1], missing_code(codes.dtype)
     children: list[list[int]] = [[] for _ in cpts]
@@ -162,7 +162,7 @@ def _two_passes(
 
 
 def _sums_of_others(base: FloatArray, parts: Sequence[FloatArray]) -> Sequence[FloatArray]:
-    """Return for each part the sum of the base and of all other parts, without subtraction, which fails at -inf."""
+    """Return for each part the sum of the base and all other parts, without subtractions, which fail for -inf."""
     after = [np.zeros_like(base)]
     for part in parts[:0:-1]:
         after.append(after[-1] + part)
