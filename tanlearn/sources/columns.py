@@ -35,9 +35,9 @@ _REMEDIES = {"y": "Cast the classes to str.", "sample_weight": "Pass floating nu
 def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_] | None = None) -> Table:
     """Convert a table to columns, one by one.
 
-    NaN, None, ``pandas.NA``, ``pandas.NaT``, polars null and masked entries mean missing. Columns of Python objects
-    become numeric if all their values are numbers, and so does each column of a list; decimals become floats. Numeric
-    arrays are not copied, whatever their memory order.
+    NaN, None, ``pandas.NA``, ``pandas.NaT``, polars null and masked entries mean missing. Columns of Python objects,
+    and columns of lists, become numeric if all their values are numbers. Decimals become floats. Numeric arrays are not
+    copied, whatever their memory order.
 
     ``n_jobs`` is the number of threads that scan an array of floats. ``ignored`` masks rows of weight 0, shape
     (n_samples,). They are kept but not checked, do not determine types, and some of their values become missing.
@@ -302,7 +302,7 @@ def _from_floats(values: NDArray[Any], label: str, ignored: NDArray[np.bool_] | 
 
 
 def _fits(ignored: NDArray[np.bool_] | None, n_samples: int) -> bool:
-    """Return whether a mask ignores any rows; a mask of the wrong length is rejected with the weights."""
+    """Return whether a mask ignores any rows; masks of a wrong length are rejected later, with the weights."""
     return ignored is not None and len(ignored) == n_samples and bool(ignored.any())
 
 

@@ -42,7 +42,7 @@ class Dataset:
     feature_names : sequence of str
         Names of the columns.
     discrete_features : "auto", bool or ndarray of shape (n_features,), default="auto"
-        Which columns are categorical, for :class:`~tanlearn.TableEncoder`.
+        Categorical columns, as in :class:`~tanlearn.TableEncoder`.
     folds : list of (train, test) or None, default=None
         Row numbers of the predefined splits; ``None`` if there are none.
 
@@ -83,8 +83,8 @@ class Dataset:
             for part, rows in zip(("training", "test"), parts, strict=True):
                 if len(rows) == 0 or rows.min() < 0 or rows.max() >= n_samples:
                     raise ValueError(
-                        f"{self.name}: the {part} rows of split {k} must be numbers from 0 to {n_samples - 1}, at "
-                        f"least one of them."
+                        f"{self.name}: the {part} rows of split {k} must be one or more numbers from 0 to "
+                        f"{n_samples - 1}."
                     )
 
     def take(self, rows: IntArray) -> tuple[Any, AnyArray]:
@@ -191,7 +191,10 @@ def load_npz(path: str | Path) -> Dataset:
         return _from_one_table(path, arrays)
     if "x_tr_fold1" in arrays:
         return _from_folds(path, arrays)
-    raise ValueError(f"{path} holds neither X and y nor x_tr_fold1 and its companions, but {', '.join(arrays)}.")
+    raise ValueError(
+        f"{path} contains neither the arrays X and y nor the arrays of folds, x_tr_fold1 and so on, but "
+        f"{', '.join(arrays)}."
+    )
 
 
 def load_table(path: str | Path, *, target: str | None) -> Dataset:
@@ -206,7 +209,7 @@ def load_table(path: str | Path, *, target: str | None) -> Dataset:
 
 
 def load_openml(name: str, *, target: str | None = None) -> Dataset:
-    """Fetch a data set by name from openml.org, the oldest active version; scikit-learn caches it on disk.
+    """Fetch the oldest active version of a data set from openml.org; scikit-learn caches it on disk.
 
     Columns that OpenML declares nominal are categorical. ``target`` defaults to the target that OpenML declares.
     """

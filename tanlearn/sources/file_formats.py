@@ -35,7 +35,7 @@ _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}
 
 
 def named_format(path: Path) -> str | None:
-    """Return the format of a file by its extension, before that of the compression; None if it is unknown."""
+    """Return the format of a file by its extension (before .gz, .bz2 or .xz), or None if it is unknown."""
     endings = [ending.lower() for ending in path.suffixes]
     if endings and endings[-1] in _COMPRESSIONS:
         endings.pop()

@@ -1,4 +1,4 @@
-"""Frames as users pass them: conversion of other libraries' frames, and comparison of column names with ``fit``."""
+"""Data frames: conversion of frames of other libraries, and comparison of column names with ``fit``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def lazy_error(X: Any, name: str = "X") -> TypeError | None:
 
 
 def native_frame(X: Any) -> Any:
-    """Convert pyarrow tables and eager frames of narwhals, modin and cuDF to pandas or polars; return others as is."""
+    """Convert eager frames of pyarrow, narwhals, modin and cuDF to pandas or polars; return other objects unchanged."""
     package = type(X).__module__.partition(".")[0]
     if package == "pyarrow" and type(X).__name__ in ("Table", "RecordBatch"):
         import pandas as pd

@@ -1,4 +1,4 @@
-"""The notation of numbers, dates and missing values in a text file, and conversion of string columns by it."""
+"""Notation of numbers, dates and missing values in a text file, and conversion of its string columns."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Notation(NamedTuple):
 def parse_strings(
     series: Any, thousands: str, decimal: str, symbols: Sequence[str], dates: str, *, units: set[str] | None = None
 ) -> Any:
-    """Convert a string column to floats or ISO 8601 dates if all its values match the notation; else return it as is.
+    """Convert a string column to floats or ISO 8601 dates if all its values match the notation.
 
     ``thousands`` is the separator of thousands (" " includes no-break and narrow spaces), ``symbols`` are signs and
     units around numbers ("()" for negative numbers in parentheses), and ``dates`` is the order of numeric dates.

@@ -19,7 +19,7 @@ class SourceSchema:
         self._weights: tuple[bool, str] | None = None
 
     def check(self, part: str, table: Table) -> None:
-        """Raise ValueError for other columns, and TypeError for other kinds of values, than in earlier batches."""
+        """Raise ValueError if the columns differ from earlier batches, and TypeError if the kinds of values differ."""
         self._check_labels(part, table.labels)
         for j, label in enumerate(table.labels):
             self.check_kind(part, label, _kind_in(table, j))
@@ -31,8 +31,8 @@ class SourceSchema:
         before, first = self._kinds.setdefault(label, (kind, part))
         if before != kind:
             raise TypeError(
-                f"{label} holds {kind} where {first} has {before}, and these are never equal. Cast it to one type in "
-                f"all of them."
+                f"{label} holds {kind} where {first} has {before}, and these are never equal. Cast it to the same "
+                f"type in all batches."
             )
 
     def check_weights(self, part: str, are_there: bool) -> None:
@@ -43,7 +43,7 @@ class SourceSchema:
             raise ValueError(f"there are {there} where {first} has {then}. Pass weights for all rows, or for none.")
 
     def merge(self, other: SourceSchema) -> Self:
-        """Compare with the checks of later batches and include them; raise as the other methods do."""
+        """Compare with the schema of later batches, and include it; raise the errors of the other methods."""
         if other._labels is None:
             return self
         try:

@@ -89,8 +89,8 @@ class Column:
     def numbers(self, *, were_numbers: bool = False) -> NDArray[Any]:
         """Return the column as numbers, NaN where missing; without missing values in its own dtype.
 
-        Raises ``TypeError`` unless the column is numeric or entirely missing. ``were_numbers`` selects the remedy in
-        the message: the column was numeric in ``fit``.
+        Raises ``TypeError`` unless the column is numeric or entirely missing. ``were_numbers`` is True if the column
+        was numeric in ``fit``; it selects the remedy in the message.
         """
         if self.missing is not None and self.missing.all():
             return np.full(len(self.values), np.nan)

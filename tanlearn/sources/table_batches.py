@@ -54,7 +54,7 @@ def table_batches(
 ) -> Iterator[TableBatch]:
     """Yield the non-empty batches of a table.
 
-    ``choose`` maps the names of all columns to those to read. ``n_rows`` is the largest number of rows per batch; by
+    ``choose`` maps the names of all columns to those to read. ``n_rows`` is the maximum number of rows per batch; by
     default, the power of two from 1,024 to 131,072 that gives about four million values.
     """
     if isinstance(source, str | Path):
@@ -83,7 +83,7 @@ def table_batches(
 
 
 def rows_per_batch(names: list[Any], n_rows: int | None) -> int:
-    """Return the largest number of rows per batch."""
+    """Return the maximum number of rows per batch."""
     if n_rows is not None:
         return n_rows
     return min(_MOST_ROWS, max(_FEWEST_ROWS, 2 ** ((_VALUES_PER_BATCH // len(names)).bit_length() - 1)))

@@ -1,7 +1,7 @@
 """Reading of delimited text, Parquet and Feather files, as a whole or in batches.
 
-Text files are read as people write them: spaces around names and values are ignored, and digits with leading zeros are
-strings. Malformed content raises an error with its line number.
+In text files, spaces around names and values are ignored, and digits with leading zeros are strings. Malformed content
+raises an error with its line number.
 """
 
 from __future__ import annotations
@@ -91,9 +91,10 @@ class TableFile:
 
         ``columns`` selects and orders the columns. ``string_columns`` names columns of a text file that stay strings;
         the types of others are inferred per batch. Rows of a text file without a value in the column ``target`` are
-        left out before types are inferred: ``dropped`` receives their numbers, from 0, and the index of the frames has
-        the numbers of the others. Values of ``target`` are never converted by ``thousands``, ``symbols`` and ``dates``.
-        Other file formats declare their types, and all rows are returned. At least one frame is yielded.
+        left out before types are inferred: ``dropped`` receives their row numbers, from 0, and the index of the frames
+        contains the row numbers of the other rows. Values of ``target`` are never converted by ``thousands``,
+        ``symbols`` and ``dates``. Other file formats declare their types, and all rows are returned. At least one frame
+        is yielded.
         """
         wanted = list(self.columns if columns is None else columns)
         left_out: list[int] = [] if dropped is None else dropped
@@ -232,8 +233,8 @@ def open_table(
     name : str, optional
         The name of the file in messages; by default the path.
     format : {"csv", "tsv", "parquet", "feather"}, optional
-        The format; by default, that of the extension or of the first bytes. Fields of "csv" are separated by commas, or
-        by semicolons or tabs if the header has no comma.
+        The format; by default, determined by the extension or by the first bytes. Fields of "csv" are separated by
+        commas, or by semicolons or tabs if the header has no comma.
     encoding : str, default="utf-8-sig"
         Encoding of text; the default is UTF-8 with or without a byte order mark.
     missing : sequence of str, default=()
@@ -241,7 +242,8 @@ def open_table(
     decimal : {".", ","}, default="."
         Decimal mark of numbers in text.
     separator : str, optional
-        The character between fields of text; by default, that of a first line such as ``sep=;``, or of the header.
+        The character between fields of text; by default, determined by a first line such as ``sep=;``, or by the
+        header.
     layout : Layout, optional
         Skipped lines, comments and header of text.
     thousands : {"", ",", ".", "'", " "}, default=""

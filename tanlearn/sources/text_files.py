@@ -1,7 +1,8 @@
 """Normalization of delimited text files before pandas parses them.
 
-Spaces around fields and blank lines are ignored, in names, types and missing values alike. A row with more or fewer
-fields than the header, and bytes that are not valid in the encoding, raise an error with the line number.
+Blank lines and spaces around fields are ignored, also in names, in missing values and for the types of columns. A row
+with more or fewer fields than the header, and bytes that are not valid in the encoding, raise an error with the line
+number.
 """
 
 from __future__ import annotations
@@ -118,7 +119,9 @@ class CheckedRows(io.TextIOBase):
             if not self._lines:
                 self._first = number
             if "\0" in line:
-                raise ValueError(f"line {number} holds a NUL character, as text in another encoding does (utf-16).")
+                raise ValueError(
+                    f"line {number} contains a NUL character, as in text of another encoding, such as utf-16."
+                )
             self._lines.append(line)
             yield line
 
@@ -174,7 +177,7 @@ class CheckedRows(io.TextIOBase):
         return "".join(rows)
 
     def _plain_block(self) -> str | None:
-        """Return the next lines if all of them are rows to be passed on unchanged; None if any must be read alone."""
+        """Return the next lines if all of them are unchanged rows, or None if a line must be read separately."""
         if not self._has_blocks or self._ahead:
             return None
         lines = self._file.readlines(_BLOCK_SIZE)

@@ -1,4 +1,4 @@
-"""Rows without a class label: marked by -1 in addition to at least two classes from 0, or by a missing label."""
+"""Rows without a class label: the label is missing, or it is -1 and there are two or more classes from 0."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class UnlabeledRowsWarning(UserWarning):
     --------
     >>> from tanlearn import UnlabeledRowsWarning
     >>> str(UnlabeledRowsWarning(20, [0, 1]))[:66]
-    'y holds -1 in 20 row(s), and the classes 0, 1 in others. It counts'
+    'y holds -1 in 20 row(s), and the classes 0, 1 in others. -1 counts'
     """
 
     def __init__(self, n_unlabeled: float, classes: Any) -> None:
         self.n_unlabeled, self.classes = n_unlabeled, classes
         shown = ", ".join(map(str, classes[:5])) + (f" and {len(classes) - 5:,} more" if len(classes) > 5 else "")
         super().__init__(
-            f"y holds {UNLABELED} in {n_unlabeled:,.6g} row(s), and the classes {shown} in others. It counts as a "
-            f"class here, but scikit-learn marks rows without a class by {UNLABELED}. Drop these rows, or fit "
+            f"y holds {UNLABELED} in {n_unlabeled:,.6g} row(s), and the classes {shown} in others. {UNLABELED} counts "
+            f"as a class here, but scikit-learn marks rows without a class by {UNLABELED}. Drop these rows, or fit "
             f"SemiSupervisedClassifier(...) to learn from them. If {UNLABELED} is a class, cast y to str, or ignore "
             f"this warning."
         )

@@ -80,7 +80,7 @@ def _with_fraction(error: ValueError, labels: NDArray[Any], rows: NDArray[np.boo
 
 
 def check_classes(classes: NDArray[Any], weights: NDArray[Any], n_samples: int) -> None:
-    """Raise ValueError unless the rows of non-zero weight have at least two classes; warn if -1 may mark no class.
+    """Raise ValueError unless the rows of non-zero weight have at least two classes; warn if -1 may mean no class.
 
     Shapes: classes: (n_classes,), sorted; weights: (n_classes,), number or weight of the rows of each class.
     """

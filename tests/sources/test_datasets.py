@@ -48,9 +48,12 @@ def test_take_returns_rows_of_arrays_and_of_frames():
     [
         ({"y": np.zeros(3)}, "X has 2 rows, but y has 3"),
         ({"feature_names": ["a"]}, "X has 2 columns, but there are 1 feature names"),
-        ({"folds": [(np.array([0]), np.array([2]))]}, "the test rows of split 1 must be numbers from 0 to 1"),
+        (
+            {"folds": [(np.array([0]), np.array([2]))]},
+            "the test rows of split 1 must be one or more numbers from 0 to 1",
+        ),
         ({"folds": [(np.array([-1]), np.array([1]))]}, "the training rows of split 1"),
-        ({"folds": [(np.array([0]), np.array([], int))]}, "the test rows of split 1 .* at least one"),
+        ({"folds": [(np.array([0]), np.array([], int))]}, "the test rows of split 1 must be one or more numbers"),
     ],
 )
 def test_dataset_that_does_not_fit_together_is_refused(change, message):
@@ -130,7 +133,10 @@ TABLE = {"X": [[1.0], [2.0]], "y": [0, 1]}
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"mi_graph_1": [1.0]}, "holds neither X and y nor x_tr_fold1 and its companions, but mi_graph_1"),
+        (
+            {"mi_graph_1": [1.0]},
+            "contains neither the arrays X and y nor the arrays of folds, x_tr_fold1 and so on, but mi_graph_1",
+        ),
         ({"X": [[1.0]]}, r"lacks y\. It holds X"),
         (TABLE | {"train_idx": [0]}, r"lacks test_idx\. It holds X, y, train_idx"),
         (TABLE | {"X": [1.0, 2.0]}, r"X must have shape \(n_samples, n_features\), got \(2,\)"),

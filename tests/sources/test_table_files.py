@@ -185,8 +185,11 @@ def test_other_texts_may_mean_missing_and_numbers_may_be_texts(write):
         (b"a,b\n1,x\n2,caf\xe9\n", r"line 3 is not valid utf-8 text \(byte 0xe9\)\. Name its encoding"),
         (b"a,a\n1,2\n", "two columns are called 'a'"),
         (b"PAR1nonsense", "cannot be read"),
-        ("a,b\n1,2\n".encode("utf-16-le"), r"line 1 holds a NUL character, as text in another encoding does"),
-        (b"a,b\n1,2\n3,\x004\n", "line 3 holds a NUL character"),
+        (
+            "a,b\n1,2\n".encode("utf-16-le"),
+            r"line 1 contains a NUL character, as in text of another encoding, such as utf-16",
+        ),
+        (b"a,b\n1,2\n3,\x004\n", "line 3 contains a NUL character"),
         (b"a\n" + b"x" * 200_000, "line 2: field larger than field limit"),
     ],
 )

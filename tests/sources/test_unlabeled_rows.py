@@ -85,7 +85,7 @@ LEARNERS = {
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_learners_that_cannot_use_unlabeled_rows_warn(learner):
     message = (
-        r"y holds -1 in 8 row\(s\), and the classes 0, 1 in others\. It counts as a class here, .*Drop these "
+        r"y holds -1 in 8 row\(s\), and the classes 0, 1 in others\. -1 counts as a class here, .*Drop these "
         r"rows, or fit SemiSupervisedClassifier\(\.\.\.\).*cast y to str"
     )
     with pytest.warns(UnlabeledRowsWarning, match=message) as caught:
