@@ -50,9 +50,9 @@ _REFILL = """
 def add_cells(text: CText, magnitudes: AnyArray, n_bits: int, columns: tuple[int, str], *, packed: bool) -> int:
     """Append magnitudes in rows, the type of their positions, and ``model_add``, which adds a row to sums.
 
-    ``columns`` is the length of a row, as a number and in C. If ``packed``, magnitudes are stored as bits, unless they
-    fill whole bytes. Return the difference between the positions of adjacent magnitudes. Raises ValueError if there are
-    2**32 positions or more.
+    ``columns`` is the length of a row, as a number and as a C expression. If ``packed``, magnitudes are stored as bits,
+    unless they fill whole bytes. Return the difference between the positions of adjacent magnitudes. Raises ValueError
+    if there are 2**32 positions or more.
 
     Shapes: magnitudes: (n,), from 0 to 2**n_bits - 1.
     """

@@ -1,8 +1,8 @@
 """C99 code that encodes raw values with the same comparisons as in Python.
 
-A number of any type exceeds the same number of cut points as in Python. The constants in C have the type of the number.
-For single precision and integers, a constant is the largest number of its type that is not above the cut point, so no
-number of the type lies between the two.
+In C, a number exceeds the same cut points as in Python. Constants have the type of the numbers of their column. For
+single precision and integers, a constant is the largest number of this type that is not above the cut point, so no
+number of the type lies between the constant and the cut point.
 """
 
 from __future__ import annotations
@@ -168,7 +168,9 @@ def _cut_point_kind(cut_points: AnyArray, name: str, c_type: str) -> ColumnKind:
         largest = float(np.finfo(np.float32 if c_type == "float" else np.float64).max)
     wrong = cut_points[np.abs(cut_points) > largest]
     if wrong.size:
-        raise ValueError(f"{name} has the cut point {wrong[0]}, which is beyond {c_type}. Pass a wider number_type.")
+        raise ValueError(
+            f"{name} has the cut point {wrong[0]}, which is out of the range of {c_type}. Pass a wider number_type."
+        )
     return ColumnKind("cuts", "number", c_type, [below(cut) for cut in cut_points.tolist()])
 
 
@@ -291,7 +293,7 @@ def _missing(kinds: list[ColumnKind]) -> str:
     }
     used = {kind.name: kind for kind in kinds}
     chosen = {ways[name] for name, kind in used.items() if name != "cuts" or kind.c_type in _LIMITS}
-    return ", ".join(sorted(chosen)) or "which values of this type cannot be"
+    return ", ".join(sorted(chosen)) or "impossible in this type"
 
 
 def _add_values(text: CText, name: str, kinds: list[ColumnKind], start: list[int]) -> None:

@@ -1,8 +1,9 @@
 """C99 code that sums the gains of a Bayes forest, by additions and comparisons of integers.
 
-Each network converts the codes to its own, by thresholds of codes. Each family then descends from context to context by
-the values of its parents, and adds the gains of the value of its feature: one per class that the context has seen. Sums
-are unsigned: they begin with a number from which no row subtracts more.
+For each network, codes are converted to the codes of the network, by thresholds. For each family, the code then
+descends from context to context by the values of the parents, and subtracts the gains of the value of the feature: one
+for each class that occurs in the context. Sums are unsigned: their initial value is at least the largest total that a
+row subtracts.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class ForestSums:
         self.largest_sum = int(self._initial.max()) + int(np.ceil(-lowest / self._step))
 
     def codes(self, codes: Codes) -> Codes:
-        """Return the codes in C for codes of the encoder, which are the same."""
+        """Return the codes in C, which equal the codes of the encoder."""
         return codes
 
     def sums(self, codes: Codes) -> IntArray:
@@ -202,7 +203,7 @@ class ForestSums:
 
 
 def _joined(starts: list[tuple[AnyArray, int]]) -> IntArray:
-    """Return the starts of lists in several networks, each with its end, whose items are concatenated."""
+    """Concatenate the lists of several networks: return the start of each list, and the total length."""
     found, total = [], 0
     for own, size in starts:
         found.append(own[:-1].astype(np.intp) + total)
@@ -212,7 +213,7 @@ def _joined(starts: list[tuple[AnyArray, int]]) -> IntArray:
 
 
 def _thresholds(cuts: Discretization) -> list[IntArray]:
-    """Return the first code of each value of a network from the second on, by feature; none for unchanged codes.
+    """Return the first code of each value of a network, without the first value; empty for unchanged features.
 
     A feature with a single value has a threshold that no code reaches.
     """
@@ -228,7 +229,7 @@ def _thresholds(cuts: Discretization) -> list[IntArray]:
 
 
 def _range(tables: ContextTables) -> tuple[float, float]:
-    """Return numbers that no sum of gains of a row is below or above."""
+    """Return a lower and an upper bound of the sum of gains of a row."""
     trie = tables.trie
     lowest = highest = 0.0
     for root, stop in pairwise([*tables.root.tolist(), len(trie.branch)]):

@@ -44,11 +44,11 @@ _FUNCTIONS = """   int16_t @name@_predict(const @name@_value *row)
        Return the class of a row of @n_features@ raw values, as a number from 0; -1 if a value is missing or did not
        occur in training. The caller decides what to do with such a row.
    int16_t @name@_encode(const @name@_value *row, @name@_code *codes)
-       Convert the raw values of a row to codes. Return 0, or the column, counted from 1, without a code.
+       Convert the raw values of a row to codes. Return 0; or the first column without a code, counted from 1.
    int16_t @name@_predict_codes(const @name@_code *codes)
        Return the class of a row of codes; -1 if a code is invalid.
    int16_t @name@_sums(const @name@_code *codes, @name@_sum *sums)
-       Write the sum of magnitudes of each class; the smallest sum is that of the most probable class."""
+       Write the sum of magnitudes of each class. The most probable class has the smallest sum."""
 
 _DEFINITIONS = """#define MODEL_N_FEATURES @n_features@u
 #define MODEL_N_CLASSES @n_classes@u

@@ -131,7 +131,9 @@ def export_questions(
     kinds = column_kinds(model.encoder_, [f"column {column!r}" for column in names], number_type)
     questions = [node for node in nodes if isinstance(node, Question)]
     if not questions:
-        raise ValueError("the tree has no questions, because a class is probable enough without. Raise confidence.")
+        raise ValueError(
+            "the tree has no questions, because a class is probable enough without any value. Raise confidence."
+        )
     asked = {question.feature for question in questions}
     kinds = [kind if i in asked or kind.name != "cuts" else replace(kind, values=[]) for i, kind in enumerate(kinds)]
     n_states = model.encoder_.n_states_

@@ -1,4 +1,4 @@
-"""Scores of a classifier as C99 code: sums of integers, the smallest of which is that of the most probable class."""
+"""Scores of a classifier as C99 code: sums of integers; the most probable class has the smallest sum."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ int main(void)
 
 
 def self_test(model: Any, scores: Scores, header: str, name: str, kinds: list[ColumnKind], X: Any) -> str:
-    """Return a program that compares codes, sums and classes of raw rows X with those of Python.
+    """Return a program that compares codes, sums and classes of the raw rows X in C and in Python.
 
     Floating-point values are rounded to their C type, in Python too. ``header`` is the name of the file to include, and
     ``name`` the prefix of its names. Raises ValueError if X has other columns than in ``fit``, or a value that its C

@@ -58,7 +58,7 @@ class NetworkSums:
         self.largest_sum = int(np.maximum.reduceat(tables.magnitudes, first).sum(dtype=np.int64))
 
     def codes(self, codes: Codes) -> Codes:
-        """Return the codes in C for codes of the encoder, which are the same."""
+        """Return the codes in C, which equal the codes of the encoder."""
         return codes
 
     def sums(self, codes: Codes) -> IntArray:
@@ -103,7 +103,7 @@ def _strides(tables: IntegerTables) -> AnyArray:
 def _multiples(strides: AnyArray, lengths: AnyArray) -> tuple[AnyArray, list[int]]:
     """Return the start of the multiples of each stride, shaped like ``strides``, and all multiples in one list.
 
-    A stride has as many multiples as its longest user needs.
+    The number of multiples of a stride is the largest number of values of a feature with this stride.
     """
     multiples: list[int] = []
     start = np.zeros_like(strides)

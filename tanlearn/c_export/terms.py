@@ -5,7 +5,7 @@ and the stride doubles from split to split. So the next term starts one stride a
 stored. A split of ordered values takes two numbers: its feature, and the first code on side 1. For a split of
 categories, the second number is the position of its bits, one per category. Cut points that no split uses are left out.
 
-The first class has no cells: the others have the differences of their scores to those of the first class.
+The first class has no cells. The cells of another class are its scores minus the scores of the first class.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class TermSums:
     """Sums of magnitudes of boosted terms, whose numbers are rounded to a few bits."""
 
     def __init__(self, terms: BoostedTerms, bits: int, groups: list[IntArray]) -> None:
-        """Round terms; ``groups`` are the codes in C of the codes of the encoder, for each feature."""
+        """Round terms; ``groups`` maps the codes of the encoder to codes in C, for each feature."""
         rounded, self._step = round_terms(terms, bits)
         self._terms = [_of_groups(term, groups) for term in rounded.terms()] if len(rounded.log_prior) > 1 else []
         self._bits, self._groups = bits, groups
@@ -81,7 +81,7 @@ class TermSums:
 
     @classmethod
     def of(cls, terms: BoostedTerms, bits: int, kinds: list[ColumnKind]) -> tuple[TermSums, list[ColumnKind]]:
-        """Return the scores, and the kinds of columns with only those cut points that splits use."""
+        """Return the scores, and the kinds of columns with only the cut points that splits use."""
         groups, used_kinds = [], []
         is_used = [np.zeros(int(size) - 1, np.bool_) for size in terms.n_states]
         for term in terms.terms():
@@ -98,7 +98,7 @@ class TermSums:
         return cls(terms, bits, groups), used_kinds
 
     def codes(self, codes: Codes) -> Codes:
-        """Return the codes in C for codes of the encoder; invalid for missing values."""
+        """Return the codes in C for codes of the encoder; missing values get an invalid code."""
         dtype = codes_dtype(max(self.n_states))
         found: Codes = np.stack(
             [group.take(own, mode="clip") for group, own in zip(self._groups, codes, strict=True)]
@@ -153,7 +153,8 @@ class TermSums:
     def _add_tests(self, text: CText) -> tuple[list[int], str]:
         """Append the sets of categories; return the number of each split, and the condition that a code is on side 1.
 
-        Numbers below a limit are the first code on side 1. The others, less the limit, are positions of sets.
+        A number below the limit is the first code on side 1. Any other number, minus the limit, is the position of a
+        set.
         """
         splits = [sides for term in self._terms for sides in term.sides]
         thresholds = [_threshold(sides) for sides in splits]
@@ -178,7 +179,7 @@ class TermSums:
 
 
 def _of_groups(term: Term, groups: Sequence[IntArray]) -> Term:
-    """Return a term over groups of codes, in which sides of ordered values ascend wherever they are monotone."""
+    """Return a term over groups of codes; monotone sides of ordered values become ascending."""
     sides, values = [], term.values
     for s, (i, own) in enumerate(zip(term.features.tolist(), term.sides, strict=True)):
         first = np.flatnonzero(np.diff(groups[i], prepend=-1))
@@ -191,6 +192,6 @@ def _of_groups(term: Term, groups: Sequence[IntArray]) -> Term:
 
 
 def _threshold(sides: AnyArray) -> int | None:
-    """Return the first code on side 1 if all later codes are there, too, otherwise None."""
+    """Return the first code on side 1 if all later codes are on side 1, too, otherwise None."""
     first = len(sides) - int(sides.sum())
     return first if sides[first:].all() else None

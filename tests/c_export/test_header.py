@@ -299,7 +299,7 @@ def test_cuts_beyond_the_type_of_numbers_are_refused(tmp_path):
     X = np.repeat([[1.0], [1e6]], 20, axis=0)
     model = NaiveBayesClassifier(encoder=TableEncoder(discrete_features=False)).fit(X, X[:, 0] > 5).with_bits((2, 1))
     with pytest.raises(
-        ValueError, match=r"column 'x0' has the cut point 500000.5, which is beyond int16_t. Pass a wider"
+        ValueError, match=r"column 'x0' has the cut point 500000.5, which is out of the range of int16_t. Pass a wider"
     ):
         model.export_c(tmp_path / "m.h", number_type="int16")
     model.export_c(tmp_path / "m.h", number_type="int32")

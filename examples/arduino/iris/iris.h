@@ -4,11 +4,11 @@
        Return the class of a row of 4 raw values, as a number from 0; -1 if a value is missing or did not
        occur in training. The caller decides what to do with such a row.
    int16_t iris_encode(const iris_value *row, iris_code *codes)
-       Convert the raw values of a row to codes. Return 0, or the column, counted from 1, without a code.
+       Convert the raw values of a row to codes. Return 0; or the first column without a code, counted from 1.
    int16_t iris_predict_codes(const iris_code *codes)
        Return the class of a row of codes; -1 if a code is invalid.
    int16_t iris_sums(const iris_code *codes, iris_sum *sums)
-       Write the sum of magnitudes of each class; the smallest sum is that of the most probable class.
+       Write the sum of magnitudes of each class. The most probable class has the smallest sum.
 
    Constants take 68 bytes. Arrays of a prediction take 7 bytes of the stack.
 
