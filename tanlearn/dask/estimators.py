@@ -1,4 +1,4 @@
-"""Classifiers that can be trained on Dask collections; on other data they equal the classifiers of the same names."""
+"""Classifiers that can be trained on Dask collections; on other data, they equal the classifiers of the same names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _DaskMixin:
             Rows. The items of a Bag are rows; without ``y``, they are tuples (X, y) or (X, y, sample_weight), each a
             batch. Other data are fitted in this process.
         y : dask Series, Array or Bag of shape (n_samples,), or str
-            Classes, in partitions like those of X, or the name of the column of X that contains them.
+            Classes, with the same partitions as X, or the name of the column of X that contains them.
         sample_weight : dask Series, Array or Bag of shape (n_samples,), or str, optional
             Nonnegative weights, in the same form as y.
 
@@ -51,7 +51,7 @@ class _DaskMixin:
             If Dask is not installed.
         ValueError, TypeError
             If a learner needs all rows at once, a partition contains invalid data, partitions differ in their columns,
-            or a partition has another number of rows when it is read again. The message contains the number of the
+            or the number of rows of a partition changes between passes. The message contains the number of the
             partition, and the estimator is unchanged.
         """
         if collection_kind(X) is None:
@@ -246,7 +246,7 @@ class _DaskMixin:
         return apply_lazily(self._to_predict(), method, X)
 
     def _to_predict(self) -> Any:
-        """Return the classifier that workers predict with: single-threaded and without counts, which can be large."""
+        """Return the classifier for predictions on workers: single-threaded and without counts, which can be large."""
         local = self.to_local()
         vars(local).pop("counts_", None)
         local.n_jobs = 1

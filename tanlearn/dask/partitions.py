@@ -35,9 +35,9 @@ class Partitions:
     """Rows, classes and weights, partition by partition.
 
     The items of a Bag are rows (lists of equal length) if ``y`` is given, and otherwise tuples (X, y) or (X, y,
-    sample_weight), each a batch. ``y`` and ``sample_weight`` have the partitions of X, or are names of columns of X.
-    ``columns`` are the features of a DataFrame, by default all others. Raises ImportError without Dask, TypeError for
-    other types, and ValueError for unknown columns or different partitions.
+    sample_weight), each a batch. ``y`` and ``sample_weight`` have the same partitions as X, or are names of columns of
+    X. ``columns`` are the features of a DataFrame, by default all others. Raises ImportError without Dask, TypeError
+    for other types, and ValueError for unknown columns or different partitions.
     """
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, columns: Any = None) -> None:
@@ -176,7 +176,7 @@ def _partitions(name: str, collection: Any) -> list[Any]:
 
 
 def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
-    """Return a task per partition for y or the weights, or the given name or None, after checking that they match X."""
+    """Return one task per partition for y or the weights, after checking that they match X; return names and None."""
     if given is None or isinstance(given, str):
         if name == "y" and given is None and collection_kind(X) != "bag":
             raise TypeError(f"y must be a collection like X, or a column name, got None for {_described(X)}.")

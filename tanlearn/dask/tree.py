@@ -26,7 +26,7 @@ class Weighed:
 
 
 def delayed(function: Any, **options: Any) -> Any:
-    """Wrap a function so that its calls are Dask tasks, or an object so that it is sent once; as ``dask.delayed``.
+    """Wrap a function so that its calls are Dask tasks, or an object so that it is sent once, with ``dask.delayed``.
 
     Raises ImportError if Dask is not installed.
     """
