@@ -62,7 +62,7 @@ function scoresOf(codes) {
 def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     """Return an ECMAScript module that predicts rows of raw values, in a browser, in Node.js or in Deno.
 
-    The module has no dependencies. Its results differ from those of Python only by rounding.
+    The module has no dependencies. Its results equal the results of Python up to rounding.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def _boosting(boosting: BoostedTerms) -> dict[str, Any]:
 
 
 class _Literal(str):
-    """Text that is JavaScript already."""
+    """String that is already JavaScript."""
 
     __slots__ = ()
 

@@ -2,9 +2,10 @@
 
 A family of a network has a trie of contexts (:mod:`tanlearn.forest.context_tables`). A row is in the root context of
 each family, and descends to a context of the next level by its value of the next parent. The pairs of a context and
-such a value are keys of a ``LabelEncoder``, which is a hash table, whose values are the contexts of the next level. So
-constants grow with the number of contexts that occur, instead of all combinations of values. A second hash table has
-the first entry of a value of the feature in a context. All families of a network descend together.
+such a value are keys of a ``LabelEncoder``, which is a hash table, whose values are the contexts of the next level. The
+size of the constants therefore grows with the number of contexts that occur, and not with the number of combinations of
+values. A second hash table has the first entry of a value of the feature in a context. All families of a network
+descend together.
 
 A context has entries for some classes. Each set of classes has a row of positions, -1 for classes without entries.
 

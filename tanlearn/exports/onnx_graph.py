@@ -62,7 +62,7 @@ class Graph:
         return [self.add("Gather", [array, self.constant(np.array(i))], axis=1) for i in range(n_columns)]
 
     def lookup(self, keys: AnyArray, values: AnyArray, array: str) -> str:
-        """Append the value of the equal key for each integer of an array, -1 without one."""
+        """Append a lookup: the value of the key that equals each integer of an array, or -1 if there is no such key."""
         if not len(keys):
             keys, values = np.array([-1]), np.array([-1])
         self.n_bytes += _BYTES_PER_PAIR * len(keys)

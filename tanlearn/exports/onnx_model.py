@@ -68,7 +68,7 @@ def to_onnx(model: Any, *, max_bytes: int = 200_000_000) -> Any:
     -----
     NaN and the empty string are missing values, which are treated as in Python: single networks marginalize them
     exactly. Unseen categories count as missing. Infinite numbers, which ``predict`` refuses, belong to the outermost
-    intervals. Results differ from those of Python only by rounding.
+    intervals. Results equal the results of Python up to rounding.
 
     A network marginalizes missing values in a fixed order of the columns. Each row with a missing value takes 8 bytes
     for each class and each combination of values of the columns that are summed together: in a tree, a column and its

@@ -7,8 +7,8 @@ marginalized in the product of the factors, one after another:
     message(v) = log sum_x exp(evidence(x) + sum of the factors that depend on x, for x and v)
 
 ``evidence(x)`` is 0 if the feature is missing or has the value x, and -inf otherwise. The order of elimination is fixed
-by the graph, for all rows. So the work of a row with missing values does not depend on how many are missing. Missing
-features without children add 0 if CPTs are normalized, and are eliminated otherwise.
+by the graph, for all rows, so the cost of a row with missing values does not depend on the number of missing values.
+Missing features without children add 0 if CPTs are normalized, and are eliminated otherwise.
 
 Shapes: n rows, m of them with missing values, C classes; codes (n,); factor (n or 1, values of each feature, C).
 """
@@ -121,7 +121,7 @@ class NetworkNodes:
         return scope, self._graph.add("Gather", [self._graph.constant(rows), index])
 
     def _plan_elimination(self) -> list[_Elimination]:
-        """Return an order of elimination, always of the feature with the fewest combinations of values."""
+        """Return an order of elimination; the next feature always has the fewest combinations of values."""
         hidden = set(self._hidden)
         neighbors: dict[int, set[int]] = {i: {i} for i in self._hidden}
         for i in range(len(self._n_states)):

@@ -1,9 +1,9 @@
 """Scores of boosted terms as nodes of an ONNX graph.
 
 The splits of a term on one feature divide its values into groups; a missing value is one more group. A term is a table
-over the groups of its features, which has the means for missing values as entries. So the graph looks up the groups of
-a row, adds their strides to the number of an entry, and looks up the entry. Terms are added in blocks, which limits
-the memory of a batch.
+over the groups of its features, with additional entries for missing values, which are means. The graph looks up the
+groups of a row, adds their strides to the index of an entry, and looks up the entry. Terms are added in blocks, which
+limits the memory of a batch.
 
 Shapes: n rows, C classes, T terms of a block with up to W features; codes (n, n_features).
 """
@@ -39,7 +39,7 @@ def add_terms(graph: Graph, terms: BoostedTerms, codes: str) -> str:
 
 
 class _Groups(NamedTuple):
-    """Groups of the values of a feature by the sides of all splits of a term on it; the last is a missing value."""
+    """Groups of the values of a feature by the sides of its splits in a term; the last one is for missing values."""
 
     start: int  # first of the entries of the feature in the list of all groups
     sides: IntArray  # (n_groups,) sides of the splits, as bits of the number of a cell; 0 for the last

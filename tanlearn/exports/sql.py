@@ -57,8 +57,8 @@ def to_sql(
 ) -> str:
     """Return one SQL SELECT statement that predicts the rows of a table in a database.
 
-    The statement takes raw values. Its log joint differs from ``predict_joint_log_proba`` by rounding only, and it
-    needs no other table, function or extension.
+    The statement takes raw values. Its log joint equals ``predict_joint_log_proba`` up to rounding. It needs no other
+    table, function or extension.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ def to_sql(
         boosted terms and ensembles have no ``"log_joint"``.
     missing : {"marginalize", "null"}, default="marginalize"
         Treatment of rows with missing values. With "marginalize", they are treated exactly as in Python; each column of
-        a network may depend on at most one other column. With "null", which gives shorter statements of networks and
-        boosted terms and accepts all networks, all results of a row are NULL if a column is missing on which another
-        column depends, or which a boosted term contains. Other missing values of networks are marginalized exactly.
-        Forests treat missing values as in Python with both settings, by the same statement.
+        a network may depend on at most one other column. With "null", all results of a row are NULL if a missing column
+        is the parent of another column, or if a boosted term contains it. Other missing values of networks are
+        marginalized exactly. Statements of networks and boosted terms are shorter, and all networks are accepted. For
+        forests, both settings give the same statement, which treats missing values as in Python.
     max_bytes : int, optional
-        Largest size of the statement in bytes. By default 5,000,000, and 1,000,000 for DuckDB, which plans large
+        Maximum size of the statement in bytes. By default 5,000,000, and 1,000,000 for DuckDB, which plans large
         statements slowly. A forest takes about 45 bytes per parameter (``n_parameters_``). Boosted terms take 70 to 120
         bytes per parameter, and 35 to 50 with ``missing="null"``.
 
@@ -221,7 +221,7 @@ def _make_scores(
 
 
 def _large_parts(model: Any) -> list[Forest | BoostedTerms]:
-    """Return the forest and the boosted terms of a model that are written, without those of weight 0."""
+    """Return the forest and the boosted terms of a model, except models of weight 0."""
     if isinstance(model, Ensemble):
         pairs = (model.weights[0], model.forest), (model.weights[2], model.boosting)
         return [part for weight, part in pairs if weight]
@@ -229,7 +229,7 @@ def _large_parts(model: Any) -> list[Forest | BoostedTerms]:
 
 
 class _Chain:
-    """Queries that each add columns to those of the previous one."""
+    """Chain of queries, each of which adds columns to the previous query."""
 
     def __init__(self, dialect: Dialect, prefix: str) -> None:
         self._dialect, self._prefix = dialect, prefix

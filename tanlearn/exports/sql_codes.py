@@ -21,7 +21,7 @@ def raw_value(column: RawColumn, name: str, dialect: Dialect) -> str:
 
 
 def code_of(column: RawColumn, value: str, dialect: Dialect) -> str:
-    """Return the code of a raw value, which is MISSING for missing values without a category of their own."""
+    """Return the code of a raw value, which is MISSING for missing values unless they have a category."""
     if column.cut_points is not None:
         code = _interval(column.cut_points, value, dialect)
         return (

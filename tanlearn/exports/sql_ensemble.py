@@ -1,4 +1,4 @@
-"""SQL expressions for the log probabilities of an ensemble: the weighted sum of those of its models."""
+"""SQL expressions for the log probabilities of an ensemble: the weighted sum of the log probabilities of its models."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class _Families:
         return f"CASE WHEN {name} IS NULL THEN NULL WHEN {name} = {MISSING} THEN {nothing} ELSE {gains} END"
 
     def _context(self, f: int, node: int, level: int, y: int) -> str | None:
-        """Return the gains of a context and of those below it, None if they have none for the class."""
+        """Return the gains of a context and of the contexts below it, or None if there are none for the class."""
         trie = self._trie
         parts = []
         first, last = int(trie.class_start[node]), int(trie.class_start[node + 1])
@@ -109,7 +109,7 @@ class _Families:
         return f"({' + '.join(parts)})" if len(parts) > 1 else parts[0] if parts else None
 
     def _gains(self, f: int, node: int, position: int, weight: float) -> str:
-        """Return the gains of one context for a class, given by its position among those of the context."""
+        """Return the gains of one context for a class, given by its position among the classes of the context."""
         trie, number = self._trie, self._dialect.number
         values = range(int(trie.value_start[node]), int(trie.value_start[node + 1]))
         gains: FloatArray = (

@@ -7,8 +7,9 @@ or i has none, its contribution is
 - ``log sum_v P(v | x_p, y) b_i(v)`` if it is missing, where ``log b_i(v)`` is the sum of the contributions of its
   children for the value v of their parent. Without children, this is 0 in normalized CPTs.
 
-If the parent is missing, the contribution is part of the parent's. A query for each height of the tree therefore
-computes ``log b_i(v)`` of the features with children, from the leaves to the roots, and divides them by their largest.
+If the parent is missing, the contribution is part of the contribution of the parent. A query for each height of the
+tree therefore computes ``log b_i(v)`` of the features with children, from the leaves to the roots, and divides them by
+their largest.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ class NetworkScores:
         return f"CASE WHEN {self._code}{i} = {MISSING} THEN {self._marginal_given(i, y, value)} ELSE {observed} END"
 
     def _observed(self, i: int, y: int, value: int | None = None) -> str:
-        """Return log P(x_i | parents, y), where ``value`` is that of the only parent, or None if it is observed."""
+        """Return log P(x_i | parents, y), where ``value`` is the value of a single parent, None if observed."""
         parts = []
         for features, groups, cells in self._tables.addends(i):
             table, axes = cells[..., y], []
@@ -197,7 +198,7 @@ class NetworkScores:
         return bool(self._tables.is_dense and np.isneginf(self._tables.cells).any())
 
     def _check_range(self, i: int) -> None:
-        """Raise ValueError if the probabilities of a feature times those of its children can be too small a number."""
+        """Raise ValueError if the product of probabilities of a feature and of its children can underflow."""
         own = np.asarray(self._tables[i], np.float64)
         nats = self._spread(i) - float(own.min(where=np.isfinite(own), initial=0.0))
         if nats > _MOST_NATS:

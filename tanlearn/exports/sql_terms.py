@@ -128,7 +128,7 @@ class TermScores:
         return f"CASE WHEN {MISSING} IN ({names}) THEN {total} END"
 
     def _value(self, t: int, term: Term, splits: list[int], is_averaged: bool, y: int) -> str:
-        """Return the value of a term for a class, less that of the first class."""
+        """Return the value of a term for a class, minus its value for the first class."""
         values = term.values[:, y] - term.values[:, 0]
         branches = "".join(f" WHEN {c} THEN {self._dialect.number(own)}" for c, own in enumerate(values.tolist()))
         of_complete = f"CASE i{t}{branches} END"
