@@ -40,7 +40,7 @@ MOST_IN_EDGES, MOST_IN_TRIPLES = 32, 8
 
 @dataclass(frozen=True)
 class TermStructure:
-    """Parents of each feature, and the triples with a column of their own."""
+    """Parents of each feature, and the triples that have a column."""
 
     parents: IntArray  # (n_features, width), -1 for none
     triples: tuple[tuple[int, int, int], ...] = ()  # a child and two of its parents
@@ -62,7 +62,7 @@ class TermStructure:
 
 
 class Resolutions:
-    """Groups and scores of the values of each feature, which depend on its own values only.
+    """Groups and scores of the values of each feature, which depend only on the values of this feature.
 
     ``directions`` (n_features,) are 1 and -1 for features with rising and falling log odds of two classes, otherwise 0.
     Only ``features`` (any,) have terms, by default all.
@@ -93,8 +93,8 @@ class Resolutions:
     def divide(self, feature: int, sizes: Sequence[int]) -> list[IntArray]:
         """Return the divisions of the values of a feature into groups, from coarse to fine, each (n_states,).
 
-        There are none if the feature has no terms.
-        In an ordered feature, the category for missing values is a group of its own in each of them.
+        The list is empty if the feature has no terms. In an ordered feature, the category for missing values is a
+        separate group in each division.
         """
         if not self._is_used[feature]:
             return []
@@ -153,7 +153,7 @@ class TermBasis:
 
     @property
     def n_states(self) -> IntArray:
-        """Number of cells of each column with that of missing values, shape (n_columns,)."""
+        """Number of cells of each column, including the cell of missing values, shape (n_columns,)."""
         return np.array([column.n_cells + 1 for column in self.columns], np.intp)
 
     def encode(self, codes: Codes) -> Codes:
@@ -166,12 +166,12 @@ class TermBasis:
         return cells
 
     def pull_back(self, d_cells: FloatArray) -> FloatArray:
-        """Return the gradient with respect to the terms from that of the cells: the transpose of :meth:`cells`."""
+        """Return the gradient with respect to the terms, given the gradient with respect to the cells."""
         d_terms: FloatArray = self.expansion.T @ d_cells
         return d_terms
 
     def split(self, cells: FloatArray) -> list[FloatArray]:
-        """Return the cells of each column, without that of missing values."""
+        """Return the cells of each column, without the cell of missing values."""
         ends = np.cumsum(self.n_states)
         return [cells[end - column.n_cells - 1 : end - 1] for end, column in zip(ends, self.columns, strict=True)]
 

@@ -56,8 +56,8 @@ class TermFit:
 
         The search ends when no entry of the mean loss's gradient with respect to the scaled terms exceeds ``tol``, or
         when an iteration lowers the objective by less than the fraction ``least_decrease``. A term is scaled by the
-        root of its ridge, because ridges of different kinds differ by factors of a thousand, and all parameters by that
-        of the loss's unit.
+        root of its ridge, because ridges of different kinds differ by factors of a thousand. All parameters are scaled
+        by the root of the unit of the loss.
         """
         total, scale, penalized = self._total, self._scale(ridges), self._terms
 
@@ -74,10 +74,10 @@ class TermFit:
         return outcome._replace(x=self._in_order(outcome.x * scale), history=history)
 
     def _in_order(self, parameters: FloatArray) -> FloatArray:
-        """Return parameters whose curves of monotone features are the closest ones with the right order.
+        """Return parameters in which the curves of monotone features are replaced by the closest monotone curves.
 
         Squared differences of the log odds are weighted by the variances of the rows, as in a Newton step. The mean of
-        the log odds, with these weights, stays.
+        the log odds, with these weights, is unchanged.
         """
         if not self.basis.monotone:
             return parameters
@@ -133,6 +133,6 @@ class TermFit:
         return value, self._pull_back(d_cells)
 
     def _pull_back(self, d_cells: FloatArray) -> FloatArray:
-        """Return the gradient with respect to the prior and the terms from that of the prior and all cells."""
+        """Return the gradient for the prior and the terms, given the gradient for the prior and all cells."""
         n = self.n_classes
         return np.append(d_cells[:n], self.basis.pull_back(d_cells[n:].reshape(-1, n)).ravel())

@@ -79,10 +79,10 @@ class EdgeGains(NamedTuple):
 
 
 def strongest_features(data: EncodedData, directions: IntArray | None = None, *, n_jobs: int | None = None) -> IntArray:
-    """Return the features with the largest gains alone over class frequencies, in order, or all if they are few.
+    """Return the features with the largest single gains over class frequencies, in order, or all if they are few.
 
-    Ties are broken by name. There are :data:`MOST_FEATURES`, besides the monotone ones: those with ``directions``
-    (n_features,) that are not 0.
+    Ties are broken by name. The result has :data:`MOST_FEATURES` features, and all features with nonzero ``directions``
+    (n_features,).
     """
     if data.n_features <= MOST_FEATURES:
         return np.arange(data.n_features)
@@ -119,8 +119,8 @@ def edge_gains(
     4)``: it is 0 on average, whatever the number of cells. It is computed for the groups of both features, and for the
     product of their scores, and the larger one counts.
 
-    ``probabilities`` are those of held-out rows: those of training rows have residuals that are too small. Gains of
-    equal features are equal bit by bit, on every processor, so that ties are broken by name.
+    ``probabilities`` are predictions of held-out rows, because residuals of training rows are too small. Gains of equal
+    features are equal bit by bit, on every processor, so that ties are broken by name.
 
     Shapes: probabilities: (n_samples, n_classes); features: (m,); result: (m, m).
     """
@@ -144,8 +144,8 @@ def triple_gains(
 ) -> list[TripleGain]:
     """Return the gains of the groups of three features, with the features, largest first; the first one of equals.
 
-    Gains are those of :func:`edge_gains`, given the probabilities of a model with edges. Triples with a feature of a
-    single group are left out.
+    Gains are computed as by :func:`edge_gains`, given the probabilities of a model with edges. Triples with a feature
+    of a single group are left out.
 
     Shapes: probabilities: (n_samples, n_classes).
     """
@@ -156,7 +156,7 @@ def triple_gains(
 
 
 class _Families:
-    """Groups of the features, and residuals and variances of the rows, for gains of families of so many features."""
+    """Groups of the features, and residuals and variances of the rows, for gains of families of a given size."""
 
     def __init__(self, data: EncodedData, resolutions: Resolutions, probabilities: FloatArray, n_features: int) -> None:
         weights = data.in_whole_rows().weights.astype(np.float64)[:, np.newaxis]
@@ -209,8 +209,8 @@ def parents_of_gains(gains: FloatArray, n_parents: int, by_name: IntArray, rules
     gain of each tree. With more, an edge leads from the feature of larger total gain to the other one, and each feature
     keeps its largest gains. Ties are broken by name.
 
-    With ``rules``, the structure contains all required edges, also beyond ``n_parents``, and allowed edges only. Then,
-    an edge leads from the earlier feature to the later one, in the order that the rules make of total gains.
+    With ``rules``, the structure contains all required edges, also beyond ``n_parents``, and allowed edges only. Then
+    an edge leads from the earlier feature to the later one, in the order of total gains that satisfies the rules.
 
     Shapes: gains: (n_features, n_features); by_name: (n_features,); result: (n_features, width), -1 for none.
     """
@@ -265,7 +265,8 @@ def with_triples(
     """Return a network with the triples of largest positive gain, at most ``n_triples``.
 
     The last of three features in the order of the network becomes the child, and the others become its parents, as long
-    as it has at most ``max_parents``, and ``rules`` allow the edges. The order does not depend on that of the columns.
+    as it has at most ``max_parents``, and ``rules`` allow the edges. The order does not depend on the order of the
+    columns.
 
     Shapes: parents: (n_features, width), -1 for none; by_name: (n_features,).
     """

@@ -23,8 +23,8 @@ def held_out_gains(data: EncodedData, *, n_jobs: int | None = None) -> FloatArra
     """Return the gain of every pair of features, shape (n_features, n_features), symmetric and 0 on the diagonal.
 
     A gain is the estimated decrease of the log loss if the terms of the pair are added to a network of terms without
-    edges (:func:`~tanlearn.terms.gains.edge_gains`). The probabilities of this network are those of held-out rows, with
-    fixed ridges; without folds they are the class frequencies.
+    edges (:func:`~tanlearn.terms.gains.edge_gains`). The probabilities are predictions of this network for held-out
+    rows, with fixed ridges. Without folds, they are the class frequencies.
     """
     data = data.present()
     rows = sample_rows(data.n_samples)

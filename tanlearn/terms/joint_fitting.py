@@ -36,8 +36,8 @@ def build_fit(basis: TermBasis, data: EncodedData, loss: Loss) -> TermFit:
 def joint_frequencies(column: TermColumn, data: EncodedData, p_class: FloatArray) -> FloatArray:
     """Return the smoothed frequency of each cell and class, shape (n_cells, n_classes), with the sum ``p_class``.
 
-    They are those of the rows without a missing value in the column, and of one more row: its features are independent,
-    as in :func:`column_frequencies`, and its class is uniformly distributed.
+    Frequencies are computed from the rows without a missing value in the column, and one additional row. The features
+    of this row are independent, as in :func:`column_frequencies`, and its class is uniformly distributed.
     """
     n_classes = data.n_classes
     cell = column.cells_of([data.codes[i] for i in column.features], missing_code(data.codes.dtype))
@@ -56,8 +56,8 @@ class JointTermFit(TermFit):
 
     Parameters are the class prior, the terms and the class-independent terms of all columns, flat. Only the terms have
     a penalty. The likelihood of a row is linear in the scores, up to log Z, so it depends on the rows by the
-    frequencies of cells and classes. They are smoothed by one more row, so that the likelihood has a maximum. Where
-    values are missing, those of each column come from the rows without a missing value in it.
+    frequencies of cells and classes. They are smoothed by one additional row, so that the likelihood has a maximum. The
+    frequencies of a column are computed from the rows without a missing value in this column.
     """
 
     def __init__(self, basis: TermBasis, data: EncodedData, loss: Loss) -> None:
@@ -93,7 +93,7 @@ class JointTermFit(TermFit):
         return start
 
     def _scale(self, ridges: Ridges) -> FloatArray:
-        """Return the factors of all parameters; those of class-independent terms are roots of inverse curvatures."""
+        """Return the factors of all parameters; class-independent terms have roots of inverse curvatures."""
         return np.append(super()._scale(ridges), 1 / np.sqrt(self._total * self._frequencies))
 
     def _mean_loss(self, parameters: FloatArray) -> tuple[float, FloatArray]:

@@ -78,15 +78,16 @@ def learn_terms(
     1. The ridges of a network without edges are selected on held-out rows.
     2. The held-out predictions of this network give the gains of all edges. The gains of a fold are computed without
        its held-out rows.
-    3. Networks with 1, 2, 3 and 5 parents per feature follow, each with ridges of its own, until ``max_parents`` is
-       reached, the log loss of one parent is not lower by a standard error, or that of more parents is not lower.
+    3. Networks with 1, 2, 3 and 5 parents per feature are fitted, each with its own ridges. The search ends at
+       ``max_parents``, or if one parent does not lower the log loss by a standard error, or if more parents do not
+       lower it.
     4. If several parents are allowed, the held-out predictions of the best network give the gains of triples: columns
        of a feature and two of its parents. Networks with one and three triples per feature are tried in the same way.
     5. The terms of the selected network are trained on all rows. If no network is better than the class frequencies by
        two standard errors, ridges are so large that terms have no effect.
 
-    With other losses than conditional likelihood, held-out scores are divided by the temperature of least log loss, and
-    so are the final terms.
+    With losses other than conditional likelihood, held-out scores and final terms are divided by the temperature of
+    least log loss.
 
     Rows whose classes cannot be divided into folds are trained with the ridges of :data:`START`, without edges. In this
     case, and if terms have no effect, the loss is conditional likelihood, because other losses need a temperature.
@@ -96,8 +97,8 @@ def learn_terms(
     With a ``user_structure``, the second network has all of its edges instead of those by gain, and triples are a
     feature and two of its parents. The structure of a fold is learned without its held-out rows.
 
-    ``needed`` (n_needed,) are rows whose held-out predictions are returned: positions among those of positive weight,
-    fewer than :data:`MOST_ROWS`. ``report`` is called with progress messages.
+    ``needed`` (n_needed,) are rows whose held-out predictions are returned: positions among the rows of positive
+    weight, fewer than :data:`MOST_ROWS`. ``report`` is called with progress messages.
     """
     data = data.present()
     warn_of_many_features("the network of terms", data.n_features)
@@ -130,7 +131,7 @@ def learn_terms(
 
 
 def term_needs(data: EncodedData) -> list[Need]:
-    """Return the memory of a network without edges; those with edges are tried if they are small enough."""
+    """Return the memory of a network without edges; networks with edges are tried if they are small enough."""
     is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
     n_values = np.where(is_ordered, np.minimum(data.n_states, 2 * max(OWN_SIZES)), data.n_states)
     n_terms = int(n_values.sum()) + int(is_ordered.sum()) * sum(OWN_SIZES)
@@ -160,8 +161,8 @@ def _fit(
 ) -> tuple[BayesNet, list[Iteration], list[FloatArray]]:
     """Train the terms of a network on all rows; return it with the history and the standard errors of its curves.
 
-    ``prior_ridges`` are those of the standard errors: terms without effect are not certain. The list of standard errors
-    is empty for losses other than conditional likelihood.
+    ``prior_ridges`` are the ridges for the standard errors, so that terms without effect are not certain. The list of
+    standard errors is empty for losses other than conditional likelihood.
     """
     resolutions = Resolutions(data, directions, strongest_features(data, directions))
     fit = build_fit(TermBasis(resolutions, structure), data, loss)

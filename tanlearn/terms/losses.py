@@ -36,11 +36,11 @@ BOUNDS = float(np.log(1e-3)), float(np.log(1e3))
 
 
 def require_term_loss(loss: Any, max_parents: int) -> Loss:
-    """Return the loss if it can train terms; None stands for conditional likelihood.
+    """Return the loss if it can train terms; None means conditional likelihood.
 
-    Raises TypeError and ValueError as :func:`~tanlearn.training.losses.require_loss` does, and ValueError for losses
-    with a kink or of other types, which may not be convex, and for losses with the joint likelihood if features can
-    have several parents.
+    Raises TypeError and ValueError as in :func:`~tanlearn.training.losses.require_loss`. Also raises ValueError for
+    losses with a kink, for losses of other types, which may not be convex, and for losses with the joint likelihood if
+    features can have several parents.
     """
     if loss is None:
         return ConditionalNLL()
@@ -81,7 +81,7 @@ def ridge_unit(loss: Loss) -> float:
 
     A margin loss with ``scale`` has its bend at ``1 / scale`` nats. Terms are larger by this factor, so their squares
     are multiplied by ``scale**2``. A hybrid loss is a sum of a likelihood and ``trade_off`` times another one, so its
-    factor is that of ``1 + trade_off`` likelihoods.
+    factor is ``1 + trade_off``.
     """
     return 1.0 + float(loss.trade_off) if isinstance(loss, SoftHybrid) else score_unit(loss) ** 2
 
@@ -100,7 +100,7 @@ def held_out_temperature(loss: Loss, held_out: Sequence[EncodedData], scores: Se
 
 
 def fit_temperature(scores: FloatArray, y: IntArray, weights: FloatArray) -> float:
-    """Return the number that divides held-out scores so that their log loss is least.
+    """Return the divisor of held-out scores that minimizes their log loss.
 
     The objective contains one additional row, whose class is uniformly distributed. Without it, rows that are all
     classified correctly would get a temperature of 0, and probabilities of 0 and 1.

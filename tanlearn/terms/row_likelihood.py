@@ -1,11 +1,11 @@
 """Class-independent terms that maximize the likelihood of the rows, without changing any posterior of complete rows.
 
-A discriminative training determines the differences between the scores of the classes. A function f of the features
-can be added to the scores of all classes: P(y | x) does not change, but the joint distribution does, and with it what
-is predicted if values are missing. In a tree, ``p(x, y) = exp(f(x) + S(x, y)) / Z`` with terms f for each feature and
-each edge is an exponential family. Its likelihood is concave in f, and at the maximum the model has the frequencies of
-the rows: of the values of each root, of the groups of each child given those of its parent, and of the values within
-each group.
+A discriminative training determines the differences between the scores of the classes. If a function f of the features
+is added to the scores of all classes, P(y | x) does not change, but the joint distribution changes, and so do
+predictions of rows with missing values. In a tree, ``p(x, y) = exp(f(x) + S(x, y)) / Z`` with terms f for each feature
+and each edge is an exponential family. Its likelihood is concave in f. At the maximum, the model reproduces three kinds
+of frequencies of the rows: the values of each root, the groups of each child given the groups of its parent, and the
+values within each group.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def column_frequencies(column: TermColumn, data: EncodedData) -> FloatArray:
 
 
 def add_log_frequencies(tables: TermTables, data: EncodedData) -> TermTables:
-    """Add the log frequency of each value to the own column of its feature, and set the shift of the class prior."""
+    """Add the log frequency of each value to the column of its feature, and set the shift of the class prior."""
     values = [
         one + np.log(column_frequencies(column, data))[:, np.newaxis] if len(column.features) == 1 else one
         for column, one in zip(tables.columns, tables.values, strict=True)

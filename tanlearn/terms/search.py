@@ -51,7 +51,7 @@ class HeldOutSearch:
     """Coordinate search over the ridges of a network, by the log loss of held-out rows.
 
     If the loss of the training does not predict probabilities, the scores are divided by the temperature of least log
-    loss. Each fit starts at the parameters of the closest ridges so far.
+    loss. Each fit starts at the parameters for the closest ridges that have been tried.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class HeldOutSearch:
 
 
 def _scaled(ridges: Ridges, kinds: tuple[int, ...], factor: float) -> Ridges:
-    """Return ridges of which those of some kinds are multiplied by a factor, within the range of ridges."""
+    """Return ridges, multiplied by a factor for some kinds of terms, within the range of ridges."""
     return tuple(min(max(one * factor, LEAST), MOST) if kind in kinds else one for kind, one in enumerate(ridges))
 
 

@@ -72,7 +72,7 @@ LEAST_ERRORS_OF_ANY = 2.0
 
 @dataclass(frozen=True)
 class Trial:
-    """Held-out results of networks with at most so many parents per feature, and so many triples in total."""
+    """Held-out results of networks with a maximum number of parents per feature and of triples in total."""
 
     n_parents: int
     n_triples: int
@@ -83,7 +83,7 @@ class Trial:
 
 
 class Fold(NamedTuple):
-    """Training rows and held-out rows, the mask of the held-out ones, and the resolutions of the training rows."""
+    """Training rows, held-out rows and their mask, and the resolutions of the training rows."""
 
     rest: EncodedData
     held_out: EncodedData
@@ -94,7 +94,7 @@ class Fold(NamedTuple):
 def divide(data: EncodedData, directions: IntArray | None = None) -> list[Fold]:
     """Divide rows into folds; return none if the training rows of a fold would have a single class.
 
-    ``directions`` are those of :class:`~tanlearn.terms.basis.Resolutions`.
+    For ``directions``, see :class:`~tanlearn.terms.basis.Resolutions`.
     """
     has_few_folds = data.n_samples > FEW_ROWS or data.n_features > MOST_FEATURES
     n_folds = min(N_FOLDS if has_few_folds else N_FOLDS_OF_FEW, data.n_samples)
@@ -172,7 +172,7 @@ class Selection:
         return self._best.trial
 
     def numbers_of_parents(self) -> list[int]:
-        """Return the maximum numbers of parents to try, in this order; that of a structure learner is a single one."""
+        """Return the maximum numbers of parents to try, in this order; a structure learner has a single one."""
         if self._user_structure is None:
             return [n for n in PARENTS if n <= min(self._max_parents, self._data.n_features - 1)]
         structures = [edges.network(self._max_parents, self._data.by_name, self._rules) for edges in self._find_edges()]
@@ -353,7 +353,7 @@ class Selection:
         return _Candidate(Trial(*settings, loss, error, temperature), log_p, parameters)
 
     def _is_better(self, found: _Candidate, least: float) -> bool:
-        """Return whether the held-out loss is lower than that of the best network, and of the class frequencies.
+        """Return whether the held-out loss is lower than for the best network and for the class frequencies.
 
         The difference from the best network must exceed ``least`` standard errors.
         """
@@ -361,7 +361,7 @@ class Selection:
         return self._errors_of_difference(found, self._best) > least and of_any > LEAST_ERRORS_OF_ANY
 
     def _errors_of_difference(self, found: _Candidate, other: _Candidate) -> float:
-        """Return by how many standard errors of the difference the held-out loss is lower than that of another."""
+        """Return how much lower the held-out loss is than another loss, in standard errors of the difference."""
         rows = np.arange(self._data.n_samples), self._data.y
         return errors_of_gain(found.log_p[rows] - other.log_p[rows], self._data.in_whole_rows().weights)
 

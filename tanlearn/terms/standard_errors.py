@@ -7,8 +7,8 @@ the terms, so that f has a normal prior, too::
     f = E b + H v,    b ~ N(0, R^-1),    v ~ N(0, I),
 
 with own terms E b, and H H' the prior covariance of the part of the edges. Let f be added to the log odds of class c
-against the other classes, and let everything else be fixed: the curves of other features, what pairs contribute beyond
-their features, and the odds among the other classes. The Hessian of the loss with respect to f is then
+against the other classes, and let the curves of other features, the contributions of pairs beyond their features, and
+the odds among the other classes be fixed. The Hessian of the loss with respect to f is then
 
     D = diag(d),    d(x) = sum_n w_n p_n (1 - p_n) over the rows with value x,
 
@@ -79,7 +79,7 @@ def _edge_factors(
     penalty: FloatArray,
     n_features: int,
 ) -> list[FloatArray]:
-    """Return H of each feature, (n_states, rank): a factor of the prior covariance of the part of its edges."""
+    """Return H of each feature, (n_states, rank), a factor of the prior covariance of its part of the edges."""
     covariances: list[FloatArray | None] = [None] * n_features
     groups: list[IntArray] = [np.empty(0, np.intp)] * n_features  # the same ones in all edges of a feature
     for column, cells, (expansion, own_terms) in zip(basis.columns, codes, expansions, strict=True):

@@ -38,8 +38,9 @@ class TermTree:
     def in_agreement(self, frequencies: Sequence[FloatArray]) -> list[FloatArray]:
         """Return probabilities of the cells of each column that are marginals of one distribution, (n_cells,) each.
 
-        Frequencies of different columns are not, because they come from different rows where values are missing, and
-        are smoothed separately. No terms would then have a maximum likelihood: they would grow without bound.
+        Frequencies of different columns are not marginals of one distribution, because they are computed from different
+        rows if values are missing, and are smoothed separately. The likelihood would then have no maximum, and terms
+        would grow without bound.
         """
         found = list(frequencies)
         for i in self._order:

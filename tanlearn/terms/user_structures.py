@@ -1,4 +1,4 @@
-"""Structures of the user for networks of terms: learned from coarse columns by any structure learner, or fixed."""
+"""User structures for networks of terms: learned from coarse columns by any structure learner, or fixed."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ class UserStructure:
 def coarse_rows(data: EncodedData, resolutions: Resolutions) -> EncodedData:
     """Return the rows with the groups of the finest terms of edges as values.
 
-    Ordered features have at most 8 values, and others at most 32. Monotone features, which have no edges, have one.
+    Ordered features have at most 8 values, other features at most 32. Monotone features have one value, because they
+    have no edges.
     """
     is_free = resolutions.directions == 0
     groups = [resolutions.finest(i) if is_free[i] else np.zeros(n, np.intp) for i, n in enumerate(data.n_states)]
@@ -106,7 +107,7 @@ def family_triples(parents: IntArray, by_name: IntArray) -> list[tuple[int, ...]
 
 
 def _with_terms(structure: Structure, is_divided: AnyArray, rules: EdgeRules | None) -> IntArray:
-    """Return the parents with edges between features of several groups only, and required ones, (n_features, width)."""
+    """Return the parents (n_features, width), without the edges of features with one group that are not required."""
     kept = []
     for child, row in enumerate(structure.parents.tolist()):
         required = np.zeros(len(is_divided), np.bool_) if rules is None else rules.required[child]
