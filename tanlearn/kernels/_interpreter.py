@@ -1,8 +1,8 @@
-"""Runs of kernels as plain Python on a few rows, where compilation would take longer than the result.
+"""Runs of kernels as plain Python on a few rows, which take less time than a compilation.
 
 The first naive Bayes on iris called nine kernels with some thousand numbers, and compiled them in 3 s. Plain Python is
-finished in 0.1 s. Only kernels of integers and float64 numbers are marked, whose operations are rounded equally in
-Python and in compiled code, so the results are equal bit for bit, and do not depend on what is compiled.
+finished in 0.1 s. Only kernels of integers and float64 numbers are marked. Python and compiled code round their
+operations equally, so results are equal bit for bit, whether a kernel is compiled or not.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Interpreter:
         self._remaining = MOST_SECONDS
 
     def accepts(self, arguments: tuple[Any, ...]) -> bool:
-        """Return whether a call is short, and of types whose arithmetic is that of compiled code."""
+        """Return whether a call is short, and its types have the same arithmetic in Python and in compiled code."""
         arrays = [value for value in arguments if isinstance(value, np.ndarray)]
         return (
             interpretation_is_allowed()

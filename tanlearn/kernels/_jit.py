@@ -11,8 +11,8 @@
   started, so a fit inside a user's thread pool cannot crash one.
 * Compiled code is cached on disk, with three corrections of Numba's cache (see :func:`_repair_cache`).
   ``TANLEARN_CACHE=0`` turns the cache off.
-* ``no_cfunc_wrapper`` leaves out an entry point for C that nobody calls. Kernels that other kernels call are compiled
-  with these only (``_parts.py``).
+* ``no_cfunc_wrapper`` leaves out an unused entry point for C. Kernels that are called by other kernels are compiled
+  only as parts of these (``_parts.py``).
 * Read-only arrays are passed to the code for writable arrays (``_read_only.py``).
 """
 

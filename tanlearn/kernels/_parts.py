@@ -1,11 +1,11 @@
-"""Kernels as parts of other kernels: no machine code and no entry points of their own.
+"""Kernels as parts of other kernels, without separate machine code and entry points.
 
-Numba compiles a function that another one calls on its own first, with wrappers for calls from Python and from C, and
-again as a part of each caller. Few kernels are called from Python, so here a kernel that is called by another one stays
-intermediate code. It is optimized as before, because with a single optimization of the whole caller, steps of k-trees
-took up to 1.3 times as long.
+If a function calls another one, Numba first compiles the called function separately, with wrappers for calls from
+Python and from C, and then again as a part of the caller. Few kernels are called from Python, so here a kernel that is
+called by another one stays intermediate code. It is optimized as before, because with a single optimization of the
+whole caller, steps of k-trees took up to 1.3 times as long.
 
-All of this is private to Numba. If a version lacks what is overridden here, Numba compiles parts in its own way.
+All of this is private to Numba. If a version lacks the overridden methods, Numba compiles parts in its standard way.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def parts_are_supported() -> bool:
 def join_parts(compiled: Any, compile_part: Callable[..., Any]) -> None:
     """Let kernels that call ``compiled`` use its part, which ``compile_part(pipeline_class=...)`` returns.
 
-    Literal integers are typed like all others, because each literal would be another part.
+    Literal integers are typed like other integers, because otherwise each literal would be another part.
     """
     parts: list[Any] = []
 

@@ -20,7 +20,7 @@ __all__ = ["argument_types", "share_code"]
 
 
 def share_code(compiled: Any) -> None:
-    """Let a kernel run its code for writable arrays with read-only arrays, where it does not write to these."""
+    """Let a kernel use its code for writable arrays also for read-only arrays, unless it writes to them."""
     compile_for_args, compile_for_types = compiled._compile_for_args, compiled.compile
 
     def compile_once(*arguments: Any, **keywords: Any) -> Any:
@@ -43,7 +43,7 @@ def argument_types(compiled: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]
 
 
 def _shared_types(compiled: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return types of arguments, with writable arrays for read-only arrays, if none of these is written."""
+    """Return types of arguments, in which read-only arrays become writable, if the kernel writes to none of these."""
     read_only = [
         array for position, kind in enumerate(kinds) for array in _arrays((position,), kind) if not array[1].mutable
     ]

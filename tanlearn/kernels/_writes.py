@@ -71,7 +71,7 @@ def find_writes(function: Callable[..., Any]) -> Writes | None:
 
 
 class _Analysis:
-    """Arrays that the names of a function stand for, until no statement adds another."""
+    """Arrays that the names of a function may refer to, found by iteration until no statement adds an array."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
@@ -265,7 +265,7 @@ def _indexed(arrays: Arrays, n_removed: int) -> Arrays:
 
 
 def _field(arrays: Arrays, names: tuple[int | str, ...], removed: int = 0) -> Iterator[tuple[ArrayPath, int]]:
-    """Yield the fields of named tuples; those of an element of a tuple have the path of the tuple."""
+    """Yield the fields of named tuples; fields of an element of a tuple have the path of the tuple."""
     for path, of_tuple in arrays.items():
         yield (path, _ANY) if of_tuple else ((*path, *names)[:_DEEPEST], removed)
 

@@ -6,7 +6,7 @@ With n the count of a value and a class, and N the count of the class, in a cont
 
 With few samples in a context, the estimate with one parent less dominates. A value without samples of a class in a
 context has P_j = m_j / (N + m_j) P_j-1, with one factor for all such values. If a context has no sample of a class,
-P_j = P_j-1, so nothing is stored for it. The trie is that of ``context_trie.py``; contexts above come first.
+P_j = P_j-1, so nothing is stored for it. For the trie, see ``context_trie.py``; shorter contexts come first.
 
 Reference: Petitjean, Buntine, Webb, Zaidi: Accurate parameter estimation for Bayesian network classifiers using
 hierarchical Dirichlet processes. Machine Learning 107, 2018, section 3, where it is the m-estimate with back-off.

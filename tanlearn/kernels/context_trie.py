@@ -7,9 +7,10 @@ with the weight of the samples of this value and class. A full trie has entries 
 context. Otherwise, a context has entries only for pairs that occur in it. Back-off networks and forests use the same
 trie: ``context_smoothing.py`` makes probabilities of the counts, and ``context_scores.py`` evaluates them on samples.
 
-Invariant: samples, values and classes of a context are subsets of those of the context above it, and an entry has an
-entry of the same value and class above it. Reference: Petitjean, Buntine, Webb, Zaidi: Accurate parameter estimation
-for Bayesian network classifiers using hierarchical Dirichlet processes. Machine Learning 107, 2018, section 3.
+Invariant: samples, values and classes of a context are subsets of the samples, values and classes of the context above
+it, and an entry has an entry of the same value and class above it. Reference: Petitjean, Buntine, Webb, Zaidi: Accurate
+parameter estimation for Bayesian network classifiers using hierarchical Dirichlet processes. Machine Learning 107,
+2018, section 3.
 """
 # Shapes: n samples, d features, C classes, V the most values of a feature; F families of up to k parents with N
 # contexts, family after family, each level by level from the root on; S samples with an observed child, of all families
@@ -47,7 +48,7 @@ class ContextTrie(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Samples of each context: those of context g are ``order[level[g], begin[g]:end[g]]``."""
+    """Samples of each context; context g has ``order[level[g], begin[g]:end[g]]``."""
 
     order: Any  # int32 (k + 1, S) sample numbers of each level
     level: Any  # intp (N,) number of parents of the context
@@ -186,7 +187,7 @@ def grow_contexts(  # type: ignore[no-untyped-def]
 def count_entries(codes, y, weight, child, root, samples, is_full, trie, cells, counts):  # type: ignore[no-untyped-def]
     """Write the entries of all contexts and the weight of their samples; return the number of entries.
 
-    ``trie`` has only as many contexts as there are.
+    ``trie`` has no unused contexts.
     """
     f = n_entries = 0
     trie.entry_start[0] = 0

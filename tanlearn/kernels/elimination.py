@@ -3,9 +3,9 @@
 The families of a sample that contain missing features are factors over these features. Eliminating a feature adds up
 the factors that contain it and sums their exponentials over its values, which leaves a factor over the remaining
 features. On a tree this is the upward pass of belief propagation; with more augmenting parents, factors are larger. The
-backward pass distributes the posterior of the last factor over the factors that it was made of, which gives the
-expected indicators of the CPT entries. The same elimination is used for imputation (``completions.py``), with maxima
-instead of sums for the most probable values.
+backward pass distributes the posterior of the last factor over the factors from which it was computed. The results are
+the expected indicators of the CPT entries. The same elimination is used for imputation (``completions.py``), with
+maxima instead of sums for the most probable values.
 
 All factors are logarithms. A missing feature may have a thousand children: products of so many probabilities would
 underflow, and a value with a low probability in the first factors that is most probable in the end would be lost.
@@ -468,7 +468,7 @@ def join(v, s, cells, network, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def _spread(cells, network, d_row, used, work, d_cells):  # type: ignore[no-untyped-def]
-    """Write the posteriors of all eliminated factors, and add those of CPT factors to the gradient."""
+    """Write the posteriors of all eliminated factors, and add the posteriors of CPT factors to the gradient."""
     n_classes = d_row.shape[0]
     work.d_space[:used] = 0.0  # clearing all of it would take 100 us for a million numbers
     for position in range(network.order.shape[0] - 1, -1, -1):

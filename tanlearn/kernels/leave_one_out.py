@@ -1,6 +1,6 @@
 """Leave-one-out estimates of networks that back off to fewer parents, and their losses.
 
-The estimates are those of ``context_smoothing.py``, P_j = (n + m_j P_j-1) / (N + m_j), with the counts n and N of all
+Estimates are computed as in ``context_smoothing.py``, P_j = (n + m_j P_j-1) / (N + m_j), with the counts n and N of all
 other rows. All rows of a family go from level to level together, each with its own P_j.
 """
 # Shapes: n rows, C classes, k parents; G alternatives, s scored rows
@@ -50,7 +50,8 @@ def _clear(columns, order, first, last, cells, totals):  # type: ignore[no-untyp
 def leave_out(columns, order, shared, level, absent, weight, slot, m, cells, totals, chances):  # type: ignore[no-untyped-def]
     """Replace P(x | y, j - 1 parents) in ``chances`` by the leave-one-out estimate with j parents, in place.
 
-    One row is removed from its own counts, also if its weight is larger. ``absent`` is the value of a missing parent.
+    A weight of at most 1 is removed from the counts of a row, also if the row has a larger weight. ``absent`` is the
+    value of a missing parent.
     """
     k = columns.shape[0] - 2
     n_classes = totals.shape[0]
@@ -81,8 +82,8 @@ def multiply_left_out(  # type: ignore[no-untyped-def]
 ):
     """Multiply ``products`` by the leave-one-out estimates for each m of G; ``chances`` is unchanged.
 
-    The estimates are those of :func:`leave_out`. A sample with a missing parent multiplies by its chance. (A logarithm
-    costs as much as five products.)
+    Estimates are computed as in :func:`leave_out`. A sample with a missing parent multiplies by its chance. (A
+    logarithm costs as much as five products.)
     """
     k = columns.shape[0] - 2
     n_classes = totals.shape[0]

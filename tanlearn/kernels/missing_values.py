@@ -1,9 +1,9 @@
 """Marginalization of missing features in a forest, with gradients, as needed in each training step.
 
 The missing features of a row form components, connected by edges of the forest. A component depends on the row only
-through the values next to it: those of the children of its features and of the parent of its topmost feature. In the
-upward pass, each missing feature sums the log probabilities that its children select. Exponentials, scaled so that the
-largest is 1 per class, are summed over its values, and the result is passed to a missing parent or added to the log
+through the values next to it: the values of the children of its features, and of the parent of its topmost feature. In
+the upward pass, each missing feature sums the log probabilities that its children select. Exponentials, scaled so that
+the largest is 1 per class, are summed over its values, and the result is passed to a missing parent or added to the log
 joint. In the downward pass the gradient is distributed over the same CPT entries (belief propagation; Pearl,
 "Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4).
 
@@ -355,7 +355,7 @@ def downward_pass(sample, families, forest, cells, missing, d_row, scratch, d_ce
 def _add_message_gradient(  # type: ignore[no-untyped-def]
     beliefs, at, n_values, n_classes, probabilities, first, width, buffer, d_belief, d_cells
 ):
-    """Write the gradient with respect to the belief of a missing child of a missing parent, and add that of its CPT."""
+    """Write the gradient for the belief of a missing child of a missing parent, and add the gradient of its CPT."""
     for x in range(n_values):
         values = probabilities[first + x * width : first + (x + 1) * width]
         target = d_cells[first + x * width : first + (x + 1) * width]

@@ -1,7 +1,7 @@
 """Conditional mutual information of pairs of features, whose counts are kept only as long as needed.
 
 Sums of ``xlogx`` are sums of integers, so the order in which the counts of a pair are visited does not matter. For
-integer weights the result is bit-identical to that of ``conditional_mutual_information``.
+integer weights the result is bit-identical to ``conditional_mutual_information``.
 """
 # Shapes: n samples, d features, C classes, W words of bits (kernels/bits.py). codes (d, n); y (n,); weight (n,)
 # A feature has one bit set per value if some samples miss it, and otherwise one per value except the last, whose set

@@ -162,7 +162,7 @@ def add_choice_gradient(  # type: ignore[no-untyped-def]
     """Add the contribution of incomplete samples to the choice gradient, relative to the drawn CPT of the same child.
 
     If child and parents of both CPTs are observed, it is the difference of their two entries. Other samples add
-    nothing: for a leaf with a missing value the score does not change, and for other families the change is not that of
+    nothing: for a leaf with a missing value the score does not change, and for other families it does not change by
     a single entry.
     """
     n, n_classes = d_scores.shape

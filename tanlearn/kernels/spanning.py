@@ -18,7 +18,7 @@ _CUT = -2
 
 @kernel
 def is_better(weight, edge, other_weight, other, z, parent):  # type: ignore[no-untyped-def]
-    """Return whether an edge is heavier than another; ties go to the lower lower end, then to the lower higher end."""
+    """Return whether an edge is heavier than another; ties go to the lower pair (smaller vertex, larger vertex)."""
     if weight != other_weight:
         return weight > other_weight
     a, b = (edge, z) if edge < z else (edge - z - 1, parent[edge - z - 1])

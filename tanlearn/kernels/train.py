@@ -415,7 +415,7 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch, mis
 
 @kernel
 def finish_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Update the structure logits by the straight-through gradient (eq. 12 and 13) and that of the size penalty."""
+    """Update the structure logits by the straight-through gradient (eq. 12, 13) and by the size penalty."""
     if problem.table_parent.shape[0] > problem.group.shape[0] - 1:
         structure_gradient(scratch.perturbed, problem.group, steps.temperature, scratch.d_choice, scratch.d_phi)
         if problem.size_penalty.shape[0] > 0:

@@ -149,7 +149,7 @@ def _sum_values(table, own, n_classes, first, last, width, out):  # type: ignore
 
 @kernel
 def _log_sum_values(table, own, n_classes, first, last, width, out):  # type: ignore[no-untyped-def]
-    """Write the same as :func:`_sum_values`, with logarithms of CPT, belief and result."""
+    """Compute the same sums as :func:`_sum_values`, with logarithms of CPT, belief and result."""
     n_values = own.shape[0] // n_classes
     for v in range(first, last, n_classes):
         for c in range(n_classes):
