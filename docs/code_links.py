@@ -1,4 +1,4 @@
-"""Links from code names in prose to their API pages, also to those of other libraries whose inventories are loaded."""
+"""Links from code names in prose to their API pages, also in other libraries whose inventories are loaded."""
 
 import re
 

@@ -148,7 +148,7 @@ def write_report(lines, path):
     without a number have at most one parent per feature. A first parent, and a structure of another learner, is kept
     only if the held-out log loss falls by more than a standard error, so the mean number of edges includes networks
     without edges. Every data set has
-    {N_FOLDS} stratified folds. Means over data sets are not weighted. Seconds are processor time of a fit. The best
+    {N_FOLDS} stratified folds. Means over data sets are not weighted. Seconds are processor times of one fit. The best
     structure is chosen on {joined(parts[0])} ("chosen on")."""
     if missing := [name for name in SETS if name not in finished]:
         text += f" These data sets of the command are not measured yet: {joined(missing)}."
