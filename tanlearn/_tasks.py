@@ -41,7 +41,7 @@ def as_completed(
 
     The shared object may be large and is the same in many tasks. All tasks are created first. Tasks in other processes
     have one thread each. Closing the generator cancels tasks that have not started; joblib ends loky's workers, and
-    those of a cluster finish their current task. Raises TypeError if something cannot be sent to another process.
+    workers of a cluster finish their current task. Raises TypeError if something cannot be sent to another process.
     """
     todo = list(tasks)
     if are_at_home():

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 def number_of_threads(n_jobs: int | None) -> int:
-    """Return the number of threads for ``n_jobs``, as in joblib; None is that of ``joblib.parallel_config``, or 1.
+    """Return the number of threads for ``n_jobs``, as in joblib; None uses ``joblib.parallel_config``, or 1.
 
     Worker processes of a pool get threads too; joblib's own ``effective_n_jobs`` warns there that it cannot start
     processes. ``n_jobs=0`` raises ValueError.

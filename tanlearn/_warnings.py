@@ -41,5 +41,5 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
 
 
 def _is_inner(module: dict[str, object]) -> bool:
-    """Return whether a frame's globals are those of the library or of a package that calls it."""
+    """Return whether a frame's globals belong to the library or to a package that calls it."""
     return str(module.get("__name__", "")).partition(".")[0] in _INNER

@@ -267,7 +267,7 @@ def _unchanged(learner: Any, method: str, kind: str, data: EncodedData, *argumen
 
 
 def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: int) -> None:
-    """Try a structure learner on rows, on the same rows again, and without those of weight 0."""
+    """Try a structure learner on rows, on the same rows again, and without rows of weight 0."""
 
     def learn(rows: EncodedData, own_seed: int = seed) -> Structure:
         found = _unchanged(learner, "learn", kind, rows, np.random.default_rng(own_seed))

@@ -1,8 +1,8 @@
 """C99 code that sums magnitudes without multiplications, the part of an exported classifier that runs per row.
 
 A row of a CPT begins at the offset of the CPT plus, for the child and each parent, its value times a stride. There are
-few distinct strides (with one parent, those of all parents equal the number of classes), so their multiples are stored
-in a lookup table: the positions of all rows of letter's 42,042 entries take 240 bytes.
+few distinct strides (with one parent, the strides of all parents equal the number of classes), so their multiples are
+stored in a lookup table: the positions of all rows of letter's 42,042 entries take 240 bytes.
 
 Shifts and additions instead of the lookup table are not smaller, and compilers turn them back into multiplications.
 """

@@ -110,7 +110,7 @@ class ResultRows:
         self.draw = self.current = None
 
     def _number(self, state: Progress) -> int:
-        """Return the number of a learner on a data set, from 1."""
+        """Return the number of a learner on a data set, counted from 1."""
         datasets, names = [one.name for one in self.datasets], [entry.name for entry in self.entries]
         return datasets.index(state.dataset) * len(names) + names.index(state.learner) + 1
 

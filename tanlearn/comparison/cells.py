@@ -142,7 +142,7 @@ def _log_probabilities(estimator: Any, X: Any, classes: AnyArray) -> FloatArray 
             return None
     if np.isnan(found).any():
         row = int(np.isnan(found).any(axis=1).argmax())
-        raise ValueError(f"probabilities must be numbers, but those of test row {row} are NaN.")
+        raise ValueError(f"probabilities must be numbers, but test row {row} has NaN.")
     log_p = np.full((len(found), len(classes)), -np.inf)
     log_p[:, np.searchsorted(classes, estimator.classes_)] = found
     return log_p.clip(np.log(np.finfo(np.float64).tiny), 0.0)

@@ -127,7 +127,8 @@ def _entry(learner: Any, name: str) -> Learner:
 class _Copies:
     """Factory of unfitted copies of an estimator.
 
-    A ``random_state`` of None becomes the seed, and an ``n_jobs`` or ``encoder`` of None that of the comparison.
+    A ``random_state`` of None becomes the seed, and an ``n_jobs`` or ``encoder`` of None becomes the value of the
+    comparison.
     """
 
     estimator: Any

@@ -201,7 +201,7 @@ class ContextCounts(Counts):
         }
 
     def _sums(self, other: ContextCounts, dtype: Any, sign: int) -> list[tuple[AnyArray, AnyArray]]:
-        """Merge the entries of each family with those of another state, whose counts are multiplied by sign."""
+        """Merge the entries of each family with the entries of another state, whose counts are multiplied by sign."""
         found = []
         for i, (one, two) in enumerate(zip(self.families, other.families, strict=True)):
             values = np.concatenate([one[0], two[0]], axis=1)

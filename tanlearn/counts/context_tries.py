@@ -11,9 +11,9 @@ feature: 122,000 entries instead of 415,000).
 Shapes: the arrays of :class:`~tanlearn.kernels.context_trie.ContextTrie`, for N contexts, R pairs of context and class,
 and L entries; counts (L,). The families of a trie are concatenated, each level by level.
 
-Invariant: the rows, values and classes of a context are subsets of those of the context above it. Reference: Petitjean,
-Buntine, Webb, Zaidi: Accurate parameter estimation for Bayesian network classifiers using hierarchical Dirichlet
-processes. Machine Learning 107, 2018, section 3.
+Invariant: the rows, values and classes of a context are subsets of the rows, values and classes of the context above
+it. Reference: Petitjean, Buntine, Webb, Zaidi: Accurate parameter estimation for Bayesian network classifiers using
+hierarchical Dirichlet processes. Machine Learning 107, 2018, section 3.
 """
 
 from __future__ import annotations

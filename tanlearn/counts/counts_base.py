@@ -155,11 +155,11 @@ class Counts(ABC):
 
     @abstractmethod
     def _count(self, data: EncodedData, dtype: np.dtype[Any], n_jobs: int | None) -> None:
-        """Add the counts of a batch; ``dtype`` is that of the sum."""
+        """Add the counts of a batch; ``dtype`` is the dtype of the sum."""
 
     @abstractmethod
     def _add(self, other: Self, dtype: np.dtype[Any]) -> None:
-        """Add other counts; ``dtype`` is that of the sum."""
+        """Add other counts; ``dtype`` is the dtype of the sum."""
 
     def _schema(self) -> dict[str, Any]:
         """Return the values that must be equal for counts to be added, by name."""
@@ -167,7 +167,7 @@ class Counts(ABC):
         return {"n_states": self.n_states, "n_classes": self.n_classes, **parents}
 
     def _check_schema(self, other: dict[str, Any]) -> None:
-        """Raise ValueError if a value differs from that of the other schema."""
+        """Raise ValueError if a value differs from the other schema."""
         found = self._difference(other)
         if found is not None:
             raise ValueError(

@@ -26,7 +26,7 @@ _WORTH_A_THREAD = 2**20
 
 
 def are_packed(data: EncodedData) -> AnyArray:
-    """Return a mask (n_features,) of the features to pack: those of few values, on the CPU, with unweighted rows."""
+    """Return a mask (n_features,) of the features to pack: features of few values, on the CPU, with unweighted rows."""
     words = data.n_states**2 * (data.n_samples // 64 + _CELL_COST * data.n_classes)
     is_packed: AnyArray = (words <= WORDS_A_SAMPLE * data.n_samples) & (data.sample_weight is None)
     return is_packed & (data.device == "cpu")

@@ -33,8 +33,8 @@ _BLOCK_NUMBERS = 2**23
 class TANDensity(OutlierMixin, LatentNetworkEstimator):
     """Density of rows without a class, modeled by a tree-augmented network with a latent class.
 
-    The network is that of :class:`~tanlearn.TANImputer`. Use it to find outliers and unusual values, to sample, and to
-    compute conditional probabilities.
+    The network is the same as in :class:`~tanlearn.TANImputer`. Use it to find outliers and unusual values, to sample,
+    and to compute conditional probabilities.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class CriticalDifferenceDisplay:
         Significance level, between 0 and 1.
     p_values : array-like of shape (n_learners, n_learners), optional
         Symmetric p-values of your own test, in the order of ``errors``. They must be adjusted for multiple comparisons,
-        for example those of Wilcoxon's signed-rank test with Holm's correction. The default is the p-values of
+        for example p-values of Wilcoxon's signed-rank test with Holm's correction. The default is the p-values of
         Nemenyi's test.
 
     Attributes

@@ -165,7 +165,7 @@ class ColumnSummary:
         return Column(filled, missing, None, self.label), y, np.append(counts.weights, np.ones(3 * n_classes))
 
     def _all_counts(self) -> list[ValueCounts]:
-        """Return the exact counts, followed by those of all blocks."""
+        """Return the exact counts, followed by the counts of all blocks."""
         return [self.counts, *(block.counts for block in self.blocks)]
 
     def _merge_numbers(self, other: ColumnSummary, limits: Limits, n_classes: int) -> ColumnSummary:

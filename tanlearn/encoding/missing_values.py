@@ -16,7 +16,7 @@ def with_missing_category(
 ) -> NDArray[np.bool_]:
     """Return a mask of the columns that get a category for missing values, shape (n_features,).
 
-    ``handle_missing`` is that of :class:`~tanlearn.TableEncoder`. Shapes: y, sample_weight: (n_samples,).
+    ``handle_missing`` is the parameter of :class:`~tanlearn.TableEncoder`. Shapes: y, sample_weight: (n_samples,).
     """
     found = np.zeros(len(columns), np.bool_)
     if handle_missing not in ("category", "auto"):

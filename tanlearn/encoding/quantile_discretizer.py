@@ -144,7 +144,7 @@ def _quantile_cut_points(column: Column, weights: AnyArray | None, max_bins: int
 def add_mdl_points(
     discretizer: CutPointDiscretizer, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None
 ) -> None:
-    """Add the cut points of :class:`MDLPDiscretizer` to those of a fitted discretizer of the chosen columns."""
+    """Add the cut points of :class:`MDLPDiscretizer` to a fitted discretizer of the chosen columns."""
     weights = read_weights(sample_weight, columns.n_samples)
     points = MDLPDiscretizer(n_jobs=discretizer.n_jobs).fit_columns(columns, chosen, y, sample_weight).cut_points_
 
@@ -155,7 +155,7 @@ def add_mdl_points(
 
 
 def _with_cut_points(cuts: FloatArray, more: FloatArray, column: Column, weights: AnyArray | None) -> FloatArray:
-    """Return cut points with those of ``more`` that leave a weight of :data:`_LEAST_WEIGHT` on both sides."""
+    """Return cut points, and all of ``more`` that leave a weight of :data:`_LEAST_WEIGHT` on both sides."""
     x, present = column.numbers().astype(np.float64, copy=False), column.present
     x, own = x[present], np.ones(int(present.sum())) if weights is None else weights[present].astype(np.float64)
     order = np.argsort(x, kind="stable")  # the sums of real weights depend on the order of equal values

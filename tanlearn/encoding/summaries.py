@@ -288,8 +288,8 @@ def _fit_encoder(
     """Fit a clone of an encoder to column summaries; also return the columns reduced to a single interval.
 
     Cut points depend only on the weights of values and classes, so each column is discretized separately, as weighted
-    rows of its distinct values. ``columns`` are those of the summary, with at least two classes, and ``names`` are the
-    column names.
+    rows of its distinct values. ``columns`` are the columns of the summary, with at least two classes, and ``names``
+    are the column names.
     """
     n_classes, labels = len(summary.class_counts), summary.labels
     fitted: TableEncoder = clone(encoder)

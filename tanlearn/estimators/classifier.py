@@ -137,7 +137,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         object
-            The fitted estimator, with the fitted attributes of :meth:`fit` except those of the encoding.
+            The fitted estimator, with all fitted attributes of :meth:`fit` except the attributes of the encoding.
         """
         self._begin()
         return self._learn_all(data, validation)
@@ -255,7 +255,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self._log_joint(X)
 
     def _check_joint(self) -> bool:
-        """Return True; raise an AttributeError if the distribution of the features is not modeled."""
+        """Return True if the distribution of the features is modeled, otherwise raise an AttributeError."""
         return True
 
     def _log_joint(self, X: Any) -> FloatArray:
@@ -265,7 +265,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return scores
 
     def _class_scores(self, X: Any) -> FloatArray:
-        """Return the log joint of raw rows; rows with -inf in every class get that of a row without features."""
+        """Return the log joint of raw rows; rows with -inf in every class are scored as rows without features."""
         scores = self._log_joint(X)
         return replace_impossible(scores, self.model_.log_joint_without_features)
 
@@ -334,8 +334,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         ImpossibleRowsWarning
-            If rows have probability zero in every class, which is possible if CPTs contain zeros. The prediction for
-            such rows is that of a row in which every feature is missing.
+            If rows have probability zero in every class, which is possible if CPTs contain zeros. Such rows are
+            predicted like a row in which every feature is missing.
 
         Notes
         -----
@@ -360,8 +360,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         ImpossibleRowsWarning
-            If rows have probability zero in every class, which is possible if CPTs contain zeros. The prediction for
-            such rows is that of a row in which every feature is missing.
+            If rows have probability zero in every class, which is possible if CPTs contain zeros. Such rows are
+            predicted like a row in which every feature is missing.
         """
         return np.exp(self.calibration_.log_posterior(self._class_scores(X)))
 
@@ -380,8 +380,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         ImpossibleRowsWarning
-            If rows have probability zero in every class, which is possible if CPTs contain zeros. The prediction for
-            such rows is that of a row in which every feature is missing.
+            If rows have probability zero in every class, which is possible if CPTs contain zeros. Such rows are
+            predicted like a row in which every feature is missing.
         """
         scores = self.calibration_.shifted(self._class_scores(X))
         return self.classes_[scores.argmax(axis=1)]

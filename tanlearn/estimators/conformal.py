@@ -210,7 +210,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Class labels, those of ``estimator_``.
+            Class labels of ``estimator_``.
 
         Raises
         ------

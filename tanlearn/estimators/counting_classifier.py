@@ -285,7 +285,7 @@ class CountingClassifier(Classifier):
             )
 
     def _check_parts(self) -> None:
-        """Validate the parameters, including those of nested learners, and the device."""
+        """Validate the parameters, also of nested learners, and the device."""
         self._validate_params()
         check_device(self.device)
         for part in ("structure", "parameters"):

@@ -238,7 +238,7 @@ def encode_new_rows(estimator: Any, X: Any) -> tuple[Codes, Novelty]:
 
 
 def read_rows(estimator: Any, X: Any) -> Table:
-    """Return the columns of X after comparing their names and number with those of ``fit``."""
+    """Return the columns of X after comparing their names and number with ``fit``."""
     check_is_fitted(estimator)
     columns = read_columns(X, n_jobs=estimator.n_jobs)
     # Only names remain to be compared, which takes a third of the time of predicting a single row.

@@ -79,7 +79,7 @@ class GradientClassifier(NetworkClassifier):
             settings = self._resolve_settings(name)
             if not isinstance(settings, BaseEstimator):
                 raise ValueError(
-                    f"{name} are given explicitly and have no parameters. Set {name} to a kind first, "
+                    f"{name} are given explicitly and have no parameters. First set {name} to a kind, "
                     f"such as candidates='information'."
                 )
             setattr(self, name, copy(settings))
@@ -113,14 +113,14 @@ class GradientClassifier(NetworkClassifier):
         return settings.kind if isinstance(settings, Candidates) else None
 
     def _validate_params(self) -> None:
-        """Validate the parameters, and those of the settings."""
+        """Validate the parameters of the estimator and of the settings."""
         super()._validate_params()
         for settings in (self.training, self.candidates):
             if isinstance(settings, (GradientTraining, Candidates)):
                 settings._validate_params()
 
     def _make_candidates(self, data: EncodedData, rng: np.random.Generator, *, is_part: bool = False) -> CandidateSets:
-        """Return the candidate parents of each feature; those of a fold, ``is_part``, without warnings."""
+        """Return the candidate parents of each feature; there are no warnings for a fold (``is_part``)."""
         settings = self._resolve_settings("candidates")
         knowledge = settings.knowledge if isinstance(settings, Candidates) else None
         found = make_candidates(

@@ -270,7 +270,7 @@ class NetworkClassifier(Classifier):
             mean of its training values. An imputed column of a frame keeps its declared categories. Without them, its
             dtype is inferred from the values.
         y : ndarray of shape (n_samples,)
-            The classes of the most probable completion, which may differ from those of ``predict``.
+            The classes of the most probable completion, which may differ from ``predict``.
 
         Raises
         ------
@@ -582,8 +582,8 @@ class NetworkClassifier(Classifier):
             its own discretizer, a row contains the code of the value.
         test_rows : array-like or frame of shape (n_samples, n_features), optional
             Raw values for a test program, ``<name of the file>_test.c``, written next to the header. The program
-            returns 0 if codes, sums and classes of these rows are equal to those of Python, and otherwise prints the
-            first difference.
+            returns 0 if codes, sums and classes of these rows are the same as in Python, and otherwise prints the first
+            difference.
 
         Raises
         ------

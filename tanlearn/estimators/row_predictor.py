@@ -33,10 +33,11 @@ _LARGEST = 2**63
 class RowPredictor:
     """Fast predictor of single rows, in microseconds, as returned by ``row_predictor()`` of classifiers.
 
-    The predictions are those of the classifier, with the same warnings for rows of probability zero. Later changes of
-    the classifier do not affect it. Threads may share the predictor, and it can be pickled for other processes. Rows
-    with missing or unseen values are predicted equally fast. Rows with objects other than strings and numbers, and
-    columns of a custom discretizer, are encoded by the slower code of ``predict``, with the same results and errors.
+    The predictions equal the predictions of the classifier, with the same warnings for rows of probability zero. Later
+    changes of the classifier do not affect it. Threads may share the predictor, and it can be pickled for other
+    processes. Rows with missing or unseen values are predicted equally fast. Rows with objects other than strings and
+    numbers, and columns of a custom discretizer, are encoded by the slower code of ``predict``, with the same results
+    and errors.
 
     Parameters
     ----------
@@ -53,9 +54,9 @@ class RowPredictor:
 
     Notes
     -----
-    The results equal those of ``predict``, ``predict_proba`` and ``predict_joint_log_proba`` for a table of this row,
-    bit for bit. There is one exception: in networks of terms with two or more parents per feature, log probabilities
-    of rows with missing values may differ in the last digits.
+    The results equal the results of ``predict``, ``predict_proba`` and ``predict_joint_log_proba`` for a table of this
+    row, bit for bit. There is one exception: in networks of terms with two or more parents per feature, log
+    probabilities of rows with missing values may differ in the last digits.
 
     The predictor of a forest or an ensemble holds a copy of the parameters of the forest.
 
@@ -135,8 +136,8 @@ class RowPredictor:
         Warns
         -----
         ImpossibleRowsWarning
-            If the row has probability zero in every class. The prediction is then that of a row in which every feature
-            is missing.
+            If the row has probability zero in every class. It is then predicted like a row in which every feature is
+            missing.
         """
         return self._class_of(self._codes(row))
 
@@ -318,7 +319,7 @@ class RowPredictor:
         return self._classes[self._shifted(self._possible(self._score(row))).argmax()]
 
     def _possible(self, scores: FloatArray) -> FloatArray:
-        """Return scores, or those of a row without features, with a warning, if they are -inf in every class."""
+        """Return the scores; if they are -inf in every class, warn and return the scores of a row without features."""
         if scores.max() > -math.inf:
             return scores
         return replace_impossible(scores[np.newaxis], self._model.log_joint_without_features)[0]

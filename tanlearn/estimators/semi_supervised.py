@@ -101,8 +101,8 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
     Missing values of unlabeled rows are marginalized. Missing values of labeled rows are treated as by ``parameters``.
     The score can decrease with ``epsilon`` or ``shrinkage`` of :class:`~tanlearn.MaximumLikelihood`.
 
-    Without unlabeled rows, or with ``unlabeled_weight=0``, the result is exactly that of ``estimator`` fitted to the
-    labeled rows, without the temperature. The training runs on the CPU.
+    Without unlabeled rows, or with ``unlabeled_weight=0``, the result is exactly ``estimator`` fitted to the labeled
+    rows, without the temperature. The training runs on the CPU.
 
     References
     ----------

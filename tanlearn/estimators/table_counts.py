@@ -239,8 +239,8 @@ class TableCounts:
         Raises
         ------
         ValueError, TypeError
-            As in ``fit_batches``. Also if the columns differ from those of ``like``, or if ``like`` is combined with a
-            parameter that it determines.
+            As in ``fit_batches``. Also if the columns differ from the columns of ``like``, or if ``like`` is combined
+            with a parameter that it determines.
         ImportError
             If the source needs a package that is not installed.
 
@@ -388,8 +388,8 @@ class TableCounts:
         found = self._difference(other)
         if found is not None:
             raise ValueError(
-                f"counts can be added only with the same categories, cut points and classes, but {found}. Count with "
-                f"those of one of them: TableCounts.of_source(..., like=one), or tanlearn counts --like."
+                f"counts can be added only with the same categories, cut points and classes, but {found}. Use "
+                f"the categories of one of them: TableCounts.of_source(..., like=one), or tanlearn counts --like."
             )
         self.counts.merge(other.counts)
         self.counts_rows_once &= other.counts_rows_once

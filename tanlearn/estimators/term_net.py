@@ -269,7 +269,7 @@ class TermNetClassifier(NetworkClassifier):
     ) -> FloatArray | None:
         """Fit to encoded rows, and return the held-out log posterior of some rows, see `learn_terms`.
 
-        ``rng``, by default that of ``random_state``, is for structure learners.
+        ``rng`` is used by structure learners; by default, it is created from ``random_state``.
         """
         loss = require_term_loss(self.loss, int(self.max_parents))
         directions = read_directions(self.increasing, self.decreasing, data)

@@ -1,6 +1,6 @@
 """Archives of a JSON manifest and arrays, sealed with a digest, written atomically and validated when read.
 
-The format is that of :mod:`tanlearn.files.models`. Models and checkpoints differ only in the content of the manifest.
+For the format, see :mod:`tanlearn.files.models`. Models and checkpoints differ only in the content of the manifest.
 Nothing is unpickled or evaluated. Each size stated in a file is compared with the number of bytes that are there before
 anything is allocated.
 """
@@ -96,7 +96,7 @@ def unpack(content: bytes, kind: Kind = MODEL) -> tuple[Any, dict[str, AnyArray]
         members, description = _read_manifest(manifest, kind)
         names = [_MANIFEST, *(f"{i}.npy" for i in range(len(members)))]
         if [entry.filename for entry in entries] != names or [_MANIFEST, *members] != names:
-            raise ValueError("the entries must be those of the manifest: 0.npy, 1.npy and so on.")
+            raise ValueError("the entries must match the manifest: 0.npy, 1.npy and so on.")
         # Uncompressed entries take at most as much memory as the file, unless they share bytes.
         stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
         if not stored or sum(entry.file_size for entry in entries) > len(content):

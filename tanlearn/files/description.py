@@ -8,8 +8,8 @@
 - ``training``: an object with ``loss``, the loss of parameter learning in Python syntax, and ``n_iter``, the number of
   iterations or epochs; null if there is none, or if a file did not store it;
 - ``calibration``: an object with ``temperature``, ``power`` and ``pivot``, and in some models ``prior_shift``, numbers
-  that are added to the joint log probabilities of the classes first. If the joint log probability of a class is d
-  below that of the most probable class, its probability is proportional to exp(-d / temperature * (d / pivot) ** (power
+  that are added to the joint log probabilities of the classes first. If the joint log probability of a class is d less
+  than for the most probable class, its probability is proportional to exp(-d / temperature * (d / pivot) ** (power
   - 1));
 - ``classes``: the sorted classes, and ``class_probabilities``, in the same order;
 - ``n_parameters``: the number of free parameters;
@@ -25,7 +25,7 @@
     feature has one state, which is never observed.) Bytes are objects with ``kind``, ``"bytes"``, and ``hex``;
   - ``cut_points`` of a continuous feature: the state of a number is the number of cut points below it; and
     ``typical_values``, the mean of the training values of each state, or null;
-  - ``has_missing_category``, true if the last state, after all these, is that of missing values, and omitted otherwise;
+  - ``has_missing_category``, true if there is one more state, the last one, for missing values, and omitted otherwise;
   - ``parents``: the names of the augmenting parents, without the class;
   - ``probabilities``: the probabilities of the states given the parents and the class, as nested lists ``[state][state
     of 1st parent][state of 2nd parent][class]``; levels of absent parents are omitted. Null for back-off CPTs, whose
@@ -42,9 +42,9 @@
   - ``standard_errors`` of :class:`~tanlearn.TermNetClassifier`: for each state and class, the standard error of the
     contribution of the state to the log odds of the class, see its ``standard_errors_``. Other features have none.
 
-The joint probability of a class and a row is the product of the probability of the class and of those of all features,
-each looked up by its own state and the states of its parents. For a pseudo-TAN, whose parents form a cycle, or if
-``normalized`` is false, the product is only a score, and the class with the largest score is predicted.
+The joint probability of a class and a row is the product of the probabilities of the class and of all features. The
+probability of a feature is looked up by its state and the states of its parents. For a pseudo-TAN, whose parents form a
+cycle, or if ``normalized`` is false, the product is only a score, and the class with the largest score is predicted.
 """
 
 from __future__ import annotations

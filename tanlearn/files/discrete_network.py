@@ -162,7 +162,7 @@ def normalize(log_table: FloatArray) -> FloatArray:
     if not (error <= LARGEST_ERROR + ROUNDING).all():  # 3 * 0.33 differs from 1 by slightly more than 0.01
         worst = int(error.argmax())
         raise ValueError(
-            f"the probabilities must sum to 1, but number {worst + 1} of its {error.size} distributions sums to "
+            f"the probabilities must sum to 1, but distribution {worst + 1} of {error.size} sums to "
             f"{total.ravel()[worst]:.6g}. Correct it."
         )
     return np.where(error > ROUNDING, log_table - np.log(total), log_table)

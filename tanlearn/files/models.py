@@ -6,7 +6,7 @@ A file stores the class of the classifier, its parameters (including nested lear
 :class:`~tanlearn.TANClassifier`; ``forest_`` of :class:`~tanlearn.BayesForestClassifier`; ``forest_``, ``network_``,
 ``boosting_`` and ``weights_`` of :class:`~tanlearn.BayesEnsembleClassifier`; ``ensemble_`` of AODE;
 ``interval_numbers_`` and ``offset_`` of :class:`~tanlearn.TANDensity` and :class:`~tanlearn.TANImputer`, which have no
-``classes_``. Predictions of a loaded classifier equal those of the saved classifier, bit for bit.
+``classes_``. Predictions of a loaded classifier equal the predictions of the saved classifier, bit for bit.
 
 A file does not store intermediate results of learning (``parameters_``, ``structure_learner_``, ``candidates_``,
 ``history_``, ``n_iter_``) or the path of a checkpoint. :func:`save` rejects random generators, callbacks, and objects
@@ -45,11 +45,11 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     and the largest training value of a continuous column, or null;
   - ``state``: an object of values, written by ``to_state`` of the model (:mod:`tanlearn.models.bayes_net`,
     :mod:`tanlearn.forest.serialization`). Classes with CPTs have ``structure`` and ``cells``, a float64 array of log
-    probabilities: first those of the classes, then for each feature those of its state given the states of its parents
-    and the class, an array [state][state of 1st parent][state of 2nd parent][class] whose last index is the fastest.
-    Indices of absent parents are omitted. CPTs that back off to fewer parents are stored as counts: ``cells`` contains
-    only the log probabilities of the classes, and ``back_off`` is a dict of arrays. ``n_entries``, int64, is the number
-    of combinations of parents, state and class that occur in the rows, per feature. ``values``, uint16, are these
+    probabilities: first of the classes, then for each feature of its state given the states of its parents and the
+    class, an array [state][state of 1st parent][state of 2nd parent][class] whose last index is the fastest. Indices of
+    absent parents are omitted. CPTs that back off to fewer parents are stored as counts: ``cells`` contains only the
+    log probabilities of the classes, and ``back_off`` is a dict of arrays. ``n_entries``, int64, is the number of
+    combinations of parents, state and class that occur in the rows, per feature. ``values``, uint16, are these
     combinations, feature by feature and sorted, where the number of states represents a missing parent and all parents
     after it; ``counts`` are their counts (int64 or float64). ``class_counts`` are the counts of the classes, and
     ``concentrations`` the m of the levels, from no parent on. ``level_counts`` is None, or float64 for the entries of
@@ -69,51 +69,48 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     between the calibrated class prior and the log frequencies of the classes in training. ``TANClassifier`` also has
     ``structure_probabilities``, for each feature a dict from parents, -1 for none, to probabilities, and ``loss``, an
     object, the training loss. ``TermNetClassifier`` also has ``standard_errors``, float64 (the sum of the encoder's
-    states, n_classes), of the states of all features.
-    ``AODEClassifier`` has other keys. The states of all features are numbered consecutively, and the state of a
-    constant feature comes last (V in all). ``is_parent`` is bool of shape (V,). ``log_parent``, float32 of shape (V *
-    n_classes,), is the log joint of state and class. ``log_child``, float32 of shape (V * V * n_classes,), indexed
-    [parent][child][class], is the log probability of the child given both.
+    states, n_classes), of the states of all features. ``AODEClassifier`` has other keys. The states of all features are
+    numbered consecutively, and the state of a constant feature comes last (V in all). ``is_parent`` is bool of shape
+    (V,). ``log_parent``, float32 of shape (V * n_classes,), is the log joint of state and class. ``log_child``, float32
+    of shape (V * V * n_classes,), indexed [parent][child][class], is the log probability of the child given both.
     ``WeightedNaiveBayesClassifier`` has ``cells``, as of CPTs without parents, and ``weights``, float64, the factor of
-    the log probabilities of each feature.
-    ``MultinetClassifier`` has ``log_prior``, float64 (n_classes,); ``parents``, int64 (n_classes, d, k), -1 for none;
-    and ``cells``, float64, for each class the log probabilities of each feature, an array [state][state of 1st
-    parent]... .
-    ``BayesForestClassifier`` has arrays for E networks, d features and L levels, one more than the largest number of
-    parents. ``n_states``, int64 (E, d), is the number of values that a network distinguishes. ``merged``, uint16 (E,
-    the sum of the encoder's states + 1), contains feature by feature the network's code of each code and, last, of a
-    missing value; the network's number of values or more means missing. ``parents``, int64 (E, d, L - 1), is -1 for
-    none. ``weights`` is float64 (E, d, L); ``log_prior``, ``log_frequency`` and ``shift`` are float64 (n_classes,);
-    ``doubt`` is a number and ``is_average`` a bool; ``importances`` is float64 (d,) or null. The other arrays are
-    concatenated over networks. Their lengths per network are the rows of ``sizes``, int64 (E, 10), in this order:
-    ``root``, ``children``, ``branch``, ``class_start``, ``classes``, ``value_start``, ``values``, ``cell_start``,
-    ``gain``, ``unseen``. ``branch``, ``classes`` and ``values`` are uint16, ``gain`` and ``unseen`` float32, the others
-    int64. ``root[f]`` is the context of family f without parents. The contexts ``children[g]`` to ``children[g + 1]``
-    split context g by the parent's values ``branch``. Context g contains rows of the ``classes`` from
-    ``class_start[g]`` on and of the ``values`` from ``value_start[g]`` on, both increasing. It adds to the score of a
-    class ``gain``, from ``cell_start[g]`` on, indexed [value][class], or, for other values, ``unseen`` at the position
-    of the class; both are multiplied by the weight of network, feature and level. A row follows its parents' values
-    from the root as far as there are contexts; below a context without the child's value, ``unseen`` is used.
-    ``log_prior`` is added to these sums. p is the softmax of the sums, or, if ``is_average``, the mean of the softmax
-    of each network, each with the prior. The score is log((1 - doubt) p + doubt / n_classes) + ``shift``.
-    ``log_frequency`` is the reference with which a later prior is compared.
-    ``BoostedTermsClassifier`` has arrays for T terms of at most S splits. ``features``, int64 (T, S), is -1 for none.
-    ``sides``, uint8, contains for each split in order the side, 0 or 1, of each state of its feature. The cell of a row
-    in a term is the number whose bit s is the side of its state in split s. ``values``, float64 (T, 2^S, n_classes),
-    are added to the scores of the classes. ``weights``, float64 (T, 2^S), are the sums of the variances p (1 - p) of
-    the classes of training rows in each cell. With missing values, the weighted mean of the values of all cells that
-    agree with the other values is added, or 0 if their weights are 0. ``log_prior``, float64 (n_classes,), is added,
-    too; ``log_frequency`` is the log frequency of the classes in training.
-    ``BayesEnsembleClassifier`` has the arrays of its parts, with the prefixes ``forest_``, ``network_`` and
-    ``boosting_``. ``merged``, uint16 (the sum of the encoder's states + 1), contains feature by feature the network's
-    code of each code and, last, of a missing value. ``weights``, float64 (3,), are those of forest, network and boosted
-    terms; files of earlier versions may have two weights and no boosted terms. ``shift``, float64 (n_classes,), is
-    added to the weighted sum of their log probabilities. ``typical_values``, float64, represent the merged intervals of
-    all continuous columns; ``standard_errors`` and ``prior_offset``, float64, are those of the network.
-    ``TANDensity`` and ``TANImputer`` have CPTs whose class is latent, and ``n_components``, the number of its values.
-    ``numbers``, float64, are training values of each interval of the continuous columns, interval by interval and
-    sorted; ``n_numbers``, int64, has their number for each interval, which may be 0. ``TANDensity`` also
-    has ``offset``, a float, and ``expected``, float64 (d,), the mean contribution of each column in training.
+    the log probabilities of each feature. ``MultinetClassifier`` has ``log_prior``, float64 (n_classes,); ``parents``,
+    int64 (n_classes, d, k), -1 for none; and ``cells``, float64, for each class the log probabilities of each feature,
+    an array [state][state of 1st parent]... . ``BayesForestClassifier`` has arrays for E networks, d features and L
+    levels, one more than the largest number of parents. ``n_states``, int64 (E, d), is the number of values that a
+    network distinguishes. ``merged``, uint16 (E, the sum of the encoder's states + 1), contains feature by feature the
+    network's code of each code and, last, of a missing value; the network's number of values or more means missing.
+    ``parents``, int64 (E, d, L - 1), is -1 for none. ``weights`` is float64 (E, d, L); ``log_prior``, ``log_frequency``
+    and ``shift`` are float64 (n_classes,); ``doubt`` is a number and ``is_average`` a bool; ``importances`` is float64
+    (d,) or null. The other arrays are concatenated over networks. Their lengths per network are the rows of ``sizes``,
+    int64 (E, 10), in this order: ``root``, ``children``, ``branch``, ``class_start``, ``classes``, ``value_start``,
+    ``values``, ``cell_start``, ``gain``, ``unseen``. ``branch``, ``classes`` and ``values`` are uint16, ``gain`` and
+    ``unseen`` float32, the others int64. ``root[f]`` is the context of family f without parents. The contexts
+    ``children[g]`` to ``children[g + 1]`` split context g by the parent's values ``branch``. Context g contains rows of
+    the ``classes`` from ``class_start[g]`` on and of the ``values`` from ``value_start[g]`` on, both increasing. It
+    adds to the score of a class ``gain``, from ``cell_start[g]`` on, indexed [value][class], or, for other values,
+    ``unseen`` at the position of the class; both are multiplied by the weight of network, feature and level. A row
+    follows its parents' values from the root as far as there are contexts; below a context without the child's value,
+    ``unseen`` is used. ``log_prior`` is added to these sums. p is the softmax of the sums, or, if ``is_average``, the
+    mean of the softmax of each network, each with the prior. The score is log((1 - doubt) p + doubt / n_classes) +
+    ``shift``. ``log_frequency`` is the reference with which a later prior is compared. ``BoostedTermsClassifier`` has
+    arrays for T terms of at most S splits. ``features``, int64 (T, S), is -1 for none. ``sides``, uint8, contains for
+    each split in order the side, 0 or 1, of each state of its feature. The cell of a row in a term is the number whose
+    bit s is the side of its state in split s. ``values``, float64 (T, 2^S, n_classes), are added to the scores of the
+    classes. ``weights``, float64 (T, 2^S), are the sums of the variances p (1 - p) of the classes of training rows in
+    each cell. With missing values, the weighted mean of the values of all cells that agree with the other values is
+    added, or 0 if their weights are 0. ``log_prior``, float64 (n_classes,), is added, too; ``log_frequency`` is the log
+    frequency of the classes in training. ``BayesEnsembleClassifier`` has the arrays of its parts, with the prefixes
+    ``forest_``, ``network_`` and ``boosting_``. ``merged``, uint16 (the sum of the encoder's states + 1), contains
+    feature by feature the network's code of each code and, last, of a missing value. ``weights``, float64 (3,), are the
+    weights of forest, network and boosted terms; files of earlier versions may have two weights and no boosted terms.
+    ``shift``, float64 (n_classes,), is added to the weighted sum of their log probabilities. ``typical_values``,
+    float64, represent the merged intervals of all continuous columns; ``standard_errors`` and ``prior_offset``,
+    float64, belong to the network. ``TANDensity`` and ``TANImputer`` have CPTs whose class is latent, and
+    ``n_components``, the number of its values. ``numbers``, float64, are training values of each interval of the
+    continuous columns, interval by interval and sorted; ``n_numbers``, int64, has their number for each interval, which
+    may be 0. ``TANDensity`` also has ``offset``, a float, and ``expected``, float64 (d,), the mean contribution of each
+    column in training.
 
   - ``notation``, omitted if it is unknown or the default: the notation of the text table that ``tanlearn fit`` read. An
     object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings ``symbols`` and

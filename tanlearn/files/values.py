@@ -48,7 +48,7 @@ def register(values: Iterable[object]) -> None:
 
 
 def register_conversion(owner: type, convert: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Register a function that converts parameters in files of earlier versions to those of this version."""
+    """Register a function that converts parameters in files of earlier versions to parameters of this version."""
     _CONVERSIONS[owner] = convert
 
 

@@ -136,7 +136,7 @@ def _parse(content: bytes) -> _Element:
 
     def refuse(name: str, *_: object) -> NoReturn:
         raise ValueError(
-            f"line {parser.CurrentLineNumber}: entity declarations are not allowed: remove that of {name!r}."
+            f"line {parser.CurrentLineNumber}: entity declarations are not allowed: remove the declaration of {name!r}."
         )
 
     parser.StartElementHandler = start

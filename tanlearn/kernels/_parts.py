@@ -48,7 +48,7 @@ class _PartLibrary(JITCodeLibrary):
 
 
 class _PartCompiler(Compiler):
-    """Compiler whose result is a part."""
+    """Compiler that returns a part."""
 
     def define_pipelines(self) -> Any:
         """Return Numba's passes, with another library for their result."""

@@ -185,7 +185,7 @@ class BackOffRidge(BatchLearner):
 
 
 def _spread(plain: Tables, layout: TableLayout) -> Tables:
-    """Return CPTs with these parents whose values are those of ``plain``, the CPTs without parents."""
+    """Return CPTs with these parents, whose values equal ``plain``, the CPTs without parents."""
     terms = CPTTerms(layout)
     parameters = np.zeros(len(terms.n_parents))
     parameters[terms.n_parents == 0] = plain.cells

@@ -41,7 +41,7 @@ class BatchLearner(BaseEstimator):
     Parameters
     ----------
     loss, max_iter, tol, alpha, calibrate, epsilon : as for :class:`ConjugateGradient`
-        The default loss is that of the subclass.
+        The default loss is defined by the subclass.
 
     Attributes
     ----------

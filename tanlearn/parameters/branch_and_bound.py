@@ -215,7 +215,7 @@ class IntegerBranchAndBound(BaseEstimator):
         return IntegerTables(layout, search.best, fixed_point)
 
     def _go_on(self, search: _Search, share: float, deadline: float, stopwatch: Stopwatch) -> None:
-        """Evaluate boxes until the optimum is proven or a limit is reached; HiGHS evaluates those of small problems."""
+        """Evaluate boxes until the optimum is proven or a limit is reached; HiGHS evaluates boxes of small problems."""
 
         def is_late() -> bool:
             return time.monotonic() > deadline

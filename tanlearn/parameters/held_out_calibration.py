@@ -38,7 +38,7 @@ def calibrate(distances: AnyArray, y: IntArray, weights: AnyArray, temperature: 
     n_rows, rows = weights.sum(), np.arange(len(y))
 
     def measure(x: FloatArray) -> tuple[FloatArray, float, FloatArray]:
-        """Return the losses of the rows, that of the additional row, and the gradient of their sum."""
+        """Return the losses of the rows, the loss of the additional row, and the gradient of their sum."""
         power = np.exp(x[1])
         energies = (distances * np.exp(-x[0])) ** power
         odds = np.exp(-energies)

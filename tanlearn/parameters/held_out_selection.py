@@ -250,7 +250,7 @@ def _log_frequency(*parts: EncodedData) -> FloatArray:
 
 
 def _best(errors: FloatArray, log_losses: FloatArray, n_rows: float) -> tuple[int, int]:
-    """Return learner and evaluation with the lowest log loss among those whose error is close to the lowest."""
+    """Return the learner with the lowest log loss among learners with nearly the lowest error, and its evaluation."""
     least = errors.min()
     standard_error = np.sqrt(max(least * (1 - least), 1 / n_rows) / n_rows)  # without errors, that of one error
     eligible = np.where(errors <= least + TOLERANCE * standard_error, log_losses, np.inf)

@@ -74,11 +74,12 @@ class HierarchicalDirichlet(BaseEstimator):
 
     Notes
     -----
-    Let c_j be the concentration of level j. The probabilities are those of :class:`~tanlearn.HierarchicalSmoothing`
-    with other counts. Contexts with all parents count rows. Shorter contexts count the *tables* of the next longer ones
-    (in the Chinese restaurant representation of the process), and rows in which the next parent is missing. Each
-    iteration has three steps. First, the expected number of tables is computed from the longest contexts up. For n rows
-    (or tables) of a value with probability p in the next shorter context it is::
+    Let c_j be the concentration of level j. The probabilities are computed as in
+    :class:`~tanlearn.HierarchicalSmoothing`, with other counts. Contexts with all parents count rows. Shorter contexts
+    count the *tables* of the next longer ones (in the Chinese restaurant representation of the process), and rows in
+    which the next parent is missing. Each iteration has three steps. First, the expected number of tables is computed
+    from the longest contexts up. For n rows (or tables) of a value with probability p in the next shorter context it
+    is::
 
         t = c p (psi(c p + n) - psi(c p))
 

@@ -56,7 +56,7 @@ class HierarchicalSmoothing(BaseEstimator):
     Notes
     -----
     Let N be the total weight of the rows with class y and values p1..pj of the first j parents. Let n be the weight of
-    those of these rows that also have value x. The estimates are::
+    the rows among these that also have value x. The estimates are::
 
         P_j(x | y, p1..pj) = (n + m_j P_{j-1}(x | y, p1..pj-1)) / (N + m_j),    P_-1 = 1 / n_states
 

@@ -20,9 +20,9 @@ __all__ = ["ConcentratedBudget"]
 class ConcentratedBudget:
     """Limit of the privacy loss of one data set, for several releases of counts with discrete Gaussian noise.
 
-    All releases together are (epsilon, delta)-differentially private, as those of
-    :class:`~tanlearn.PrivacyBudget`. Losses are added as zero-concentrated differential privacy (zCDP). With
-    many columns, several releases then need less noise than if their epsilon and delta are added.
+    All releases together are (epsilon, delta)-differentially private, as with :class:`~tanlearn.PrivacyBudget`. Losses
+    are added as zero-concentrated differential privacy (zCDP). With many columns, several releases then need less noise
+    than if their epsilon and delta are added.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class ConcentratedBudget:
         delta = min over alpha > 1 of exp((alpha - 1) (alpha rho - epsilon)) / (alpha - 1) (1 - 1 / alpha)^alpha
 
     (corollary 13). The budget is the largest rho with which this delta does not exceed the given one. The variances of
-    two releases of equal parts are about half of those of discrete Gaussian noise of a
+    two releases of equal parts are about half of the variances of discrete Gaussian noise of a
     :class:`~tanlearn.PrivacyBudget`. If one row changes few counts, discrete Laplace noise can have a lower variance.
 
     Examples
@@ -137,8 +137,8 @@ class ConcentratedBudget:
         part : float, optional
             Part of the whole rho, above 0 and at most 1; by default the rest of the budget.
         structure : Structure, optional
-            Release only the counts of the families of this structure, which need less noise than those of all pairs.
-            It must not be learned from the same rows, except from released counts.
+            Release only the counts of the families of this structure, which need less noise than the counts of all
+            pairs. It must not be learned from the same rows, except from released counts.
         encoder_is_public : bool, default=False
             Set it to confirm that categories and cut points were fitted to public data and not to the counted rows, if
             they were not declared.
@@ -178,7 +178,7 @@ class ConcentratedBudget:
         return released
 
     def _epsilon_of(self, rho: Fraction) -> float:
-        """Return the epsilon of a loss, for the delta of the budget; at most that of the budget."""
+        """Return the epsilon of a loss, for the delta of the budget; at most the epsilon of the budget."""
         if rho >= self._rho:
             return float(self.epsilon)
         return least_epsilon(float(rho), float(self.delta)) if rho else 0.0

@@ -2,7 +2,7 @@
 
 Floating-point Laplace noise is unsafe: its low-order bits depend on the number to which it is added, and reveal it
 (Mironov 2012, "On significance of the least significant bits for differential privacy"). Here, every probability is a
-fraction of integers, and every decision compares a uniform random integer with an integer. The algorithms are those of
+fraction of integers, and every decision compares a uniform random integer with an integer. The algorithms are from
 Canonne, Kamath and Steinke 2020, "The discrete Gaussian for differential privacy".
 """
 

@@ -60,8 +60,8 @@ class ParetoFront:
     def best_within(self, *, size_bits: float | None = None, n_operations: float | None = None) -> TANClassifier:
         """Return the classifier with the lowest held-out error within a budget.
 
-        Size and operations are those of the classifier trained on all rows. Its structure may differ from those of the
-        splits.
+        Size and operations are computed for the classifier trained on all rows. Its structure may differ from the
+        structures of the splits.
 
         Parameters
         ----------
@@ -129,8 +129,8 @@ def pareto_search(
 ) -> ParetoFront:
     """Search over bits and size penalties, and return the Pareto front of error, size and operations ([RE] V-G).
 
-    All combinations are trained as a population and scored on held-out rows. The settings of the front are then
-    trained again on all rows.
+    All combinations are trained as a population and scored on held-out rows. Classifiers with
+    the settings of the front are then trained on all rows.
 
     Parameters
     ----------

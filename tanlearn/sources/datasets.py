@@ -49,8 +49,8 @@ class Dataset:
     Raises
     ------
     ValueError
-        If the number of rows differs from that of labels, the number of columns differs from that of names, or a split
-        has an empty part or a row number out of range.
+        If the numbers of rows and labels differ, the numbers of columns and names differ, or a split has an empty part
+        or a row number out of range.
 
     Examples
     --------

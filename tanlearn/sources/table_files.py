@@ -74,7 +74,7 @@ class TableFile:
         target: str | None = None,
         dropped: list[int] | None = None,
     ) -> Any:
-        """Return the whole table as a pandas DataFrame; the parameters are those of :meth:`batches`."""
+        """Return the whole table as a pandas DataFrame; for the parameters, see :meth:`batches`."""
         (frame,) = self.batches(None, columns, string_columns=string_columns, target=target, dropped=dropped)
         return frame
 

@@ -110,7 +110,7 @@ class CheckedRows(io.TextIOBase):
         )
 
     def _keep(self) -> Iterator[str]:
-        """Yield the lines, and remember those of the current row."""
+        """Yield the lines, and remember the lines of the current row."""
         while line := self._ahead.popleft() if self._ahead else self._file.readline():
             self._line = number = self._line + 1
             # Only between two rows: a comment prefix inside quotes is data.

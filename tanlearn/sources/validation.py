@@ -292,7 +292,7 @@ def present_rows(
 ) -> tuple[Table, NDArray[np.intp], NDArray[Any], NDArray[Any] | None, NDArray[np.intp]]:
     """Return columns, class codes, classes, weights and row numbers of the rows with non-zero weight.
 
-    ``classes`` are the known classes, shape (n_classes,); by default those of the rows with non-zero weight.
+    ``classes`` are the known classes, shape (n_classes,); by default the classes of the rows with non-zero weight.
     """
     n_samples = columns.n_samples
     weights = read_weights(sample_weight, n_samples)

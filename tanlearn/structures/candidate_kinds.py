@@ -1,7 +1,7 @@
 """Kinds of candidate parents, from which candidate sets are made.
 
-The kinds are those of differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, and "unconstrained" of
-4.5 (a pseudo-TAN). Three kinds are not from a paper: "order-free", "information" (the parents with the most information
+The kinds are from differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, and "unconstrained" of 4.5
+(a pseudo-TAN). Three kinds are not from a paper: "order-free", "information" (the parents with the most information
 about a feature given the class), and "gain" (the parents whose interaction with a feature predicts the class best).
 """
 
@@ -128,10 +128,10 @@ def make_candidates(
 ) -> CandidateSets:
     """Create the candidate sets of a kind (a string or :class:`Candidates`), or validate those given as lists.
 
-    With the same ``rng``, the sets for a smaller ``n_candidates`` are subsets of those for a larger one. "information"
-    needs ``information``, which returns I(X_i; X_j | C), and "gain" needs ``gains``, which returns those of pairs; both
-    return shape (n_features, n_features). If ``n_states`` (n_features,) is given, "order-free", "information" and
-    "gain" leave out features of one value, as children and as parents.
+    With the same ``rng``, the sets for a smaller ``n_candidates`` are subsets of the sets for a larger one.
+    "information" needs ``information``, which returns I(X_i; X_j | C), and "gain" needs ``gains``, which returns gains
+    of pairs; both return shape (n_features, n_features). If ``n_states`` (n_features,) is given, "order-free",
+    "information" and "gain" leave out features of one value, as children and as parents.
 
     With ``rules``, all candidates are allowed, and only sets with all required parents can be selected. Required
     parents are candidates in addition to ``n_candidates``. Random orderings have required parents and earlier tiers

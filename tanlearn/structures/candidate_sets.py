@@ -64,7 +64,7 @@ class CandidateSets:
         allow_cycles : bool, default=False
             Draw the parents of each feature independently even if they may form a cycle.
         n_parents : {1, 2}, default=1
-            Largest number of parents of a feature. With 2, there is also a CPT for each pair, after those of single
+            Largest number of parents of a feature. With 2, there is also a CPT for each pair, after the CPTs of single
             parents.
 
         Returns

@@ -18,7 +18,7 @@ def structures_along(history: Iterable[Any], n_features: int) -> Iterator[tuple[
     ----------
     history : iterable of ParentChange
         ``history_`` of a search. Its records change naive Bayes, one feature each. Consecutive records of one step form
-        one change, because the structures between them, such as those of a reversed arc, can have cycles.
+        one change, because the structures between them, such as in the reversal of an arc, can have cycles.
     n_features : int
         Number of features.
 

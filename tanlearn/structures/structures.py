@@ -28,8 +28,8 @@ class Structure:
     Parameters
     ----------
     parent : array-like of shape (n_features,) or (n_features, k)
-        Augmenting parents of each feature, -1 for none. Their order is that of the axes of the CPT. In CPTs that back
-        off to fewer parents, the last parent is left out first.
+        Augmenting parents of each feature, -1 for none. Their order is the order of the axes of the CPT. In CPTs that
+        back off to fewer parents, the last parent is left out first.
     allow_cycles : bool, default=False
         Accept parents that form a cycle. Such a structure is not a Bayesian network: its scores rank classes, but are
         not log joint probabilities (the pseudo-TAN of differentiable TAN, section 4.5).
@@ -83,7 +83,7 @@ class Structure:
         self._order = _topological_order(table)
         if self._order is None and not allow_cycles:
             raise ValueError(
-                "parent forms a cycle, so this is not a Bayesian network. Remove an edge of it, or pass "
+                "parent forms a cycle, so this is not a Bayesian network. Remove an edge of the cycle, or pass "
                 "allow_cycles=True if you only need to rank classes."
             )
 

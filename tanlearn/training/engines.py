@@ -62,8 +62,8 @@ class Engine(ABC):
     def epoch(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
         """Train one epoch and return the mean loss of the drawn structures, or nan if a parameter is no longer finite.
 
-        ``rates`` are the learning rates of the CPTs and of the structure logits. ``temperature`` is that of the
-        softmax in the structure gradient.
+        ``rates`` are the learning rates of the CPTs and of the structure logits. ``temperature`` is the temperature of
+        the softmax in the structure gradient.
         """
         mean_loss = self._total_loss(plan, rates, temperature) / len(plan.order)
         return mean_loss if np.isfinite(self.state.theta).all() else np.nan

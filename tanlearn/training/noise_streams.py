@@ -26,7 +26,7 @@ class NoiseStream(NamedTuple):
 def skip_uniform(rng: np.random.Generator, n: int) -> NoiseStream | None:
     """Advance ``rng`` as ``rng.random(n, dtype=numpy.float32)`` would, and return the position before.
 
-    Returns None, without advancing, unless the generator is a PCG64 like that of ``numpy.random.default_rng``.
+    Returns None, without advancing, unless the generator is a PCG64, as in ``numpy.random.default_rng``.
     """
     source = rng.bit_generator
     if not isinstance(source, np.random.PCG64):

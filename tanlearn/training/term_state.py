@@ -69,7 +69,7 @@ class TermState(StructureState):
         return structure, tables if self.fixed_point is None else round_tables(tables, self.fixed_point)
 
     def _total(self, t: int, shape: tuple[int, ...]) -> FloatArray:
-        """Return the sum of a candidate's terms: its own, those of its single parents, and the term without parents."""
+        """Return the sum of a candidate's terms: its own, one per single parent, and the term without parents."""
         first = int(self.candidates.group[self.layout.child[t]])
         total: FloatArray = np.zeros(shape)
         total += _spread(self._term(first), shape, ())
@@ -114,7 +114,7 @@ def _table(layout: TableLayout, cells: AnyArray, t: int) -> AnyArray:
 
 
 def _spread(term: FloatArray, shape: tuple[int, ...], axes: tuple[int, ...]) -> FloatArray:
-    """Return a view of a term broadcast to a shape with more parents; ``axes`` are those of its own parents."""
+    """Return a view of a term broadcast to a shape with more parents; ``axes`` are the axes of its own parents."""
     absent = tuple(axis for axis in range(1, len(shape) - 1) if axis not in axes)
     return np.broadcast_to(np.expand_dims(term, absent), shape)
 

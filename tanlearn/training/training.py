@@ -69,7 +69,7 @@ def train(
     first epoch, then at the first end of an epoch after ten seconds or 50 times the duration of the last write,
     whichever is longer, and when the training ends, even by an exception such as KeyboardInterrupt. After SIGTERM or
     SIGKILL the file holds the last write. Only one process at a time may use a path. All arguments except ``callback``
-    and ``n_jobs`` must be those of the interrupted training, including the state of ``rng``.
+    and ``n_jobs`` must be the same as in the interrupted training, including the state of ``rng``.
 
     Raises ValueError for unsupported data or a checkpoint or start of another training, OSError if the checkpoint
     cannot be read or written, and FloatingPointError if the loss or a gradient is not finite.

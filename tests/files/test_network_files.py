@@ -164,7 +164,7 @@ WRONG = {
     "negative": ("0.875", "-0.875", "line 12: expected a probability, a decimal number from 0 to 1, found '-0.875'"),
     "large": ("0.875", "8.75", "line 12: a probability must lie between 0 and 1, got 8.75"),
     "overflow": ("0.875", "1e999999", "line 12: a probability must lie between 0 and 1, got 1e999999"),
-    "sum": ("0.875", "0.8", "line 10: probability of 'noise': .*number 3 of its 4 distributions sums to 0.925"),
+    "sum": ("0.875", "0.8", "line 10: probability of 'noise': .*distribution 3 of 4 sums to 0.925"),
     "defined twice": ("( age class )", "( class )", "line 16: variable 'class' has two probability blocks"),
     "not defined": ("probability(class){table 0.25,0.75;}", "", "line 3: variable 'class' has no probabilities"),
     "cut off": ("0.75 0.25; }\n", "0.75 0.25;", "line 16: expected '.*', found 'the end of the file'"),
@@ -186,7 +186,7 @@ WRONG_XML = {
     "entity": (
         "BIF ( NETWORK )*> ",
         'BIF ( NETWORK )*> <!ENTITY a "b">',
-        "line 2: entity declarations are not allowed: remove that of 'a'",
+        "line 2: entity declarations are not allowed: remove the declaration of 'a'",
     ),
     "decision": (
         'nature"><NAME> class',

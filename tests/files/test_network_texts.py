@@ -75,7 +75,7 @@ def test_distribution_that_misses_1_by_a_hundredth_is_divided_by_its_sum(spell, 
 @pytest.mark.parametrize("row", [["0.3299", "0.33", "0.33"], ["0.3401", "0.34", "0.33"], ["0.11"] * 8, ["0.9899"]])
 def test_distribution_that_misses_1_by_more_is_refused(spell, row):
     text_of, parse = PARSERS[spell]
-    with pytest.raises(ValueError, match="must sum to 1, but number 2 of its 2 distributions sums to"):
+    with pytest.raises(ValueError, match="must sum to 1, but distribution 2 of 2 sums to"):
         parse(text_of(["1", "0", "0", "0", "0", "0", "0", "0"][: len(row)], row).encode())
 
 
