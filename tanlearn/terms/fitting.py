@@ -13,9 +13,10 @@ from tanlearn.structures.table_layout import TableLayout
 from tanlearn.terms.basis import OWN_GROUPS, OWN_SMOOTH, TermBasis
 from tanlearn.terms.losses import ridge_unit, score_unit
 from tanlearn.terms.monotone import rising
+from tanlearn.training.lbfgs import minimize_without_bounds
 from tanlearn.training.losses import Loss
 from tanlearn.training.objectives import Objective
-from tanlearn.training.optimizers import OptimizeOutcome, minimize_lbfgs
+from tanlearn.training.optimizers import OptimizeOutcome
 from tanlearn.training.parametrizations import Unnormalized
 
 __all__ = ["Ridges", "TermFit"]
@@ -67,7 +68,7 @@ class TermFit:
             gradient[penalized] += scaled[penalized]
             return total * value + float((scaled[penalized] ** 2).sum()) / 2, gradient
 
-        outcome = minimize_lbfgs(
+        outcome = minimize_without_bounds(
             objective, start / scale, max_iter=max_iter, tol=total * tol, least_decrease=least_decrease
         )
         history = [replace(one, loss=one.loss / total) for one in outcome.history]

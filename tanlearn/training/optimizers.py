@@ -13,7 +13,7 @@ from tanlearn._typing import FloatArray
 from tanlearn.kernels._backends import backend_of
 from tanlearn.training.history import Iteration, Stopwatch
 
-__all__ = ["Adam", "OptimizeOutcome", "minimize_cg", "minimize_lbfgs"]
+__all__ = ["Adam", "OptimizeOutcome", "minimize_cg", "minimize_lbfgs", "require_finite"]
 
 
 class Adam:
@@ -154,7 +154,7 @@ def _minimize(
         value, gradient = fun(x)
         stopwatch.n_evaluations += 1
         if not history:
-            _require_finite(value, gradient)
+            require_finite(value, gradient)
             history.append(stopwatch.iteration(0, value))
         # Copy the gradient: SciPy keeps a reference to it, while fun may reuse its array.
         return float(value), np.array(gradient, dtype=np.float64)
@@ -175,7 +175,7 @@ def _minimize(
     return OptimizeOutcome(result.x, float(result.fun), grad_norm, int(result.nit), converged, message, history)
 
 
-def _require_finite(value: float, gradient: FloatArray) -> None:
+def require_finite(value: float, gradient: FloatArray) -> None:
     """Raise ValueError unless the value and the gradient at the start are finite."""
     n_wrong = np.count_nonzero(~np.isfinite(gradient))
     if n_wrong or not math.isfinite(value):

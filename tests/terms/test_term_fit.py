@@ -8,7 +8,7 @@ from support.term_networks import IS_ORDERED, N_STATES, random_rows
 from tanlearn.terms import fitting
 from tanlearn.terms.basis import Resolutions, TermBasis, TermStructure
 from tanlearn.terms.fitting import TermFit
-from tanlearn.terms.search import HeldOutSearch, log_softmax
+from tanlearn.terms.search import LEAST_GAIN, HeldOutSearch, log_softmax
 from tanlearn.training.losses import ConditionalNLL, Margin
 from tanlearn.training.optimizers import OptimizeOutcome
 
@@ -39,7 +39,7 @@ def objective_of(fit, monkeypatch, ridges=RIDGES):
         return OptimizeOutcome(x0, 0.0, 0.0, 0, True, "", [])
 
     with monkeypatch.context() as patch:
-        patch.setattr(fitting, "minimize_lbfgs", capture)
+        patch.setattr(fitting, "minimize_without_bounds", capture)
         fit.minimize(fit.start, ridges, max_iter=1, tol=0.0)
     return found[0]
 
@@ -213,7 +213,9 @@ def test_climbing_ends_where_no_neighbor_is_better(moves):
     ridges = found.climb(start, moves)
     best = found.loss(ridges)
     assert best < found.loss(start)
-    assert best == min(one.loss for one in found.results.values())
+    # A ridge is changed only for a gain of LEAST_GAIN. With exact minima, the best of 43 losses is 0.7074 here, and the
+    # loss at the end of the climb 0.7080.
+    assert best * (1 - LEAST_GAIN) <= min(one.loss for one in found.results.values()) <= best
     for kinds in moves:
         for factor in (0.25, 4.0):
             neighbor = tuple(one * factor if k in kinds else one for k, one in enumerate(ridges))
