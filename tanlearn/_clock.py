@@ -12,7 +12,7 @@ __all__ = ["learning_clock"]
 
 
 class _Compilation(event.Listener):
-    """Wall-clock time in which a thread compiles a kernel, loads it from the cache, or waits for another one to do so.
+    """Wall-clock time in which a thread compiles a kernel, loads it from the cache, or waits for another thread.
 
     Numba holds its compiler lock meanwhile, and its own timers listen to the same event.
     """
@@ -22,21 +22,21 @@ class _Compilation(event.Listener):
         self._depth, self._since, self._ended = 0, 0.0, 0.0
 
     def on_start(self, event: Any) -> None:
-        """Start to count, unless a thread compiles already."""
+        """Start to measure, unless another thread already compiles."""
         with self._lock:
             if not self._depth:
                 self._since = time.perf_counter()
             self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Stop to count with the last thread that compiles."""
+        """Stop to measure when the last thread has finished compiling."""
         with self._lock:
             self._depth -= 1
             if not self._depth:
                 self._ended += time.perf_counter() - self._since
 
     def clock(self) -> float:
-        """Return the current time without all compilation so far."""
+        """Return the current time minus the time of all compilations so far."""
         with self._lock:
             return (self._since if self._depth else time.perf_counter()) - self._ended
 

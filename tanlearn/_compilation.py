@@ -26,7 +26,7 @@ _NOTE = (
 
 
 class _FirstCompilation(event.Listener):
-    """Call a function when the first kernel is compiled; kernels that are loaded from the cache do not count."""
+    """Call a function when the first kernel is compiled, but not for kernels that are loaded from the cache."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self._lock = threading.Lock()
@@ -58,7 +58,7 @@ class _Watch(event.Listener):
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Write a note or a warning, if one is due after this kernel or part."""
+        """Write a note if compilation takes long, or a warning if its results cannot be stored."""
         self._depth -= 1
         elapsed = time.perf_counter() - self._begin
         if not self._depth:
@@ -102,7 +102,7 @@ _written: list[bool] = []  # an entry for each note
 
 
 def write_compilation_note() -> None:
-    """Write one line about the compilation to the standard error."""
+    """Write one line about the compilation to stderr."""
     _written.append(True)
     sys.stderr.write(f"{_NOTE}\n")
     sys.stderr.flush()

@@ -48,7 +48,7 @@ def reporter(verbose: int) -> Report:
 
 @contextmanager
 def part_of_fit(name: str, verbose: int) -> Iterator[None]:
-    """Begin the messages of a fit within this context with the name of a part, and print them up to a level."""
+    """Prefix the messages of a fit within this context with the name of a part, and print them up to a level."""
     prefix, outer_verbose, listener = _surroundings.get()
     with _within(_Surroundings(f"{prefix}{name}: ", max(verbose, outer_verbose), listener)):
         yield

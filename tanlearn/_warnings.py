@@ -19,7 +19,7 @@ _SUBJECT: ContextVar[str] = ContextVar("subject", default="")
 
 @contextmanager
 def subject_of_warnings(subject: str) -> Iterator[None]:
-    """Begin all warnings of this thread with some words."""
+    """Prefix all warnings of this thread with some words."""
     token = _SUBJECT.set(subject)
     try:
         yield

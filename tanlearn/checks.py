@@ -258,7 +258,7 @@ def _random_rows(seed: int) -> EncodedData:
 
 
 def _unchanged(learner: Any, method: str, kind: str, data: EncodedData, *arguments: Any) -> Any:
-    """Return what a method returns for a copy of the rows; fail if it changes them."""
+    """Return the result of a method for a copy of the rows; fail if the method changes the copy."""
     own = data.take(np.arange(data.n_samples))
     result = getattr(learner, method)(*arguments[:-1], own, arguments[-1])
     is_same = all(np.array_equal(getattr(own, name), getattr(data, name)) for name in ("codes", "y", "weights"))
@@ -374,7 +374,7 @@ def _not_reproducible(what: str) -> str:
 
 
 def _ignores_weights(what: str) -> str:
-    """Return the message for a result that rows of weight 0 change."""
+    """Return the message for a result that depends on rows of weight 0."""
     return f"{what} returns another result if the rows of weight 0 are left out. Weight the rows by data.weights."
 
 

@@ -25,7 +25,7 @@ class _Caught(NamedTuple):
 
 
 def about_cell(cell: CellResult) -> contextlib.AbstractContextManager[None]:
-    """Begin the warnings of the library with the data set and the fold of a cell."""
+    """Prefix the warnings of the library with the data set and the fold of a cell."""
     return subject_of_warnings(f"{cell.dataset} (repeat {cell.repeat}, fold {cell.fold}): ")
 
 

@@ -1,4 +1,4 @@
-"""Data sets and learners as users pass them to a comparison: names, files, arrays, frames and estimators."""
+"""Data sets and learners that users pass to a comparison: names, files, arrays, frames and estimators."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _best(comparison: Comparison, measure: Measure, alpha: float) -> dict[str, l
 
 
 def _incomplete(comparison: Comparison, dataset: str, learner: str, of_splits: FloatArray) -> str:
-    """Return the field of a learner without a mean: its number of results, or that it has no such measure."""
+    """Return the field of a learner without a mean: its number of results, or a note that it has no such measure."""
     own = [cell for cell in comparison.cells if (cell.dataset, cell.learner) == (dataset, learner)]
     n_done = int((~np.isnan(of_splits)).sum())
     if n_done == 0 and any(cell.failure is None for cell in own):
@@ -144,7 +144,7 @@ def _incomplete(comparison: Comparison, dataset: str, learner: str, of_splits: F
 
 
 def _default_reference(comparison: Comparison, measure: Measure) -> str | None:
-    """Return the learner with the best mean rank among those that are complete on the most data sets, or None."""
+    """Return the learner with the best mean rank among learners that are complete on the most data sets, or None."""
     from tanlearn._rank_tests import ranks_of
 
     values = measure.better(comparison.mean(measure.name))
@@ -190,7 +190,7 @@ def _single_tests(comparison: Comparison, measure: Measure, reference: str, alph
 
 
 def _why_no_test(comparison: Comparison, measure: Measure, reference: str) -> str:
-    """Return the reason for which no data set has two folds in which the reference and another learner are done."""
+    """Return the reason why no data set has two folds with results of the reference and of another learner."""
     values = {dataset: comparison.values(dataset, measure.name) for dataset in comparison.datasets}
     if all(of_splits.shape[1] < 2 for of_splits in values.values()):
         return (

@@ -160,7 +160,7 @@ class CellResult:
 
     @property
     def label(self) -> str:
-        """Words for the cell in messages."""
+        """Name of the cell in messages."""
         return f"{self.dataset}, {self.learner}, repeat {self.repeat}, fold {self.fold}"
 
 

@@ -1,4 +1,4 @@
-"""Run of a comparison: all cells that are not finished, in this process, in joblib's workers or in processes."""
+"""Run of a comparison: all unfinished cells, in this process, in joblib's workers or in separate processes."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def compare(
         cells are lost.
     retry_failed : bool, default=False
         Whether to run cells again that have failed according to ``path``, for instance with a larger
-        ``cell_time_limit``. The new results are appended to the file, and the last result of a cell counts.
+        ``cell_time_limit``. The new results are appended to the file, and the last result of a cell is used.
     n_jobs : int, optional
         Number of threads, as in joblib. Folds run in parallel, and each learner uses the remaining threads. Results do
         not depend on it, but times do. For comparable times, use 1 on an idle machine. Within
@@ -114,8 +114,7 @@ def compare(
         ``n_jobs``. A process that exceeds the limit is ended and replaced, and its cell counts as failed. A warm-up is
         ended after 30 seconds (the first warm-up of a learner after 120 seconds).
     progress : bool or callable, default=False
-        If True, a line per finished cell is written to the standard error. A function is called with a
-        :class:`Progress`.
+        If True, a line per finished cell is written to stderr. A function is called with a :class:`Progress`.
     finished : callable, optional
         Function that is called with each :class:`CellResult` when it is complete. It is first called with the results
         that were read from ``path``.

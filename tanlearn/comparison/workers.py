@@ -127,7 +127,7 @@ class _Pool:
             self.results.put(None)
 
     def stop(self) -> None:
-        """End all workers, and begin no other task."""
+        """End all workers, and start no further task."""
         with self.lock:
             self.is_stopped = True
             for worker in self.workers:
@@ -206,7 +206,7 @@ class _Worker:
         self.kill()
 
     def _failure(self, limit: float, code: int) -> str:
-        """Return the reason for which the process has ended."""
+        """Return the reason why the process has ended."""
         if self.is_late:
             return f"took longer than the limit of {limit:g} s"
         if code >= 0:
@@ -223,7 +223,7 @@ class _Worker:
                     self.process.kill()
 
     def end(self) -> None:
-        """Kill the process, which has nothing left to do, and close its streams."""
+        """Kill the process when its work is finished, and close its streams."""
         self.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
@@ -233,13 +233,13 @@ class _Worker:
 
 
 def serve(folder: str, notes: bool = False) -> None:
-    """Run the tasks that come from the standard input, until it is closed; called in a worker process."""
+    """Run the tasks from standard input until it is closed, in a worker process."""
     with on_first_compilation(write_compilation_note) if notes else contextlib.nullcontext():
         _serve(folder)
 
 
 def _serve(folder: str) -> None:
-    """Run the tasks that come from the standard input."""
+    """Run the tasks from standard input."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what learners print must not get between the answers
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -268,7 +268,7 @@ def _send(stream: Any, answer: Any) -> None:
 
 
 def _receive(tasks: Any) -> None:
-    """Pass tasks on as they come; end the process when there are no more, even during a fit."""
+    """Pass tasks on as they arrive; end the process when there are no more tasks, even during a fit."""
     while True:
         try:
             tasks.put((pickle.load(sys.stdin.buffer), pickle.load(sys.stdin.buffer)))

@@ -50,7 +50,7 @@ class FamilyColumns:
     def of_rows(
         cls, codes: Codes, y: IntArray, child: int, parents: IntArray, n_states: IntArray, n_classes: int
     ) -> FamilyColumns:
-        """Extract the columns from encoded rows; the last of the parents is the first to be left out by back-off.
+        """Extract the columns from encoded rows; back-off leaves out the last parent first.
 
         Shapes: codes: (n_features, n_samples); y: (n_samples,); parents: (n_parents,); n_states: (n_features,).
         """

@@ -111,7 +111,7 @@ def _networks(
 
 
 def _tree(rows: CodedRows, posterior: FloatArray, n_jobs: int | None) -> Structure:
-    """Return the tree of maximum likelihood, with each row counted in each class by the posterior."""
+    """Return the tree of maximum likelihood; each row is counted in all classes, weighted by the posterior."""
     n_samples, size = posterior.shape
     codes = rows.codes if size == 1 else np.ascontiguousarray(np.tile(rows.codes, size))
     weights = None if size == 1 else posterior.T.ravel()

@@ -1,4 +1,4 @@
-"""Joint probabilities of the values of several features, given values of others, by a pass for each combination."""
+"""Joint probabilities of values of several features given values of others, by one pass for each combination."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _CAPTION_WIDTH = 40
 
 
 class CriticalDifferenceDisplay:
-    """Critical difference diagram: mean ranks of learners, with bars joining those without a significant difference.
+    """Critical difference diagram: mean ranks of learners, with bars joining learners without a significant difference.
 
     Learners are ranked by their error on each data set, from 1 for the lowest one. Equal errors share their mean rank.
 
@@ -321,14 +321,14 @@ class PairedErrorsDisplay:
 
 
 def _separate(bars: Sequence[Any]) -> None:
-    """Give each bar a height of its own: two bars in one row, close to each other, look like one."""
+    """Give each bar its own height, because two adjacent bars at the same height look like one bar."""
     lowest = min((bar.get_ydata()[0] for bar in bars), default=-1.0)
     for number, bar in enumerate(bars, start=1):
         bar.set_ydata(np.full(len(bar.get_xdata()), lowest * number / len(bars)))
 
 
 def _mapping(errors: Any) -> Mapping[str, Any]:
-    """Return the errors by learner; comparisons are asked for them."""
+    """Return the errors by learner, also of a comparison."""
     if hasattr(errors, "items"):
         return cast(Mapping[str, Any], errors)
     if not hasattr(errors, "errors"):
@@ -396,5 +396,5 @@ def _checked_p_values(p_values: Any, n_learners: int) -> FloatArray:
 
 
 def _listed(names: Iterable[Any]) -> str:
-    """Return the names of learners in words."""
+    """Return the names of learners as a phrase."""
     return ", ".join(map(repr, names)) or "none"

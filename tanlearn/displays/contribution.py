@@ -368,7 +368,7 @@ def odds_label(name: Any, against: Any) -> str:
 
 
 def classes_of(estimator: Any, target: Any) -> tuple[list[int], Any]:
-    """Return the codes of the classes to plot, and the class or the name of those that they are compared with."""
+    """Return the codes of the classes to plot, and the class or the name of the classes for comparison."""
     classes = estimator.classes_.tolist()
     targets = [1] if len(classes) == 2 else list(range(len(classes)))
     if target is not None:
@@ -377,7 +377,7 @@ def classes_of(estimator: Any, target: Any) -> tuple[list[int], Any]:
 
 
 def _n_legend_columns(labels: list[str], inches: float) -> int:
-    """Return the largest number of columns of a legend that are not wider than the axes; they are filled in turn."""
+    """Return the largest number of columns of a legend that is not wider than the axes; columns are filled in turn."""
     for n in range(len(labels), 1, -1):
         n_rows = -(-len(labels) // n)
         columns = [labels[k : k + n_rows] for k in range(0, len(labels), n_rows)]
@@ -387,7 +387,7 @@ def _n_legend_columns(labels: list[str], inches: float) -> int:
 
 
 def wrapped(label: str, ax: Any, side: str) -> str:
-    """Return a label in lines that are as long as the width or the height of the axes."""
+    """Wrap a label into lines that fit the width or the height of the axes."""
     inches = getattr(ax.get_window_extent(), side) / ax.figure.dpi
     most = max(_FEWEST, int(_PER_INCH * inches))
     lines = []

@@ -417,5 +417,5 @@ def _own_errors(stages: Mapping[str, Sequence[Any]]) -> dict[str, list[tuple[Any
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the learners that cannot be drawn, in words."""
+    """Return a phrase with the learners that cannot be drawn."""
     return f"{', '.join(map(repr, names))} has neither" if names else "there are no learners"

@@ -112,7 +112,7 @@ class FeatureValues:
 
     @property
     def shown_range(self) -> tuple[float, float]:
-        """Range of the axis: numbers without outliers, which would leave no width for others, and missing values."""
+        """Range of the axis: numbers without outliers, which would compress the other numbers, and missing values."""
         low, high = self._shown_numbers
         return low, float(self.edges[-1]) if self.has_missing_category else high
 

@@ -82,7 +82,7 @@ class ColumnSummary:
         return max(sum(block.under for block in self.blocks), sum(block.over for block in self.blocks)) / self.total
 
     def merge(self, other: ColumnSummary, limits: Limits, n_classes: int) -> ColumnSummary:
-        """Return the summary of the rows of both.
+        """Return the summary of the rows of both summaries.
 
         Raises ``ValueError`` for too many distinct strings or for integers that no 64-bit type can represent together,
         and ``TypeError`` for a mix of strings and numbers or for categories declared in different orders.

@@ -56,7 +56,7 @@ def _read_columns(columns: Any) -> tuple[AnyArray | None, list[Any]]:
 
 
 def _read_values(values: Any, label: str) -> Column:
-    """Return the declared values of a column, after checking that there are some and that none is missing."""
+    """Return the declared values of a column, after checking that there is at least one and none is missing."""
     if isinstance(values, str) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
         raise TypeError(f"{label}: categories or cut points must be a list, got {shorten(values)}.")
     given = np.empty(len(values), dtype=object)

@@ -22,7 +22,7 @@ CUT_POINT_DISCRETIZERS = MDLPDiscretizer, QuantileDiscretizer
 def fit_discretizer(
     discretizer: Any, columns: Table, chosen: list[int], y: IntArray, sample_weight: AnyArray | None
 ) -> None:
-    """Fit any discretizer to the chosen columns, which become its features in this order."""
+    """Fit any discretizer to the chosen columns, in this order."""
     if type(discretizer) in CUT_POINT_DISCRETIZERS:
         discretizer.fit_columns(columns, chosen, y, sample_weight)
     else:

@@ -1,4 +1,4 @@
-"""Selection of the columns whose missing values get a category of their own."""
+"""Selection of the columns that get a category for missing values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cut points at quantiles, with those by minimum description length on request."""
+"""Cut points at quantiles, and optionally by minimum description length."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def _read(
 
 
 def _count_as_rows(model: BayesNetClassifier, size: float) -> None:
-    """Make the CPTs of a classifier counts of so many rows per distribution, to which ``partial_fit`` adds others."""
+    """Convert the CPTs of a classifier to counts of a given number of rows per distribution, for ``partial_fit``."""
     if model.calibration_ != Calibration():
         raise ValueError(
             "the probabilities of the network are calibrated, so rows cannot be added to its CPTs. Leave "
@@ -287,7 +287,7 @@ def _count_as_rows(model: BayesNetClassifier, size: float) -> None:
 
 
 def _to_network(model: Any, class_name: str | None) -> Network:
-    """Convert a fitted classifier to a network whose variables have notes."""
+    """Convert a fitted classifier to a network with notes on its variables."""
     if not isinstance(model, NetworkClassifier) or not hasattr(model, "sample"):
         raise TypeError(
             f"{type(model).__name__} cannot be written as a Bayesian network, because it does not have a single "

@@ -31,7 +31,7 @@ __all__ = ["keep_offset", "moved_prior", "read_offset", "state_of_offset"]
 
 
 def keep_offset(classifier: Any, class_totals: AnyArray) -> None:
-    """Note the difference of a trained class prior to the log frequencies of the classes, shape (n_classes,).
+    """Store the difference of a trained class prior and the log frequencies of the classes, shape (n_classes,).
 
     ``class_totals`` are the total weights of the training rows of each class. The prior is divided by the temperature,
     as in calibrated predictions.

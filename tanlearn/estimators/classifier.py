@@ -570,7 +570,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return {}
 
     def _summary(self) -> dict[str, str]:
-        """Return short lines about the fitted model by their titles, for the command line."""
+        """Return short descriptions of the fitted model by their titles, for the command line."""
         return {}
 
     def _get_state(self) -> dict[str, Any]:

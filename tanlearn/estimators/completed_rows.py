@@ -80,7 +80,7 @@ def _fill_polars(polars: Any, column: Any, absent: AnyArray, imputed: list[Any])
 
 
 def _undeclared(imputed: list[Any], categories: Any) -> list[Any]:
-    """Return the imputed categories that are not declared. Columns without any value in training are not imputed."""
+    """Return the imputed categories that are not declared; columns without training values are not imputed."""
     return [value for value in dict.fromkeys(imputed) if value is not None and value not in categories]
 
 

@@ -395,7 +395,7 @@ def _held_out(shared: tuple[Any, Any, AnyArray, FloatArray | None], train: IntAr
 
 
 def _all_classes(y: AnyArray, known: AnyArray) -> AnyArray:
-    """Return the sorted labels of rows, and with them the classes that a frozen classifier has beyond these.
+    """Return the sorted union of the labels of rows and the classes of a frozen classifier.
 
     Shapes: y: (n_samples,); known: (n_known,), classes of the fitted classifier.
     """

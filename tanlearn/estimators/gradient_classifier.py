@@ -72,7 +72,7 @@ class GradientClassifier(NetworkClassifier):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; nested ones of training and candidates in copies, which no other classifier shares."""
+        """Set parameters; nested parameters of training and candidates are set in copies that are not shared."""
         nested = {name: value for name, value in params.items() if "__" in name}
         super().set_params(**{name: value for name, value in params.items() if name not in nested})
         for name in {key.partition("__")[0] for key in nested} & {"training", "candidates"}:
@@ -87,12 +87,12 @@ class GradientClassifier(NetworkClassifier):
         return self
 
     def _implied_settings(self) -> dict[str, Any]:
-        """Return the settings that ``training=None`` and a string for ``candidates`` stand for, by parameter."""
+        """Return the settings for ``training=None`` and for a string in ``candidates``, by parameter."""
         implied: dict[str, Any] = {} if self.training is not None else {"training": GradientTraining()}
         return implied | ({"candidates": Candidates(self.candidates)} if isinstance(self.candidates, str) else {})
 
     def _resolve_settings(self, name: str) -> Any:
-        """Return ``training`` or ``candidates``, with the settings that None or a string stand for."""
+        """Return the settings ``training`` or ``candidates``; None or a string is converted to settings."""
         return self._implied_settings().get(name, getattr(self, name))
 
     @property
@@ -149,7 +149,7 @@ class GradientClassifier(NetworkClassifier):
         return self.candidates
 
     def _training_settings(self, n_epochs: int, learning_rate: float, **others: Any) -> TrainingSettings:
-        """Return the settings of a training; ``others`` are those that not all classifiers have."""
+        """Return the settings of a training; ``others`` are settings that only some classifiers have."""
         given = self._training
         return TrainingSettings(
             learning_rate=learning_rate,
@@ -222,7 +222,7 @@ class GradientClassifier(NetworkClassifier):
         return {"training": [(report, of_copy.validation_error) for report, of_copy in pairs]}
 
     def _repeated_params(self) -> dict[str, Any]:
-        """Return parameters with which a copy repeats the training, and selects nothing on its validation rows."""
+        """Return parameters for a copy that repeats the training without any selection on its validation rows."""
         return {"calibrate": False}
 
     def __sklearn_tags__(self) -> Any:
@@ -232,7 +232,7 @@ class GradientClassifier(NetworkClassifier):
 
 
 def enough_epochs(n_epochs: int | None, n_steps: int, n_samples: int, batch_size: int) -> int:
-    """Return ``n_epochs``, or if it is None as many epochs as ``n_steps`` steps need, at least ``N_EPOCHS``."""
+    """Return ``n_epochs``; if it is None, the number of epochs with ``n_steps`` steps, at least ``N_EPOCHS``."""
     if n_epochs is not None:
         return int(n_epochs)
     return max(N_EPOCHS, -(-n_steps // max(1, n_samples // batch_size)))

@@ -47,7 +47,7 @@ class ImpossibleRowsWarning(UserWarning):
 
 
 def named_rows(rows: list[int]) -> str:
-    """Return row numbers as text, such as "rows 1, 4, 7"; all beyond five are only counted."""
+    """Return row numbers as text, such as "rows 1, 4, 7"; after five rows, the others are counted."""
     more = f" and {len(rows) - _N_NAMED:,} more" if len(rows) > _N_NAMED else ""
     return f"row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:_N_NAMED]))}{more}"
 

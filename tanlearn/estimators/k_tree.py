@@ -250,7 +250,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         keep_offset(self, data.class_totals())
 
     def _repeated_params(self) -> dict[str, Any]:
-        """Return parameters with which a copy repeats the training, and selects nothing on its validation rows."""
+        """Return parameters for a copy that repeats the training without any selection on its validation rows."""
         return {"loss": self.loss_, "calibrate": False}
 
     def _check_generative(self) -> bool:
@@ -414,5 +414,5 @@ def _sums_out(structure: Structure, data: EncodedData, slack: int = 1) -> bool:
 
 
 def _part_sums_out(structure: Structure, part: tuple[EncodedData, EncodedData]) -> bool:
-    """Return the same for training and held-out rows; the latter are scored about ten times, so their slack is 10."""
+    """Return the same for training and held-out rows; held-out rows are scored only ten times, so their slack is 10."""
     return _sums_out(structure, part[0]) and _sums_out(structure, part[1], slack=10)

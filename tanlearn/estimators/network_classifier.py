@@ -61,11 +61,11 @@ class NetworkClassifier(Classifier):
         return tables
 
     def _contribution_errors(self, feature: int) -> FloatArray | None:
-        """Return standard errors of the contributions of a feature, shape (n_values, n_classes); None without any."""
+        """Return standard errors of the contributions of a feature, (n_values, n_classes), or None."""
         return None
 
     def _check_generative(self) -> bool:
-        """Return True; raise an AttributeError if scores are not log probabilities of rows."""
+        """Return True if scores are log probabilities of rows, otherwise raise an AttributeError."""
         return True
 
     def explain(self, X: Any, *, against: Any = None) -> FloatArray:

@@ -82,7 +82,7 @@ def refuse_class(classifier: Any, name: str) -> None:
 
 
 def histories(classifier: Any) -> dict[str, list[Any]]:
-    """Return the histories of both learners, as far as these have one."""
+    """Return the histories of both learners; a learner may have none."""
     learners = {"structure": "structure_learner_", "parameters": "parameters_"}
     return {stage: getattr(getattr(classifier, name, None), "history_", []) for stage, name in learners.items()}
 

@@ -40,7 +40,7 @@ class PartialRows(NamedTuple):
 
     @staticmethod
     def read(classifier: Any, X: Any, unanswered: Any = None) -> PartialRows:
-        """Encode raw rows; a missing value is one that has not been observed, unless ``unanswered`` contains it.
+        """Encode raw rows; missing values can be observed next, unless ``unanswered`` contains them.
 
         A column with a category for missing values gets it only where the feature is ``unanswered``.
         """

@@ -206,7 +206,7 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
             )
 
     def _fit_labeled(self, X: Any, y: AnyArray, is_labeled: AnyArray, weights: AnyArray | None) -> None:
-        """Fit the classifier to the labeled rows, exactly as without the others."""
+        """Fit the classifier to the labeled rows only, exactly as if there were no other rows."""
         if not is_labeled.all():
             rows = np.flatnonzero(is_labeled)
             X, y = _safe_indexing(indexable(X)[0], rows), y[rows]
