@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ttest_rel, wilcoxon
 from support.results_files import write
 
-from benchmarks.quality.tables import details, diagram, duels, rankings, ranks, verdicts
+from benchmarks.quality.tables import details, diagram, duels, rankings, ranks, report, verdicts
 from benchmarks.quality.tables.__main__ import main
 from benchmarks.quality.tables.learners import FOREST, NUMBERED, RANDOM_FOREST
 from benchmarks.quality.tables.outcomes import Outcomes
@@ -220,11 +220,23 @@ def test_learners_take_part_when_they_have_finished_most_sets():
     found = rankings.pools(Outcomes(lines))
     assert found == {
         "All learners": [OWN, RANDOM_FOREST, BOOSTING],
+        f"With {TUNED}, on its data sets": [OWN, RANDOM_FOREST, BOOSTING, TUNED],
         f"With {SVM}, on its data sets": [OWN, RANDOM_FOREST, BOOSTING, SVM],
     }
     found = rankings.pools(Outcomes(lines + rows({TUNED: 3.0}, RAW[7:8])))
     assert found["All learners"] == [OWN, RANDOM_FOREST, TUNED, BOOSTING]
     assert found["Learners of tanlearn and peers with defaults"] == [OWN, RANDOM_FOREST, BOOSTING]
+
+
+def test_slow_learners_are_ranked_on_the_sets_that_they_have_finished():
+    lines = rows({OWN: 5.0, RANDOM_FOREST: 6.0, BOOSTING: 4.0}, RAW[:10])
+    few, half = rows({TUNED: 3.0}, RAW[:4]), rows({TUNED: 3.0}, RAW[:5])
+    assert rankings.slow(Outcomes(lines)) == rankings.slow(Outcomes(lines + few)) == []
+    outcomes = Outcomes(lines + half)
+    assert rankings.slow(outcomes) == [TUNED]
+    text = report.summary(outcomes, Outcomes([]), OWN).replace("\n", " ")
+    assert f"On the 5 of these data sets that {TUNED} also completed, the mean ranks of {OWN} among 4 " in text
+    assert "are 3.00 by error (2 are better)" in text
 
 
 def test_report_shows_verdicts_and_the_best_learners(tmp_path):

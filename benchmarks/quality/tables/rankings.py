@@ -1,6 +1,6 @@
 """Mean ranks of learners over data sets, for pools of learners that have finished the same sets."""
 
-from benchmarks.shared.reports import folded, markdown_table, paragraph
+from benchmarks.shared.reports import folded, joined, markdown_table, paragraph
 
 from .learners import LEARNERS
 from .outcomes import MEASURES, PARTS
@@ -9,14 +9,16 @@ from .sets import LATER
 
 #: A learner takes part in ranks when it has finished this fraction of the sets that any learner has finished.
 FRACTION = 0.8
+#: Those that have finished fewer, but at least this fraction, are ranked on the sets that they have finished.
+LOWER_FRACTION = 0.5
 DIGITS = {"error": 2, "log_loss": 3, "brier": 3}
 
 
-def taking_part(outcomes, is_meant):
+def taking_part(outcomes, is_meant, fraction=FRACTION):
     """Return the learners of a kind that have finished most sets."""
     n_sets = len(outcomes.sets)
     wanted = [name for name in outcomes.learners if is_meant(LEARNERS[name])]
-    return [name for name in wanted if len(outcomes.common([name])) >= FRACTION * n_sets]
+    return [name for name in wanted if len(outcomes.common([name])) >= fraction * n_sets]
 
 
 def unlimited(outcomes):
@@ -24,14 +26,21 @@ def unlimited(outcomes):
     return taking_part(outcomes, lambda one: one.most_rows is None)
 
 
+def slow(outcomes):
+    """Return the learners that have finished fewer sets than the others, but at least half."""
+    some = taking_part(outcomes, lambda one: one.most_rows is None, LOWER_FRACTION)
+    return [name for name in some if name not in unlimited(outcomes)]
+
+
 def pools(outcomes):
     """Return the groups of learners that are ranked together, by title."""
     everyone = unlimited(outcomes)
     defaults = [name for name in everyone if not LEARNERS[name].is_tuned]
-    limited = [name for name in outcomes.learners if LEARNERS[name].most_rows is not None]
     found = {"All learners": everyone, "Learners of tanlearn and peers with defaults": defaults}
-    if limited:
-        found[f"With {' and '.join(limited)}, on its data sets"] = [*everyone, *limited]
+    limited = [name for name in outcomes.learners if LEARNERS[name].most_rows is not None]
+    for more in (slow(outcomes), limited):
+        if more:
+            found[f"With {joined(more)}, on {'its' if len(more) == 1 else 'their'} data sets"] = [*everyone, *more]
     known, kept = [], {}
     for title, learners in found.items():
         if len(learners) > 2 and learners not in known and len(outcomes.common(learners)) > 1:

@@ -9,7 +9,7 @@ from .duels import against_peers, duel
 from .learners import LEARNERS, TUNED
 from .method import how_peers_are_run, introduction
 from .outcomes import MEASURES, Outcomes
-from .rankings import pools, ranking_apart, ranks_and_means, taking_part, unlimited
+from .rankings import pools, ranking_apart, ranks_and_means, slow, taking_part, unlimited
 from .sets import LATER
 from .time_plot import NAMED, draw_times
 from .verdicts import is_default_peer, judge, ranks_of
@@ -65,6 +65,11 @@ def summary(outcomes, kept_apart, judged):
         return paragraph(f"{judged} has not finished enough data sets for a verdict.")
     n_sets = len(outcomes.common(learners))
     text = [in_ranks(outcomes, learners, judged, f"On {n_sets} data sets")]
+    others = slow(outcomes)
+    if others and outcomes.common([*learners, *others]):
+        n_common = len(outcomes.common([*learners, *others]))
+        where = f"On the {n_common} of these data sets that {joined(others)} also completed"
+        text.append(in_ranks(outcomes, [*learners, *others], judged, where))
     apart = taking_part(kept_apart, lambda one: True)
     if judged in apart:
         n_apart = len(kept_apart.common(apart))
