@@ -1,4 +1,4 @@
-"""Metadata of a model file: the date, the training data and the versions, with values of the user."""
+"""Metadata of a model file: the date, the training data, the versions, and values that the user adds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
 
 
 def new_metadata(model: Any, user: Any) -> dict[str, Any]:
-    """Return the metadata of a fitted classifier that is saved now, with the values of the user, a dictionary."""
+    """Return the metadata of a fitted classifier that is saved now; ``user`` is a dictionary of additional values."""
     if type(user) is not dict or not all(type(key) is str for key in user):
         raise TypeError(
             f"metadata must be a dict with strings as keys, got {user!r}. Pass for example {{'author': ...}}."

@@ -191,7 +191,7 @@ class PrivacyBudget:
         return released
 
     def _loss(self, epsilon: float | None, delta: float | None) -> tuple[Fraction, Fraction]:
-        """Return the loss of a release, with defaults replaced."""
+        """Return epsilon and delta of a release; None is replaced by a default."""
         rest = self._epsilon - self._spent[0], self._delta - self._spent[1]
         if epsilon is None:
             if rest[0] <= 0:

@@ -115,7 +115,7 @@ def test_what_is_not_given_or_unknown_is_reported(run, model):
         (["age=3", "age=4"], "'age' is given twice. Leave one of them out."),
         (['{"age": 3, "age": 4}'], "'age' is given twice. Leave one of them out."),
         (["absent.csv:1"], "there is no file absent.csv."),
-        (["town=Graz", "--against", "maybe"], "--against must be another class than the predicted one"),
+        (["town=Graz", "--against", "maybe"], "--against must be a class other than the predicted one"),
     ],
 )
 def test_a_row_that_makes_no_sense_is_one_line(run, model, words, message):
