@@ -24,8 +24,6 @@ MOVED = {
 }
 MOVED_OF_TAN = {**MOVED, "init": "training", "dtype": "training"}
 _SETTINGS = {"candidates": "Candidates", "training": "GradientTraining"}
-#: Parameters of monotone columns, which other classifiers have.
-_MONOTONE = ("increasing", "decreasing")
 
 
 class FormerOfGradient(TypedDict, total=False):
@@ -104,9 +102,6 @@ class DeprecatedParameters:
         ValueError
             If a parameter is unknown.
         """
-        for name in params:
-            if name in _MONOTONE and name not in self._get_param_names():  # type: ignore[attr-defined]
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}.{self._suggestion(name)}")
         current = {name: value for name, value in params.items() if name not in (*self._moved, *self._removed)}
         former = {name: value for name, value in params.items() if name not in current}
         if former:
@@ -131,11 +126,6 @@ class DeprecatedParameters:
 
     def _suggestion(self, name: str) -> str:
         """Return a sentence with the parameter that is most similar to an unknown name, or an empty string."""
-        if name in _MONOTONE:
-            return (
-                f" Use BoostedTermsClassifier({name}=[...]), or NaiveBayesClassifier or BayesNetClassifier with "
-                f"parameters=MonotoneLikelihood({name}=[...])."
-            )
         known = [*type(self)._get_param_names(), *self._moved]  # type: ignore[attr-defined]
         near = next(iter(difflib.get_close_matches(name, known, n=1)), None)
         if near is None:

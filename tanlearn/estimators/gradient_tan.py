@@ -101,6 +101,13 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         ([RE] eq. 18) treats the choices of the features as independent, which is an approximation for ``"order-free"``.
         The scale depends on the loss: large values are 0.05 on letter and 1 on usps, for the hybrid losses of
         benchmarks/paper/resource_efficient.
+    increasing : sequence of str or int, default=()
+        Names or positions of columns. If the value of such a column rises and all other values stay the same and are
+        known, the log odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and
+        there must be exactly two classes. Such columns have no children in the structure.
+    decreasing : sequence of str or int, default=()
+        Names or positions of columns. If the value of such a column rises and all other values stay the same and are
+        known, the log odds of ``classes_[1]`` never rise.
     calibrate : bool, default=True
         Whether to calibrate the probabilities on held-out rows. These are the rows of ``validation_fraction``, or else
         cross-validation folds (a single fifth of the rows for large data sets). Cut points are fitted within each fold.
@@ -202,6 +209,8 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         training: GradientTraining | None = None,
         bits: Any = None,
         size_weight: float = 0.0,
+        increasing: Sequence[Any] = (),
+        decreasing: Sequence[Any] = (),
         calibrate: bool = True,
         warm_start: bool = False,
         class_weight: Any = None,
@@ -219,6 +228,8 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         self.training = training
         self.bits = bits
         self.size_weight = size_weight
+        self.increasing = increasing
+        self.decreasing = decreasing
         self.calibrate = calibrate
         self.warm_start = warm_start
         self.class_weight = class_weight
@@ -333,7 +344,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
 
     def _settle(self, structure: Structure, tables: Tables, data: EncodedData, validation: EncodedData | None) -> None:
         """Select loss and length of the parameters and the calibration on held-out rows, and set ``model_``."""
-        self.calibration_ = Calibration()
+        self.calibration_, monotone = Calibration(), self._monotone_cpts(data)
         parts: Any = []
         if self._is_open or self.calibrate:
             parts = held_out_parts(data) if validation is None else [(data, validation)]
@@ -345,9 +356,9 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
             # The extra epochs were for the structure only: its CPTs are trained for the default number.
             is_longer = self.n_epochs is None and self.n_iter_ > N_EPOCHS
             learners = default_learners(**settings, n_epochs=N_EPOCHS if is_longer else self._n_epochs)
-            chosen = HybridCV(
-                learners=learners, calibrate=self.calibrate, n_jobs=self.n_jobs, verbose=int(self.verbose > 0)
-            )
+            options: dict[str, Any] = {"increasing": self.increasing, "decreasing": self.decreasing}
+            options |= {"calibrate": self.calibrate, "n_jobs": self.n_jobs, "verbose": int(self.verbose > 0)}
+            chosen = HybridCV(learners=learners, **options)
             rng, trained = np.random.default_rng(0), None if is_longer else tables
             of_parts = None if is_longer and validation is None else trained_parts
             if validation is not None and trained is not None:
@@ -363,7 +374,9 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
                 learner = FittedTables(tables)
             elif trained_parts is not None:
                 learner = trained_parts
-            self.calibration_ = choose([learner], structure, parts, n_jobs=self.n_jobs).calibration
+            self.calibration_ = choose([learner], structure, parts, n_jobs=self.n_jobs, monotone=monotone).calibration
+        if monotone is not None:
+            tables = monotone.apply(tables)
         self.model_ = BayesNet(structure, tables)
         keep_offset(self, data.class_totals())
 

@@ -21,6 +21,7 @@ from tanlearn.models.elimination import Eliminator
 from tanlearn.parameters.back_off_ridge import RIDGES, BackOffRidge
 from tanlearn.parameters.cv_results import cv_results
 from tanlearn.parameters.held_out_selection import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
+from tanlearn.parameters.monotone_cpts import MonotoneCPTs
 from tanlearn.structures.candidate_kinds import Candidates
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -104,6 +105,13 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         Train CPTs of few bits per entry: integer and fraction bits, or their sum from 1 to 16, as in
         :class:`~tanlearn.TANClassifier`. With ``bits``, the default loss is ``ConditionalNLL()`` and no loss is
         selected.
+    increasing : sequence of str or int, default=()
+        Names or positions of columns. If the value of such a column rises and all other values stay the same and are
+        known, the log odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and
+        there must be exactly two classes. Such columns have no children in the structure.
+    decreasing : sequence of str or int, default=()
+        Names or positions of columns. If the value of such a column rises and all other values stay the same and are
+        known, the log odds of ``classes_[1]`` never rise.
     calibrate : bool, default=True
         Whether to calibrate the probabilities on held-out rows: the rows of ``validation_fraction`` if it is set,
         otherwise cross-validation folds (a single fifth of the rows for large data sets). Each fold needs one training.
@@ -192,6 +200,8 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         n_epochs: int | None = None,
         training: GradientTraining | None = None,
         bits: Any = None,
+        increasing: Sequence[Any] = (),
+        decreasing: Sequence[Any] = (),
         calibrate: bool = True,
         class_weight: Any = None,
         class_prior: Any = None,
@@ -206,6 +216,8 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         self.n_epochs = n_epochs
         self.training = training
         self.bits = bits
+        self.increasing = increasing
+        self.decreasing = decreasing
         self.calibrate = calibrate
         self.class_weight = class_weight
         self.class_prior = class_prior
@@ -224,13 +236,14 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         losses: Sequence[Loss] = [clone(loss) for loss in LOSSES]
         if self.loss is not None or self.bits is not None:
             losses = [losses[0] if self.loss is None else require_loss(self.loss)]
-        self.calibration_ = Calibration()
+        self.calibration_, monotone = Calibration(), self._monotone_cpts(data)
         parts: Any = []
         if len(losses) > 1 or self.calibrate:
             parts = held_out_parts(data) if validation is None else [(data, validation)]
         self.loss_, refit, choice, by_gradient = losses[0], None, None, None
         if parts:
-            refit, choice, by_gradient = self._choose(losses, self._train_parts(losses, parts, seed), parts)
+            trained = self._train_parts(losses, parts, seed)
+            refit, choice, by_gradient = self._choose(losses, trained, parts, monotone)
         outcome = self._train(self.loss_, data, validation, seed, is_last=True)
         tables = outcome.tables
         if refit is not None and not _sums_out(outcome.structure, data, slack=10):  # unlike the structures of the folds
@@ -246,7 +259,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         self.history_ = outcome.history
         self.n_iter_ = self.n_epochs_ = len(outcome.history)
         self.refit_ = refit
-        self.model_ = BayesNet(outcome.structure, tables)
+        self.model_ = BayesNet(outcome.structure, tables if monotone is None else monotone.apply(tables))
         keep_offset(self, data.class_totals())
 
     def _repeated_params(self) -> dict[str, Any]:
@@ -300,6 +313,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         losses: Sequence[Loss],
         trained: list[list[FittedTables]],
         parts: Sequence[tuple[EncodedData, EncodedData]],
+        monotone: MonotoneCPTs | None,
     ) -> tuple[BackOffRidge | None, Choice, Choice]:
         """Choose learner and calibration on held-out rows.
 
@@ -307,7 +321,8 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         among the gradient-trained models alone, in case refitting is impossible.
         """
         data = parts[0][0]
-        by_gradient = choice = choose(trained, Structure.naive_bayes(data.n_features), parts, n_jobs=self.n_jobs)
+        options: dict[str, Any] = {"n_jobs": self.n_jobs, "monotone": monotone}
+        by_gradient = choice = choose(trained, Structure.naive_bayes(data.n_features), parts, **options)
         self.loss_ = losses[choice.index]
         refits: list[BackOffRidge] = []
         structures = [one.structure for one in trained[choice.index] if one.structure is not None]
@@ -315,9 +330,8 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         if len(losses) > 1 and is_small and all(map(_part_sums_out, structures, parts)):
             ways = itertools.product((ConditionalNLL(), Margin()), RIDGES)
             refits = [BackOffRidge(ridge=ridge, loss=loss, calibrate=False) for loss, ridge in ways]
-            choice = choose(
-                [*trained, *refits], structures, parts, iterations=evaluation_iterations(MAX_ITER), n_jobs=self.n_jobs
-            )
+            iterations = evaluation_iterations(MAX_ITER)
+            choice = choose([*trained, *refits], structures, parts, iterations=iterations, **options)
         refit = None
         if choice.index < len(losses):
             self.loss_ = losses[choice.index]

@@ -7,7 +7,6 @@ ICPR 2020.
 from __future__ import annotations
 
 import os
-from copy import copy
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -24,18 +23,17 @@ from tanlearn.estimators.completed_rows import completed_rows
 from tanlearn.estimators.estimator_input import encode_rows, generator
 from tanlearn.estimators.explanation_frame import explanation_frame
 from tanlearn.estimators.partial_rows import PartialRows, best_features, gains_of, read_costs, read_gain
+from tanlearn.estimators.rounded_network import round_network
 from tanlearn.files.description import describe, feature_names
 from tanlearn.models.bayes_net import BayesNet
-from tanlearn.models.calibration import Calibration, decision_tables
+from tanlearn.models.calibration import Calibration
 from tanlearn.models.completion import most_probable_completion
 from tanlearn.models.explanation import against_class, explain
 from tanlearn.models.model import Model
-from tanlearn.models.quantization import round_tables
 from tanlearn.models.sampling import sample
 from tanlearn.models.tables import Tables
 from tanlearn.sources.validation import encode_labels
 from tanlearn.structures.structures import Structure
-from tanlearn.training.few_bits import read_bits
 
 if TYPE_CHECKING:
     import networkx
@@ -507,7 +505,8 @@ class NetworkClassifier(Classifier):
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If ``bits`` is invalid, or a sum without rows; or if a class has probability 0.
+            If ``bits`` is invalid, or a sum without rows; or if a class has probability 0; or if the classifier has
+            monotone columns (``increasing``, ``decreasing``).
 
         Examples
         --------
@@ -521,35 +520,8 @@ class NetworkClassifier(Classifier):
         >>> model.size_bits_, small.size_bits_, round(small.score(X, y), 2)
         (1248, 117, 0.96)
         """
-        check_is_fitted(self)
-        formats = [found for found in read_bits(bits) if found is not None]
-        if not formats:
-            raise ValueError(
-                "bits must be a number of bits, or a pair of integer and fraction bits, got None. Pass "
-                "for example bits=6."
-            )
-        twin = copy(self)
-        # Integer scores are compared without calibration, so its shift is added to the class prior.
-        tables, twin.calibration_ = decision_tables(self.tables_, self.calibration_), self.calibration_.unshifted()
-        candidates = [round_tables(tables, fixed_point) for fixed_point in formats]
-        twin.model_ = BayesNet(self.structure_, candidates[0])
-        twin.__dict__.pop("counts_", None)  # partial_fit would compute unrounded tables from them
-        if len(candidates) > 1:
-            if X is None or y is None:
-                raise ValueError(
-                    f"bits={bits} is a sum of integer and fraction bits, and the split is chosen by errors on rows. "
-                    f"Pass X and y, or a pair such as bits=(2, 4)."
-                )
-            codes = encode_rows(self, X)
-            labels = encode_labels(y, codes.shape[1], self.classes_)
-
-            def n_errors(tables: Tables) -> int:
-                network = BayesNet(self.structure_, tables)
-                scores = network.log_joint(codes, n_jobs=self.n_jobs, device=self.device)
-                return int(np.count_nonzero(scores.argmax(axis=1) != labels))
-
-            twin.model_ = BayesNet(self.structure_, min(candidates, key=n_errors))
-        return twin
+        rounded: Self = round_network(self, bits, X, y)
+        return rounded
 
     def export_c(
         self,

@@ -27,6 +27,7 @@ from tanlearn.models.log_joint import log_joint
 from tanlearn.models.tables import Tables
 from tanlearn.parameters.held_out_calibration import calibrate, temper_evidence
 from tanlearn.parameters.learned_structure import structures_of_parts
+from tanlearn.parameters.monotone_cpts import MonotoneCPTs
 from tanlearn.parameters.parameter_learner import needs_of
 from tanlearn.structures.structures import Structure
 
@@ -105,6 +106,7 @@ def choose(
     iterations: Sequence[int] | None = None,
     patience: int | None = 20,
     n_jobs: int | None = None,
+    monotone: MonotoneCPTs | None = None,
 ) -> Choice:
     """Select a learner and its number of iterations on held-out rows.
 
@@ -112,8 +114,8 @@ def choose(
     has one entry per split. Learners that iterate are evaluated at ``iterations``, which are increasing, and 0 is the
     start. Other learners are evaluated once, when they are fitted, and so are all learners if ``iterations`` is None. A
     run ends early after ``patience`` iterations without a lower held-out error or log loss. A learned structure is
-    learned again for each split (:func:`~tanlearn.parameters.learned_structure.structures_of_parts`). The result does
-    not depend on ``n_jobs``.
+    learned again for each split (:func:`~tanlearn.parameters.learned_structure.structures_of_parts`). With
+    ``monotone``, CPTs are evaluated after isotonic regression. The result does not depend on ``n_jobs``.
     """
     n_rows = sum(held_out.in_whole_rows().weights.sum() for _, held_out in parts)
     structures = structures_of_parts(structure, parts, n_jobs) if isinstance(structure, Structure) else structure
@@ -122,7 +124,9 @@ def choose(
         i, k = task
         learner = learners[i][k] if isinstance(learners[i], list) else learners[i]
         own = learner.structure if isinstance(learner, FittedTables) else None
-        run = _HeldOutRun(structures[k] if own is None else own, parts[k][1], 1 / n_rows, iterations, patience)
+        of_part = structures[k] if own is None else own
+        own_monotone = None if monotone is None else monotone.on(parts[k][0])
+        run = _HeldOutRun(of_part, parts[k][1], 1 / n_rows, iterations, patience, own_monotone)
         # A shallow copy receives the fitted attributes; settings and losses are shared, since fitting does not
         # change them.
         return run.fit(copy(learner), parts[k][0], np.random.default_rng(k))
@@ -178,9 +182,10 @@ class _HeldOutRun:
         smoothing: float,
         iterations: Sequence[int] | None,
         patience: int | None,
+        monotone: MonotoneCPTs | None = None,
     ) -> None:
         self.structure, self.held_out, self.smoothing = structure, held_out, smoothing
-        self.iterations, self.patience = iterations, patience
+        self.iterations, self.patience, self.monotone = iterations, patience, monotone
         self.wrong: list[float] = []
         self.losses: list[FloatArray] = []
         rows = np.flatnonzero(held_out.weights)
@@ -218,6 +223,8 @@ class _HeldOutRun:
 
     def evaluate(self, tables: Tables) -> bool:
         """Evaluate CPTs on the held-out rows, and return whether the patience is exhausted."""
+        if self.monotone is not None:
+            tables = self.monotone.apply(tables)
         held_out, self.is_rounded = self.held_out, tables.bits is not None
         scores = log_joint(tables, self.structure, held_out.codes, device=held_out.device)
         self.wrong.append(float(held_out.weights[scores.argmax(axis=1) != held_out.y].sum()))

@@ -16,6 +16,7 @@ from tanlearn.models.tables import Tables
 from tanlearn.parameters.batch_gradient import LBFGS, BatchLearner
 from tanlearn.parameters.cv_results import cv_results
 from tanlearn.parameters.held_out_selection import Choice, FittedTables, choose, evaluation_iterations, held_out_parts
+from tanlearn.parameters.monotone_cpts import MonotoneCPTs
 from tanlearn.parameters.parameter_learner import needs_of
 from tanlearn.parameters.stochastic_gradient import StochasticGradient
 from tanlearn.structures.structures import Structure
@@ -56,6 +57,13 @@ class HybridCV(BaseEstimator):
         only the evidence of the features if that has a clearly lower log loss (``EvidenceCalibration``, not for CPTs of
         few bits). Each fold discretizes continuous columns without its held-out rows and, on small data, learns its own
         structure if the estimator learns one.
+    increasing : sequence of str or int, default=()
+        Columns, by name or position, with which the log odds of the second class (in sorted order) do not fall. They
+        must be ordered: numbers, or ordered categories. They must have no children in the structure. Trained CPTs are
+        replaced by the closest ones with this property, before they are evaluated on held-out rows. It holds exactly
+        for rows without missing values.
+    decreasing : sequence of str or int, default=()
+        Columns with which these log odds do not rise.
     n_jobs : int, optional
         Number of threads, as in joblib, each for one learner and fold. Results do not depend on it.
     verbose : int, default=0
@@ -111,6 +119,8 @@ class HybridCV(BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "cv": [None, Interval(Integral, 2, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
         "calibrate": ["boolean"],
+        "increasing": [list, tuple],
+        "decreasing": [list, tuple],
         "n_jobs": [None, Integral],
         "verbose": [Interval(Integral, 0, None, closed="left")],
     }
@@ -134,6 +144,8 @@ class HybridCV(BaseEstimator):
         max_iter: int = 100,
         cv: float | None = None,
         calibrate: bool = True,
+        increasing: Sequence[Any] = (),
+        decreasing: Sequence[Any] = (),
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -141,6 +153,8 @@ class HybridCV(BaseEstimator):
         self.max_iter = max_iter
         self.cv = cv
         self.calibrate = calibrate
+        self.increasing = increasing
+        self.decreasing = decreasing
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -163,7 +177,9 @@ class HybridCV(BaseEstimator):
         Raises
         ------
         ValueError
-            If missing values cannot be marginalized, there is only one class or one row, or fewer rows than folds.
+            If missing values cannot be marginalized, there is only one class or one row, or fewer rows than folds. Also
+            if a column of ``increasing`` or ``decreasing`` is unknown, is listed twice, has no order or has children,
+            or if there are not two classes.
         TypeError
             If a learner has a type that ``learners`` does not allow.
         """
@@ -227,11 +243,13 @@ class HybridCV(BaseEstimator):
                     f"got {learner!r}. Fit other learners directly, without HybridCV."
                 )
             learner.set_params(calibrate=False)  # calibration takes place once, below
+        monotone = MonotoneCPTs.of_columns(self.increasing, self.decreasing, data)
+        if monotone is not None:
+            monotone.check_structure(structure, data)
         competitors = learners if trained_parts is None else [*learners[:-1], trained_parts]
         of_parts = structure if structures is None else structures
-        choice = choose(
-            competitors, of_parts, parts, iterations=evaluation_iterations(self.max_iter), n_jobs=self.n_jobs
-        )
+        iterations = evaluation_iterations(self.max_iter)
+        choice = choose(competitors, of_parts, parts, iterations=iterations, n_jobs=self.n_jobs, monotone=monotone)
         learner = self.learner_ = learners[choice.index]
         if needs_of(learner) == "gradients":
             tables = learner.improve(learner.start(structure, data, rng), data, n_iter=choice.n_iter)
@@ -252,7 +270,7 @@ class HybridCV(BaseEstimator):
                 f"chosen on held-out rows: {learner!r}, {self.best_n_iter_} iterations, "
                 f"held-out error {1 - self.best_score_:.2%}"
             )
-        return tables
+        return tables if monotone is None else monotone.apply(tables)
 
     def _keep(self, choice: Choice, learners: Sequence[Any]) -> None:
         """Set the attributes of the selection and the results of all learners, each at its best evaluation."""

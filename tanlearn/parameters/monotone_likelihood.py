@@ -16,19 +16,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
-from tanlearn.kernels.mathematics import log_all
+from tanlearn.models.monotone_logs import monotone_logs
 from tanlearn.models.tables import Tables
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
+from tanlearn.parameters.monotone_cpts import QUANTUM
 from tanlearn.structures.knowledge import ColumnNumbers
 from tanlearn.structures.monotone_columns import numbers_of_ranked, read_directions, require_two_classes
 from tanlearn.structures.structures import Structure
 
-__all__ = ["MonotoneLikelihood", "isotonic_odds"]
-
-#: Log probabilities are multiples of this number of nats, 9e-13, so that their sums and differences are exact.
-_QUANTUM = 2.0**-40
+__all__ = ["MonotoneLikelihood"]
 
 
 class MonotoneLikelihood(BaseEstimator):
@@ -121,13 +118,14 @@ class MonotoneLikelihood(BaseEstimator):
         directions = read_directions(self.increasing, self.decreasing, data)
         self._check_edges(structure, data)
         tables = MaximumLikelihood(alpha=self.alpha).fit(structure, data, rng)
-        layout, cells = tables.layout, np.rint(tables.cells / _QUANTUM) * _QUANTUM
+        layout, cells = tables.layout, np.rint(tables.cells / QUANTUM) * QUANTUM
         counts = layout.count(data.codes, data.y, data.weights)
         n_ranked = numbers_of_ranked(data).tolist()
         for i in np.flatnonzero(directions).tolist():
             own = slice(layout.offset[i], layout.offset[i + 1])
-            counted = counts[own].reshape(-1, 2) + float(self.alpha)
-            cells[own].reshape(-1, 2)[: n_ranked[i]] = _monotone_logs(counted, n_ranked[i], int(directions[i]))
+            counted = counts[own].reshape(1, -1, 2) + float(self.alpha)
+            how = n_ranked[i], int(directions[i]), QUANTUM
+            cells[own] = monotone_logs(counted, np.array([-1]), 0.0, *how).ravel()
         return Tables(layout, cells)
 
     def _check_edges(self, structure: Structure, data: EncodedData) -> None:
@@ -141,42 +139,3 @@ class MonotoneLikelihood(BaseEstimator):
                         f"{name}[{k}] is {data.label(i)}, which has an edge to another column, so its log odds depend "
                         f"on that column. Use NaiveBayesClassifier, or a structure without edges of this column."
                     )
-
-
-def isotonic_odds(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the pooled counts of both classes for each value, so that their ratios, class 1 to class 0, do not fall.
-
-    Adjacent violators are pooled: values of a pool get its sums. All counts are positive.
-
-    Shapes: counts: (n_values, 2); results: (n_values,) of class 0 and of class 1.
-    """
-    pools: list[list[Any]] = []  # count of class 0, count of class 1, number of values
-    for zero, one in counts.tolist():
-        pools.append([zero, one, 1])
-        while len(pools) > 1 and pools[-2][1] * pools[-1][0] >= pools[-1][1] * pools[-2][0]:
-            zero, one, n_values = pools.pop()
-            pools[-1] = [pools[-1][0] + zero, pools[-1][1] + one, pools[-1][2] + n_values]
-    sizes = [n_values for *_, n_values in pools]
-    return tuple(np.repeat([float(pool[c]) for pool in pools], sizes) for c in (0, 1))  # type: ignore[return-value]
-
-
-def _monotone_logs(counts: FloatArray, n_ranked: int, direction: int) -> AnyArray:
-    """Return the log probabilities of the ranked values in both classes, shape (n_ranked, 2), multiples of the quantum.
-
-    ``counts`` (n_values, 2) has the values that are outside of the order last.
-    """
-    ranked = counts[:n_ranked][::direction]
-    zero, one = isotonic_odds(ranked)
-    totals = counts.sum(axis=0)
-    log_odds = np.maximum.accumulate(_logs(one) - _logs(zero))
-    of_zero = _logs(ranked.sum(axis=1)) + _logs(zero / (zero + one)) - _logs(totals[:1])
-    of_zero, log_odds = (np.rint(values / _QUANTUM) * _QUANTUM for values in (of_zero, log_odds))
-    shift = np.rint((_logs(totals[:1]) - _logs(totals[1:])) / _QUANTUM) * _QUANTUM
-    return np.column_stack([of_zero, of_zero + log_odds + shift])[::direction]
-
-
-def _logs(values: AnyArray) -> FloatArray:
-    """Return the logarithms of positive numbers, with equal bits on every CPU."""
-    found = np.empty(len(values))
-    log_all(np.ascontiguousarray(values, dtype=np.float64), found)
-    return found

@@ -122,7 +122,7 @@ def test_parameters_of_default_parts_are_suggested(run, shop, tmp_path):
     assert "has no parameter 'n_estimators'. Did you mean 'forest__n_estimators'? Its parameters:" in done.stderr
     several = run("fit", shop, *options, "--set", "max_terms=2").stderr
     assert "Did you mean 'boosting__max_terms'?" in several
-    options[options.index("BayesEnsemble")] = "TAN Subset HYB"
+    options[options.index("BayesEnsemble")] = "TAN-CMI ML"
     monotone = run("fit", shop, *options, "--set", "increasing=['age']").stderr
     assert "has no parameter 'increasing'. Use --learner BoostedTerms, or" in monotone
 

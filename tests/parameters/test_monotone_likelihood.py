@@ -20,7 +20,6 @@ from tanlearn import (
     save,
 )
 from tanlearn.baselines import ChowLiu
-from tanlearn.parameters.monotone_likelihood import isotonic_odds
 
 
 def ordered_rows(seed, n=60, n_states=(4, 6, 3, 5), n_classes=2, missing=0.0, weights=None):
@@ -36,15 +35,6 @@ def ordered_rows(seed, n=60, n_states=(4, 6, 3, 5), n_classes=2, missing=0.0, we
 def fitted(data, **options):
     """Return the tables of naive Bayes."""
     return MonotoneLikelihood(**options).fit(Structure.naive_bayes(data.n_features), data, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_pools_are_those_of_isotonic_regression(seed):
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(1, 9, (7, 2)).astype(float)
-    zero, one = isotonic_odds(counts)
-    expected = isotonic_regression((counts[:, 1] / counts.sum(axis=1)).tolist(), counts.sum(axis=1).tolist())
-    assert one / (zero + one) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("weights", [None, "integer"])

@@ -8,6 +8,7 @@ import pytest
 from oracles import monotone as oracle
 
 from tanlearn import BoostedTermsClassifier, EncodedData, load, save
+from tanlearn.models.rounded_terms import round_terms
 from tanlearn.terms.boosting import Booster, BoostingSettings
 from tanlearn.terms.monotone import MonotoneFeatures, isotonic
 
@@ -99,6 +100,15 @@ def test_gains_of_cells_in_the_wrong_order_are_those_of_one_value():
             gain += after - (gl + gr) ** 2 / (hl + hr + 0.3)
         expected.append(gain)
     assert monotone.split_gains(0, order, sums, 0.3) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_rounded_terms_are_monotone(bits):
+    booster = Booster(ordered_rows(2), BoostingSettings(2, 0.5, 0.1, np.array(DIRECTIONS)), np.random.default_rng(0))
+    booster.grow(40)
+    scores = grid_scores(round_terms(booster.model(), bits).terms, N_STATES)
+    assert np.ptp(scores[..., 1]) > 0
+    assert not oracle.violations(as_cells(scores[..., 1] - scores[..., 0]), DIRECTIONS)
 
 
 def frame(n=300, seed=0):
