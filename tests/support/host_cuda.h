@@ -204,6 +204,7 @@ template <class T> static T __shfl_xor_sync(unsigned mask, T value, int bits) {
     return host::shuffle(mask, value, host::lane() ^ bits);
 }
 static inline unsigned __ballot_sync(unsigned mask, bool value) { return host::ballot(mask, value); }
+static inline int __ffs(unsigned bits) { return __builtin_ffs(bits); }
 static inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 template <class T> static T atomicAdd(T* place, T value) { T before = *place; *place += value; return before; }
 static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
