@@ -163,6 +163,9 @@ def nvrtc(path):
     folders = [Path(folder) for folder in found.submodule_search_locations] if found else []
     files = [str(file) for folder in folders for file in sorted(folder.glob("*/lib/libnvrtc.so*"))]
     name = next(iter(files), None) or ctypes.util.find_library("nvrtc")
+    for folder in folders:  # NVRTC looks for its functions among the loaded libraries first
+        for file in sorted(folder.glob("*/lib/libnvrtc-builtins.so*")):
+            ctypes.CDLL(str(file), ctypes.RTLD_GLOBAL)
     library = ctypes.CDLL(name) if name else pytest.skip("no NVRTC to compile CUDA text for a device")
 
     def assembly_of(text, options):
