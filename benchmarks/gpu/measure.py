@@ -230,6 +230,14 @@ def recorded(work):
     return calls
 
 
+def again(population):
+    """Repeat the last epoch of a population, launch by launch instead of by graphs."""
+    with population._stream:
+        arrays = population.problem, population.parameters, population._steps, population._scratch
+        cuda_train.train_epoch(*arrays)
+    population._stream.synchronize()
+
+
 def captured(stream, calls):
     """Return the graph of launches."""
     stream.begin_capture()
@@ -254,14 +262,15 @@ def timed_steps(name, n_runs, arguments, stream):
         if not np.isfinite(population.finish_epoch()).all():
             raise SystemExit(f"{label}: training diverged in epoch {number + 1}.")
 
-    calls = recorded(partial(epoch, 0))
+    epoch(0)
+    calls = recorded(partial(again, population))
     n_steps = data.n_samples // size
     names = [call.args[1] for call in calls]
     of_step = {}  # of the first block; the step that a launch is of is its first argument but the workers'
     for call in calls[names.index("draw_structures") : names.index("next_block")]:
         of_step.setdefault(int(call.args[3]), []).append(call)
     last = min(LEAD, len(of_step) - 1)
-    begin = calls[: names.index("draw_structures")]  # returns to the first step
+    begin = calls[: names.index("draw_structures")]
     with stream:
         graph = captured(stream, calls)
         lead = captured(stream, [*begin, *(call for step in range(last) for call in of_step[step])])

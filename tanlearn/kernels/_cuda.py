@@ -22,12 +22,14 @@ __all__ = [
     "WARP",
     "check_device",
     "cupy",
+    "is_out_of_memory",
     "launch",
     "program_text",
     "row_packing",
     "struct",
     "to_device",
     "type_macros",
+    "without_frames",
 ]
 
 DEVICES = ("cpu", "cuda")
@@ -36,6 +38,8 @@ BLOCK, WARP = 256, 32
 _FOLDER = Path(__file__).parent / "cuda"
 #: No fast mathematics, because log 0 is common here. (CuPy itself flushes denormal float32 numbers to 0.)
 _OPTIONS = ("-std=c++17",)
+#: Status of cudaErrorMemoryAllocation and of CUDA_ERROR_OUT_OF_MEMORY.
+_NO_MEMORY = 2
 #: Seconds of compilation without a note.
 _SHORT = 1.0
 _NOTE = (
@@ -83,6 +87,24 @@ def cupy() -> Any:
     return cupy
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error means that memory has run out: on the host, in CuPy's pool, or in a call of CUDA.
+
+    CUDA needs memory of its own for kernels and graphs. Its runtime and its driver then report status 2.
+    """
+    is_of_cuda = type(error).__name__ in ("CUDARuntimeError", "CUDADriverError")
+    return isinstance(error, MemoryError) or (is_of_cuda and getattr(error, "status", None) == _NO_MEMORY)
+
+
+def without_frames(error: Exception) -> Exception:
+    """Delete the tracebacks of an error and of its causes, whose frames would keep device memory allocated."""
+    cause: BaseException | None = error
+    while cause is not None:
+        cause.__traceback__ = None
+        cause = cause.__cause__ or cause.__context__
+    return error
+
+
 def row_packing(n_classes: int, real: Any) -> tuple[int, int]:
     """Return how a warp reads the rows of a CPT: numbers per load (up to 16 bytes), and rows per four loads.
 
@@ -128,6 +150,8 @@ def _kernel(array_module: Any, files: tuple[str, ...], name: str, macros: tuple[
         with _compilation_note():
             return _program(array_module, files, macros).get_function(name)
     except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise
         raise RuntimeError(
             f"kernels could not be compiled for device='cuda': {error}. CuPy compiles with NVRTC: install a CUDA "
             f"toolkit, or pip install 'cupy-cuda12x[ctk]'."

@@ -130,10 +130,10 @@ def _run_some(
 ) -> Generator[RunResult]:
     """Take runs off the queue, train and score them together, and free their memory at the end."""
     started = time.perf_counter()
-    cupy().get_default_memory_pool().free_all_blocks()
-    free_bytes = cupy().cuda.runtime.memGetInfo()[0] * MEMORY_SHARE
+    free_bytes = _free_bytes() * MEMORY_SHARE
     begun: list[tuple[Run, Any, list[Training]]] = []
-    while waiting and (free_bytes > 0 or not begun) and len(begun) < MOST_TOGETHER:
+    shared: set[tuple[Any, ...]] = set()  # rows and batch sizes whose memory has been counted
+    while waiting and len(begun) < MOST_TOGETHER:
         run = waiting.popleft()
         try:
             model = _configured(estimator, run)
@@ -144,7 +144,15 @@ def _run_some(
         except Exception as error:
             yield _failed(run, error, 0.0)
             continue
-        free_bytes -= sum(training.cuda_bytes() for training in trainings)
+        needs = [training.cuda_memory() for training in trainings]
+        free_bytes -= sum(need.per_run for need in needs)
+        rows = id(parts[run.part].data), model.get_params()["training__batch_size"]
+        if rows not in shared:
+            free_bytes -= max(need.shared for need in needs)
+            shared.add(rows)
+        if free_bytes < 0 and begun:  # it begins again with the next runs
+            waiting.appendleft(run)
+            break
         begun.append((run, model, trainings))
     outcomes = iter(train_together([training for *_, trainings in begun for training in trainings], progress))
     seconds = (time.perf_counter() - started) / max(1, len(begun))  # the time of the group divided by its size
@@ -155,6 +163,12 @@ def _run_some(
         except Exception as error:
             failure = error.with_traceback(None)  # its traceback would keep this frame and the memory of all trainings
         yield _scored(run, model, parts[run.part], seconds) if failure is None else _failed(run, failure, seconds)
+
+
+def _free_bytes() -> int:
+    """Return CUDA's free memory in bytes, after that which CuPy keeps for later arrays has been freed."""
+    cupy().get_default_memory_pool().free_all_blocks()
+    return int(cupy().cuda.runtime.memGetInfo()[0])
 
 
 def _configured(estimator: Classifier, run: Run) -> Any:

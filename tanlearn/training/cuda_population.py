@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,55 @@ from tanlearn.training.noise_streams import NoiseStream
 from tanlearn.training.optimizers import Adam
 from tanlearn.training.tan_state import Plan, State
 
-__all__ = ["CudaEngine", "CudaPopulation"]
+__all__ = ["CudaEngine", "CudaPopulation", "MemoryNeed", "memory_need"]
 
 #: Mean length of a row of a CPT with one parent from which a block processes a CPT instead of a warp. Letter has 237,
 #: usps 34.
 _LONG_ROW = 128
+#: Memory that CUDA takes for the kernels of a population and for its graph of up to 321 launches; generous, since it
+#: has not been measured. Local memory is allocated for all threads that a device can hold: 303,000 on a B200.
+_RESERVED_BYTES, _MOST_THREADS = 2**26, 303_104
+
+
+class MemoryNeed(NamedTuple):
+    """CUDA memory of a population in bytes."""
+
+    shared: int  # of the rows, kernels and graphs, once
+    per_run: int
+
+
+def memory_need(state: State, data: EncodedData, batch_size: int) -> MemoryNeed:
+    """Count the CUDA memory of a population with runs like ``state``, before anything is allocated.
+
+    The arrays are counted exactly, as this module allocates them; kernels and graphs are estimated.
+    """
+    real, code, (d, n), n_classes = state.cells.dtype.itemsize, data.codes.itemsize, data.codes.shape, data.n_classes
+    size = int(min(batch_size, n))
+    n_steps, stride = n // size, _batch_stride(size, n_classes, state.cells.dtype)
+    block_steps, n_tables, n_cells = _block_steps(n_steps), len(state.phi), len(state.theta)
+    nodes = 2 * d + 1 if state.candidates.arborescence else 0
+    longest = int(np.maximum.reduceat(np.diff(state.layout.offset), state.candidates.group[:-1]).sum())
+    n_local = 4 * -(-n_classes // WARP) * real * _MOST_THREADS if n_classes > 4 * WARP else 0
+    rows = n * d * code + 8 * n + 4 * d + 4 + 2 * 8 + real * DECAY_STEPS + 4
+    of_run = 8 + 3 * 4 + 5 * real + (48 + 4 + 8 + 4) + 4 * 2 + 8 + 4  # arrays with a few numbers per run
+    of_features = (4 + 8) + (8 + 4 + 8)  # group, drawn_offset; top, selected, begin
+    of_tables = (16 + 8 + 8 + 8) + (4 + real + 24) + 4 * block_steps + (4 + 8 + 8 + 4)
+    of_steps = 4 * size + real + 8
+    scratch = code * block_steps * d * stride + 4 * d * size + real * stride * n_classes + 8 * size + real * longest
+    trees = 16 * nodes**2 + 24 * nodes
+    per_run = 3 * real * n_cells + of_run + of_features * d + of_tables * n_tables + of_steps * n_steps
+    return MemoryNeed(rows + _RESERVED_BYTES + n_local, per_run + scratch + trees)
+
+
+def _batch_stride(batch_size: int, n_classes: int, real: Any) -> int:
+    """Return the number of positions of a batch: its size, rounded up to whole chunks of rows."""
+    _, chunk = row_packing(n_classes, real)
+    return -(-batch_size // chunk) * chunk
+
+
+def _block_steps(n_steps: int) -> int:
+    """Return the number of steps of a block, so that all blocks of an epoch are about equally long."""
+    return -(-n_steps // -(-n_steps // cuda_train.STEPS_PER_BLOCK))
 
 
 class CudaPopulation:
@@ -52,15 +96,43 @@ class CudaPopulation:
         self.parameters = _make_parameters(self.states)
         self._steps = _make_steps(self.problem, self.states[0].cells.dtype, self.adams[0])
         self._scratch = _make_scratch(self.problem, self.states)
-        # Host arrays that are sent to the device every epoch.
+        # Host arrays that are sent to the device every epoch; the noise only if the device cannot draw it.
         self._order = np.zeros(self._steps.order.shape, np.int32)
-        self._uniform = np.zeros(self._steps.uniform.shape, np.float32)
+        self._uniform: FloatArray | None = None
         self._streams = np.zeros(self._steps.streams.shape, np.uint64)
         # The default stream cannot be captured in a graph. A blocking stream would wait for it and for the other
         # threads that use it.
         self._stream = cupy().cuda.Stream(non_blocking=True)
-        self._n_epochs = 0
-        self._graph: Any = None
+        self._graph: Any = None  # of a block of steps
+        self.n_epochs = 0  # epochs that have begun to change parameters
+        self._is_active = np.zeros(len(states), np.int32)
+
+    def get_state(self, run: int) -> dict[str, AnyArray]:
+        """Return a copy of the parameters and Adam moments of a run, by name."""
+        arrays = self.parameters._asdict()
+        return {
+            name: np.concatenate([array[rows].get() for rows in self._rows(name, run)])
+            for name, array in arrays.items()
+        }
+
+    def set_state(self, run: int, state: dict[str, AnyArray], n_epochs: int) -> None:
+        """Restore the state of a run after ``n_epochs`` epochs, from :meth:`get_state` of a population with the run."""
+        for name, values in state.items():
+            first = 0
+            for rows in self._rows(name, run):
+                last = first + rows.stop - rows.start
+                getattr(self.parameters, name)[rows].set(np.ascontiguousarray(values[first:last]))
+                first = last
+        self.states[run].phi[:] = state["phi"]
+        self.adams[run].t = self.structure_adams[run].t = n_epochs * self.problem.n_steps
+
+    def _rows(self, name: str, run: int) -> list[slice]:
+        """Return the positions of a run in an array of the parameters."""
+        first, last, n_classes = self._first[run], self._first[run + 1], self.states[run].layout.n_classes
+        if name in ("theta", "direction", "v"):  # the priors of all runs come first
+            cells = slice(int(self._offset[first]), int(self._offset[last]))
+            return [slice(run * n_classes, (run + 1) * n_classes), cells]
+        return [slice(first, last)]
 
     def start_epoch(
         self, plans: Sequence[Plan | None], rates: Sequence[tuple[float, float]], temperatures: Sequence[float]
@@ -70,60 +142,81 @@ class CudaPopulation:
         All arguments hold one entry per run. A plan of None leaves its run unchanged. ``rates`` are the learning rates
         of the CPTs and of the structure logits. ``temperatures`` are those of the softmax in the structure gradient.
         """
-        steps, n_steps = self._steps, self.problem.n_steps
-        sizes, structure_sizes = np.zeros((2, *steps.step_sizes.shape))
+        n_steps = self.problem.n_steps
+        sizes, structure_sizes = np.zeros((2, len(plans), n_steps))
         is_streamed = np.zeros(len(plans), np.int32)
+        is_active = np.array([plan is not None for plan in plans], np.int32)
+        if any(plan is not None and not isinstance(plan.noise, NoiseStream) for plan in plans):
+            self._allocate_noise()
+        if self._graph is None:
+            self._record()
         for run, plan in enumerate(plans):
             if plan is not None:
                 self._order[run] = plan.order
-                is_streamed[run] = isinstance(plan.noise, NoiseStream)
-                if is_streamed[run]:
-                    self._streams[run] = plan.noise
-                else:
+                if isinstance(plan.noise, NoiseStream):
+                    self._streams[run], is_streamed[run] = plan.noise, 1
+                elif self._uniform is not None:
                     self._uniform[:, self._first[run] : self._first[run + 1]] = plan.noise
                 sizes[run] = self.adams[run].advance(n_steps, rates[run][0])
                 structure_sizes[run] = self.structure_adams[run].advance(n_steps, rates[run][1])
         cupy().cuda.get_current_stream().synchronize()  # earlier transfers are complete
-        self._is_active = np.array([plan is not None for plan in plans], np.int32)
+        self._is_active, steps = is_active, self._steps
         with self._stream:
             try:
                 steps.order.set(self._order)
-                if (self._is_active > is_streamed).any():
+                if self._uniform is not None and (is_active > is_streamed).any():
                     steps.uniform.set(self._uniform)
                 steps.streams.set(self._streams)
                 steps.is_streamed.set(is_streamed)
                 steps.step_sizes.set(sizes.astype(steps.step_sizes.dtype))
                 steps.structure_step_sizes.set(structure_sizes)
                 steps.temperature.set(np.array(temperatures, np.float64))
-                steps.is_active.set(self._is_active)
+                steps.is_active.set(is_active)
                 self._scratch.total.fill(0)
                 self._scratch.is_finite.fill(1)
+                self.n_epochs += 1
                 self._launch()
             except BaseException:  # also interrupts: memory that CUDA still writes to must not be reused
                 self._stream.synchronize()
                 raise
 
-    def _launch(self) -> None:
-        """Launch an epoch.
+    def _allocate_noise(self) -> None:
+        """Allocate the noise of an epoch, if it is the first that is drawn on the host."""
+        if self._uniform is None:
+            shape = self.problem.n_steps, self.problem.n_tables
+            uniform = cupy().empty(shape, np.float32)
+            self._steps = self._steps._replace(uniform=uniform, uniform_steps=self.problem.n_steps)
+            self._uniform, self._graph = np.zeros(shape, np.float32), None
 
-        From the second epoch on, blocks of steps are launched as a CUDA graph, because single launches take as long as
-        the steps themselves.
+    def _record(self) -> None:
+        """Run a block of steps without an active run, and record it as a graph.
+
+        A graph is needed because single launches take as long as the steps themselves. CUDA allocates all memory for
+        kernels and graphs here, before an epoch changes parameters.
         """
-        self._n_epochs += 1
-        if self._n_epochs == 1:
-            cuda_train.train_epoch(self.problem, self.parameters, self._steps, self._scratch)
-            return
         epoch = cuda_train.Epoch(self.problem, self.parameters, self._steps, self._scratch)
-        if self._n_epochs == 2:
-            self._stream.begin_capture()
+        cupy().cuda.get_current_stream().synchronize()
+        with self._stream:
             try:
+                self._steps.is_active.set(np.zeros(len(self.states), np.int32))
                 epoch.run_block()
+                epoch.end()
+                self._stream.begin_capture()
+                try:
+                    epoch.run_block()
+                finally:
+                    graph = self._stream.end_capture()
+                graph.launch(self._stream)
+                self._scratch.position.fill(0)  # return to the first step
             finally:
-                self._graph = self._stream.end_capture()
-        epoch.begin()
-        for _ in range(epoch.n_blocks):
+                self._stream.synchronize()
+        self._epoch, self._graph = epoch, graph
+
+    def _launch(self) -> None:
+        """Launch an epoch, as graphs of its blocks of steps."""
+        for _ in range(self._epoch.n_blocks):
             self._graph.launch(self._stream)
-        epoch.end()
+        self._epoch.end()
 
     def finish_epoch(self) -> list[float]:
         """Wait for the epoch, copy the structure logits to the states, and return the mean loss of each run.
@@ -185,19 +278,18 @@ def _make_problem(
     longest = np.concatenate([np.maximum.reduceat(n, group[:-1]) for n, group in zip(sizes, groups, strict=True)])
     forms = [state.fixed_point for state in states]
     size = int(min(batch_size, data.n_samples))
-    _, chunk = row_packing(data.n_classes, real)
     n_steps = data.n_samples // size
     return cuda_train.Problem(
         n_features=d,
         n_tables=int(first[-1]),
         most_tables=max(len(n) for n in sizes),
         n_steps=n_steps,
-        block_steps=-(-n_steps // -(-n_steps // cuda_train.STEPS_PER_BLOCK)),
+        block_steps=_block_steps(n_steps),
         batch_size=size,
-        batch_stride=-(-size // chunk) * chunk,
+        batch_stride=_batch_stride(size, data.n_classes, real),
         n_samples=data.n_samples,
         team=BLOCK if data.n_classes * np.mean(data.n_states) >= _LONG_ROW else WARP,
-        codes=_there(data.codes),
+        codes=_there(data.codes.T),
         y=_there(data.y, np.int32),
         weight=_there(weights, np.float32),
         n_states=_there(data.n_states, np.int32),
@@ -250,7 +342,7 @@ def _make_steps(problem: cuda_train.Problem, real: Any, adam: Adam) -> cuda_trai
     empty = cupy().empty
     return cuda_train.Steps(
         order=empty((n_runs, n_steps, problem.batch_size), np.int32),
-        uniform=empty((n_steps, problem.n_tables), np.float32),
+        uniform=empty((problem.block_steps, problem.n_tables), np.float32),
         streams=empty((n_runs, 6), np.uint64),
         is_streamed=empty(n_runs, np.int32),
         step_sizes=empty((n_runs, n_steps), real),
@@ -259,6 +351,7 @@ def _make_steps(problem: cuda_train.Problem, real: Any, adam: Adam) -> cuda_trai
         is_active=empty(n_runs, np.int32),
         decay=_there((adam.beta1 / np.sqrt(adam.beta2)) ** np.arange(DECAY_STEPS), real),
         n_decay=DECAY_STEPS,
+        uniform_steps=problem.block_steps,
         beta1=adam.beta1,
         beta2=adam.beta2,
         epsilon=adam.epsilon,

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tanlearn._memory import format_size
 from tanlearn._threads import number_of_threads
 from tanlearn._typing import FloatArray
 from tanlearn._warnings import warn
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import fields
 from tanlearn.files.fingerprints import digest
-from tanlearn.kernels._cuda import row_packing
-from tanlearn.kernels.cuda.train import STEPS_PER_BLOCK
+from tanlearn.kernels._cuda import is_out_of_memory
 from tanlearn.models.bayes_net import restore_tables
 from tanlearn.models.log_joint import log_joint
 from tanlearn.models.quantization import round_tables
@@ -24,7 +24,7 @@ from tanlearn.models.tables import Tables
 from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.structures import Structure
 from tanlearn.training.checkpoint import TrainingCheckpoint
-from tanlearn.training.cuda_population import CudaEngine, CudaPopulation
+from tanlearn.training.cuda_population import CudaEngine, CudaPopulation, MemoryNeed, memory_need
 from tanlearn.training.engines import Engine, FusedEngine, UnfusedEngine, is_fusible
 from tanlearn.training.history import EpochReport, Stopwatch
 from tanlearn.training.losses import Loss, is_built_in
@@ -193,21 +193,30 @@ class Training:
         if data.device == "cuda":
             data.require_complete("Gradient TAN on device='cuda' (unlike 'cpu', which marginalizes missing values)")
             if is_built_in(loss):
-                population = CudaPopulation([state], data, self.weights, [loss], settings.batch_size)
+                try:
+                    population = CudaPopulation([state], data, self.weights, [loss], settings.batch_size)
+                except Exception as error:
+                    if is_out_of_memory(error):
+                        raise self.memory_error(error) from error
+                    raise
                 return CudaEngine(population, 0, data)
         elif is_fusible(loss, settings.dtype) and (state.candidates.has_one_parent or not data.has_missing):
             n_threads = number_of_threads(n_jobs)
             return FusedEngine(state, data, self.weights, loss, settings.batch_size, n_threads)
         return UnfusedEngine(state, data, self.weights, loss)
 
-    def cuda_bytes(self) -> int:
-        """Estimate the CUDA memory of this training in bytes, without the rows: CPTs and batches of an epoch."""
-        size = min(self.settings.batch_size, self.data.n_samples)
-        n_steps = self.data.n_samples // size
-        chunk = row_packing(self.data.n_classes, self.state.cells.dtype)[1]
-        codes = -(-size // chunk) * chunk * self.data.n_features * self.data.codes.itemsize
-        batches = min(n_steps, STEPS_PER_BLOCK) * codes + n_steps * (4 * size + 4 * len(self.state.phi))
-        return 4 * self.state.cells.nbytes + batches + 3 * sum(array.nbytes for array in self.state.graph)
+    def cuda_memory(self) -> MemoryNeed:
+        """Count the CUDA memory of this training: its own, and that which it shares with others on the same rows."""
+        return memory_need(self.state, self.data, self.settings.batch_size)
+
+    def memory_error(self, error: Exception) -> MemoryError:
+        """Return the error of a training that does not fit into the memory of the device, from that of CuPy or CUDA."""
+        size = format_size(sum(self.cuda_memory()))
+        return MemoryError(
+            f"this training needs about {size} on device='cuda', which is more than the free memory ({error}). Use "
+            f"fewer candidates per feature or fewer values per column, end other programs on the device, or use "
+            f"device='cpu'."
+        )
 
     @property
     def is_over(self) -> bool:
@@ -216,22 +225,17 @@ class Training:
         impatient = patience is not None and self.best is not None and n_done - self.best.since >= patience
         return impatient or n_done >= self.settings.n_epochs
 
-    @property
-    def is_last(self) -> bool:
-        """True if the next epoch is the last planned one."""
-        return len(self.history) + 1 >= self.settings.n_epochs
-
     def plan(self) -> Plan:
         """Draw the random numbers of the next epoch for the device of the engine; call once per epoch, in order."""
         data, n_tables = self.data, self.state.candidates.n_tables
         return plan_epoch(data.n_samples, self.settings.batch_size, n_tables, self.rng, self.engine.noise_device)
 
-    def schedule(self) -> tuple[tuple[float, float], float]:
+    def schedule(self, n_done: int | None = None) -> tuple[tuple[float, float], float]:
         """Return the learning rates (CPTs, structure logits) and the temperature of the next epoch.
 
-        After the last epoch, return those of the last one.
+        Or of the one after ``n_done`` epochs. After the last epoch, return those of the last one.
         """
-        n_done = min(len(self.history), self.settings.n_epochs - 1)
+        n_done = min(len(self.history) if n_done is None else n_done, self.settings.n_epochs - 1)
         return (self.rates[n_done], self.settings.structure_learning_rate), self.temperatures[n_done]
 
     def tell(self, report: EpochReport) -> None:

@@ -266,7 +266,7 @@ def test_a_population_takes_its_steps_together(backend, monkeypatch):
         loss=Hybrid(), n_epochs=3, calibrate=False, training=GradientTraining(batch_size=40), device="cuda"
     )
     assert len(list(run_population(estimator, [make_part()], runs))) == 5
-    assert sizes == [5, 5, 5]
+    assert sizes == [5]
 
 
 def test_an_interrupt_waits_for_the_device(backend, monkeypatch):
@@ -357,29 +357,6 @@ def test_an_interrupt_of_launches_waits_for_the_device(backend, monkeypatch, epo
     assert log.count("end_capture") == epoch - 1
 
 
-def test_what_finds_no_room_is_halved(backend, monkeypatch):
-    """And an error that stays is that of each member."""
-    init = CudaPopulation.__init__
-    runs = [Run(seed, 0, {"random_state": seed}) for seed in range(5)]
-    estimator = TANClassifier(
-        loss=Hybrid(), calibrate=False, n_epochs=2, training=GradientTraining(batch_size=40), device="cuda"
-    )
-    expected = sorted(run_population(estimator, [make_part()], runs), key=lambda result: result.setting)
-    for most in (2, 0):
-
-        def small(self, states, *arguments, most=most):
-            if len(states) > most:
-                raise MemoryError("no room")
-            init(self, states, *arguments)
-
-        monkeypatch.setattr(CudaPopulation, "__init__", small)
-        found = sorted(run_population(estimator, [make_part()], runs), key=lambda result: result.setting)
-        if most:
-            assert [one.score for one in found] == [one.score for one in expected]
-        else:
-            assert {one.failure for one in found} == {"MemoryError: no room"}
-
-
 #: What only the CPU should do: counting, scores, steps.
 CPU_KERNELS = {
     "tanlearn.kernels.counts": ["count_classes", "count_families", "count_pairs"],
@@ -430,21 +407,6 @@ def test_nothing_is_counted_trained_or_predicted_on_the_cpu(backend, monkeypatch
         model.with_bits(3, X, y).predict(X)
     if hasattr(model, "partial_fit") and not hasattr(model, "history_") and getattr(model, "parameters", 1) is None:
         clone(model).partial_fit(X, y, classes=[0, 1, 2]).predict(X)
-
-
-def test_small_memory_makes_small_populations(backend, monkeypatch):
-    monkeypatch.setattr("tanlearn.search.runs.MEMORY_SHARE", 1e-9)
-    sizes = []
-
-    def count(group, progress):
-        sizes.append(len(group))
-        return train_together(group, progress)
-
-    monkeypatch.setattr("tanlearn.search.runs.train_together", count)
-    runs = [Run(seed, 0, {"random_state": seed}) for seed in range(3)]
-    estimator = TANClassifier(loss=Hybrid(), calibrate=False, n_epochs=2, device="cuda")
-    list(run_population(estimator, [make_part()], runs))
-    assert sizes == [1, 1, 1]
 
 
 def test_members_of_a_population_stop_when_they_would_alone(backend):

@@ -44,7 +44,7 @@ struct alignas(16) Table {
 
 struct Problem {
     int n_features, n_tables, most_tables, n_steps, block_steps, batch_size, batch_stride, n_samples, team;
-    const CODE* codes;  // (d, n_samples)
+    const CODE* codes;  // (n_samples, d)
     const int* y;  // (n_samples,)
     const float* weight;  // (n_samples,)
     const int* n_states;  // (d,)
@@ -71,7 +71,7 @@ struct Parameters {
 
 struct Steps {
     const int* order;  // (R, S, B)
-    float* uniform;  // (S, T)
+    float* uniform;  // (uniform_steps, T)
     const unsigned long long* streams;  // (R, 6)
     const int* is_streamed;  // (R,)
     const REAL* step_sizes;  // (R, S)
@@ -79,7 +79,7 @@ struct Steps {
     const double* temperature;  // (R,)
     const int* is_active;  // (R,)
     const REAL* decay;  // (n_decay,)
-    int n_decay;
+    int n_decay, uniform_steps;
     double beta1, beta2, epsilon;
 };
 
@@ -122,9 +122,23 @@ __device__ __forceinline__ const CODE* codes_at(const Problem& problem, const CO
     return codes + (long long)feature * problem.batch_stride;
 }
 
+// Return the sample of a batch whose codes are at a position of each feature, and the inverse.
+__device__ __forceinline__ int sample_at(int position) {
+    return position / CHUNK * CHUNK + position % 4 * PACK_GROUPS + position % CHUNK / 4;
+}
+
+__device__ __forceinline__ int position_of(int k) {
+    return k / CHUNK * CHUNK + k % PACK_GROUPS * 4 + k % CHUNK / PACK_GROUPS;
+}
+
+// Return the uniform numbers of a step, one per CPT.
+__device__ __forceinline__ float* uniform_at(const Problem& problem, const Steps& steps, int s) {
+    return steps.uniform + (long long)(s % steps.uniform_steps) * problem.n_tables;
+}
+
 // Return the start of sample k's row in a CPT; `codes` are those of the batch.
 __device__ __forceinline__ int row_of(const Problem& problem, const CODE* codes, int child, const int* parents, int k) {
-    const int position = k / CHUNK * CHUNK + k % PACK_GROUPS * 4 + k % CHUNK / PACK_GROUPS;
+    const int position = position_of(k);
     int row = codes_at(problem, codes, child)[position];
     for (int p = 0; p < 2; p++)
         if (parents[p] >= 0) row = row * problem.n_states[parents[p]] + codes_at(problem, codes, parents[p])[position];
@@ -175,33 +189,44 @@ __device__ __forceinline__ void step_logits(
     }
 }
 
-// Once per block of steps: copy the codes of each batch, so steps read adjacent memory. One thread per code.
+// Once per block of steps: copy the codes of each batch, so steps read adjacent memory. A block copies 32 features at 32
+// positions of a batch through shared memory: it reads neighboring features of a sample, and writes neighboring
+// positions of a feature.
 extern "C" __global__ void gather_batches(long long n, Problem problem, Steps steps, Scratch scratch) {
-    const long long number = thread_number();
+    __shared__ CODE tile[WARP][WARP + 4 / sizeof(CODE)];  // columns are in different banks
+    const long long number = blockIdx.x;
     if (number >= n) return;
-    const int position = number % problem.batch_stride;
-    const int k = position / CHUNK * CHUNK + position % 4 * PACK_GROUPS + position % CHUNK / 4;
-    if (k >= problem.batch_size) return;
-    const long long row = number / problem.batch_stride;
-    const int i = row % problem.n_features;
-    const int batch = row / problem.n_features, run = batch / problem.block_steps;
+    const int across = (problem.batch_stride + WARP - 1) / WARP, down = (problem.n_features + WARP - 1) / WARP;
+    const int batch = number / across / down, run = batch / problem.block_steps;
     const int s = *scratch.position + batch % problem.block_steps;
-    if (s >= problem.n_steps) return;
-    const int sample = steps.order[((long long)run * problem.n_steps + s) * problem.batch_size + k];
-    scratch.codes[number] = problem.codes[(long long)i * problem.n_samples + sample];
+    if (!steps.is_active[run] || s >= problem.n_steps) return;
+    const int start = number % across * WARP, feature = number / across % down * WARP;
+    const int lane = lane_number(), warp = threadIdx.x / WARP;
+    const int* __restrict__ order = steps.order + ((long long)run * problem.n_steps + s) * problem.batch_size;
+    for (int row = warp; row < WARP; row += BLOCK / WARP) {
+        const int k = sample_at(start + row), i = feature + lane;
+        if (start + row < problem.batch_stride && k < problem.batch_size && i < problem.n_features)
+            tile[row][lane] = problem.codes[(long long)order[k] * problem.n_features + i];
+    }
+    __syncthreads();
+    CODE* __restrict__ codes = scratch.codes + (long long)batch * problem.n_features * problem.batch_stride;
+    for (int row = warp; row < WARP; row += BLOCK / WARP) {
+        const int k = sample_at(start + lane), i = feature + row;
+        if (start + lane < problem.batch_stride && k < problem.batch_size && i < problem.n_features)
+            codes[(long long)i * problem.batch_stride + start + lane] = tile[lane][row];
+    }
 }
 
-// Once per epoch: return to the first step, and draw the uniform numbers of runs that have their own stream. One thread
-// per number.
+// Once per block of steps: draw the uniform numbers of runs that have their own stream. One thread per number.
 extern "C" __global__ void draw_uniform(long long n, Problem problem, Steps steps, Scratch scratch) {
     const long long number = thread_number();
     if (number >= n) return;
-    if (number == 0) *scratch.position = 0;
-    const int t = number % problem.n_tables, run = problem.tables[t].run;
-    if (!steps.is_active[run] || !steps.is_streamed[run]) return;
+    const int t = number % problem.n_tables, s = *scratch.position + number / problem.n_tables;
+    const int run = problem.tables[t].run;
+    if (s >= problem.n_steps || !steps.is_active[run] || !steps.is_streamed[run]) return;
     const int first = problem.group[run * problem.n_features], last = problem.group[(run + 1) * problem.n_features];
-    const long long position = number / problem.n_tables * (last - first) + t - first;
-    steps.uniform[number] = uniform_of(steps.streams + 6 * run, position);
+    const long long position = (long long)s * (last - first) + t - first;
+    uniform_at(problem, steps, s)[t] = uniform_of(steps.streams + 6 * run, position);
 }
 
 // List the CPTs of a feature that the third launch processes, the drawn one and those within reach of the softmax, and
@@ -246,9 +271,10 @@ __device__ __forceinline__ void prepare_table(
     }
 }
 
-// After a block of steps, so that one graph of a block serves the whole epoch.
+// After a block of steps, so that one graph of a block serves all epochs: go on to the next block, or to the first.
 extern "C" __global__ void next_block(long long n, Problem problem, Scratch scratch) {
-    if (thread_number() < n) *scratch.position += problem.block_steps;
+    const int next = *scratch.position + problem.block_steps;
+    if (thread_number() < n) *scratch.position = next < problem.n_steps ? next : 0;
 }
 
 // Draw the CPT of a feature, and return it in the first lane.
@@ -256,7 +282,7 @@ __device__ __forceinline__ int draw_table(
     const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run, int f,
     int s) {
     const int first = problem.group[f], last = problem.group[f + 1], own = first + lane_number();
-    const float* uniform = steps.uniform + (long long)s * problem.n_tables;
+    const float* uniform = uniform_at(problem, steps, s);
     // Loaded before the previous step is finished, which takes as long as the memory.
     const float own_noise = own < last ? gumbel_of(uniform[own]) : 0;
     if (s > 0) step_logits(problem, parameters, steps, scratch, run, first, last, s - 1);

@@ -40,7 +40,7 @@ class Problem(NamedTuple):
     batch_stride: int  # batch_size rounded up to whole chunks of row_packing
     n_samples: int
     team: int  # threads that process a CPT: a warp, or a block if rows are long
-    codes: Any  # uint8 or uint16 (d, n)
+    codes: Any  # uint8 or uint16 (n, d), so the codes of a sample are read together
     y: Any  # int32 (n,) classes
     weight: Any  # float32 (n,) weights of the rows in the mean loss
     n_states: Any  # int32 (d,)
@@ -62,7 +62,7 @@ class Steps(NamedTuple):
     """Batches, noise and step sizes of the steps of an epoch."""
 
     order: Any  # int32 (R, S, B) samples of each batch
-    uniform: Any  # float32 (S, T) uniform numbers of the Gumbel noise, from the host or drawn on the device
+    uniform: Any  # float32 (uniform_steps, T) uniform numbers of the Gumbel noise
     streams: Any  # uint64 (R, 6) state of NumPy's PCG64 from which the device draws them (training/noise_streams.py)
     is_streamed: Any  # int32 (R,) whether the device draws the run's uniform numbers
     step_sizes: Any  # real (R, S) of the CPTs
@@ -71,6 +71,7 @@ class Steps(NamedTuple):
     is_active: Any  # int32 (R,) whether the run is trained; finished runs are unchanged
     decay: Any  # real (n_decay,) factor of a direction by steps since the last draw
     n_decay: int
+    uniform_steps: int  # those of a block, whose numbers the device draws; or of an epoch, if the host draws them
     beta1: float
     beta2: float
     epsilon: float
@@ -102,7 +103,7 @@ class Scratch(NamedTuple):
 
 
 class Epoch:
-    """Launches of one epoch in three parts: its begin, blocks of steps, which are all the same, and its end."""
+    """Launches of one epoch in two parts: blocks of steps, which are all the same, and the end."""
 
     def __init__(self, problem: Problem, parameters: Parameters, steps: Steps, scratch: Scratch) -> None:
         self._problem, self._has_trees = problem, scratch.edges.size > 0
@@ -122,16 +123,13 @@ class Epoch:
     def _launch(self, name: str, n_workers: int, *arguments: Any, width: int = 1) -> None:
         launch(_FILES, name, n_workers, *arguments, width=width, macros=self._macros)
 
-    def begin(self) -> None:
-        """Draw the noise, and return to the first step."""
-        problem, _, steps, scratch = self._packed
-        self._launch("draw_uniform", self._problem.n_steps * self._problem.n_tables, problem, steps, scratch)
-
     def run_block(self) -> None:
         """Run the next steps; those beyond the last step of the epoch do nothing."""
         problem, _, steps, scratch = self._packed
-        n_codes = self._n_features * self._problem.block_steps * self._problem.batch_stride
-        self._launch("gather_batches", n_codes, problem, steps, scratch)
+        n_tiles = -(-self._problem.batch_stride // WARP) * -(-self._problem.n_features // WARP)
+        n_batches = self._n_runs * self._problem.block_steps
+        self._launch("gather_batches", n_batches * n_tiles, problem, steps, scratch, width=BLOCK)
+        self._launch("draw_uniform", self._problem.block_steps * self._problem.n_tables, problem, steps, scratch)
         team, n_teams = self._problem.team, self._n_runs * (1 + self._problem.most_tables)
         for number in range(self._problem.block_steps):
             step = np.int32(number)
@@ -154,7 +152,6 @@ class Epoch:
 def train_epoch(problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
     """Train one epoch in place, and add the mean losses of the batches to ``scratch.total``."""
     epoch = Epoch(problem, parameters, steps, scratch)
-    epoch.begin()
     for _ in range(epoch.n_blocks):
         epoch.run_block()
     epoch.end()
