@@ -129,6 +129,22 @@ def test_epochs_of_other_shapes_are_those_of_the_cpu(backend, monkeypatch):
         np.testing.assert_allclose(twins[1].phi, twins[0].phi, atol=1e-4)
 
 
+@pytest.mark.parametrize("d", [256, 257])
+def test_trees_of_many_features_are_those_of_the_cpu(backend, d):
+    """Shared memory holds the work arrays of a graph of 256 features."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 12)
+    data = EncodedData.from_codes((y[:, None] + rng.integers(0, 2, (12, d))) % 2, y, n_states=[2] * d)
+    sets = CandidateSets.from_lists([[(i + step) % d for step in (1, 2, 5)] for i in range(d)])
+    twins = [State(data, sets, "uniform", "float32", np.random.default_rng(1)) for _ in range(2)]
+    weights, plan = np.ones(12, np.float32), plan_epoch(12, 6, len(twins[0].phi), np.random.default_rng(2))
+    expected = FusedEngine(twins[0], data, weights, LOSSES[3], 6).epoch(plan, RATES[0], 1.0)
+    population = CudaPopulation(twins[1:], data, weights, LOSSES[3:], 6)
+    population.start_epoch([plan], RATES[:1], [1.0])
+    np.testing.assert_allclose(population.finish_epoch(), [expected], rtol=1e-5)
+    np.testing.assert_array_equal(population._scratch.selected.get(), twins[0].selected)
+
+
 def test_epochs_repeat_to_the_last_bit_whatever_the_order_of_threads(backend, monkeypatch):
     data = make_data()
     found = []

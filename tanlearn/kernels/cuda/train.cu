@@ -318,13 +318,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_ONCE) draw_structu
     if (team_warp() == 0) list_tables(problem, parameters, steps, scratch, run, f, best, s);
 }
 
+// Graphs of up to so many nodes, those of 256 features, have their work arrays in shared memory (12 kB), because one
+// lane reads them one after the other. The edges of 256 features would take 2 MB.
+#define SHARED_NODES 513
+
 // If whole trees are drawn: select the heaviest tree instead of the best CPT of each feature. One block per run.
 extern "C" __global__ void draw_trees(long long n, int s, Problem problem, Steps steps, Scratch scratch) {
+    __shared__ int shared[6 * SHARED_NODES];
     const int run = blockIdx.x, d = problem.n_features;
     s += *scratch.position;
     if (run >= n || s >= problem.n_steps || !steps.is_active[run] || !problem.arborescence[run]) return;
     const long long nodes = 2 * d + 1;
-    int *ends = scratch.ends + run * 2 * nodes * nodes, *work = scratch.work + run * 6 * nodes;
+    int* ends = scratch.ends + run * 2 * nodes * nodes;
+    int* work = nodes <= SHARED_NODES ? shared : scratch.work + run * 6 * nodes;
     const Graph graph = make_graph(d, scratch.edges + run * nodes * nodes, ends, ends + nodes * nodes, work);
     const int* group = problem.group + (long long)run * d;
     clear_edges(graph, threadIdx.x, blockDim.x);

@@ -87,7 +87,7 @@ __device__ __forceinline__ double size_penalty_gradient_of(
 struct Graph {
     int d, nodes;  // root d; 2 d + 1 nodes including the contracted ones
     double* weight;  // (nodes, nodes): [i][j] is the edge j -> i
-    int *source, *target;  // (nodes, nodes)
+    int *source, *target;  // (nodes, nodes): ends of edges of contracted nodes, see source_of
     int *pointer, *state, *around, *edge_source, *edge_target, *best;  // (nodes,)
 };
 
@@ -99,12 +99,17 @@ __device__ __forceinline__ Graph make_graph(int d, double* weight, int* source, 
 // Remove all edges between features and root. Rows and columns of contracted nodes are written when they are created.
 __device__ __forceinline__ void clear_edges(const Graph& graph, int thread, int n_threads) {
     for (int i = 0; i <= graph.d; i++)
-        for (int j = thread; j <= graph.d; j += n_threads) {
-            const long long edge = (long long)i * graph.nodes + j;
-            graph.weight[edge] = MINUS_INFINITY;
-            graph.source[edge] = j;
-            graph.target[edge] = i;
-        }
+        for (int j = thread; j <= graph.d; j += n_threads)
+            graph.weight[(long long)i * graph.nodes + j] = MINUS_INFINITY;
+}
+
+// Return the ends among features and root of the edge j -> i. Only those of contracted nodes are stored.
+__device__ __forceinline__ int source_of(const Graph& graph, int i, int j) {
+    return i <= graph.d && j <= graph.d ? j : graph.source[(long long)i * graph.nodes + j];
+}
+
+__device__ __forceinline__ int target_of(const Graph& graph, int i, int j) {
+    return i <= graph.d && j <= graph.d ? i : graph.target[(long long)i * graph.nodes + j];
 }
 
 // Write an edge from the root or another feature, and store the source of the feature's heaviest edge. Ties go to the
@@ -167,13 +172,13 @@ __device__ __forceinline__ void contract(const Graph& graph, int member, int top
                 const double gain = graph.weight[node * n + j] - graph.weight[node * n + graph.pointer[node]];
                 if (gain > in) {
                     in = gain;
-                    graph.source[top * n + j] = graph.source[node * n + j];
-                    graph.target[top * n + j] = graph.target[node * n + j];
+                    graph.source[top * n + j] = source_of(graph, node, j);
+                    graph.target[top * n + j] = target_of(graph, node, j);
                 }
                 if (graph.weight[j * n + node] > out) {
                     out = graph.weight[j * n + node];
-                    graph.source[j * n + top] = graph.source[j * n + node];
-                    graph.target[j * n + top] = graph.target[j * n + node];
+                    graph.source[j * n + top] = source_of(graph, j, node);
+                    graph.target[j * n + top] = target_of(graph, j, node);
                 }
                 node = graph.pointer[node];
             } while (node != member);
@@ -187,8 +192,7 @@ __device__ __forceinline__ void contract(const Graph& graph, int member, int top
 // Write the parent of each node i, or the root, to edge_source[i]. All edges must have been added.
 __device__ __forceinline__ void maximum_arborescence(const Graph& graph) {
     const int d = graph.d, lane = lane_number();
-    const long long n = graph.nodes;
-    for (int i = lane; i < n; i += WARP) {
+    for (int i = lane; i < graph.nodes; i += WARP) {
         graph.state[i] = i == d ? 2 : 0;  // 0 unvisited, 1 on the path, 2 connected to the root, 3 contracted
         graph.around[i] = -1;
     }
@@ -203,8 +207,8 @@ __device__ __forceinline__ void maximum_arborescence(const Graph& graph) {
             if (lane == 0) {
                 graph.state[node] = 1;
                 graph.pointer[node] = best;
-                graph.edge_source[node] = graph.source[node * n + best];
-                graph.edge_target[node] = graph.target[node * n + best];
+                graph.edge_source[node] = source_of(graph, node, best);
+                graph.edge_target[node] = target_of(graph, node, best);
             }
             __syncwarp();
             if (seen == 0) {
