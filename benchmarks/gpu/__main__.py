@@ -1,6 +1,7 @@
 """Populations of gradient TANs on an NVIDIA device: bytes that a step must move, and microseconds that it takes.
 
     python -m benchmarks.gpu floor --bandwidth 4300             # no device needed: bytes, and time at so many GB/s
+    python -m benchmarks.gpu resources                          # no device needed, but nvcc: registers and floors
     python -m benchmarks.gpu measure                            # kernels and steps, compared with it
     python -m benchmarks.gpu population --device cuda           # goes on where it was stopped; also --device cpu
     python -m benchmarks.gpu report                             # times and errors of both devices
@@ -24,6 +25,7 @@ from tanlearn.kernels._cuda import cupy
 
 from .measure import floor, measure
 from .population import EPOCHS, column, population, report, require_device
+from .resources import resources
 
 RESULTS = Path(__file__).resolve().parent / "results"
 #: The defaults with --quick.
@@ -56,6 +58,7 @@ class Tee(NamedTuple):
 
 
 COMMANDS = {"floor": floor, "measure": measure, "population": population, "report": report, "column": column}
+COMMANDS["resources"] = resources
 COMMANDS["pack"] = lambda arguments: pack(arguments.results)
 ON_DEVICE = ("measure", "population", "column")
 

@@ -1,6 +1,7 @@
 """The benchmark of the device at tiny sizes: floors by hand, checks that can fail, results that go on, sentences."""
 
 import re
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,9 +12,10 @@ from support.markdown import rows_of
 from support.results_files import appended, cut_after, write
 
 from benchmarks.gpu import __main__ as command
-from benchmarks.gpu import measure, population
+from benchmarks.gpu import measure, population, resources
 from benchmarks.suite.shapes import SHAPES
 from tanlearn import CandidateSets, EncodedData
+from tanlearn.kernels.cuda import train as cuda_train
 from tanlearn.training.tan_state import State
 
 #: rows, values of every feature, classes, batch size
@@ -75,6 +77,56 @@ def test_floors_grow_with_the_runs(run, capsys):
         sweep, batch = float(fifty[7]), float(fifty[8])
         assert float(one[7]) == pytest.approx(sweep / 50, abs=6e-4)
         assert float(fifty[10]) == pytest.approx((sweep + batch) / 0.5e-3, rel=0.02)
+
+
+def test_bytes_of_kernels_are_those_counted_by_hand():
+    data, state = small_problem()
+    found = measure.touched(state, 0.1, 5, np.random.default_rng(0))
+    batch = measure.step_bytes(found, data, 5)[1]
+    assert resources.kernel_bytes(state, data, 5, found, 2) == {
+        "gather_batches": 2 * 2 * 10,
+        "draw_uniform": 2 * 4 * 3,
+        "draw_structures": 2 * (100 * 3 + 10 + 40),
+        "draw_trees": 2 * (8 * 9 + 16 * 3),
+        "score_batches": 2 * (batch - 10),
+        "step_tables": 2 * 16 * 4 * 8,
+    }
+
+
+@pytest.mark.parametrize(
+    ("use", "warps"),
+    [
+        (resources.Used(32, 0, 0, 0), 64),
+        (resources.Used(64, 8, 8, 0), 32),
+        (resources.Used(65, 0, 0, 0), 24),  # 72 registers are taken
+        (resources.Used(32, 0, 0, 40 * 1024), 40),  # five blocks
+    ],
+)
+def test_occupancy_is_that_of_registers_and_shared_memory(use, warps):
+    assert use.warps == warps
+
+
+def test_resources_print_all_kernels_and_floors(run, monkeypatch, capsys):
+    monkeypatch.setattr(resources.shutil, "which", lambda name: name)
+    monkeypatch.setattr(
+        resources, "used", lambda files, macros: {f"kernel of {files[-1]}": resources.Used(40, 8, 4, 0)}
+    )
+    run("resources")
+    rows = body_of(capsys.readouterr().out)
+    assert ["losses, 10 classes", "kernel of losses", "40", "4", "8", "0", "48"] in rows
+    assert ["letter (generated)", "step_tables"] in [row[:2] for row in rows]
+    monkeypatch.setattr(resources.shutil, "which", lambda name: None)
+    with pytest.raises(SystemExit, match="resources needs nvcc"):
+        run("resources")
+
+
+def test_double_precision_spills_no_registers():
+    if shutil.which("nvcc") is None:
+        pytest.skip("no nvcc to compile CUDA text for a device")
+    macros = resources.training_macros("float64", "uint8", 26, 256, 32)
+    found = resources.used(cuda_train._FILES, macros)
+    assert {"draw_structures", "score_batches", "step_tables"} <= set(found)
+    assert {use.spilled for use in found.values()} == {0}
 
 
 def test_all_that_needs_a_device_runs_in_one_call(backend, run, capsys, tmp_path):
