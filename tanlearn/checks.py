@@ -95,13 +95,13 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     again = evaluate(scores, y)
     _expect(
         np.array_equal(values, again[0]) and np.array_equal(gradient, again[1]),
-        f"{name} returns other values for the same arguments. A loss must not keep a state or draw random numbers.",
+        f"{name} returns different values for the same arguments. A loss must not keep a state or draw random numbers.",
     )
     part = evaluate(scores[5:17], y[5:17])
     _expect(
         np.allclose(part[0], values[5:17]) and np.allclose(part[1], gradient[5:17]),
-        f"{name} returns other values for 12 of 40 rows than for all: rows must be independent. Return one loss per "
-        f"row, not divided by the number of rows; the caller takes the mean.",
+        f"{name} returns different values for 12 of 40 rows than for all rows: rows must be independent. Return one "
+        f"loss per row, not divided by the number of rows; the caller takes the mean.",
     )
     _check_gradient(name, lambda rows: evaluate(rows, y)[0], scores, gradient)
     impossible = scores.copy()
@@ -115,7 +115,7 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     single = evaluate(scores.astype(np.float32), y)
     _expect(
         np.allclose(single[0], values, rtol=1e-3, atol=1e-3),
-        f"{name} returns other values for float32 than for float64 scores. Trainings use float32.",
+        f"{name} returns different values for float32 and float64 scores. Trainings use float32.",
     )
 
 
@@ -208,7 +208,7 @@ def check_learner(learner: Any, *, random_state: int = 0) -> None:
         If the learner is a class, or has neither method.
     AssertionError
         If the learner returns an object of a wrong type, returns a network of other features, changes the data, or
-        returns another result for the same seed. If its CPTs contain nan or do not sum to one, its ``from_counts``
+        returns a different result for the same seed. If its CPTs contain nan or do not sum to one, its ``from_counts``
         disagrees with ``learn`` or ``fit``, or its ``history_`` has a wrong format. If it is deterministic, also if
         rows of weight 0 change the result.
 
@@ -346,7 +346,7 @@ def _check_parameter_learner(learner: Any, kind: str, data: EncodedData, seed: i
         counts = layout.count(data.codes, data.y, data.weights)
         _expect(
             np.allclose(scores(learner.from_counts(layout, counts)), found),
-            f"{kind}.from_counts returns other CPTs than {kind}.fit for equal rows.",
+            f"{kind}.from_counts and {kind}.fit return different CPTs for equal rows.",
         )
 
 
@@ -368,14 +368,14 @@ def _check_history(learner: Any, kind: str) -> None:
 def _not_reproducible(what: str) -> str:
     """Return the message for a result that is not determined by data and seed."""
     return (
-        f"{what} returns another result for the same data and seed. Take all random numbers from rng, and set "
+        f"{what} returns a different result for the same data and seed. Take all random numbers from rng, and set "
         f"fitted attributes anew in each call."
     )
 
 
 def _ignores_weights(what: str) -> str:
     """Return the message for a result that depends on rows of weight 0."""
-    return f"{what} returns another result if the rows of weight 0 are left out. Weight the rows by data.weights."
+    return f"{what} returns a different result if the rows of weight 0 are left out. Weight the rows by data.weights."
 
 
 def _expect(is_met: bool, message: str) -> None:

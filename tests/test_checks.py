@@ -75,7 +75,7 @@ FAULTS = {
     "shape": (lambda loss, gradient, *_: (loss[:, np.newaxis], gradient), r"loss of shape \(40,\), one per row"),
     "transposed": (lambda loss, gradient, *_: (loss, gradient.T), r"d_scores of shape \(40, 3\), one per score"),
     "in place": (in_place, "changes its arguments in place"),
-    "state": (lambda loss, gradient, _, n: (loss + n, gradient), "other values for the same arguments"),
+    "state": (lambda loss, gradient, _, n: (loss + n, gradient), "different values for the same arguments"),
     "nan": (lambda loss, gradient, *_: (loss * np.nan, gradient), "nan or infinity for finite scores, first in row 0"),
     "float32": (
         lambda loss, gradient, *_: (loss, gradient.astype(np.float32)),
@@ -181,8 +181,8 @@ STRUCTURE_FAULTS = {
     "list": (Learner(lambda data, rng: [-1] * data.n_features), "must return a Structure, got an object of type list"),
     "size": (Learner(lambda data, rng: Structure([-1, 0])), "a structure of 2 features for rows of 5"),
     "in place": (Learner(spoil), "changes the data"),
-    "global": (Learner(with_global_generator), "another result for the same data and seed"),
-    "weights": (Learner(by_number_of_rows), "another result if the rows of weight 0 are left out"),
+    "global": (Learner(with_global_generator), "a different result for the same data and seed"),
+    "weights": (Learner(by_number_of_rows), "a different result if the rows of weight 0 are left out"),
     "counts": (Learner(chow_liu, "pairs"), r"from_counts returns Structure\(.*\), but Learner.learn returns"),
 }
 

@@ -290,7 +290,7 @@ def _costs(comparison: Comparison) -> Section:
         where = "the data sets"
     elif not common:
         where = "the data sets on which the learner has results, which differ between learners"
-    note = f"Means over {where}, of the means over their folds. Evaluations and arcs are those of structures."
+    note = f"Means over {where}, of the means over their folds. Evaluations and arcs refer to structures."
     header = ["learner", *fields] if are_all else ["learner", "data sets", *fields]
     return Section("Costs", ReportTable(header, rows), note)
 

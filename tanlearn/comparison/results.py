@@ -222,8 +222,10 @@ def _header_problem(header: list[str]) -> str:
         names = ", ".join(header[:5]) + (f" and {len(header) - 5} more" if len(header) > 5 else "")
         return f"its columns are {names}. {other}"
     if missing:
-        return f"it lacks the column(s) {', '.join(missing)}. It may be of another version of tanlearn. {other}"
-    return f"its columns are in another order, or there are others. Restore the order of {', '.join(_COLUMNS)}."
+        return f"it lacks the column(s) {', '.join(missing)}. It may come from another version of tanlearn. {other}"
+    return (
+        f"its columns have another order, or there are additional columns. Restore the columns {', '.join(_COLUMNS)}."
+    )
 
 
 def _cell(path: str | os.PathLike[str], line: int, row: list[str]) -> CellResult:

@@ -371,8 +371,8 @@ def warn_of_new_missing_values(encoder: Any, columns: Sequence[Column]) -> None:
             found.append(column.label)
     if found:
         warn(
-            f"{len(found):,} column(s) contain missing values, and had none when the encoder was fitted, so that they "
-            f"have no category for missing values, which are marginalized: {_named(found)}. Start with more rows (a "
+            f"{len(found):,} column(s) contain missing values, but had none when the encoder was fitted. They have no "
+            f"category for missing values, so these are marginalized: {_named(found)}. Start with more rows (a "
             f"larger first batch), or set handle_missing='marginalize' in TableEncoder.",
             UserWarning,
         )

@@ -88,7 +88,7 @@ class EncodedData:
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
-            raise ValueError(f"device must be 'cpu' or 'cuda', got {self.device!r}. Pass one of both.")
+            raise ValueError(f"device must be 'cpu' or 'cuda', got {self.device!r}. Pass one of them.")
 
     @classmethod
     def from_codes(

@@ -54,7 +54,7 @@ class TableSummary:
 
     def __init__(self, *, n_points: int = 8192, exact: bool = False) -> None:
         if not isinstance(n_points, (int, np.integer)) or n_points < 2:
-            raise ValueError(f"n_points must be an integer from 2 on, got {n_points!r}.")
+            raise ValueError(f"n_points must be an integer of at least 2, got {n_points!r}.")
         self._limits = Limits(int(n_points), bool(exact))
         self._n_samples = 0
         # The class labels are summarized as a column too, with a single class.

@@ -531,7 +531,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         unknown = self.handle_unknown if handle_unknown is None else handle_unknown
         if unknown not in ("missing", "error"):
-            raise ValueError(f"handle_unknown must be 'missing' or 'error', got {unknown!r}. Pass one of both.")
+            raise ValueError(f"handle_unknown must be 'missing' or 'error', got {unknown!r}. Pass one of them.")
         codes = self._encoder.encode(columns, unknown, self.n_jobs)
         warn_of_unseen(columns, self.categories_, codes)
         self._encoder.mark_missing(columns, codes)

@@ -41,8 +41,8 @@ class ImpossibleRowsWarning(UserWarning):
         super().__init__(
             f"{len(rows):,} of {n_samples:,} rows {have} probability zero in every class "
             f"({named_rows(rows.tolist())}), so the class probabilities without any feature are predicted. "
-            f"predict_joint_log_proba returns -inf there. Correct the values, set them to missing, or use a network "
-            f"without zeros, as smoothing (alpha > 0) makes it."
+            f"predict_joint_log_proba returns -inf there. Correct the values, set them to missing, or use "
+            f"smoothing (alpha > 0), which gives a network without zeros."
         )
 
 

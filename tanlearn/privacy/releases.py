@@ -65,7 +65,7 @@ def make_sampler(random_state: Any) -> ExactSampler:
         return ExactSampler(None)
     warn(
         "random_state repeats the noise, so anyone with this seed can subtract the noise: these counts have no "
-        "privacy guarantee. Use random_state=None for counts that leave your hands."
+        "privacy guarantee. Use random_state=None for counts that you share."
     )
     return ExactSampler(int(random_state))
 

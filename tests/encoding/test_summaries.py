@@ -251,7 +251,7 @@ def test_encoders_need_rows_classes_and_cuts():
 
 @pytest.mark.parametrize("n_points", [1, 2.5, "many"])
 def test_numbers_of_points_are_checked(n_points):
-    with pytest.raises(ValueError, match="n_points must be an integer from 2 on"):
+    with pytest.raises(ValueError, match="n_points must be an integer of at least 2"):
         TableSummary(n_points=n_points)
     with pytest.raises(ValueError, match="Create both with the same n_points"):
         TableSummary().merge(TableSummary(exact=True))

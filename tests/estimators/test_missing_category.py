@@ -215,10 +215,10 @@ def test_counts_in_files_keep_the_category(tmp_path):
 def test_later_batches_with_new_missing_values_are_reported():
     first = [["a", "u", None], ["b", "v", None]]
     model = NaiveBayesClassifier(encoder=CATEGORY).partial_fit(first, [0, 1], classes=[0, 1])
-    with pytest.warns(UserWarning, match="1 column.* contain missing values, and had none .*: X column 1. Start with"):
+    with pytest.warns(UserWarning, match="1 column.* contain missing values, but had none .*: X column 1. Start with"):
         model.partial_fit([["a", None, None]], [1])
     counts = TableCounts.of_encoder(model.encoder_, [0, 1])
-    with pytest.warns(UserWarning, match="1 column.* contain missing values, and had none .*: X column 0. Start with"):
+    with pytest.warns(UserWarning, match="1 column.* contain missing values, but had none .*: X column 0. Start with"):
         counts.update([[None, "u", None]], [1])
     assert NaiveBayesClassifier().partial_fit(first, [0, 1], classes=[0, 1]).partial_fit([["a", None, None]], [1])
 
