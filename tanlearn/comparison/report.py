@@ -108,7 +108,7 @@ def _means(comparison: Comparison, measure: Measure, alpha: float) -> Section:
         label = "mean" if len(common) == len(rows) else f"mean of {len(common)}"
         rows.append([label, "", *(_number(mean, measure.digits) for mean in of_common)])
         if label != "mean":
-            notes.append(f"Mean of {len(common)}: over the data sets on which all learners with results are complete.")
+            notes.append(f"The row {label!r} averages the data sets on which all learners with results are complete.")
     if any(best.values()):
         notes.append(
             f"Bold: not significantly worse than the {'largest' if measure.is_score else 'smallest'} mean of the data "

@@ -58,7 +58,7 @@ class ColumnSummary:
     def value_range(self) -> tuple[float, float] | None:
         """Smallest and largest value of a numeric column, (nan, nan) without values.
 
-        None for summaries from files of an earlier version, which stored no bounds of compressed values.
+        It is None for summaries from files of an earlier version, if values are compressed.
         """
         if self.blocks and self.bounds is None:
             return None

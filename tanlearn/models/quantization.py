@@ -358,7 +358,7 @@ def round_tables(tables: Tables, fixed_point: FixedPoint) -> IntegerTables:
     if impossible.size:
         raise ValueError(
             f"class {impossible[0]} of 0 to {tables.layout.n_classes - 1} has probability 0, which a fixed-point "
-            f"number cannot represent. Give it a larger one, or leave the class out."
+            f"number cannot represent. Give it a larger probability, or leave the class out."
         )
     cells = tables.cells
     if not tables.is_normalized and tables.bits is None:

@@ -41,7 +41,7 @@ def round_terms(terms: BoostedTerms, bits: int) -> RoundedTerms:
     if impossible.size:
         raise ValueError(
             f"class {impossible[0]} of 0 to {len(terms.log_prior) - 1} has probability 0, which an integer cannot "
-            f"represent. Give it a larger one, or leave the class out."
+            f"represent. Give it a larger probability, or leave the class out."
         )
     values = terms.values - terms.values[..., :1]
     is_cell = np.arange(values.shape[1]) < (1 << (terms.features >= 0).sum(axis=1))[:, np.newaxis]

@@ -31,8 +31,8 @@ class SourceSchema:
         before, first = self._kinds.setdefault(label, (kind, part))
         if before != kind:
             raise TypeError(
-                f"{label} holds {kind} where {first} has {before}, and these are never equal. Cast it to the same "
-                f"type in all batches."
+                f"{label} holds {kind} where {first} has {before}, and values of these kinds are never equal. "
+                f"Cast it to the same type in all batches."
             )
 
     def check_weights(self, part: str, are_there: bool) -> None:
