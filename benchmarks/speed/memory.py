@@ -24,7 +24,7 @@ from sklearn.base import clone
 
 from benchmarks import ROOT
 from benchmarks.shared.command import add_choices, execute, parsers
-from benchmarks.shared.reports import markdown_table, paragraph, write_sections
+from benchmarks.shared.reports import joined, markdown_table, paragraph, write_sections
 from benchmarks.shared.results import Results, line_key, read
 from benchmarks.shared.versions import made_by
 from tanlearn import BayesNetClassifier, NaiveBayesClassifier
@@ -111,10 +111,10 @@ def measured(call):
 
 
 def scan(path):
-    """Read all batches of a file with Arrow."""
+    """Read all batches of a file with Arrow, which otherwise keeps the whole file in memory."""
     import pyarrow.parquet as pq
 
-    for _ in pq.ParquetFile(path).iter_batches(BLOCK):
+    for _ in pq.ParquetFile(path, pre_buffer=False).iter_batches(BLOCK):
         pass
 
 
@@ -213,16 +213,20 @@ def write_report(lines, path):
 
 
 def verdict(lines):
-    """Return the first sentences of the report: the memory of the largest table, and rates compared with Arrow."""
+    """Return the first sentences of the report: the memory of each operation on its largest table, and rates."""
+    by_size = {}
+    for operation in ("fit", "partial_fit", "predict", "fit_batches"):
+        found = [line for line in lines if line["operation"] == operation]
+        if found:
+            rows, columns = max((line["rows"], line["columns"]) for line in found)
+            above = max(line["peak"] - line["before"] for line in found if line["rows"] == rows)
+            by_size.setdefault((rows, columns), []).append(f"{operation} {above:,.0f} MiB")
+    sizes = [
+        f"for {rows:,} rows of {columns} columns {joined(found)}" for (rows, columns), found in sorted(by_size.items())
+    ]
+    words = f"The peak memory, above that of the table, is at most: {'; '.join(sizes)}."
     most = max(line["rows"] for line in lines)
     own = [line for line in lines if line["rows"] == most]
-    text = []
-    for operation in ("fit", "partial_fit", "predict", "fit_batches"):
-        found = [line["peak"] - line["before"] for line in own if line["operation"] == operation]
-        if found:
-            text.append(f"{operation} {max(found):,.0f} MiB")
-    words = f"For {most:,} rows of {own[0]['columns']} columns, these operations need at most the following memory "
-    words += f"above that of the table: {', '.join(text)}."
     rates = {line["learner"]: most / line["seconds"] for line in own if line["operation"] == "fit_batches"}
     arrow = [most / line["seconds"] for line in own if line["operation"] == "scan"]
     if rates and arrow:

@@ -56,8 +56,12 @@ def test_report_opens_with_the_memory_of_the_largest_table(tmp_path):
     benchmark.write_report(lines, tmp_path / "memory.md")
     text = (tmp_path / "memory.md").read_text(encoding="utf-8")
     said = " ".join(text.split())
-    assert "For 2,000,000 rows of 30 columns" in said
-    assert "above that of the table: fit 400 MiB, fit_batches 300 MiB." in said
+    assert "at most: for 2,000,000 rows of 30 columns fit 400 MiB and fit_batches 300 MiB. From Parquet" in said
     assert "Chow-Liu TAN 250,000. Arrow reads 2,000,000 rows per processor second." in said
     row = ["2,000,000 x 30", "fit", "Chow-Liu TAN", "4.00", "500,000", "500", "900", "400"]
     assert row in rows_of(text)
+    benchmark.write_report(
+        [*lines, line("fit_batches", "Chow-Liu TAN", 9.0, 600.0, rows=10**7)], tmp_path / "memory.md"
+    )
+    said = " ".join((tmp_path / "memory.md").read_text(encoding="utf-8").split())
+    assert "2,000,000 rows of 30 columns fit 400 MiB; for 10,000,000 rows of 30 columns fit_batches 100 MiB." in said
