@@ -14,10 +14,13 @@
 * ``no_cfunc_wrapper`` leaves out an unused entry point for C. Kernels that are called by other kernels are compiled
   only as parts of these (``_parts.py``).
 * Read-only arrays are passed to the code for writable arrays (``_read_only.py``).
+* Python collects no garbage during a compilation, which would take a tenth of its time: Numba keeps nearly all objects
+  until the end.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import uuid
 from collections.abc import Callable
@@ -61,9 +64,26 @@ def kernel(function: _Function) -> _Function:
         compiled = numba.njit(**options)(function)
     compiled.cache_failure = failure
     share_code(compiled)
+    _pause_garbage_collection(compiled)
     if parts_are_supported():
         join_parts(compiled, lambda **more: numba.njit(**options, **more)(function))
     return compiled
+
+
+def _pause_garbage_collection(compiled: Any) -> None:
+    """Let a kernel be compiled without garbage collections."""
+    compile_for_args = compiled._compile_for_args
+
+    def compile_without_collections(*arguments: Any, **keywords: Any) -> Any:
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return compile_for_args(*arguments, **keywords)
+        finally:
+            if was_enabled:
+                gc.enable()
+
+    compiled._compile_for_args = compile_without_collections
 
 
 def _repair_cache(compiled: Any) -> None:

@@ -1,10 +1,14 @@
 """Compilation of kernels that other kernels call, and runs of kernels as plain Python on a few rows."""
 
+import gc
 from types import FunctionType
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import pytest
+from numba.core import event
+from numba.core.codegen import CPUCodeLibrary
 
 from tanlearn.kernels import _interpreter, _jit
 from tanlearn.kernels.counts import count_families
@@ -43,6 +47,86 @@ def test_a_called_kernel_is_compiled_only_within_its_callers(kernel):
     assert len(powers.signatures) == 1
     assert power(2.0, 5) == 32.0
     assert len(power.signatures) == 1
+
+
+class Numbers(NamedTuple):
+    """Record of arrays."""
+
+    x: Any
+    out: Any
+
+
+def test_a_part_that_passes_a_record_on_is_optimized_within_its_caller_only(kernel, monkeypatch):
+    optimized, optimize = [], CPUCodeLibrary._optimize_final_module
+
+    def record(library):
+        optimized.append(library.name)
+        optimize(library)
+
+    monkeypatch.setattr(CPUCodeLibrary, "_optimize_final_module", record)
+
+    @kernel
+    def increase(x, out):
+        for k in range(x.shape[0]):
+            out[k] = x[k] + 1.0
+
+    @kernel
+    def pass_on(numbers):
+        increase(numbers.x, numbers.out)
+
+    @kernel
+    def pass_arrays_on(x, out):
+        increase(x, out)
+
+    @kernel
+    def sum_record(numbers):
+        total = 0.0
+        for k in range(numbers.x.shape[0]):
+            total += numbers.x[k] + numbers.out[k]
+        return total
+
+    @kernel
+    def outermost(numbers):
+        pass_on(numbers)
+        pass_arrays_on(numbers.out, numbers.out)
+        return sum_record(numbers)
+
+    numbers = Numbers(np.array([2.0, 3.0, 5.0]), np.empty(3))
+    assert outermost(numbers) == 10 + 16
+    assert numbers.out.tolist() == [4.0, 5.0, 7.0]
+    names = ("increase", "pass_on", "pass_arrays_on", "sum_record", "outermost")
+    found = [name for name in names for library in optimized if library.endswith(f".{name}")]
+    assert found == ["increase", "pass_arrays_on", "sum_record", "outermost"]
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_no_garbage_is_collected_during_a_compilation(kernel, is_enabled):
+    states = []
+
+    class Listener(event.Listener):
+        def on_start(self, event):
+            states.append(gc.isenabled())
+
+        def on_end(self, event):
+            states.append(gc.isenabled())
+
+    @kernel
+    def double(x):
+        return x + x
+
+    was_enabled = gc.isenabled()
+    (gc.enable if is_enabled else gc.disable)()
+    try:
+        with event.install_listener("numba:compile", Listener()):
+            assert double(2.0) == 4.0
+            with pytest.raises(numba.errors.TypingError):
+                double(np.dtype)
+        after = gc.isenabled()
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
+    assert len(states) >= 2
+    assert not any(states)
+    assert after == is_enabled
 
 
 def test_literal_integers_do_not_compile_a_kernel_again(kernel):
