@@ -335,11 +335,7 @@ class BayesForestClassifier(_DaskMixin, bayes_forest.BayesForestClassifier):
 
     Parameters
     ----------
-    n_estimators, max_parents, max_features, knowledge : object
-        As for :class:`tanlearn.BayesForestClassifier`.
-    increasing, decreasing : sequence of str or int
-        Must be empty, because monotone columns need all rows at once.
-    n_cuts, smoothing, min_samples, weights : object
+    n_estimators, max_parents, max_features, knowledge, n_cuts, smoothing, min_samples, weights : object
         As for :class:`tanlearn.BayesForestClassifier`.
     class_weight, class_prior, encoder, n_jobs, random_state, warm_start, verbose : object
         As for :class:`tanlearn.BayesForestClassifier`.

@@ -329,7 +329,10 @@ class BayesEnsembleClassifier(Classifier):
             parts.append(part.set_params(n_jobs=self.n_jobs if part.n_jobs is None else part.n_jobs))
         forest, network, boosting = parts
         directions = {"increasing": self.increasing, "decreasing": self.decreasing}
-        forest.set_params(knowledge=self.knowledge, **directions)
+        of_forest = self.knowledge
+        if self.increasing or self.decreasing:
+            of_forest = (Knowledge() if of_forest is None else clone(of_forest)).set_params(**directions)
+        forest.set_params(knowledge=of_forest)
         network.set_params(knowledge=self.knowledge, **directions)
         boosting.set_params(**directions)
         if network.random_state is None:

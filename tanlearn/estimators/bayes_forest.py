@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -32,7 +31,7 @@ from tanlearn.forest.learning import FittedForest, ForestSettings, GrownNetworks
 from tanlearn.forest.rounded_forest import round_forest
 from tanlearn.models.model import Model
 from tanlearn.structures.knowledge import Knowledge
-from tanlearn.structures.monotone_columns import read_directions, rules_without_children
+from tanlearn.structures.monotone_columns import has_directions, read_knowledge, rules_without_children
 from tanlearn.structures.structures import Structure
 
 __all__ = ["BayesForestClassifier"]
@@ -76,15 +75,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         Fraction of the earlier features that are drawn as candidate parents. At most 32 features are drawn. With more
         than 256 features, this limit is lower, down to 8. "auto" is half of the earlier features, and at least four.
     knowledge : Knowledge, optional
-        Required and forbidden edges, and tiers of columns, which apply to every network. A feature may have at most
-        ``max_parents`` required parents.
-    increasing : sequence of str or int, default=()
-        Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
-        odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and there must be
-        exactly two classes.
-    decreasing : sequence of str or int, default=()
-        Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
-        odds of ``classes_[1]`` never rise.
+        Required and forbidden edges, tiers of columns, and monotone columns, which apply to every network. A feature
+        may have at most ``max_parents`` required parents.
     n_cuts : int or array-like of two int, default=(3, 15)
         Minimum and maximum number of cut points of an ordered feature in a network, or one number for both. The number
         is drawn for each feature and limited by its number of distinct values. For half of the features, the cut points
@@ -165,13 +157,13 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     and the counts add up. Afterwards, only ``smoothing`` and ``class_prior`` can be changed. The feature importances
     are computed from the first batch only.
 
-    Columns of ``increasing`` and ``decreasing`` have parents but no children, so they do not interact with each other.
-    In each combination of values of the parents, the log odds log p(x | 1, parents) - log p(x | 0, parents) of such a
-    column are made monotone by isotonic regression. The weights of its levels are nonnegative and do not rise with the
-    level, so that weighted sums over levels and networks are monotone, too. The guarantee also holds if other values of
-    the row are missing. It holds except for rounding errors in the last digits, but not for numbers of few bits, so
-    :meth:`with_bits` and :meth:`export_c` raise an error. :meth:`partial_fit` and the other methods for batches are not
-    available.
+    Columns of ``Knowledge(increasing=..., decreasing=...)`` have parents but no children, so they do not interact with
+    each other. In each combination of values of the parents, the log odds log p(x | 1, parents) - log p(x | 0, parents)
+    of such a column are made monotone by isotonic regression. The weights of its levels are nonnegative and do not rise
+    with the level, so that weighted sums over levels and networks are monotone, too. The guarantee also holds if other
+    values of the row are missing. It holds except for rounding errors in the last digits, but not for numbers of few
+    bits, so :meth:`with_bits` and :meth:`export_c` raise an error. :meth:`partial_fit` and the other methods for
+    batches are not available.
 
     References
     ----------
@@ -200,8 +192,6 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         "max_parents": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "max_features": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "knowledge": [Knowledge, None],
-        "increasing": [list, tuple],
-        "decreasing": [list, tuple],
         "n_cuts": [tuple, list, np.ndarray, Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
         "min_samples": [Interval(Integral, 1, 2**31 - 1, closed="both"), StrOptions({"auto"})],
@@ -233,8 +223,6 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         max_parents: int | str = "auto",
         max_features: float | str = "auto",
         knowledge: Knowledge | None = None,
-        increasing: Sequence[Any] = (),
-        decreasing: Sequence[Any] = (),
         n_cuts: Any = (3, 15),
         smoothing: float = 1.0,
         min_samples: int | str = "auto",
@@ -252,8 +240,6 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self.max_parents = max_parents
         self.max_features = max_features
         self.knowledge = knowledge
-        self.increasing = increasing
-        self.decreasing = decreasing
         self.n_cuts = n_cuts
         self.smoothing = smoothing
         self.min_samples = min_samples
@@ -277,7 +263,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
 
     def _check_needs(self, allowed: frozenset[str]) -> bool:
         """Raise an AttributeError for weights and monotone columns, which need all rows."""
-        if self.increasing or self.decreasing:
+        if has_directions(self.knowledge):
             raise AttributeError("columns of increasing and decreasing need all rows at once. Call fit.")
         if self.weights is not None:
             raise AttributeError(
@@ -329,7 +315,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
             draws = replace(draws, max_parents=int(self.max_parents))
         if not isinstance(self.max_features, str):
             draws = replace(draws, max_features=float(self.max_features), min_candidates=0)
-        directions = read_directions(self.increasing, self.decreasing, data)
+        directions = read_knowledge(self.knowledge, data)
         rules = rules_without_children(self.knowledge, data, directions != 0, max_parents=draws.max_parents)
         of_features = tuple(directions.tolist()) if directions.any() else None
         draws = replace(draws, rules=rules, directions=of_features)
@@ -419,7 +405,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
 
     def _refuse_rounding(self) -> None:
         """Raise ValueError for monotone columns, whose log odds would not be monotone after rounding."""
-        if self.increasing or self.decreasing:
+        if has_directions(self.knowledge):
             raise ValueError(
                 "gains of few bits are rounded one by one, so the log odds of columns in increasing and decreasing "
                 "would not be monotone. Use BoostedTermsClassifier, whose rounded terms are monotone, or fit the "

@@ -23,6 +23,8 @@ MOVED = {
     **dict.fromkeys(("validation_fraction", "patience", "callback", "checkpoint"), "training"),
 }
 MOVED_OF_TAN = {**MOVED, "init": "training", "dtype": "training"}
+#: Monotone columns are parameters of knowledge.
+_MONOTONE = ("increasing", "decreasing")
 _SETTINGS = {"candidates": "Candidates", "training": "GradientTraining"}
 
 
@@ -102,6 +104,9 @@ class DeprecatedParameters:
         ValueError
             If a parameter is unknown.
         """
+        for name in params:
+            if name in _MONOTONE:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}.{self._suggestion(name)}")
         current = {name: value for name, value in params.items() if name not in (*self._moved, *self._removed)}
         former = {name: value for name, value in params.items() if name not in current}
         if former:
@@ -126,6 +131,8 @@ class DeprecatedParameters:
 
     def _suggestion(self, name: str) -> str:
         """Return a sentence with the parameter that is most similar to an unknown name, or an empty string."""
+        if name in _MONOTONE:
+            return f" Pass Knowledge({name}=[...]) as knowledge, or use BoostedTermsClassifier({name}=[...])."
         known = [*type(self)._get_param_names(), *self._moved]  # type: ignore[attr-defined]
         near = next(iter(difflib.get_close_matches(name, known, n=1)), None)
         if near is None:

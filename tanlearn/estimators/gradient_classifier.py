@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -22,7 +21,7 @@ from tanlearn.structures.candidate_kinds import CANDIDATE_KINDS, Candidates, mak
 from tanlearn.structures.candidate_sets import CandidateSets
 from tanlearn.structures.knowledge import Knowledge
 from tanlearn.structures.large_candidates import leave_out_large
-from tanlearn.structures.monotone_columns import read_directions, rules_without_children
+from tanlearn.structures.monotone_columns import read_knowledge, rules_without_children
 from tanlearn.terms.held_out_gains import held_out_gains
 from tanlearn.training.gradient_training import GradientTraining
 from tanlearn.training.history import EpochReport
@@ -44,8 +43,6 @@ class GradientClassifier(NetworkClassifier):
         "n_epochs": [None, Interval(Integral, 1, None, closed="left")],
         "training": [None, GradientTraining],
         "bits": "no_validation",
-        "increasing": [list, tuple],
-        "decreasing": [list, tuple],
         "calibrate": ["boolean"],
         "verbose": [Interval(Integral, 0, None, closed="left")],
     }
@@ -53,8 +50,6 @@ class GradientClassifier(NetworkClassifier):
     candidates: Any
     candidates_: CandidateSets
     n_epochs: int | None
-    increasing: Sequence[Any]
-    decreasing: Sequence[Any]
     bits: Any
     training: GradientTraining | None
     verbose: int
@@ -131,7 +126,7 @@ class GradientClassifier(NetworkClassifier):
         """Return the candidate parents of each feature; there are no warnings for a fold (``is_part``)."""
         settings = self._resolve_settings("candidates")
         knowledge: Knowledge | None = settings.knowledge if isinstance(settings, Candidates) else None
-        directions = read_directions(self.increasing, self.decreasing, data)
+        directions = read_knowledge(knowledge, data)
         found = make_candidates(
             self._candidate_settings(data),
             data.n_features,
@@ -143,16 +138,20 @@ class GradientClassifier(NetworkClassifier):
             rules=rules_without_children(knowledge, data, directions != 0, max_parents=self._n_parents),
         )
         if self._kind is None:  # the user's choice
-            if (monotone := self._monotone_cpts(data)) is not None:
-                child = np.repeat(np.arange(found.n_features), np.diff(found.group))
-                monotone.check_parents(found.parents, child, data, "candidates")
             return found
         label = None if is_part else data.label
         return leave_out_large(found, data.n_states, data.n_classes, data.n_samples, label)
 
     def _monotone_cpts(self, data: EncodedData) -> MonotoneCPTs | None:
         """Return the isotonic regression of the CPTs of monotone columns, or None if there are none."""
-        return MonotoneCPTs.of_columns(self.increasing, self.decreasing, data)
+        return MonotoneCPTs.of_columns(**self._directions(), data=data)
+
+    def _directions(self) -> dict[str, Any]:
+        """Return the monotone columns of the knowledge of the candidates."""
+        settings = self._resolve_settings("candidates")
+        knowledge = settings.knowledge if isinstance(settings, Candidates) else None
+        names = "increasing", "decreasing"
+        return {name: () if knowledge is None else getattr(knowledge, name) for name in names}
 
     def _candidates_of(self, part: EncodedData) -> CandidateSets:
         """Return the candidates for a fold; "information" and "gain" select them again, from the rows of the fold."""
@@ -201,7 +200,7 @@ class GradientClassifier(NetworkClassifier):
     def _check_settings(self) -> None:
         """Raise an error for invalid combinations of parameters."""
         if self.bits is not None:
-            refuse_bits(self)
+            refuse_bits(self._directions())
         if self._training.checkpoint is not None and not isinstance(self.random_state, Integral):
             raise ValueError(
                 f"a checkpoint needs an int random_state, because the training must be repeatable; got "

@@ -101,13 +101,6 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         ([RE] eq. 18) treats the choices of the features as independent, which is an approximation for ``"order-free"``.
         The scale depends on the loss: large values are 0.05 on letter and 1 on usps, for the hybrid losses of
         benchmarks/paper/resource_efficient.
-    increasing : sequence of str or int, default=()
-        Names or positions of columns. If the value of such a column rises and all other values stay the same and are
-        known, the log odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and
-        there must be exactly two classes. Such columns have no children in the structure.
-    decreasing : sequence of str or int, default=()
-        Names or positions of columns. If the value of such a column rises and all other values stay the same and are
-        known, the log odds of ``classes_[1]`` never rise.
     calibrate : bool, default=True
         Whether to calibrate the probabilities on held-out rows. These are the rows of ``validation_fraction``, or else
         cross-validation folds (a single fifth of the rows for large data sets). Cut points are fitted within each fold.
@@ -209,8 +202,6 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         training: GradientTraining | None = None,
         bits: Any = None,
         size_weight: float = 0.0,
-        increasing: Sequence[Any] = (),
-        decreasing: Sequence[Any] = (),
         calibrate: bool = True,
         warm_start: bool = False,
         class_weight: Any = None,
@@ -228,8 +219,6 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         self.training = training
         self.bits = bits
         self.size_weight = size_weight
-        self.increasing = increasing
-        self.decreasing = decreasing
         self.calibrate = calibrate
         self.warm_start = warm_start
         self.class_weight = class_weight
@@ -356,7 +345,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
             # The extra epochs were for the structure only: its CPTs are trained for the default number.
             is_longer = self.n_epochs is None and self.n_iter_ > N_EPOCHS
             learners = default_learners(**settings, n_epochs=N_EPOCHS if is_longer else self._n_epochs)
-            options: dict[str, Any] = {"increasing": self.increasing, "decreasing": self.decreasing}
+            options: dict[str, Any] = self._directions()
             options |= {"calibrate": self.calibrate, "n_jobs": self.n_jobs, "verbose": int(self.verbose > 0)}
             chosen = HybridCV(learners=learners, **options)
             rng, trained = np.random.default_rng(0), None if is_longer else tables

@@ -105,13 +105,6 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         Train CPTs of few bits per entry: integer and fraction bits, or their sum from 1 to 16, as in
         :class:`~tanlearn.TANClassifier`. With ``bits``, the default loss is ``ConditionalNLL()`` and no loss is
         selected.
-    increasing : sequence of str or int, default=()
-        Names or positions of columns. If the value of such a column rises and all other values stay the same and are
-        known, the log odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and
-        there must be exactly two classes. Such columns have no children in the structure.
-    decreasing : sequence of str or int, default=()
-        Names or positions of columns. If the value of such a column rises and all other values stay the same and are
-        known, the log odds of ``classes_[1]`` never rise.
     calibrate : bool, default=True
         Whether to calibrate the probabilities on held-out rows: the rows of ``validation_fraction`` if it is set,
         otherwise cross-validation folds (a single fifth of the rows for large data sets). Each fold needs one training.
@@ -200,8 +193,6 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         n_epochs: int | None = None,
         training: GradientTraining | None = None,
         bits: Any = None,
-        increasing: Sequence[Any] = (),
-        decreasing: Sequence[Any] = (),
         calibrate: bool = True,
         class_weight: Any = None,
         class_prior: Any = None,
@@ -216,8 +207,6 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         self.n_epochs = n_epochs
         self.training = training
         self.bits = bits
-        self.increasing = increasing
-        self.decreasing = decreasing
         self.calibrate = calibrate
         self.class_weight = class_weight
         self.class_prior = class_prior

@@ -478,6 +478,10 @@ class NetworkClassifier(Classifier):
         """Number of additions per prediction: one per feature and class ([RE] V-D)."""
         return len(self.tables_) * self.tables_.layout.n_classes
 
+    def _directions(self) -> dict[str, Any]:
+        """Return the monotone columns, in lists by name."""
+        return {name: getattr(self, name, ()) for name in ("increasing", "decreasing")}
+
     def with_bits(self, bits: Any, X: Any = None, y: Any = None) -> Self:
         """Return a copy of the fitted classifier whose CPTs are rounded to a few bits, without training.
 

@@ -23,7 +23,7 @@ __all__ = ["round_network"]
 def round_network(classifier: Any, bits: Any, X: Any, y: Any) -> Any:
     """Return a copy of a fitted classifier whose CPTs are rounded to a few bits, see its ``with_bits``."""
     check_is_fitted(classifier)
-    refuse_bits(classifier)
+    refuse_bits(classifier._directions())
     formats = [found for found in read_bits(bits) if found is not None]
     if not formats:
         raise ValueError(

@@ -113,7 +113,7 @@ class MonotoneCPTs:
         return found
 
 
-def refuse_bits(classifier: Any) -> None:
-    """Raise ValueError for a classifier with monotone columns, whose log odds would not be monotone after rounding."""
-    if getattr(classifier, "increasing", ()) or getattr(classifier, "decreasing", ()):
+def refuse_bits(directions: dict[str, Sequence[Any]]) -> None:
+    """Raise ValueError for monotone columns, whose log odds would not be monotone after rounding."""
+    if any(directions.values()):
         raise ValueError(_FEW_BITS)

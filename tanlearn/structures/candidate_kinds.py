@@ -66,7 +66,8 @@ class Candidates(BaseEstimator):
     image_shape : tuple of (height, width), optional
         Image size for ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
     knowledge : Knowledge, optional
-        Required and forbidden edges, and tiers. Excluded edges are no candidates. Required parents are in all choices
+        Required and forbidden edges, tiers, and monotone columns, whose log odds hold for rows without missing values.
+        Excluded edges are no candidates, nor are edges from monotone columns. Required parents are in all choices
         of a feature, whatever ``n_candidates``: :class:`~tanlearn.TANClassifier` allows one per feature, and
         :class:`~tanlearn.KTreeClassifier` two. Random orderings have required parents and earlier tiers first. If edges
         are required, k-trees always use an ordering.

@@ -33,6 +33,12 @@ class Knowledge(BaseEstimator):
     tiers : sequence of sequences of columns, default=()
         Groups of columns in the order of time or causation. A column is never a parent of a column in an earlier tier.
         Edges within a tier, and edges of columns without a tier, are unrestricted.
+    increasing : sequence of columns, default=()
+        Columns with which the log odds of the second class (in sorted order) do not fall. They must contain numbers or
+        ordered categories, and there must be two classes. Only :class:`~tanlearn.BayesForestClassifier`,
+        :class:`~tanlearn.TANClassifier` and :class:`~tanlearn.KTreeClassifier` support them.
+    decreasing : sequence of columns, default=()
+        Columns with which these log odds do not rise.
 
     See Also
     --------
@@ -60,6 +66,8 @@ class Knowledge(BaseEstimator):
         "required": [list, tuple],
         "forbidden": [list, tuple],
         "tiers": [list, tuple],
+        "increasing": [list, tuple],
+        "decreasing": [list, tuple],
     }
 
     def __init__(
@@ -68,10 +76,14 @@ class Knowledge(BaseEstimator):
         required: Sequence[tuple[Any, Any]] = (),
         forbidden: Sequence[tuple[Any, Any]] = (),
         tiers: Sequence[Sequence[Any]] = (),
+        increasing: Sequence[Any] = (),
+        decreasing: Sequence[Any] = (),
     ) -> None:
         self.required = required
         self.forbidden = forbidden
         self.tiers = tiers
+        self.increasing = increasing
+        self.decreasing = decreasing
 
     def rules(self, names: Sequence[str] | None, n_features: int, *, max_parents: int | None = None) -> EdgeRules:
         """Check the knowledge against the columns of the data, and return it as masks.
@@ -97,9 +109,14 @@ class Knowledge(BaseEstimator):
         ValueError
             If a column is unknown or is its own parent, an edge is both required and forbidden, a required edge leads
             to an earlier tier, required edges form a cycle, a column is in two tiers, or a feature has more required
-            parents than ``max_parents``.
+            parents than ``max_parents``. Also if there are ``increasing`` or ``decreasing`` columns.
         """
         self._validate_params()
+        if self.increasing or self.decreasing:
+            raise ValueError(
+                "this learner does not support increasing and decreasing of Knowledge. Use a BayesForestClassifier, "
+                "TANClassifier or KTreeClassifier, or the parameters increasing and decreasing of the classifier."
+            )
         columns = _Edges(names, n_features)
         shown = columns.shown
         required, forbidden = np.zeros((2, n_features, n_features), np.bool_)

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from tanlearn._typing import AnyArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.structures.knowledge import ColumnNumbers, EdgeRules, Knowledge, read_rules
 
 __all__ = [
+    "has_directions",
     "numbers_of_ranked",
     "read_directions",
+    "read_knowledge",
     "require_two_classes",
     "rules_without_children",
     "rules_without_edges",
@@ -44,6 +47,18 @@ def read_directions(increasing: Sequence[Any], decreasing: Sequence[Any], data: 
     return found
 
 
+def has_directions(knowledge: Knowledge | None) -> bool:
+    """Return whether knowledge contains monotone columns."""
+    return knowledge is not None and bool(knowledge.increasing or knowledge.decreasing)
+
+
+def read_knowledge(knowledge: Knowledge | None, data: EncodedData) -> IntArray:
+    """Return the directions of knowledge, see :func:`read_directions`."""
+    if knowledge is None:
+        return np.zeros(data.n_features, np.intp)
+    return read_directions(knowledge.increasing, knowledge.decreasing, data)
+
+
 def require_two_classes(data: EncodedData) -> None:
     """Raise ValueError unless there are two classes."""
     if data.n_classes != 2:
@@ -71,9 +86,8 @@ def rules_without_children(
     """
     if not is_monotone.any():
         return read_rules(knowledge, data, max_parents=max_parents)
-    rules = (Knowledge() if knowledge is None else knowledge).rules(
-        data.names, data.n_features, max_parents=max_parents
-    )
+    edges = Knowledge() if knowledge is None else clone(knowledge).set_params(increasing=(), decreasing=())
+    rules = edges.rules(data.names, data.n_features, max_parents=max_parents)
     _check_required(rules, np.broadcast_to(is_monotone, rules.required.shape), is_monotone, "children")
     return rules.without_children_of(is_monotone)
 

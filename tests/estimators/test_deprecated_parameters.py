@@ -141,12 +141,19 @@ def test_explicit_candidates_take_no_limits():
         (KTreeClassifier, "dtype", "has no parameter 'dtype'"),
         (TANClassifier, "n_epoch", r"Did you mean n_epochs=\.\.\.\?"),
         (BayesForestClassifier, "n_trees", "BayesForestClassifier() has no parameter 'n_trees'"),
+        (TANClassifier, "increasing", r"has no parameter 'increasing'\. Pass Knowledge\(increasing=\[\.\.\.\]\)"),
         (dask.BayesForestClassifier, "n_estimator", r"Did you mean n_estimators=\.\.\.\?"),
     ],
 )
 def test_unknown_keywords_are_errors_that_name_the_nearest(classifier, name, hint):
     with pytest.raises(TypeError, match=hint.replace("()", r"\(\)")):
         classifier(**{name: 1})
+
+
+@pytest.mark.parametrize("classifier", [TANClassifier, KTreeClassifier, BayesForestClassifier])
+def test_monotone_columns_are_refused_with_a_remedy_when_set(classifier):
+    with pytest.raises(ValueError, match=r"has no parameter 'decreasing'\. Pass Knowledge\(decreasing"):
+        classifier().set_params(decreasing=["age"])
 
 
 @pytest.mark.parametrize("classifier", [BayesForestClassifier, dask.BayesForestClassifier])

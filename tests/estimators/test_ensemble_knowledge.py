@@ -56,7 +56,7 @@ def test_predictions_are_monotone(seed):
         log_odds = direction * (scores[:, 1] - scores[:, 0]).reshape(25, 60)
         assert (np.diff(log_odds, axis=1) >= -1e-10).all()
         assert (log_odds[:, -1] > log_odds[:, 0] + 0.1).any()
-    for part in (model.forest_, model.network_, model.boosting_):
+    for part in (model.forest_.knowledge, model.network_, model.boosting_):
         assert part.get_params()["increasing"] == ["fare"]
 
 
@@ -74,7 +74,6 @@ def test_parts_with_knowledge_of_their_own_and_invalid_columns_are_refused():
         ("network", TermNetClassifier(increasing=["fare"])),
         ("boosting", BoostedTermsClassifier(decreasing=["fare"])),
         ("forest", BayesForestClassifier(knowledge=Knowledge())),
-        ("forest", BayesForestClassifier(increasing=["fare"])),
     ):
         with pytest.raises(
             ValueError, match=rf"{name} has .*, which a part of .* encoder, knowledge, increasing and dec"

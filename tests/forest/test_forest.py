@@ -54,7 +54,7 @@ def weighed_by(monkeypatch, found, **settings):
     """Return a forest of weights that are given, and what they were asked with."""
     asked = []
 
-    def fit_all_weights(*arguments):
+    def fit_all_weights(*arguments, **_):
         asked.append(arguments)
         return found
 
@@ -155,7 +155,7 @@ def test_the_model_of_the_least_out_of_fold_log_loss_is_selected(monkeypatch, be
         level = np.average(-np.log(p), axis=1, weights=data.weights[rows]).argmin()
         own_p = np.minimum(p[level] * np.exp(0.5 * np.resize([-1.0, 1.0], 70) - 0.05), 0.99)
     found = FittedWeights(rng.normal(size=(3, 5, 3)), 0.3, rows, with_true_classes(own_p, data.y[rows]))
-    monkeypatch.setattr(learning, "fit_all_weights", lambda *_: found)
+    monkeypatch.setattr(learning, "fit_all_weights", lambda *_, **how: found)
     monkeypatch.setattr(learning, "grow_out_of_fold", lambda *_, **how: OutOfFold(outer, [], np.arange(90) % 3, rows))
     priors = []
     monkeypatch.setattr(learning, "_with_importances", lambda forest, _, of_prior: priors.append(of_prior) or forest)
@@ -207,7 +207,7 @@ def test_the_average_is_selected_if_its_gain_exceeds_two_standard_errors(
     gain -= np.average(gain, weights=weights)
     gain *= mean * np.sqrt(70) / standard_errors / np.sqrt(np.average(gain**2, weights=weights))
     p = with_true_classes(average * np.exp(-(mean + gain)), data.y[rows])
-    monkeypatch.setattr(learning, "fit_all_weights", lambda *_: FittedWeights(np.ones((3, 5, 3)), 1.0, rows, p))
+    monkeypatch.setattr(learning, "fit_all_weights", lambda *_, **how: FittedWeights(np.ones((3, 5, 3)), 1.0, rows, p))
     monkeypatch.setattr(learning, "grow_out_of_fold", lambda *_, **how: OutOfFold(outer, [], np.arange(90) % 3, rows))
     monkeypatch.setattr(learning, "_with_importances", lambda forest, *_: forest)  # needs networks
     monkeypatch.setattr(learning, "estimate_label_noise", lambda *_: 0.0)  # it would change the gains
@@ -243,7 +243,7 @@ def test_importances_are_of_the_model_that_is_returned(monkeypatch, weights):
     data, kept, grow_out_of_fold = make(90, weights=np.arange(1.0, 91)), [], learning.grow_out_of_fold
     p = with_true_classes(np.full(90, 0.999), data.y)
     found = FittedWeights(np.random.default_rng(0).uniform(0.1, 1.0, (3, 5, 3)), 0.3, np.arange(90), p)
-    monkeypatch.setattr(learning, "fit_all_weights", lambda *_: found)
+    monkeypatch.setattr(learning, "fit_all_weights", lambda *_, **how: found)
     monkeypatch.setattr(
         learning, "grow_out_of_fold", lambda *own, **how: kept.append(grow_out_of_fold(*own, **how)) or kept[0]
     )

@@ -90,7 +90,7 @@ def _family_scores(tables, codes, own):
 def test_log_odds_of_all_values_are_monotone(seed, weights):
     data = draw_rows(seed, 200 + 50 * seed, missing=0.1 * (seed % 2))
     options = {"n_estimators": 5, "weights": weights, "random_state": seed}
-    model = BayesForestClassifier(increasing=[0], decreasing=[2], **options).fit_encoded(data)
+    model = BayesForestClassifier(knowledge=Knowledge(increasing=[0], decreasing=[2]), **options).fit_encoded(data)
     free = BayesForestClassifier(**options).fit_encoded(data)
     assert np.ptp(log_odds_of_grid(model)) > 1
     for hidden in ((), (1,), (1, 3), (4,), (0,)):
@@ -108,7 +108,7 @@ def test_interactions_with_other_columns_remain():
     rises = np.where(X[:, 1] == 1, X[:, 0] > 2, rng.random(800) < 0.5)  # column 0 has an effect only if column 1 is 1
     y = (rises ^ (rng.random(800) < 0.1)).astype(int)
     data = EncodedData.from_codes(X, y, n_states=[6, 2], n_classes=2, is_ordered=[True, False])
-    model = BayesForestClassifier(n_estimators=8, increasing=[0], random_state=0).fit_encoded(data)
+    model = BayesForestClassifier(n_estimators=8, knowledge=Knowledge(increasing=[0]), random_state=0).fit_encoded(data)
     every = np.array(list(itertools.product(range(6), range(2))))
     codes = EncodedData.from_codes(every, np.zeros(12, int), n_states=[6, 2]).codes
     log_p = model.model_.log_joint(codes)
@@ -128,7 +128,8 @@ def frame(n=300, seed=0):
 @pytest.mark.parametrize("options", [{}, {"class_prior": [0.9, 0.1]}, {"class_weight": "balanced"}])
 def test_classifiers_are_monotone_in_raw_values(tmp_path, options):
     X, y = frame()
-    model = BayesForestClassifier(n_estimators=6, increasing=["fare"], decreasing=["age"], random_state=0, **options)
+    knowledge = Knowledge(increasing=["fare"], decreasing=["age"])
+    model = BayesForestClassifier(n_estimators=6, knowledge=knowledge, random_state=0, **options)
     model.fit(X, y)
     rows = X.iloc[np.repeat(np.arange(30), 40)].reset_index(drop=True)  # some have missing values
     for name, direction, high in (("fare", 1, 200), ("age", -1, 90)):
@@ -138,7 +139,7 @@ def test_classifiers_are_monotone_in_raw_values(tmp_path, options):
         assert (log_odds[:, -1] > log_odds[:, 0]).any()
     save(model, tmp_path / "model.tan")
     loaded = load(tmp_path / "model.tan")
-    assert loaded.get_params()["increasing"] == ["fare"]
+    assert loaded.knowledge.increasing == ["fare"]
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     contributions = model.explain(X[:9], against="died").sum(axis=1)[:, 1]
     scores = model.predict_log_proba(X[:9])
@@ -148,7 +149,7 @@ def test_classifiers_are_monotone_in_raw_values(tmp_path, options):
 def test_ordered_categories_are_ranked_by_their_order():
     X, y = frame()
     X["age"] = pd.cut(X["age"], [0, 20, 40, 60, 80], labels=["young", "adult", "middle", "old"])
-    model = BayesForestClassifier(n_estimators=4, decreasing=["age"], random_state=0).fit(X, y)
+    model = BayesForestClassifier(n_estimators=4, knowledge=Knowledge(decreasing=["age"]), random_state=0).fit(X, y)
     rows = X.iloc[np.repeat(np.arange(20), 4)].reset_index(drop=True)
     ages = pd.Categorical(np.tile(X["age"].cat.categories, 20), X["age"].cat.categories, ordered=True)
     p = model.predict_proba(rows.assign(age=ages))[:, 1].reshape(20, 4)
@@ -170,25 +171,26 @@ def test_weights_of_levels_are_the_closest_ones_that_do_not_rise(weights):
 def test_invalid_columns_and_methods_are_refused():
     X, y = frame(60)
     with pytest.raises(ValueError, match=r"increasing\[0\] is X column 'port', which has no order"):
-        BayesForestClassifier(increasing=["port"]).fit(X, y)
+        BayesForestClassifier(knowledge=Knowledge(increasing=["port"])).fit(X, y)
     with pytest.raises(ValueError, match="monotone log odds need two classes, but the data have 3"):
-        BayesForestClassifier(increasing=["age"]).fit(X, np.resize(["a", "b", "c"], 60))
+        BayesForestClassifier(knowledge=Knowledge(increasing=["age"])).fit(X, np.resize(["a", "b", "c"], 60))
     with pytest.raises(ValueError, match=r"the edge 'age' -> 'port' is required, but 'age' is .* have no children"):
-        BayesForestClassifier(increasing=["age"], knowledge=Knowledge(required=[("age", "port")])).fit(X, y)
-    knowledge = Knowledge(required=[("port", "age")])
-    model = BayesForestClassifier(n_estimators=2, increasing=["age"], knowledge=knowledge, random_state=0).fit(X, y)
+        BayesForestClassifier(knowledge=Knowledge(required=[("age", "port")], increasing=["age"])).fit(X, y)
+    knowledge = Knowledge(required=[("port", "age")], increasing=["age"])
+    model = BayesForestClassifier(n_estimators=2, knowledge=knowledge, random_state=0).fit(X, y)
     assert all(structure.parents[0, 0] == 2 for structure in model.structures_)
     for export in (lambda: model.with_bits(8), lambda: model.export_c("forest.h")):
         with pytest.raises(ValueError, match=r"would not be monotone\. Use BoostedTermsClassifier"):
             export()
     with pytest.raises(AttributeError) as caught:
-        BayesForestClassifier(weights=None, increasing=["age"]).partial_fit(X, y)
+        BayesForestClassifier(weights=None, knowledge=Knowledge(increasing=["age"])).partial_fit(X, y)
     assert "columns of increasing and decreasing need all rows at once. Call fit." in str(caught.value.__cause__)
 
 
 def test_networks_of_other_directions_are_grown_again():
     X, y = frame(80)
-    model = BayesForestClassifier(n_estimators=2, increasing=["age"], warm_start=True, random_state=0).fit(X, y)
+    model = BayesForestClassifier(n_estimators=2, warm_start=True, random_state=0)
+    model.set_params(knowledge=Knowledge(increasing=["age"])).fit(X, y)
     first = model._grown.members
     assert model.set_params(n_estimators=3).fit(X, y)._grown.members[0] is first[0]
-    assert model.set_params(increasing=["fare"]).fit(X, y)._grown.members[0] is not first[0]
+    assert model.set_params(knowledge=Knowledge(increasing=["fare"])).fit(X, y)._grown.members[0] is not first[0]

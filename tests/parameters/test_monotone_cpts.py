@@ -2,7 +2,6 @@
 
 import itertools
 import warnings
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -28,6 +27,7 @@ from tanlearn import (
     load,
     save,
 )
+from tanlearn.baselines import ChowLiu
 from tanlearn.models.tables import Tables
 from tanlearn.parameters.monotone_cpts import MonotoneCPTs
 
@@ -111,10 +111,12 @@ def test_bayes_nets_trained_by_gradient_are_monotone(loss):
     assert largest_violation(free[:, 1] - free[:, 0]) > 0.01
 
 
-@pytest.mark.parametrize("options", [{}, {"candidates": "order-free"}, {"loss": Margin(), "calibrate": False}])
+@pytest.mark.parametrize("options", [{}, {"kind": "order-free"}, {"loss": Margin(), "calibrate": False}])
 def test_gradient_tan_is_monotone(options):
     data = draw_rows(1, missing=0.05)
-    model = TANClassifier(increasing=[0], decreasing=[2], n_epochs=4, random_state=0, **options).fit_encoded(data)
+    options = dict(options)
+    candidates = Candidates(options.pop("kind", "subset"), knowledge=Knowledge(increasing=[0], decreasing=[2]))
+    model = TANClassifier(candidates=candidates, n_epochs=4, random_state=0, **options).fit_encoded(data)
     check_monotone(model)
     assert not np.isin(model.structure_.parents, [0, 2]).any()
     assert model.tables_.is_normalized
@@ -124,7 +126,8 @@ def test_gradient_tan_is_monotone(options):
 @pytest.mark.parametrize("options", [{}, {"loss": Margin(), "calibrate": False}])
 def test_k_trees_are_monotone(options):
     data = draw_rows(2)
-    model = KTreeClassifier(increasing=[0], decreasing=[2], n_epochs=3, random_state=0, **options).fit_encoded(data)
+    candidates = Candidates("order-free", knowledge=Knowledge(increasing=[0], decreasing=[2]))
+    model = KTreeClassifier(candidates=candidates, n_epochs=3, random_state=0, **options).fit_encoded(data)
     check_monotone(model)
     assert not np.isin(model.structure_.parents, [0, 2]).any()
 
@@ -140,15 +143,15 @@ def frame(n=120, seed=0):
 def test_files_keep_the_columns_and_raw_values_are_monotone(tmp_path):
     X, y = frame()
     X.loc[::9, "age"] = np.nan
-    directions = {"increasing": ["fare"], "decreasing": ["age"]}
-    model = TANClassifier(n_epochs=2, encoder=ENCODER, random_state=0, **directions).fit(X, y)
+    candidates = Candidates(knowledge=Knowledge(increasing=["fare"], decreasing=["age"]))
+    model = TANClassifier(candidates=candidates, n_epochs=2, encoder=ENCODER, random_state=0).fit(X, y)
     rows = X.iloc[np.repeat(np.arange(1, 9), 40)].reset_index(drop=True)
     for name, direction, high in (("fare", 1, 200), ("age", -1, 90)):
         p = model.predict_proba(rows.assign(**{name: np.tile(np.linspace(0, high, 40), 8)}))[:, 1].reshape(8, 40)
         assert (direction * np.diff(p, axis=1) >= -1e-12).all()
     save(model, tmp_path / "model.tan")
     loaded = load(tmp_path / "model.tan")
-    assert loaded.get_params()["increasing"] == ["fare"]
+    assert loaded.get_params()["candidates__knowledge__increasing"] == ["fare"]
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     with pytest.raises(ValueError, match=r"would not be monotone\. Leave bits out"):
         model.with_bits((3, 3))
@@ -157,18 +160,20 @@ def test_files_keep_the_columns_and_raw_values_are_monotone(tmp_path):
 def test_invalid_columns_and_settings_are_refused():
     X, y = frame(60)
     for kind in (TANClassifier, KTreeClassifier):
-        classifier = partial(kind, encoder=ENCODER)
+
+        def classifier(kind=kind, *, bits=None, **knowledge):
+            return kind(candidates=Candidates(knowledge=Knowledge(**knowledge)), bits=bits, encoder=ENCODER)
+
         with pytest.raises(ValueError, match=r"increasing\[0\] is X column 'port', which has no order"):
             classifier(increasing=["port"]).fit(X, y)
         with pytest.raises(ValueError, match="monotone log odds need two classes, but the data have 3"):
             classifier(decreasing=["age"]).fit(X, np.resize(["a", "b", "c"], 60))
         with pytest.raises(ValueError, match=r"would not be monotone\. Leave bits out"):
             classifier(increasing=["age"], bits=4).fit(X, y)
-        with pytest.raises(ValueError, match=r"candidates has an edge from X column 'age' to X column 'port'"):
-            classifier(increasing=["age"], candidates=[[], [], [0]]).fit(X, y)
-        knowledge = Knowledge(required=[("age", "port")])
         with pytest.raises(ValueError, match=r"the edge 'age' -> 'port' is required, but 'age' .* have no children"):
-            classifier(increasing=["age"], candidates=Candidates(knowledge=knowledge)).fit(X, y)
+            classifier(increasing=["age"], required=[("age", "port")]).fit(X, y)
+    with pytest.raises(ValueError, match="this learner does not support increasing and decreasing of Knowledge"):
+        BayesNetClassifier(structure=ChowLiu(knowledge=Knowledge(increasing=["age"])), encoder=ENCODER).fit(X, y)
     learner = HybridCV(increasing=["age"])
     with pytest.raises(ValueError, match=r"structure has an edge from X column 'age' to X column 'fare'"):
         BayesNetClassifier(structure=Structure([-1, 0, -1]), parameters=learner, encoder=ENCODER).fit(X, y)
@@ -178,9 +183,10 @@ def test_splits_with_other_cut_points_are_pooled_on_their_own(monkeypatch):
     seen, on = set(), MonotoneCPTs.on
     monkeypatch.setattr(MonotoneCPTs, "on", lambda self, data: seen.add(tuple(data.n_states)) or on(self, data))
     X, y = frame(150)  # the classes separate fares into two intervals, but not in all splits
+    candidates = Candidates(knowledge=Knowledge(increasing=["fare"], decreasing=["age"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # columns of a single interval
-        model = TANClassifier(increasing=["fare"], decreasing=["age"], n_epochs=2, random_state=0).fit(X, y)
+        model = TANClassifier(candidates=candidates, n_epochs=2, random_state=0).fit(X, y)
     p = model.predict_proba(X.iloc[[0] * 40].assign(fare=np.linspace(0, 200, 40)))[:, 1]
     assert (np.diff(p) >= -1e-12).all()
     assert p[-1] > p[0]
