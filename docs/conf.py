@@ -130,6 +130,7 @@ PAGES = {
     "README.md": "index",
     "CONTRIBUTING.md": "about/contributing",
     "CHANGELOG.md": "about/changelog",
+    "SECURITY.md": "about/security",
     "LICENSE": None,
     "docs/which.md": "which",
     "docs/large.md": "large",
