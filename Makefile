@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# A worker per core: on two cores, the tests take 10 minutes from nothing, most of it compiling.
+# One worker per core. On two cores, without cached kernels, the tests take 10 minutes, most of it compilation.
 PYTEST := $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal
 
 .PHONY: demo test gate lint types tests coverage portable sanitize format bench docs clean
@@ -26,12 +26,13 @@ types:
 tests:
 	$(PYTEST)
 
-# The same kernels as plain Python: the only way a coverage figure sees inside them.
+# The same kernels as plain Python, because coverage cannot be measured inside compiled kernels.
 coverage:
 	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/kernels --cov --cov-report=term-missing:skip-covered
 
-# The tests as on a plain x86-64 processor: kernels for SSE2 alone, NumPy without AVX-512 (of its names, those that this
-# NumPy has and this processor too: others are errors), BLAS as on Haswell. What is compiled so is kept by itself.
+# The tests as on a plain x86-64 processor: kernels for SSE2 only, NumPy without AVX-512, BLAS as on Haswell. Only the
+# AVX-512 names that both this NumPy and this processor have are disabled, because others are errors. These kernels have
+# their own cache.
 portable: $(VENV)/.dev
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python -c "import numpy; \
 	found = numpy.show_config('dicts')['SIMD Extensions'].get('found', []); \
@@ -39,7 +40,7 @@ portable: $(VENV)/.dev
 	NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Haswell NUMBA_CACHE_DIR="$(CURDIR)/.portable_cache" \
 	$(MAKE) --no-print-directory tests coverage
 
-# CUDA text on the host under AddressSanitizer and UndefinedBehaviorSanitizer (g++): what compute-sanitizer is on a device.
+# CUDA source code on the host under AddressSanitizer and UndefinedBehaviorSanitizer (g++).
 sanitize: $(VENV)/.dev
 	LD_PRELOAD=$$(g++ -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 \
 	TANLEARN_HOST_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
@@ -49,14 +50,14 @@ format:
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Every benchmark once in this environment, or those that BENCH matches. asv keeps the results under the commit, unless
-# tracked files differ from it.
+# Each benchmark once in this environment, or only those that match BENCH. asv stores the results under the commit,
+# unless tracked files have changes.
 BENCH ?= .
 bench: $(VENV)/.bench
 	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --quick --python=same --launch-method=forkserver --bench="$(BENCH)" \
 	$$(test -z "$$(git status --porcelain --untracked-files=no)" && echo --set-commit-hash=$$(git rev-parse HEAD))
 
-# The site, in docs/_build/html; warnings, dead links between pages among them, are errors.
+# The site, in docs/_build/html. Warnings are errors, also warnings about dead links between pages.
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html -d docs/_build/doctrees docs docs/_build/html
 
