@@ -26,10 +26,10 @@ def unlimited(outcomes):
     return taking_part(outcomes, lambda one: one.most_rows is None)
 
 
-def slow(outcomes):
+def slow(outcomes, others):
     """Return the learners that have finished fewer sets than the others, but at least half."""
-    some = taking_part(outcomes, lambda one: one.most_rows is None, LOWER_FRACTION)
-    return [name for name in some if name not in unlimited(outcomes)]
+    some = taking_part(outcomes, lambda one: one.most_rows is None and not one.stand_in, LOWER_FRACTION)
+    return [name for name in some if name not in others]
 
 
 def pools(outcomes):
@@ -38,7 +38,7 @@ def pools(outcomes):
     defaults = [name for name in everyone if not LEARNERS[name].is_tuned]
     found = {"All learners": everyone, "Learners of tanlearn and peers with defaults": defaults}
     limited = [name for name in outcomes.learners if LEARNERS[name].most_rows is not None]
-    for more in (slow(outcomes), limited):
+    for more in (slow(outcomes, everyone), limited):
         if more:
             found[f"With {joined(more)}, on {'its' if len(more) == 1 else 'their'} data sets"] = [*everyone, *more]
     known, kept = [], {}
@@ -96,11 +96,11 @@ def ranking_apart(outcomes, n_best):
 
 
 def ranking_by_area(outcomes):
-    """Return mean ranks and means of the areas under ROC curves, or nothing if fewer than two learners have them."""
+    """Return mean ranks and means of the areas under ROC curves, or nothing for few learners or sets."""
     measured = outcomes.with_areas()
     learners = taking_part(measured, lambda one: True)
     areas = measured.table(learners, "auc")
-    if len(learners) < 2 or not len(areas):
+    if len(learners) < 2 or len(areas) < LOWER_FRACTION * len(outcomes.sets):
         return ""
     ranks, means = mean_ranks(-areas), areas.mean(axis=0)
     rows = []

@@ -39,6 +39,18 @@ def in_ranks(outcomes, learners, judged, where):
     return text
 
 
+def all_ranks(outcomes, learners, judged, where, of_these):
+    """Return the mean ranks in paragraphs: among some learners, and with slow ones on the sets they have finished."""
+    found = [in_ranks(outcomes, learners, judged, where.format(len(outcomes.common(learners))))]
+    others = slow(outcomes, learners)
+    n_common = len(outcomes.common([*learners, *others]))
+    if others and n_common:
+        names = joined([f'"{name}"' for name in others])
+        where = f"{of_these.format(n_common)} that {names} also completed"
+        found.append(in_ranks(outcomes, [*learners, *others], judged, where))
+    return found
+
+
 def best_peers(ranks):
     """Return the peers with the lowest mean ranks in a sentence."""
     peers = {
@@ -63,18 +75,11 @@ def summary(outcomes, kept_apart, judged):
     learners = unlimited(outcomes)
     if judged not in learners or not outcomes.common(learners):
         return paragraph(f"{judged} has not finished enough data sets for a verdict.")
-    n_sets = len(outcomes.common(learners))
-    text = [in_ranks(outcomes, learners, judged, f"On {n_sets} data sets")]
-    others = slow(outcomes)
-    if others and outcomes.common([*learners, *others]):
-        n_common = len(outcomes.common([*learners, *others]))
-        where = f"On the {n_common} of these data sets that {joined(others)} also completed"
-        text.append(in_ranks(outcomes, [*learners, *others], judged, where))
+    text = all_ranks(outcomes, learners, judged, "On {} data sets", "On the {} of these data sets")
     apart = taking_part(kept_apart, lambda one: True)
     if judged in apart:
-        n_apart = len(kept_apart.common(apart))
-        where = f"On {n_apart} data sets that were not used to choose any setting"
-        text.append(in_ranks(kept_apart, apart, judged, where))
+        where = "On {} data sets that were not used to choose any setting", "On the {} of these data sets"
+        text += all_ranks(kept_apart, apart, judged, *where)
     ranks = ranks_of(outcomes, learners, "log_loss", "all sets")
     tuned = [name for name in ranks if not LEARNERS[name].is_ours and name.endswith(TUNED)]
     if tuned:
