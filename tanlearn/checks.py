@@ -223,7 +223,8 @@ def check_learner(learner: Any, *, random_state: int = 0) -> None:
     >>> check_learner(Chain())
     Traceback (most recent call last):
     ...
-    AssertionError: Chain.learn must return a Structure, got an object of type list. Return Structure(...) of it.
+    AssertionError: Chain.learn must return a Structure, got an object of type list. Convert the result: return
+    Structure(parents).
     """
     kind = type(learner).__name__
     if isinstance(learner, type):
@@ -274,8 +275,8 @@ def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: i
         _expect(found is not None, f"{kind}.learn returns nothing. End it with: return Structure(...)")
         _expect(
             isinstance(found, Structure),
-            f"{kind}.learn must return a Structure, got an object of type {type(found).__name__}. Return "
-            f"Structure(...) of it.",
+            f"{kind}.learn must return a Structure, got an object of type {type(found).__name__}. Convert "
+            f"the result: return Structure(parents).",
         )
         _expect(
             found.n_features == rows.n_features,

@@ -92,8 +92,8 @@ def check_identifier(name: str) -> None:
     """Raise ValueError if a name is not a short C identifier."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name):
         raise ValueError(
-            f"name must be a C identifier: a letter from a to z, then at most 30 letters, digits or _; got {name!r}. "
-            f"Pass another."
+            f"name must be a C identifier: a letter (a to z or A to Z), then at most 30 letters, digits or _; got "
+            f"{name!r}. Pass another name."
         )
 
 

@@ -256,8 +256,8 @@ def export_c(
         stem = Path(output).stem
         if name is None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", stem):
             raise ValueError(
-                f"{stem!r} is not a C identifier: a letter from a to z, then at most 30 letters, digits or _. Set one "
-                f"with --name."
+                f"{stem!r} is not a C identifier: a letter (a to z or A to Z), then at most 30 letters, digits or _. "
+                f"Set one with --name."
             )
         if rows is not None:
             check_exists(rows)

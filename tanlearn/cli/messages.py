@@ -29,7 +29,7 @@ _ADVICE = {
     r"max_bytes(?=[,=])": "--max-bytes",
     r"(?<=[:,] )X column (?=')": "",
     r"GreedySearch\(score='margin'\)": "the learner 'TAN-MM ML'",
-    r"Pass a dict to name them\.": "Rename one of the files.",
+    r"Pass a dict to give them different names\.": "Rename one of the files.",
     r"retry_failed=True runs them again\.": "--retry-failed runs them again.",
 }
 

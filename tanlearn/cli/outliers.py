@@ -57,7 +57,7 @@ def outliers(
             found = _scores(density, X)
             twice = [name for name in kept if name in found.columns]
             if twice:
-                raise ValueError(f"{twice[0]!r} is a column of the output already. Leave it out of --keep.")
+                raise ValueError(f"{twice[0]!r} is already a column of the output. Leave it out of --keep.")
             if kept:
                 copy = file.read(kept, string_columns=copied)
                 found = copy.assign(**{name: found[name].to_numpy() for name in found.columns})

@@ -120,5 +120,5 @@ def _predictions(classifier: Any, rows: Any, kept: Any, proba: bool) -> Any:
             found |= dict(zip(names, classifier.predict_proba(rows).T, strict=True))
     twice = [name for name in kept.columns if name in found]
     if twice:
-        raise ValueError(f"{twice[0]!r} is a column of the output already. Leave it out of --keep.")
+        raise ValueError(f"{twice[0]!r} is already a column of the output. Leave it out of --keep.")
     return kept.assign(**found)

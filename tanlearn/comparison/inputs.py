@@ -174,5 +174,5 @@ def _check_distinct(what: str, names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"two {what} have the name {name!r}. Pass a dict to name them.")
+            raise ValueError(f"two {what} have the name {name!r}. Pass a dict to give them different names.")
         seen.add(name)

@@ -415,9 +415,11 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         if isinstance(feature, int | np.integer) and 0 <= feature < self.n_features_in_:
             return int(feature)
         known = (
-            f"numbers from 0 to {self.n_features_in_ - 1}" if names is None else ", ".join(map(repr, names.tolist()))
+            f"a column number from 0 to {self.n_features_in_ - 1}"
+            if names is None
+            else f"one of the columns {', '.join(map(repr, names.tolist()))}"
         )
-        raise ValueError(f"there is no column {feature!r}. Pass one of the columns {known}.")
+        raise ValueError(f"there is no column {feature!r}. Pass {known}.")
 
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes for a model file, besides the encoder."""

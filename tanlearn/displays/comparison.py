@@ -238,8 +238,8 @@ class PairedErrorsDisplay:
         errors = _mapping(errors)
         if len(errors.keys()) != 2:
             raise ValueError(
-                f"errors must be of exactly two learners, got {_listed(errors.keys())}. Select two of them, in a "
-                f"comparison by errors([first, second])."
+                f"errors must contain exactly two learners; got {_listed(errors.keys())}. Select two of them, for "
+                f"example with comparison.errors([first, second])."
             )
         self.names, self.errors, self.datasets = _aligned(errors, n_learners=2, n_datasets=1)
         if datasets is not None and len(datasets) != len(self.errors):

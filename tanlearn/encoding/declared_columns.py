@@ -47,8 +47,9 @@ def _read_columns(columns: Any) -> tuple[AnyArray | None, list[Any]]:
         names, values = None, list(columns)
     else:
         raise TypeError(
-            f"columns must map names to categories or cut points, or list them, got {type(columns).__name__}. Pass a "
-            f"dictionary such as {{'age': [30, 50], 'sex': ['female', 'male']}}."
+            f"columns must be a dictionary from names to categories or cut points, or a list of categories or cut "
+            f"points with one entry per column; got {type(columns).__name__}. Pass a dictionary such as "
+            f"{{'age': [30, 50], 'sex': ['female', 'male']}}."
         )
     if not values:
         raise ValueError("no column is declared. Declare categories or cut points of every column.")

@@ -39,8 +39,8 @@ def raw_columns(encoder: TableEncoder, names: list[str]) -> list[RawColumn]:
     if type(encoder) is not TableEncoder or type(encoder.discretizer_) not in (*CUT_POINT_DISCRETIZERS, type(None)):
         kind = type(encoder if type(encoder) is not TableEncoder else encoder.discretizer_).__name__
         raise ValueError(
-            f"only cut points and categories can be exported, but values are encoded by a {kind}. Fit with "
-            f"TableEncoder and the default discretizer."
+            f"only columns encoded by cut points or categories can be exported, but this model uses {kind}. Fit it "
+            f"again with encoder=TableEncoder() and its default discretizer."
         )
     cuts = iter(encoder.discretizer_.cut_points_ if encoder.discretizer_ is not None else [])
     columns = []

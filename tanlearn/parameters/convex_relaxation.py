@@ -231,9 +231,9 @@ def _hosts(structure: Structure) -> list[int]:
         able = [j for j in given if set(given) <= {j, *_given(structure, j)}]
         if given and not able:
             raise ValueError(
-                f"feature {i} has the parents {' and '.join(map(str, given))}, none of which has the others as its "
-                f"parents, so its CPT cannot be renormalized without a change of the posteriors. Add such edges, or "
-                f"learn with ConjugateGradient(loss=Margin())."
+                f"one of the parents {' and '.join(map(str, given))} of feature {i} must have all the others as "
+                f"parents; otherwise the CPT of feature {i} cannot be renormalized without changing the posteriors. "
+                f"Add the missing edges between these parents, or learn with ConjugateGradient(loss=Margin())."
             )
         hosts.append(able[0] if able else -1)
     return hosts

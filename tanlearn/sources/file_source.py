@@ -117,7 +117,7 @@ class FileSource:
 def read_classified(table: TableFile, columns: Sequence[str], target: str) -> tuple[Any, AnyArray, int, list[str]]:
     """Read a file into memory: features, classes, the number of rows without a class, and the names of date columns.
 
-    Rows without a class are left out of the features and the classes, shape (n_samples,).
+    Rows without a class are left out of the features and the classes (n_samples,).
     """
     dropped: list[int] = []
     frame = _read_exactly(table, columns, target, dropped)
@@ -212,9 +212,11 @@ def with_class(frame: Any, target: str, name: str) -> tuple[Any, int]:
     if y.dtype.kind == "f":
         wrong = y[~np.isfinite(y) | (y != np.floor(y))]
         if len(wrong):
+            is_finite = np.isfinite(wrong[0])
+            remedy = "Round it, or discretize it" if is_finite else "Replace it by a class, or leave out its rows"
             raise ValueError(
                 f"{name}: the target {target!r} holds {wrong[0]}, but class labels must be strings, integers or "
-                f"booleans. Round it, or discretize it."
+                f"booleans. {remedy}."
             )
         if (np.abs(y) < LARGEST_EXACT).all():  # integers that became floats because values were missing
             y = y.astype(np.int64)

@@ -64,7 +64,7 @@ class UserStructure:
             if not isinstance(found, Structure):
                 raise TypeError(
                     f"{type(learner).__name__}.learn must return a Structure, got an object of type "
-                    f"{type(found).__name__}. Return Structure(...) of it."
+                    f"{type(found).__name__}. Convert the result: return Structure(parents)."
                 )
         check_structure(found, data.n_features)
         if not found.is_acyclic:

@@ -255,7 +255,7 @@ def test_rows_with_classes_choose_how_to_round(run, model, shop, tmp_path):
         (["--bits", "3,1", "-o", "m.c"], "--output must end in .h, .hh, .hpp; got 'm.c'."),
         (
             ["--bits", "3,1", "-o", "my-m.h"],
-            "'my-m' is not a C identifier: a letter from a to z, then at most 30 letters, digits or _.",
+            "'my-m' is not a C identifier: a letter (a to z or A to Z), then at most 30 letters, digits or _.",
         ),
         (["--bits", "3,1", "--name", "0"], "name must be a C identifier"),
     ],

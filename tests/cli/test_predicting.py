@@ -171,7 +171,7 @@ def test_a_column_of_the_output_cannot_be_kept(run, model, new):
     frame.to_csv(new, index=False)
     done = run("predict", model, new, "--keep", "prediction")
     assert done.exit_code == 2
-    assert "'prediction' is a column of the output already" in done.stderr
+    assert "'prediction' is already a column of the output" in done.stderr
 
 
 def test_files_that_are_no_models_and_those_of_other_versions(run, model, new, tmp_path):

@@ -52,7 +52,7 @@ def test_other_frames_are_converted():
 
 def test_names_of_data_sets():
     assert [one.name for one in named_datasets([(X, Y), "iris", (X, Y)])] == ["data 1", "iris", "data 3"]
-    with pytest.raises(ValueError, match=r"two data sets have the name 'iris'\. Pass a dict to name them"):
+    with pytest.raises(ValueError, match=r"two data sets have the name 'iris'\. Pass a dict to give them different"):
         named_datasets(["iris", "iris"])
 
 

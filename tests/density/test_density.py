@@ -209,7 +209,7 @@ def test_invalid_queries():
             density.conditional(wrong)
     with pytest.raises(ValueError, match="'c'"):
         density.conditional("size", {"kind": "c"})
-    with pytest.raises(ValueError, match="numbers from 0 to 2"):
+    with pytest.raises(ValueError, match=r"^there is no column 3\. Pass a column number from 0 to 2\.$"):
         TANDensity(n_components=1).fit(X).conditional(3)
     with pytest.raises(ValueError, match="'contamination' parameter of TANDensity"):
         TANDensity(contamination=0.7).fit(X)

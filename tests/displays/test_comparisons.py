@@ -226,7 +226,7 @@ def test_comparisons_are_drawn_as_they_are():
 
 
 def test_tables_that_are_no_pairs_are_refused():
-    with pytest.raises(ValueError, match="two learners, got 'a', 'b', 'c'"):
+    with pytest.raises(ValueError, match="exactly two learners; got 'a', 'b', 'c'"):
         PairedErrorsDisplay({"a": [1], "b": [1], "c": [1]})
     with pytest.raises(ValueError, match="datasets must be 2 names, one per error; got 1"):
         PairedErrorsDisplay({"a": [1, 2], "b": [1, 2]}, datasets=["iris"])

@@ -443,7 +443,7 @@ def test_other_classifiers_and_encoders_are_refused():
     with pytest.raises(TypeError, match="AODEClassifier cannot be exported to SQL"):
         to_sql(forest, "visits", dialect="sqlite")
     model = NaiveBayesClassifier(encoder=TableEncoder(discretizer=Halves())).fit([[0.1], [0.2], [9.8]], [0, 0, 1])
-    with pytest.raises(ValueError, match=r"values are encoded by a Halves\. Fit with TableEncoder"):
+    with pytest.raises(ValueError, match=r"but this model uses Halves\. Fit it again with encoder=TableEncoder"):
         to_sql(model, "visits", dialect="sqlite", columns=["x"])
 
 

@@ -67,7 +67,7 @@ def test_posteriors_are_those_before_renormalisation(name):
 @pytest.mark.parametrize(
     ("structure", "message"),
     [
-        (Structure([[-1, -1], [-1, -1], [0, 1]]), "feature 2 has the parents 0 and 1, none of which"),
+        (Structure([[-1, -1], [-1, -1], [0, 1]]), "one of the parents 0 and 1 of feature 2 must have all the others"),
         (Structure([1, 0, -1], allow_cycles=True), "has a cycle"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Gains of edges over a network without edges, and the candidate parents that they select."""
+"""Gain of each edge relative to a network without edges, and the candidate parents that gains select."""
 
 import numpy as np
 import pytest
