@@ -109,7 +109,7 @@ class OneDependenceEnsemble(Model):
         return self.n_classes * (n_values + n_values**2 - int((self.n_states**2).sum()))
 
     def with_log_prior(self, log_prior: FloatArray) -> OneDependenceEnsemble:
-        """Return a copy with other log class probabilities, shape (n_classes,)."""
+        """Return a copy with the log class probabilities ``log_prior`` (n_classes,)."""
         log_parent = self.log_parent.copy()
         rows = log_parent[:-LANES].reshape(-1, self.n_classes)
         for own in np.split(rows, np.cumsum(self.n_states)):  # p(class, x_i), the constant feature last

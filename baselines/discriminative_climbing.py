@@ -173,8 +173,8 @@ class DiscriminativeHillClimbing(WrapperSearch):
             ``initial`` or the columns.
         TableMemoryError
             If the CPTs of the candidate parents of a feature exceed the memory limit: 8 GiB or half of the machine's
-            memory, or a quarter of that for more than 100 entries per row. The environment variable
-            ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
+            memory, whichever is smaller. For arrays with more than 100 entries per training row, the limit is a quarter
+            of that size. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
         """
         order = data.by_name
         scorer = self._start(data.take_features(order), rng)

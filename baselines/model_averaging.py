@@ -105,8 +105,9 @@ class ModelAveraging(BaseEstimator):
         Raises
         ------
         TableMemoryError
-            If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, or a quarter of that for more
-            than 100 entries per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
+            If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, whichever is smaller. For arrays
+            with more than 100 entries per training row, the limit is a quarter of that size. The environment variable
+            ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
         """
         self._validate_params()
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)

@@ -56,7 +56,7 @@ class Multinet(Model):
         return np.concatenate(of_class, axis=1) + self.log_prior
 
     def with_log_prior(self, log_prior: FloatArray) -> Multinet:
-        """Return a copy with other log class probabilities, shape (n_classes,)."""
+        """Return a copy with the log class probabilities ``log_prior`` (n_classes,)."""
         return replace(self, log_prior=log_prior)
 
     def log_joint_of_new_values(

@@ -83,7 +83,7 @@ class NDependenceEnsemble(Model):
         return self.counts.n_states
 
     def with_log_prior(self, log_prior: FloatArray) -> NDependenceEnsemble:
-        """Return a copy with other log class probabilities, shape (n_classes,)."""
+        """Return a copy with the log class probabilities ``log_prior`` (n_classes,)."""
         prior = np.empty_like(log_prior)
         exp_all(log_prior, prior)
         return replace(self, prior=prior)

@@ -164,8 +164,9 @@ class OrderSearch(WrapperSearch):
             ``ordering`` is not a permutation of the features, or ``knowledge`` contradicts itself or does not fit the
             ordering or the columns.
         TableMemoryError
-            If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, or a quarter of that for more
-            than 100 entries per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
+            If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, whichever is smaller. For arrays
+            with more than 100 entries per training row, the limit is a quarter of that size. The environment variable
+            ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
         """
         self._validate_params()
         rules = read_rules(self.knowledge, data, max_parents=self.max_parents)

@@ -79,7 +79,7 @@ class WeightedNaiveBayes(Model):
         return found
 
     def with_log_prior(self, log_prior: FloatArray) -> WeightedNaiveBayes:
-        """Return a copy with other log class probabilities, shape (n_classes,)."""
+        """Return a copy with the log class probabilities ``log_prior`` (n_classes,)."""
         return replace(self, tables=self.tables.with_log_prior(log_prior))
 
     def to_state(self) -> dict[str, Any]:

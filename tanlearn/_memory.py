@@ -29,7 +29,7 @@ class TableMemoryError(MemoryError, ValueError):
 def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, remedy: str) -> None:
     """Raise TableMemoryError for arrays that need more than half of the machine's memory, or more than 8 GiB.
 
-    The limit is a quarter of that for more than 100 entries per row. The environment variable
+    For arrays with more than 100 entries per row, the limit is a quarter of that size. The environment variable
     ``TANLEARN_MAX_TABLE_GIB`` replaces both limits. ``what`` (singular, the subject of the sentence) and ``remedy`` are
     parts of the message.
     """

@@ -79,8 +79,8 @@ def self_test(model: Any, scores: Scores, header: str, name: str, kinds: list[Co
     """Return a program that compares codes, sums and classes of the raw rows X in C and in Python.
 
     Floating-point values are rounded to their C type, in Python too. ``header`` is the name of the file to include, and
-    ``name`` the prefix of its names. Raises ValueError if X has other columns than in ``fit``, or a value that its C
-    type cannot represent.
+    ``name`` the prefix of the names in that file. Raises ValueError if X has other columns than in ``fit``, or a value
+    that its C type cannot represent.
 
     Shapes: X: (n_samples, n_features).
     """

@@ -86,7 +86,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ValueError
             If X is empty or contains infinity, or a column has more than 65,535 categories.
         TypeError
-            If a column mixes strings and numbers, or contains another type.
+            If a column mixes strings and numbers, or contains values of any other type.
         """
         self._validate_params()
         columns = read_columns(X)
@@ -116,8 +116,8 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If X has other columns than in ``fit``, contains infinity, or contains an unseen category and
             ``handle_unknown="error"``.
         TypeError
-            If a column mixes strings and numbers, contains another type, or contains strings where ``fit`` had numbers
-            or numbers where ``fit`` had strings.
+            If a column mixes strings and numbers, contains values of any other type, or contains strings where ``fit``
+            had numbers or numbers where ``fit`` had strings.
         """
         check_is_fitted(self)
         columns = read_columns(X)

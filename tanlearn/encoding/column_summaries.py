@@ -118,7 +118,7 @@ class ColumnSummary:
     def renumber(self, classes: IntArray, n_classes: int) -> ColumnSummary:
         """Return the summary with class ``c`` renumbered to ``classes[c]``.
 
-        ``classes`` must not decrease, shape (n_old_classes,).
+        ``classes`` (n_old_classes,) must not decrease.
         """
 
         def with_new(counts: ValueCounts) -> ValueCounts:

@@ -22,8 +22,8 @@ _LARGEST_RANGE = 4  # of row numbers, relative to the number of rows: data sets 
 def warn_of_leaking_columns(columns: Table, n_states: IntArray, classes: AnyArray, codes: IntArray) -> None:
     """Warn about columns that equal the class in every row, and about integers that number the rows.
 
-    ``n_states`` has the number of values of each column, shape (n_features,). ``codes`` has the class codes, shape
-    (n_samples,). Columns with a single value have no effect and are skipped.
+    ``n_states`` (n_features,) has the number of values of each column, and ``codes`` (n_samples,) the class codes.
+    Columns with a single value have no effect and are skipped.
     """
     if len(codes) < _FEWEST_ROWS:
         return

@@ -30,7 +30,7 @@ class Novelty(NamedTuple):
 def find_novelty(encoder: TableEncoder, columns: Table, codes: Codes) -> Novelty:
     """Find the values of new rows that an encoder has not seen in training.
 
-    ``codes`` are the codes of the rows, shape (n_features, n_samples). With unknown ranges, as in networks read
+    ``codes`` (n_features, n_samples) are the codes of the rows. With unknown ranges, as in networks read
     from other programs, no number is out of range.
     """
     is_unseen = codes == missing_code(codes.dtype)

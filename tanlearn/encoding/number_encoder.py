@@ -52,7 +52,7 @@ class NumberEncoder:
         self._dtype = dtype  # dtype of the codes, numpy.uint8 or numpy.uint16
 
     def encode(self, table: Table, codes: Codes, n_jobs: int | None = None) -> NDArray[np.bool_]:
-        """Write the codes of the numeric columns into ``codes``, shape (n_features, n_samples), in place.
+        """Write the codes of the numeric columns into ``codes`` (n_features, n_samples), in place.
 
         Returns a mask of the features that were encoded, shape (n_features,). Columns that are not numeric, or whose
         categories have no lookup table, are skipped.

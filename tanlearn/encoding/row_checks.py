@@ -185,7 +185,7 @@ def check_columns(
     """Count missing, unseen and out-of-range values of each column.
 
     ``indexes`` contains None for continuous columns, ``ranges`` contains None for unknown training ranges, and
-    ``names`` are the column names, shape (n_features,), or None.
+    ``names`` (n_features,) contains the column names, or is None.
     """
     found = []
     for i, (column, index, own) in enumerate(zip(columns, indexes, ranges, strict=True)):

@@ -74,7 +74,7 @@ def search_splits(
     """Return the ``(train, test)`` row numbers of a parameter search, without rows of weight 0.
 
     ``cv`` is a number of stratified folds, a held-out fraction, or any value accepted by scikit-learn's ``check_cv``.
-    ``present`` are the numbers of the rows with non-zero weight, increasing, shape (n_present,).
+    ``present`` (n_present,) are the numbers of the rows with non-zero weight, increasing.
     """
     from sklearn.model_selection import check_cv
 

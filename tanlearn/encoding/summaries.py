@@ -153,7 +153,7 @@ class TableSummary:
     def fit_encoder(self, encoder: TableEncoder, names: AnyArray | None = None) -> TableEncoder:
         """Return a clone of an encoder, fitted to all rows.
 
-        ``names`` are the column names, shape (n_features,). The discretizer must be a ``CutPointDiscretizer``. In
+        ``names`` (n_features,) are the column names. The discretizer must be a ``CutPointDiscretizer``. In
         compressed columns, cut points lie between points, and typical values are means of points. Warns as
         :meth:`TableEncoder.fit` does, with fractions of the weight instead of fractions of the rows.
         """

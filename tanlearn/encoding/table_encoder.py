@@ -152,7 +152,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ValueError
             If the data, the classes, the weights or a parameter are invalid. The message states the rule.
         TypeError
-            If a column mixes strings and numbers, contains another type, or is continuous but not numeric.
+            If a column mixes strings and numbers, contains values of any other type, or is continuous but not numeric.
 
         Warns
         -----

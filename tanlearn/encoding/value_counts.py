@@ -60,8 +60,8 @@ class Block(NamedTuple):
 def sum_by_key(keys: IntArray, weights: AnyArray, n_keys: int) -> tuple[IntArray, AnyArray]:
     """Return the distinct keys, increasing, and the sum of the weights of each, shape (n_found,).
 
-    Keys are integers from 0 to ``n_keys - 1`` and weights are positive, shape (n_samples,). Sums have the dtype of the
-    weights; integers are added exactly, floats in the given order.
+    Keys (n_samples,) are integers from 0 to ``n_keys - 1``, and weights (n_samples,) are positive. Sums have the dtype
+    of the weights; integers are added exactly, floats in the given order.
     """
     if weights.dtype.kind == "i" and weights.sum() >= _LARGEST_EXACT:
         return sum_equal(keys, weights)

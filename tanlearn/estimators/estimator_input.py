@@ -118,7 +118,7 @@ def encode_partly_labeled(
 def encode_batch(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weight: Any = None) -> EncodedData:
     """Validate and encode one batch of ``partial_fit``; the first batch fits the encoder.
 
-    ``classes`` are all classes, sorted, shape (n_classes,). Rows of weight 0 are dropped, and class weights do not
+    ``classes`` (n_classes,) are all classes, sorted. Rows of weight 0 are dropped, and class weights do not
     change cut points. Raises ``ValueError`` if the first batch has one class and a column needs supervised cut points;
     warns if a later batch contains new categories.
     """

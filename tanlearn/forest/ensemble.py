@@ -112,7 +112,7 @@ class Ensemble(Model):
         return found
 
     def with_log_prior(self, log_prior: FloatArray) -> Ensemble:
-        """Return a copy with other class probabilities than the frequencies in training, shape (n_classes,)."""
+        """Return a copy that uses ``log_prior`` (n_classes,) instead of the log class frequencies in training."""
         return replace(self, shift=log_prior - self.forest.log_frequency)
 
     def to_state(self) -> dict[str, Any]:

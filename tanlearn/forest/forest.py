@@ -106,7 +106,7 @@ class Forest(Model):
         return score
 
     def with_log_prior(self, log_prior: FloatArray) -> Forest:
-        """Return a copy with other class probabilities than the frequencies in training, shape (n_classes,)."""
+        """Return a copy that uses ``log_prior`` (n_classes,) instead of the log class frequencies in training."""
         return replace(self, shift=log_prior - self.log_frequency)
 
     def to_state(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class BayesNet(Model):
         return self.tables.row_scorer(self.structure, lambda column: self.log_joint(column, n_jobs=1)[0])
 
     def with_log_prior(self, log_prior: FloatArray) -> BayesNet:
-        """Return a copy with other log class probabilities, shape (n_classes,)."""
+        """Return a copy with the log class probabilities ``log_prior`` (n_classes,)."""
         return replace(self, tables=self.tables.with_log_prior(log_prior))
 
     def log_joint_without_features(self) -> FloatArray:

@@ -132,7 +132,7 @@ class BoostedTerms(Model):
         return self.n_states, self.features, self.starts, self.sides, self.weights, self.values
 
     def with_log_prior(self, log_prior: FloatArray) -> BoostedTerms:
-        """Return a copy with class probabilities that replace the frequencies in training, shape (n_classes,)."""
+        """Return a copy that uses ``log_prior`` (n_classes,) instead of the log class frequencies in training."""
         return replace(self, log_prior=np.array(log_prior, np.float64))
 
     def to_state(self) -> dict[str, Any]:

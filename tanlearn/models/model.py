@@ -35,7 +35,7 @@ class Model(ABC):
 
     @abstractmethod
     def with_log_prior(self, log_prior: FloatArray) -> Self:
-        """Return a copy with other log class probabilities, shape (n_classes,)."""
+        """Return a copy with the log class probabilities ``log_prior`` (n_classes,)."""
 
     @abstractmethod
     def to_state(self) -> dict[str, Any]:

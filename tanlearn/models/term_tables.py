@@ -118,7 +118,7 @@ class TermTables(Tables):
         return self._log_prior
 
     def with_log_prior(self, log_prior: FloatArray) -> TermTables:
-        """Return a copy with other class probabilities (n_classes,)."""
+        """Return a copy with the log class probabilities ``log_prior`` (n_classes,)."""
         prior = np.array(log_prior, np.float64)
         if self.prior_shift is not None:
             prior += self.prior_shift

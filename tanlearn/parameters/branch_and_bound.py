@@ -176,8 +176,9 @@ class IntegerBranchAndBound(BaseEstimator):
             If ``bits`` is not a pair of integers with a sum from 1 to 16, a value is missing, or there is only one
             class.
         TableMemoryError
-            If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, or a quarter of that for more
-            than 100 entries per row. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
+            If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, whichever is smaller. For arrays
+            with more than 100 entries per training row, the limit is a quarter of that size. The environment variable
+            ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
         """
         self._validate_params()
         if len(self.bits) != 2:

@@ -63,7 +63,7 @@ class MonotoneCPTs:
         return cls(directions, numbers_of_ranked(data)) if directions.any() else None
 
     def on(self, data: EncodedData) -> MonotoneCPTs:
-        """Return the same for other rows, whose cut points may differ, as those of a split do."""
+        """Return a copy for other rows. Their cut points may differ, for example in a cross-validation split."""
         return replace(self, n_ranked=numbers_of_ranked(data))
 
     def check_parents(self, parents: IntArray, child: IntArray, data: EncodedData, name: str) -> None:

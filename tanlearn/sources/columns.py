@@ -325,7 +325,7 @@ def _infinite(values: NDArray[Any], label: str) -> ValueError:
 def from_objects(values: NDArray[np.object_], label: str, ignored: NDArray[np.bool_] | None = None) -> Column:
     """Convert Python objects to a column: all strings, all bytes or all numbers.
 
-    ``label`` is the column's name in messages. ``ignored`` masks rows whose values are not used, shape (n_samples,).
+    ``label`` is the column's name in messages. ``ignored`` (n_samples,) masks rows whose values are not used.
     """
     if _fits(ignored, len(values)):
         values = _without(values, ignored, None)

@@ -30,7 +30,10 @@ _CONVERSIONS = {"narwhals": "to_native", "modin": "_to_pandas", "cudf": "to_pand
 
 
 def lazy_error(X: Any, name: str = "X") -> TypeError | None:
-    """Return the error for a lazy query, or None for any other object; ``name`` is the argument's name."""
+    """Return the error for a lazy query, or None if ``X`` is any other object.
+
+    ``name`` is the name of the argument in the message.
+    """
     for kind in type(X).__mro__:
         package = kind.__module__.partition(".")[0].lstrip("_")
         found = _LAZY_TYPES.get((package, kind.__name__))

@@ -36,7 +36,7 @@ class TableBatch:
     string_columns: frozenset[str] = frozenset()
 
     def read(self, names: list[Any], ignored: AnyArray | None = None) -> Table:
-        """Read some of the columns; ``ignored`` masks rows whose values are not used, shape (n_samples,)."""
+        """Read some of the columns; ``ignored`` (n_samples,) masks rows whose values are not used."""
         if _is_frame(self.rows):
             return read_columns(self.rows[names], ignored=ignored)
         return read_record_batch(self.rows.select(names), self.string_columns, ignored)

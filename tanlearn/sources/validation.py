@@ -45,7 +45,7 @@ def read_classes(
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Validate class labels and encode them; return class codes and the sorted classes, shape (n_classes,).
 
-    ``rows`` masks the rows that count, shape (n_samples,); the others are left out of the codes. With ``is_part``, the
+    ``rows`` (n_samples,) masks the rows that count; the others are left out of the codes. With ``is_part``, the
     rows are part of a larger data set and may contain one class or none.
     """
     counted = read_target(y, n_samples, None if rows is None else ~rows)
@@ -114,7 +114,7 @@ def encode_labels(
 ) -> NDArray[np.intp]:
     """Return the codes of labels among known classes, shape (n_rows,).
 
-    ``rows`` masks the rows that count, shape (n_samples,); the others may have any label and are left out. Raises
+    ``rows`` (n_samples,) masks the rows that count; the others may have any label and are left out. Raises
     ``ValueError`` for a label that is not in ``classes``.
     """
     number = {label: code for code, label in enumerate(classes.tolist())}
@@ -148,7 +148,7 @@ def class_code(value: Any, classes: NDArray[Any], name: str) -> int:
 def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_] | None = None) -> Column:
     """Convert class labels to a column; strings and categories are encoded.
 
-    ``ignored`` masks rows of weight 0, shape (n_samples,), whose labels may be missing or of any type.
+    ``ignored`` (n_samples,) masks rows of weight 0, whose labels may be missing or of any type.
     """
     if isinstance(y, Column):
         column = y
@@ -292,7 +292,7 @@ def present_rows(
 ) -> tuple[Table, NDArray[np.intp], NDArray[Any], NDArray[Any] | None, NDArray[np.intp]]:
     """Return columns, class codes, classes, weights and row numbers of the rows with non-zero weight.
 
-    ``classes`` are the known classes, shape (n_classes,); by default the classes of the rows with non-zero weight.
+    ``classes`` (n_classes,) are the known classes; by default the classes of the rows with non-zero weight.
     """
     n_samples = columns.n_samples
     weights = read_weights(sample_weight, n_samples)

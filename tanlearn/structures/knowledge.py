@@ -162,7 +162,7 @@ class EdgeRules:
     shown: tuple[str, ...]  # name of each feature in messages
 
     def take(self, order: IntArray) -> EdgeRules:
-        """Return the rules of features in another order, shape (n_features,)."""
+        """Return the rules of the features in another ``order`` (n_features,)."""
         both = np.ix_(order, order)
         shown = tuple(self.shown[i] for i in order.tolist())
         return EdgeRules(self.allowed[both], self.required[both], self.tier[order], shown)

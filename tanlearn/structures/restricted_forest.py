@@ -51,7 +51,7 @@ def restricted_forest(gains: FloatArray, rules: EdgeRules, roots: IntArray, *, s
 
 
 def _with_first_roots(parent: IntArray, rules: EdgeRules, roots: IntArray) -> IntArray:
-    """Direct the edges of each tree away from the first possible feature in ``roots``, shape (n_features,)."""
+    """Direct the edges of each tree away from the first possible feature in ``roots`` (n_features,)."""
     neighbors: list[list[int]] = [[] for _ in parent]
     for i, j in enumerate(parent.tolist()):
         if j >= 0:

@@ -1,4 +1,4 @@
-"""Gains of edges over a network without edges, for learners of structures."""
+"""Gain of each edge relative to a network without edges, used by structure learners."""
 
 from __future__ import annotations
 
