@@ -128,10 +128,10 @@ def plot_importances(importances: FloatArray, names: Sequence[str], ax: Any = No
 
 
 def plot_dependences(strengths: FloatArray, names: Sequence[str], ax: Any = None, *, most: int = 20) -> Any:
-    """Draw the strengths of dependences (n_features, n_features), in nats, as a map of parents and children.
+    """Draw a heat map of the strengths of dependences, with a row for each parent and a column for each child.
 
-    Only the ``most`` features with the strongest dependences are shown, in the order of the columns. The diagonal is
-    left out, and negative strengths are white.
+    ``strengths`` (n_features, n_features) are in nats. Only the ``most`` features with the strongest dependences are
+    shown, in the order of the columns. The diagonal is left out, and negative strengths are white.
     """
     ax = axes_or_new(ax)
     own = np.eye(len(strengths), dtype=bool)

@@ -294,8 +294,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         An unseen category gets the smallest probability of all possible values of the feature, given the parents and
         the class. If necessary, this probability is reduced so that it is at most the smallest probability of any value
         in the network, and at most 1/3. The children of the feature get their smallest probability over all values of
-        this parent. The score of a row is therefore never higher with an unseen category than with a possible category of the feature. (Ensembles and
-        back-off tables marginalize the unseen value and multiply by a lower bound of all probabilities of the feature.)
+        this parent. The score of a row is therefore never higher with an unseen category than with a possible category
+        of the feature. (Ensembles and back-off tables marginalize the unseen value and multiply by a lower bound of all
+        probabilities of the feature.)
 
         The second sum is over numbers outside the training range of continuous columns. Such a number gets the
         probability of the outermost interval, which starts at the cut point cut_j, times a factor that decreases

@@ -156,6 +156,6 @@ def _smallest(
 
 
 def _log_totals(table: FloatArray, axis: int = 0) -> FloatArray:
-    """Compute log-sum-exp over the values of each distribution, along an axis that keeps length one."""
+    """Compute log-sum-exp of each distribution over its values, which lie along ``axis``; the axis keeps length one."""
     totals: FloatArray = np.logaddexp.reduce(table, axis=axis, keepdims=True)
     return totals
