@@ -94,8 +94,8 @@ class ColumnEncoder:
     ) -> AnyArray:
         """Return the categories, or the typical values of intervals, of feature-major codes, None where missing.
 
-        Codes of the category of missing values give None, too. ``missing`` masks missing codes, shape (n_features,
-        n_samples); the result has shape (n_samples, n_features).
+        Codes of the category of missing values give None, too. ``missing`` (n_features, n_samples) masks missing
+        codes; the result has shape (n_samples, n_features).
         """
         values: list[Any] = []
         for index, typical in zip(self.indexes, typical_values, strict=True):

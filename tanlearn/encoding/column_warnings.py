@@ -48,7 +48,7 @@ _SEPARATORS = {",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
 
 
 class ColumnKindWarning(UserWarning):
-    """Warning that a column may not be what it is used as.
+    """Warning that the kind of a column may differ from the kind as which it is used.
 
     It is issued for string columns that are used as categorical but look like numbers, dates, identifiers or free text,
     and for integer columns that look like row numbers.

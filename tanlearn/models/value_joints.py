@@ -111,9 +111,9 @@ def _insert_values(
             scores = log_joint(tables, structure, inserted, is_exact=True, n_jobs=n_jobs)
         except ValueError as error:  # its row number is one of the inserted rows
             raise ValueError(
-                f"the gain of feature {i} cannot be computed exactly: with a value of it, marginalizing the other "
-                f"missing values of a row would take more than {most_operations():,.0f} operations. Pass rows with "
-                f"fewer missing values, learn a structure with fewer parents, or {RAISE_LIMIT}."
+                f"the gain of feature {i} cannot be computed exactly: for each of its values, marginalizing the "
+                f"other missing values of a row would take more than {most_operations():,.0f} operations. Pass rows "
+                f"with fewer missing values, learn a structure with fewer parents, or {RAISE_LIMIT}."
             ) from error
         out[rows, start[i] : start[i + 1]] = scores.reshape(n_values, len(rows), -1).swapaxes(0, 1)
 

@@ -188,8 +188,8 @@ class ConcentratedBudget:
         rest = self._rho - self._spent
         if rho > rest:
             raise ValueError(
-                f"rho {float(rho):.3g} exceeds the rest of the budget: {float(rest):.3g} of {self.rho:.3g}, or "
-                f"{float(rest / self._rho):.3g} as a part of it. Spend less; a new budget for the same rows would "
+                f"rho {float(rho):.3g} exceeds the rest of the budget: {float(rest):.3g} of {self.rho:.3g} "
+                f"(part={float(rest / self._rho):.3g}). Spend less; a new budget for the same rows would "
                 f"weaken their protection."
             )
         self._spent += rho

@@ -131,8 +131,8 @@ def contains_strings(series: Any) -> bool:
 def detect_format(values: Sequence[str], counts: Any = None) -> StringFormat:
     """Detect the content of a string column from its values.
 
-    ``values`` are the distinct values that are not missing, with their row counts in ``counts``, shape (n_values,), or
-    all values if ``counts`` is None. The result is a kind of numbers or dates if more than half of the distinct values
+    ``values`` are the distinct values that are not missing, with their row counts in ``counts`` (n_values,), or all
+    values if ``counts`` is None. The result is a kind of numbers or dates if more than half of the distinct values
     match it. "identifiers" or "free text" need at least 30 rows of which at least half have a unique value, including
     digits with leading zeros; free text has a median of at least three words. At most 5,000 distinct values are
     examined.

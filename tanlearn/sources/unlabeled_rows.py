@@ -48,7 +48,7 @@ class UnlabeledRowsWarning(UserWarning):
 
 
 def marks_unlabeled(classes: NDArray[Any]) -> bool:
-    """Return whether -1 marks rows without a class, given the sorted distinct labels, shape (n_labels,).
+    """Return whether -1 marks rows without a class, given the sorted distinct labels ``classes`` (n_labels,).
 
     The other labels must be at least two, all of them integers from 0.
     """

@@ -60,8 +60,8 @@ class Structure:
             parents = parents[:, np.newaxis]
         if parents.ndim != 2 or 0 in parents.shape:
             raise ValueError(
-                f"parent must have shape (n_features,) or (n_features, k), got {np.shape(parent)}. Give every feature "
-                f"the number of its parent, or k of them, -1 for none."
+                f"parent must have shape (n_features,) or (n_features, k), got {np.shape(parent)}. Pass the "
+                f"numbers of the parents of each feature, and -1 for an absent parent."
             )
         if parents.dtype.kind not in "iu":
             raise ValueError(

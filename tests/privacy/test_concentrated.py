@@ -56,7 +56,7 @@ def test_what_exceeds_a_budget_spends_nothing():
     assert budget.spent_epsilon == 0.0
     budget.spend(0.02)
     assert 0.8 < budget.spent_epsilon < 1
-    with pytest.raises(ValueError, match=r"rho 0\.0122 exceeds the rest .*: 0\.00436 of 0\.0244, or 0\.179 as a part"):
+    with pytest.raises(ValueError, match=r"rho 0\.0122 exceeds the rest .*: 0\.00436 of 0\.0244 \(part=0\.179\)"):
         budget.release(counted(), part=0.5)
     with pytest.raises(ValueError, match=r"rho 0\.01 exceeds the rest of the budget"):
         budget.spend(0.01)
