@@ -77,10 +77,10 @@ def list_cells(  # type: ignore[no-untyped-def]
 def add_log_probabilities(  # type: ignore[no-untyped-def]
     codes, first, child, parents, top, trie, log_p, log_unseen, row, scores
 ):
-    """Add log P(child | class, parents) of one family to scores (n, C) of the samples from ``first`` on.
+    """Add log P(child | class, parents) of one family to ``scores`` (n, C).
 
-    A missing child adds nothing. The cost per sample is the number of classes that occur in its contexts. parents (k,);
-    top (values, C): log P without parents; row (C,) is scratch.
+    Row s of ``scores`` belongs to sample ``first + s``. A missing child adds nothing. The cost per sample is the number
+    of classes that occur in its contexts. parents (k,); top (values, C): log P without parents; row (C,) is scratch.
     """
     n, n_classes = scores.shape
     x, n_values, stop = codes[child], top.shape[0], trie.branch.shape[0]
@@ -167,10 +167,10 @@ def add_gains(codes, n_states, root, child, parents, trie, gain, unseen, weight,
 
 @kernel
 def mark_values(children, branch, value_start, values, root, value_sets):  # type: ignore[no-untyped-def]
-    """Write the sets of values of contexts (N, 2), with bit v for value v below 64.
+    """Write the values of each context as two masks of 64 bits, (N, 2). Bit v stands for value v.
 
-    The first set has the values by which a context is split, the second the values that it has seen. Sets with a value
-    from 64 on are wrong.
+    The first mask has the values by which a context is split, the second the values that it has seen. A mask is invalid
+    for a feature with more than 64 values; ``add_gains_by_level`` does not read it.
     """
     f = 0
     for g in range(branch.shape[0]):

@@ -31,7 +31,9 @@ _SCANNED = 8
 
 
 class ContextTrie(NamedTuple):
-    """Contexts of one or more families, with L entries for M pairs of context and value, R of context and class.
+    """Contexts of one or more families.
+
+    There are L entries, M pairs of a context and a value, and R pairs of a context and a class.
 
     The children of context g are ``children[g]`` up to ``children[g + 1]``, at most up to the next family's root. The
     other starts are of the same kind, with the end of the whole list last. A root has all values and all classes.

@@ -30,8 +30,9 @@ class Families(NamedTuple):
 
 @kernel
 def family_rows(codes, first, child, parents, n_states, missing, rows):  # type: ignore[no-untyped-def]
-    """Write the CPT row of each sample, from the child value and then the parent values; -1 if one is missing.
+    """Write the number of the CPT row of each sample, or -1 if the child or a parent is missing.
 
+    Rows are numbered with the child value varying slowest and the last parent's value fastest.
     Branches are outside the loops over samples, so one function serves any number of parents.
     """
     n = rows.shape[0]
