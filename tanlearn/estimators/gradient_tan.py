@@ -55,7 +55,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     benchmarks/quality/defaults.md for a comparison of both settings on all data sets.
 
     Use :class:`~tanlearn.TermNetClassifier` instead if you want one accurate network. On the 39 data sets of
-    benchmarks/quality/tables.md, its mean error is 13.30 % and its mean log loss 0.324 nats, compared with 14.80 % and
+    benchmarks/quality/tables.md, its mean error is 13.32 % and its mean log loss 0.324 nats, compared with 14.80 % and
     0.358 nats of this class. Use this class for CPTs of few bits, for training on a GPU, or to reproduce published
     results.
 
