@@ -158,6 +158,11 @@ def test_verdicts_of_the_readme_are_those_of_the_report():
     duel = duels["BayesEnsemble"][duels["learner"].index("LightGBM, tuned")]
     found = re.search(r"better than tuned LightGBM on (\d+) data sets and worse on (\d+); (\d+) are undecided", readme)
     assert duel.startswith(f"{found[1]}/{found[3]}/{found[2]}")
+    duel = duels["BayesEnsemble"][duels["learner"].index("CatBoost")]
+    better, n_sets, worse = re.search(
+        r"with CatBoost, it is better on (\d+) of (\d+), and worse on (\d+)", readme
+    ).groups()
+    assert re.fullmatch(rf"{better}/{int(n_sets) - int(better) - int(worse)}/{worse} .*", duel)
     times = rows_of("tables_details.md", "## Time and size: all learners")
     own, peer = (float(times[learner][0]) for learner in ("BayesEnsemble", "LightGBM"))
     fit, ratio = re.search(r"takes ([\d.]+) s on average, (\d+) times as long as LightGBM", readme).groups()
@@ -165,14 +170,22 @@ def test_verdicts_of_the_readme_are_those_of_the_report():
 
 
 def test_the_readme_names_the_best_learners_on_data_sets_kept_apart():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    page = " ".join((ROOT / "benchmarks" / "quality" / "tables.md").read_text(encoding="utf-8").split())
     ranks = rows_of("tables.md", "## Data sets kept apart\n")
     n_learners = len(ranks) - 2
-    assert f"is first of {n_learners} learners by error" in (ROOT / "README.md").read_text(encoding="utf-8")
+    n_sets, with_ebm = re.search(
+        rf"on (\d+) others. There, BayesEnsemble is first of {n_learners} learners by error, log loss and Brier score; "
+        r"EBM, measured on (\d+) of them, is the best other library",
+        readme,
+    ).groups()
+    assert f"are those of the {n_sets} of" in page
     for column in (0, 2, 4):  # by error, log loss, Brier score
         found = {name: float(row[column]) for name, row in ranks.items() if re.fullmatch(r"[\d.]+", row[column])}
-        order = sorted(found, key=found.get)
-        assert order[0] == "BayesEnsemble"
-        assert next(name for name in order if not name.startswith(("Bayes", "Terms", "NB"))) == "EBM"
+        assert min(found, key=found.get) == "BayesEnsemble"
+    best = r"BayesEnsemble is the best of \d+ learners by error, log loss and Brier score \([^)]*\)\. "
+    best += r'The best peer by error \([\d.]+\) and by log loss \([\d.]+\) is "EBM"'
+    assert re.search(rf'On the {with_ebm} of these data sets that "EBM" also completed, {best}', page)
 
 
 def test_the_readme_is_of_one_screen():
