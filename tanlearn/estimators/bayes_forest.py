@@ -264,7 +264,10 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     def _check_needs(self, allowed: frozenset[str]) -> bool:
         """Raise an AttributeError for weights and monotone columns, which need all rows."""
         if has_directions(self.knowledge):
-            raise AttributeError("columns of increasing and decreasing need all rows at once. Call fit.")
+            raise AttributeError(
+                "columns of increasing and decreasing need all rows at once. Call fit of "
+                "tanlearn.BayesForestClassifier on rows in memory."
+            )
         if self.weights is not None:
             raise AttributeError(
                 f"weights={self.weights!r} are fitted by leaving rows out, which needs all rows at once. Use "

@@ -479,8 +479,9 @@ class NetworkClassifier(Classifier):
         return len(self.tables_) * self.tables_.layout.n_classes
 
     def _directions(self) -> dict[str, Any]:
-        """Return the monotone columns, in lists by name."""
-        return {name: getattr(self, name, ()) for name in ("increasing", "decreasing")}
+        """Return the monotone columns of the classifier or of its parameter learner, in lists by name."""
+        owner = self if hasattr(self, "increasing") else getattr(self, "parameters_", None)
+        return {name: getattr(owner, name, ()) for name in ("increasing", "decreasing")}
 
     def with_bits(self, bits: Any, X: Any = None, y: Any = None) -> Self:
         """Return a copy of the fitted classifier whose CPTs are rounded to a few bits, without training.

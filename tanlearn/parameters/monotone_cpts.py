@@ -39,8 +39,8 @@ _FEW_BITS = (
     "CPTs of few bits are rounded one by one, so the log odds of columns in increasing and decreasing would not be "
     "monotone. Leave bits out, or remove the columns from increasing and decreasing."
 )
-#: Smallest probability in isotonic regression, so that log odds are finite.
-_LEAST = 1e-300
+#: Smallest probability in isotonic regression. Products of two of them are positive, so log odds are finite.
+_LEAST = 1e-150
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class MonotoneLikelihood(BaseEstimator):
         p(x | 1) = n_x phi_x / n_1,   p(x | 0) = n_x (1 - phi_x) / n_0
 
     A category for missing values (``handle_missing="category"``) is outside of the order, and keeps its frequencies.
-    The guarantee ends with a conversion to few bits, which rounds each probability by itself.
+    ``with_bits`` raises an error, because few bits would round each probability by itself.
 
     References
     ----------

@@ -56,6 +56,7 @@ def read_knowledge(knowledge: Knowledge | None, data: EncodedData) -> IntArray:
     """Return the directions of knowledge, see :func:`read_directions`."""
     if knowledge is None:
         return np.zeros(data.n_features, np.intp)
+    knowledge._validate_params()
     return read_directions(knowledge.increasing, knowledge.decreasing, data)
 
 

@@ -29,6 +29,8 @@ _MOST_EVALUATIONS = 20
 #: Least distance of the next length from the ends of the bracket, as a fraction of its width, and the largest factor of
 #: an extension without an upper end.
 _MARGIN, _LONGER = 0.1, 4.0
+#: Least norm of a gradient. The square of a smaller norm is 0.
+_LEAST_NORM = 1e-150
 
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -63,7 +65,7 @@ def minimize_without_bounds(
                 break
             direction = steps.direction(gradient)
             slope = float(direction @ gradient)
-            length = 1.0 if steps.pairs else min(1.0, 1.0 / float(np.sqrt(gradient @ gradient)))
+            length = 1.0 if steps.pairs else min(1.0, 1.0 / max(float(np.sqrt(gradient @ gradient)), _LEAST_NORM))
             found = _search(evaluate, x, direction, value, slope, length)
             if found is None and steps.pairs:
                 steps.pairs.clear()  # try again with the steepest descent

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from oracles import context_tries as oracle
 from oracles import monotone
+from sklearn.utils._param_validation import InvalidParameterError
 
 from tanlearn import BayesForestClassifier, EncodedData, Knowledge, load, save
 from tanlearn.forest.context_tables import ContextTables
@@ -184,7 +185,9 @@ def test_invalid_columns_and_methods_are_refused():
             export()
     with pytest.raises(AttributeError) as caught:
         BayesForestClassifier(weights=None, knowledge=Knowledge(increasing=["age"])).partial_fit(X, y)
-    assert "columns of increasing and decreasing need all rows at once. Call fit." in str(caught.value.__cause__)
+    assert "increasing and decreasing need all rows at once. Call fit of tanlearn" in str(caught.value.__cause__)
+    with pytest.raises(InvalidParameterError, match="'increasing' parameter of Knowledge must be an"):
+        BayesForestClassifier(knowledge=Knowledge(increasing="age")).fit(X, y)
 
 
 def test_networks_of_other_directions_are_grown_again():

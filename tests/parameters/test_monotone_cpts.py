@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from oracles import context_tries as oracle
 from oracles import monotone
+from sklearn.utils._param_validation import InvalidParameterError
 
 from tanlearn import (
     BayesNetClassifier,
@@ -20,6 +21,8 @@ from tanlearn import (
     KTreeClassifier,
     Margin,
     MaximumLikelihood,
+    MonotoneLikelihood,
+    NaiveBayesClassifier,
     QuantileDiscretizer,
     Structure,
     TableEncoder,
@@ -191,3 +194,32 @@ def test_splits_with_other_cut_points_are_pooled_on_their_own(monkeypatch):
     assert (np.diff(p) >= -1e-12).all()
     assert p[-1] > p[0]
     assert len(seen) > 1
+
+
+@pytest.mark.parametrize("parameters", [HybridCV(increasing=["fare"]), MonotoneLikelihood(increasing=["fare"])])
+def test_networks_with_a_monotone_parameter_learner_are_not_rounded(parameters):
+    X, y = frame()
+    model = NaiveBayesClassifier(parameters=parameters, encoder=ENCODER).fit(X, y)
+    with pytest.raises(ValueError, match=r"would not be monotone\. Leave bits out"):
+        model.with_bits((3, 3))
+
+
+def test_unused_values_keep_log_odds_monotone_for_tiny_pseudocounts():
+    """The smallest probabilities of both classes must not vanish when they are pooled."""
+    rng = np.random.default_rng(0)
+    level = pd.Categorical(rng.choice([0, 1, 3, 4], 200), categories=range(6), ordered=True)
+    X = pd.DataFrame({"level": level, "other": rng.integers(0, 2, 200)})
+    y = np.where(X.level.cat.codes >= 3, "yes", "no")
+    learner = ConjugateGradient(alpha=1e-170, loss=ConditionalNLL())
+    parameters = HybridCV(increasing=["level"], learners=[learner])
+    model = BayesNetClassifier(parameters=parameters).fit(X, y)
+    rows = X.iloc[[0] * 6].assign(level=pd.Categorical(range(6), categories=range(6), ordered=True))
+    log_p = model.predict_log_proba(rows)
+    assert (np.diff(log_p[:, 1] - log_p[:, 0]) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("kind", [TANClassifier, KTreeClassifier])
+def test_columns_must_be_lists(kind):
+    X, y = frame(60)
+    with pytest.raises(InvalidParameterError, match="'decreasing' parameter of Knowledge must be an"):
+        kind(candidates=Candidates(knowledge=Knowledge(decreasing=None)), encoder=ENCODER).fit(X, y)

@@ -93,6 +93,12 @@ def test_start_at_the_minimum_ends_at_once():
     assert (found.fun, found.grad_norm, found.n_iter, found.converged) == (0, 0, 0, True)
 
 
+def test_gradients_whose_squares_vanish_do_not_end_in_an_error():
+    found = minimize_without_bounds(lambda x: (1e-200 * x.sum(), np.full_like(x, 1e-200)), np.ones(2), tol=0.0)
+    assert np.isfinite(found.x).all()
+    assert not found.converged
+
+
 def test_search_ends_after_the_largest_number_of_iterations_or_at_a_small_decrease():
     found = minimize_without_bounds(rosenbrock, np.array([-1.2, 1.0]), max_iter=3, tol=0.0)
     assert (found.n_iter, found.converged) == (3, False)
