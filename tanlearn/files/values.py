@@ -205,7 +205,7 @@ class Reader:
         """Return inf, -inf or nan."""
         (text,) = fields(content, "value")
         if text not in ("inf", "-inf", "nan"):
-            raise ValueError(f"an object of kind 'float' can hold only inf, -inf or nan; got {text!r}.")
+            raise ValueError(f"an object of kind 'float' must contain inf, -inf or nan; got {text!r}.")
         return float(text)
 
     def _bytes(self, content: Any) -> bytes:
