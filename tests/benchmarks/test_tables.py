@@ -13,7 +13,7 @@ from benchmarks import DATA
 from benchmarks.quality.tables import fits, learners, peers, run, sets, tuning
 from benchmarks.quality.tables.__main__ import main
 from benchmarks.quality.tables.learners import LEARNERS, Learner
-from benchmarks.quality.tables.time_plot import label_heights
+from benchmarks.quality.tables.time_plot import SIZE, position_names
 
 SKLEARN = [name for name, learner in LEARNERS.items() if learner.package is None and not learner.is_ours]
 
@@ -296,6 +296,10 @@ def test_absent_peers_are_named(folder, monkeypatch, capsys):
     assert capsys.readouterr().out == 'Gone is left out: no no_such_package here (pip install -e ".[peers]")\n'
 
 
-def test_names_of_close_ranks_move_apart():
-    ranks = {"a": 1.0, "d": 10.0, "b": 4.0, "c": 4.1, "e": 10.1}
-    assert label_heights(ranks) == {"a": 0, "b": 4, "c": -4, "d": 4, "e": -4}
+def test_names_cover_no_other_names_points_or_edges():
+    width = SIZE[0]
+    points = {"first": (100, 200), "beside": (110, 200), "right edge": (width - 5, 80), "left edge": (5, 40)}
+    found = position_names(points, list(points))
+    assert found == {"first": ("right", 0), "beside": ("left", 0), "right edge": ("right", 0), "left edge": ("left", 0)}
+    crowd = {name: (150, y) for name, y in zip("abcd", (100, 98, 96, 94), strict=True)}
+    assert len(set(position_names(crowd, list(crowd)).values())) == 4

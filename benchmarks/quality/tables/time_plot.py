@@ -1,7 +1,5 @@
 """Plot of mean ranks by log loss over mean fitting times: all learners, and the data sets kept apart."""
 
-from itertools import pairwise
-
 import numpy as np
 
 from benchmarks.shared.reports import picture
@@ -23,13 +21,10 @@ NAMED = {
         "LogisticRegression",
     ),
 }
-#: Learners whose name is on the left of their point.
-ON_THE_LEFT = {
-    *("Terms, tree", "Terms, no edges", "BayesForest", "BoostedTerms", "TAN Subset HYB", "CatBoost", "LightGBM"),
-}
-
-#: Fraction of the range of ranks below which the names of two learners would overlap.
-LINE = 0.025
+#: Size of the axes, mean width of a letter and height of a line, in points.
+SIZE, LETTER, LINE = np.array([290.0, 275.0]), 4.5, 10.0
+#: Positions of a name beside its point in points, the preferred ones first: side, and height of its center.
+POSITIONS = [(side, height) for height in (0, 6, -6, 11, -11) for side in ("left", "right")]
 
 
 def finished_lines(outcomes, learner, common):
@@ -56,15 +51,32 @@ def draw_times(path, groups):
             axes.set(title=title, xlabel="mean processor time of a fit [s]", ylabel="mean rank by log loss")
 
 
-def label_heights(ranks):
-    """Return how far the names of learners are above their points, in points; those of close ranks move apart."""
-    order, heights = sorted(ranks, key=ranks.get), dict.fromkeys(ranks, 0)
-    close = LINE * (max(ranks.values()) - min(ranks.values()))
-    for better, worse in pairwise(order):
-        if ranks[worse] - ranks[better] < close:
-            heights[better] += 4
-            heights[worse] -= 4
-    return heights
+def position_names(points, named):
+    """Return the position of the name of each learner, so that names cover few other names, points and edges.
+
+    ``points`` are positions in points of the page, by learner. Names are positioned from the top to the bottom.
+    """
+    beside = [(-1000.0, 0.0, -1000.0, 1000.0), (SIZE[0], SIZE[0] + 1000, -1000.0, 1000.0)]
+    taken, found = [*beside, *((x - 5, x + 5, y - 5, y + 5) for x, y in points.values())], {}
+    for learner in sorted(named, key=lambda name: -points[name][1]):
+        x, y = points[learner]
+        width = LETTER * len(learner)
+        boxes = {
+            (side, height): (*((x + 5, x + 5 + width) if side == "left" else (x - 5 - width, x - 5)), y + height)
+            for side, height in POSITIONS
+        }
+        boxes = {position: (a, b, c - LINE / 2, c + LINE / 2) for position, (a, b, c) in boxes.items()}
+        best = min(boxes, key=lambda position: sum(_overlap(boxes[position], other) for other in taken))
+        found[learner] = best
+        taken.append(boxes[best])
+    return found
+
+
+def _overlap(one, other):
+    """Return the common area of two boxes (left, right, bottom, top)."""
+    width = min(one[1], other[1]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[2], other[2])
+    return max(width, 0) * max(height, 0)
 
 
 def draw_group(axes, outcomes, learners, named):
@@ -72,15 +84,20 @@ def draw_group(axes, outcomes, learners, named):
     common = outcomes.common(learners)
     seconds = [mean_fit_seconds(outcomes, learner, common) for learner in learners]
     ranks = mean_ranks(outcomes.table(learners, "log_loss"))
-    heights = label_heights({learner: rank for learner, rank in zip(learners, ranks, strict=True) if learner in named})
-    for learner, x, rank in zip(learners, seconds, ranks, strict=True):
+    limits = min(seconds) / 3, 12 * max(seconds)
+    x = np.log(np.divide(seconds, limits[0])) / np.log(limits[1] / limits[0])
+    y = (ranks.max() - ranks) / (ranks.max() - ranks.min() or 1)
+    points = dict(zip(learners, np.column_stack([x, y]) * SIZE, strict=True))
+    positions = position_names(points, [learner for learner in learners if learner in named])
+    for learner, fit, rank in zip(learners, seconds, ranks, strict=True):
         color = OURS if LEARNERS[learner].is_ours else PEERS
-        axes.scatter(x, rank, color=color, s=28 if learner in named else 9)
+        axes.scatter(fit, rank, color=color, s=28 if learner in named else 9)
         if learner in named:
-            offset, side = (-5, "right") if learner in ON_THE_LEFT else (5, "left")
+            side, height = positions[learner]
             style = {"color": color, "fontsize": 8, "ha": side, "va": "center"}
-            axes.annotate(learner, (x, rank), (offset, heights[learner]), textcoords="offset points", **style)
-    axes.set(xscale="log", xlim=(min(seconds) / 3, 12 * max(seconds)))
+            offset = 5 if side == "left" else -5
+            axes.annotate(learner, (fit, rank), (offset, height), textcoords="offset points", **style)
+    axes.set(xscale="log", xlim=limits)
     axes.invert_yaxis()
     axes.grid(color="#eeeeee")
     axes.set_axisbelow(True)
