@@ -233,8 +233,9 @@ def recorded(work):
 def again(population):
     """Repeat the last epoch of a population, launch by launch instead of by graphs."""
     with population._stream:
-        arrays = population.problem, population.parameters, population._steps, population._scratch
-        cuda_train.train_epoch(*arrays)
+        for _ in range(population._epoch.n_blocks):
+            population._epoch.run_block()
+        population._epoch.end()
     population._stream.synchronize()
 
 

@@ -147,11 +147,3 @@ class Epoch:
         self._launch("finish_structures", self._n_features, *self._packed, width=WARP)
         n_teams = self._problem.n_tables + self._n_runs
         self._launch("apply_all_pending", n_teams, *self._packed, width=self._problem.team)
-
-
-def train_epoch(problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Train one epoch in place, and add the mean losses of the batches to ``scratch.total``."""
-    epoch = Epoch(problem, parameters, steps, scratch)
-    for _ in range(epoch.n_blocks):
-        epoch.run_block()
-    epoch.end()
