@@ -37,7 +37,7 @@ _USED = re.compile(
 
 
 class Used(NamedTuple):
-    """What the threads and blocks of a kernel take."""
+    """Registers and memory of the threads and blocks of a kernel."""
 
     registers: int
     stack: int  # bytes per thread, spilled registers included

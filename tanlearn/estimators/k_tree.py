@@ -417,5 +417,5 @@ def _sums_out(structure: Structure, data: EncodedData, slack: int = 1) -> bool:
 
 
 def _part_sums_out(structure: Structure, part: tuple[EncodedData, EncodedData]) -> bool:
-    """Return the same for training and held-out rows; held-out rows are scored only ten times, so their slack is 10."""
+    """Return the same for training and held-out rows; held-out rows are scored about ten times: slack 10."""
     return _sums_out(structure, part[0]) and _sums_out(structure, part[1], slack=10)

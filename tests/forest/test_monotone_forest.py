@@ -8,6 +8,7 @@ import pytest
 from oracles import context_tries as oracle
 from oracles import monotone
 from sklearn.utils._param_validation import InvalidParameterError
+from support.monotone_rows import draw_rows, passengers
 
 from tanlearn import BayesForestClassifier, EncodedData, Knowledge, load, save
 from tanlearn.forest.context_tables import ContextTables
@@ -15,18 +16,6 @@ from tanlearn.forest.monotone_contexts import MonotoneFamilies, nonincreasing
 
 N_STATES = (4, 3, 5, 3, 2)
 DIRECTIONS = (1, 0, -1, 0, 0)
-
-
-def draw_rows(seed, n=150, *, missing=0.0):
-    """Return rows whose classes depend on features 0 and 2 in the right direction, except for one value each."""
-    rng = np.random.default_rng(seed)
-    X = np.stack([rng.integers(0, k, n) for k in N_STATES], axis=1)
-    odds = 2 * X[:, 0] - 5 * (X[:, 0] == 2) - 1.5 * X[:, 2] + 4 * (X[:, 2] == 3) + 1.5 * (X[:, 1] * X[:, 3] - 2)
-    y = (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int)
-    X[rng.random(X.shape) < missing] = -1
-    weights = rng.choice([0.5, 1.0, 3.0], n)
-    is_ordered = np.array([True, False, True, False, True])
-    return EncodedData.from_codes(X, y, n_states=N_STATES, n_classes=2, sample_weight=weights, is_ordered=is_ordered)
 
 
 def log_odds_of_grid(model, hidden=()):
@@ -47,7 +36,7 @@ def largest_violation(log_odds, directions=DIRECTIONS):
 @pytest.mark.parametrize("direction", [1, -1])
 @pytest.mark.parametrize("seed", range(4))
 def test_families_are_smoothed_in_all_contexts(seed, direction):
-    data, parents = draw_rows(seed, 90, missing=0.1), [[1, 3], [], [3, 4, 1], [1], [3]]
+    data, parents = draw_rows(seed, N_STATES, 90, missing=0.1), [[1, 3], [], [3, 4, 1], [1], [3]]
     directions, n_ranked = np.array([0, 0, direction, 0, 0]), np.array([4, 3, 4, 3, 2])  # the last value has no order
     rows = data.codes, data.n_states, data.y, data.weights, data.n_classes
     families = [np.array(own, np.intp) for own in parents]
@@ -89,7 +78,7 @@ def _family_scores(tables, codes, own):
 @pytest.mark.parametrize("weights", ["auto", "shared", None])
 @pytest.mark.parametrize("seed", range(4))
 def test_log_odds_of_all_values_are_monotone(seed, weights):
-    data = draw_rows(seed, 200 + 50 * seed, missing=0.1 * (seed % 2))
+    data = draw_rows(seed, N_STATES, 200 + 50 * seed, missing=0.1 * (seed % 2))
     options = {"n_estimators": 5, "weights": weights, "random_state": seed}
     model = BayesForestClassifier(knowledge=Knowledge(increasing=[0], decreasing=[2]), **options).fit_encoded(data)
     free = BayesForestClassifier(**options).fit_encoded(data)
@@ -117,18 +106,9 @@ def test_interactions_with_other_columns_remain():
     assert effect[0] < 0.7 < 3 < effect[1]
 
 
-def frame(n=300, seed=0):
-    """Return passengers whose survival rises with the fare and falls with age, and class labels."""
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame({"age": rng.uniform(1, 80, n), "fare": rng.exponential(30, n), "port": rng.choice(list("CQS"), n)})
-    odds = 0.02 * X["fare"] - 0.03 * X["age"] + 1.0 * (X["port"] == "C")
-    y = np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), "survived", "died")
-    return X.mask(rng.random(X.shape) < 0.1), y
-
-
 @pytest.mark.parametrize("options", [{}, {"class_prior": [0.9, 0.1]}, {"class_weight": "balanced"}])
 def test_classifiers_are_monotone_in_raw_values(tmp_path, options):
-    X, y = frame()
+    X, y = passengers()
     knowledge = Knowledge(increasing=["fare"], decreasing=["age"])
     model = BayesForestClassifier(n_estimators=6, knowledge=knowledge, random_state=0, **options)
     model.fit(X, y)
@@ -148,7 +128,7 @@ def test_classifiers_are_monotone_in_raw_values(tmp_path, options):
 
 
 def test_ordered_categories_are_ranked_by_their_order():
-    X, y = frame()
+    X, y = passengers()
     X["age"] = pd.cut(X["age"], [0, 20, 40, 60, 80], labels=["young", "adult", "middle", "old"])
     model = BayesForestClassifier(n_estimators=4, knowledge=Knowledge(decreasing=["age"]), random_state=0).fit(X, y)
     rows = X.iloc[np.repeat(np.arange(20), 4)].reset_index(drop=True)
@@ -170,7 +150,7 @@ def test_weights_of_levels_are_the_closest_ones_that_do_not_rise(weights):
 
 
 def test_invalid_columns_and_methods_are_refused():
-    X, y = frame(60)
+    X, y = passengers(60)
     with pytest.raises(ValueError, match=r"increasing\[0\] is X column 'port', which has no order"):
         BayesForestClassifier(knowledge=Knowledge(increasing=["port"])).fit(X, y)
     with pytest.raises(ValueError, match="monotone log odds need two classes, but the data have 3"):
@@ -191,7 +171,7 @@ def test_invalid_columns_and_methods_are_refused():
 
 
 def test_networks_of_other_directions_are_grown_again():
-    X, y = frame(80)
+    X, y = passengers(80)
     model = BayesForestClassifier(n_estimators=2, warm_start=True, random_state=0)
     model.set_params(knowledge=Knowledge(increasing=["age"])).fit(X, y)
     first = model._grown.members

@@ -3,26 +3,35 @@
 import math
 
 
+def rows_of_levels(rows, n_states, child, parents, least, row, n_first=None):
+    """Yield the numbers of the rows in the context of a row, level by level.
+
+    These rows have a child, and agree with the row in the parents up to the level. A level needs ``least`` of them, of
+    the first ``n_first`` rows or of all.
+    """
+    n_first = len(rows) if n_first is None else n_first
+    inside = [r for r in range(len(rows)) if rows[r][child] < n_states[child]]
+    yield inside
+    for j in parents:
+        if row[j] >= n_states[j]:
+            return
+        inside = [r for r in inside if rows[r][j] == row[j]]
+        if sum(r < n_first for r in inside) < least:
+            return
+        yield inside
+
+
 def gains(rows, y, weights, n_states, n_classes, child, parents, m, least, row, n_first=None):
     """Return log P_j - log P_j-1 of a row's value, level by level, each a list over classes; none if it has no child.
 
     ``rows`` are lists of codes, which are missing from ``n_states`` on. A level needs ``least`` rows, of the first
     ``n_first`` or of all, that agree with the row in the parents up to there.
     """
-    n_first = len(rows) if n_first is None else n_first
     value, found = row[child], []
     if value >= n_states[child]:
         return found
-    inside = [r for r in range(len(rows)) if rows[r][child] < n_states[child]]
     before = [1.0 / n_states[child]] * n_classes
-    for level in range(len(parents) + 1):
-        if level:
-            j = parents[level - 1]
-            if row[j] >= n_states[j]:
-                break
-            inside = [r for r in inside if rows[r][j] == row[j]]
-            if sum(r < n_first for r in inside) < least:
-                break
+    for level, inside in enumerate(rows_of_levels(rows, n_states, child, parents, least, row, n_first)):
         now = []
         for c in range(n_classes):
             seen = sum(weights[r] for r in inside if y[r] == c)
@@ -72,19 +81,11 @@ def rising_probabilities(counts, n_ranked):
 def rising_levels(rows, y, weights, n_states, child, parents, m, least, row, n_ranked, direction):
     """Return P_j(value | class) of a row's context of each level, for two classes and odds that do not fall.
 
-    They do not rise if ``direction`` is -1. The other arguments are those of `gains`.
+    They do not rise if ``direction`` is -1. For the other arguments see `gains`.
     """
     n_values = n_states[child]
-    inside = [r for r in range(len(rows)) if rows[r][child] < n_values]
     before, found = [[1.0 / n_values] * 2] * n_values, []
-    for level in range(len(parents) + 1):
-        if level:
-            j = parents[level - 1]
-            if row[j] >= n_states[j]:
-                break
-            inside = [r for r in inside if rows[r][j] == row[j]]
-            if len(inside) < least:
-                break
+    for inside in rows_of_levels(rows, n_states, child, parents, least, row):
         counts = [
             [sum(weights[r] for r in inside if y[r] == c and rows[r][child] == v) + m * before[v][c] for c in range(2)]
             for v in range(n_values)

@@ -9,6 +9,7 @@ import pytest
 from oracles import context_tries as oracle
 from oracles import monotone
 from sklearn.utils._param_validation import InvalidParameterError
+from support.monotone_rows import draw_rows, passengers
 
 from tanlearn import (
     BayesNetClassifier,
@@ -39,17 +40,6 @@ DIRECTIONS = (1, 0, -1, 0, 0)
 ENCODER = TableEncoder(discretizer=QuantileDiscretizer(max_bins=6))
 
 
-def draw_rows(seed, n=200, *, missing=0.0):
-    """Return rows whose classes depend on features 0 and 2 in the right direction, except for one value each."""
-    rng = np.random.default_rng(seed)
-    X = np.stack([rng.integers(0, k, n) for k in N_STATES], axis=1)
-    odds = 2 * X[:, 0] - 5 * (X[:, 0] == 2) - 1.5 * X[:, 2] + 4 * (X[:, 2] == 3) + 1.5 * (X[:, 1] * X[:, 3] - 2)
-    y = (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int)
-    X[rng.random(X.shape) < missing] = -1
-    options = {"n_states": N_STATES, "n_classes": 2, "is_ordered": np.array([True, False, True, False, True])}
-    return EncodedData.from_codes(X, y, sample_weight=rng.choice([0.5, 1.0, 3.0], n), **options)
-
-
 def scores_of_grid(model):
     """Return the log joint of all combinations of values."""
     every = np.array(list(itertools.product(*map(range, N_STATES))))
@@ -76,7 +66,7 @@ def check_monotone(model):
 @pytest.mark.parametrize("is_normalized", [True, False])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_closest_monotone_cpts_have_pooled_odds(seed, is_normalized):
-    data, rng = draw_rows(seed), np.random.default_rng(seed)
+    data, rng = draw_rows(seed, N_STATES, 200), np.random.default_rng(seed)
     structure = Structure(np.array([[1, 3], [-1, -1], [3, -1], [1, -1], [-1, -1]]))
     tables = MaximumLikelihood(alpha=0.5).fit(structure, data, rng)
     cells = tables.cells + (0 if is_normalized else rng.normal(size=len(tables.cells)))
@@ -103,7 +93,7 @@ def test_the_closest_monotone_cpts_have_pooled_odds(seed, is_normalized):
 
 @pytest.mark.parametrize("loss", [None, ConditionalNLL(), Margin()])
 def test_bayes_nets_trained_by_gradient_are_monotone(loss):
-    data = draw_rows(0, missing=0.05)
+    data = draw_rows(0, N_STATES, 200, missing=0.05)
     structure = Structure(np.array([1, -1, 3, 1, -1]))
     learners = None if loss is None else [ConjugateGradient(loss=loss)]
     directions = {"increasing": [0], "decreasing": [2]}
@@ -116,7 +106,7 @@ def test_bayes_nets_trained_by_gradient_are_monotone(loss):
 
 @pytest.mark.parametrize("options", [{}, {"kind": "order-free"}, {"loss": Margin(), "calibrate": False}])
 def test_gradient_tan_is_monotone(options):
-    data = draw_rows(1, missing=0.05)
+    data = draw_rows(1, N_STATES, 200, missing=0.05)
     options = dict(options)
     candidates = Candidates(options.pop("kind", "subset"), knowledge=Knowledge(increasing=[0], decreasing=[2]))
     model = TANClassifier(candidates=candidates, n_epochs=4, random_state=0, **options).fit_encoded(data)
@@ -128,23 +118,15 @@ def test_gradient_tan_is_monotone(options):
 
 @pytest.mark.parametrize("options", [{}, {"loss": Margin(), "calibrate": False}])
 def test_k_trees_are_monotone(options):
-    data = draw_rows(2)
+    data = draw_rows(2, N_STATES, 200)
     candidates = Candidates("order-free", knowledge=Knowledge(increasing=[0], decreasing=[2]))
     model = KTreeClassifier(candidates=candidates, n_epochs=3, random_state=0, **options).fit_encoded(data)
     check_monotone(model)
     assert not np.isin(model.structure_.parents, [0, 2]).any()
 
 
-def frame(n=120, seed=0):
-    """Return passengers whose survival rises with the fare and falls with age, and class labels."""
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame({"age": rng.uniform(1, 80, n), "fare": rng.exponential(30, n), "port": rng.choice(list("CQS"), n)})
-    odds = 0.02 * X["fare"] - 0.03 * X["age"] + 1.0 * (X["port"] == "C")
-    return X, np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), "survived", "died")
-
-
 def test_files_keep_the_columns_and_raw_values_are_monotone(tmp_path):
-    X, y = frame()
+    X, y = passengers(120, missing=0.0)
     X.loc[::9, "age"] = np.nan
     candidates = Candidates(knowledge=Knowledge(increasing=["fare"], decreasing=["age"]))
     model = TANClassifier(candidates=candidates, n_epochs=2, encoder=ENCODER, random_state=0).fit(X, y)
@@ -161,7 +143,7 @@ def test_files_keep_the_columns_and_raw_values_are_monotone(tmp_path):
 
 
 def test_invalid_columns_and_settings_are_refused():
-    X, y = frame(60)
+    X, y = passengers(60, missing=0.0)
     for kind in (TANClassifier, KTreeClassifier):
 
         def classifier(kind=kind, *, bits=None, **knowledge):
@@ -185,7 +167,7 @@ def test_invalid_columns_and_settings_are_refused():
 def test_splits_with_other_cut_points_are_pooled_on_their_own(monkeypatch):
     seen, on = set(), MonotoneCPTs.on
     monkeypatch.setattr(MonotoneCPTs, "on", lambda self, data: seen.add(tuple(data.n_states)) or on(self, data))
-    X, y = frame(150)  # the classes separate fares into two intervals, but not in all splits
+    X, y = passengers(150, missing=0.0)  # the classes separate fares into two intervals, but not in all splits
     candidates = Candidates(knowledge=Knowledge(increasing=["fare"], decreasing=["age"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # columns of a single interval
@@ -198,7 +180,7 @@ def test_splits_with_other_cut_points_are_pooled_on_their_own(monkeypatch):
 
 @pytest.mark.parametrize("parameters", [HybridCV(increasing=["fare"]), MonotoneLikelihood(increasing=["fare"])])
 def test_networks_with_a_monotone_parameter_learner_are_not_rounded(parameters):
-    X, y = frame()
+    X, y = passengers(120, missing=0.0)
     model = NaiveBayesClassifier(parameters=parameters, encoder=ENCODER).fit(X, y)
     with pytest.raises(ValueError, match=r"would not be monotone\. Leave bits out"):
         model.with_bits((3, 3))
@@ -220,6 +202,6 @@ def test_unused_values_keep_log_odds_monotone_for_tiny_pseudocounts():
 
 @pytest.mark.parametrize("kind", [TANClassifier, KTreeClassifier])
 def test_columns_must_be_lists(kind):
-    X, y = frame(60)
+    X, y = passengers(60, missing=0.0)
     with pytest.raises(InvalidParameterError, match="'decreasing' parameter of Knowledge must be an"):
         kind(candidates=Candidates(knowledge=Knowledge(decreasing=None)), encoder=ENCODER).fit(X, y)

@@ -3,9 +3,9 @@
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
 from oracles import monotone as oracle
+from support.monotone_rows import passengers
 
 from tanlearn import BoostedTermsClassifier, EncodedData, load, save
 from tanlearn.models.rounded_terms import round_terms
@@ -111,17 +111,8 @@ def test_rounded_terms_are_monotone(bits):
     assert not oracle.violations(as_cells(scores[..., 1] - scores[..., 0]), DIRECTIONS)
 
 
-def frame(n=300, seed=0):
-    """Return passengers whose survival rises with the fare and falls with age, and class labels."""
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame({"age": rng.uniform(1, 80, n), "fare": rng.exponential(30, n), "port": rng.choice(list("CQS"), n)})
-    odds = 0.02 * X["fare"] - 0.03 * X["age"] + 1.0 * (X["port"] == "C")
-    y = np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), "survived", "died")
-    return X.mask(rng.random(X.shape) < 0.1), y
-
-
 def test_classifiers_are_monotone_in_raw_values(tmp_path):
-    X, y = frame()
+    X, y = passengers()
     model = BoostedTermsClassifier(increasing=["fare"], decreasing=["age"], random_state=0).fit(X, y)
     assert model.n_terms_ > 0
     rows = X.iloc[np.repeat(np.arange(30), 40)].reset_index(drop=True)
@@ -138,7 +129,7 @@ def test_classifiers_are_monotone_in_raw_values(tmp_path):
 
 
 def test_invalid_columns_are_refused():
-    X, y = frame(60)
+    X, y = passengers(60)
     with pytest.raises(ValueError, match=r"increasing\[0\] is X column 'port', which has no order"):
         BoostedTermsClassifier(increasing=["port"]).fit(X, y)
     with pytest.raises(ValueError, match="'age' is listed twice in increasing and decreasing"):
