@@ -2,6 +2,7 @@
 
     python -m benchmarks.paper.order_based run                # 25 sets and section 3; goes on where it stopped
     python -m benchmarks.paper.order_based run uci --orderings 1000 --learners TAN-RO-CR
+    python -m benchmarks.paper.order_based run uci --orderings 1000 --learners 2-tree-RO-CR
     python -m benchmarks.paper.order_based run partitions     # the 25 sets split in 20 other ways
     python -m benchmarks.paper.order_based run mnist --n-jobs 2 --verbose
     python -m benchmarks.paper.order_based run mnist --learners "2-tree-OMI-CR smoothed" --n-jobs 2 --verbose
@@ -9,6 +10,7 @@
 
 TIMIT is a licensed corpus and is not part of this project. If you have it, prepare an archive with X, y, train_idx and
 test_idx (see tanlearn.sources.datasets.load_npz) and pass it: run timit --timit FILE. The same learners then run on it.
+All orderings of 2-tree-RO-CR share the validation folds of a data set and its fold, and the CPTs of all families.
 The learner "2-tree-OMI-CR smoothed" (section 5.2) is the most expensive and runs only when it is named.
 """
 
@@ -24,6 +26,7 @@ from tanlearn import EncodedData
 
 from .data import SYNTHETIC_SIZES, UCI, Simulation, mnist, timit, uci
 from .learners import FIGURE_1, LEARNERS, ORDERINGS, TABLE_1, TABLE_4, WAYS
+from .many_orderings import MAX_BYTES, CandidateTables
 from .report import write_report
 
 EXPERIMENTS = {
@@ -33,7 +36,16 @@ EXPERIMENTS = {
     "mnist": TABLE_4,
     "timit": TABLE_1,
 }
+#: Learners whose orderings share validation folds and CPTs.
+SHARED = ("2-tree-RO-CR",)
+#: Files of results: those of 1,000 orderings of 2-trees are apart.
+FILES = ("order_based", "two_trees")
 key = line_key("set", "fold", "learner", "n_runs")
+
+
+def file_of(learner):
+    """Return the name of the file of results of a learner."""
+    return FILES[learner.name in SHARED]
 
 
 def problems(experiment, arguments):
@@ -66,11 +78,19 @@ def plan(arguments):
 
 def measure(problem, learner, line, n_jobs, verbose):
     """Return the finished line of a learner on a fold, with all its runs."""
-    outcomes = []
-    for run in range(line["n_runs"]):
-        part = problem.part(line["fold"], run)
-        rng = stream(problem.name, line["fold"], learner.name, run)
-        outcomes.append(learner.run(part, rng, n_jobs=n_jobs, verbose=verbose))
+    outcomes, shared = [], {}
+    fold, n_runs = line["fold"], line["n_runs"]
+    streams = [stream(problem.name, fold, learner.name, run) for run in range(n_runs)]
+    part = problem.part(fold, 0)
+    if learner.name in SHARED and CandidateTables.n_bytes(part.data, learner.structure.validation) <= MAX_BYTES:
+        shared = {"shared_folds": True}
+        folds = stream(problem.name, fold, learner.name, "validation")
+        outcomes = list(learner.run_orderings(part, folds, streams))
+    else:
+        for run, rng in enumerate(streams):
+            part = problem.part(fold, run)
+            outcomes.append(learner.run(part, rng, n_jobs=n_jobs, verbose=verbose))
+    seconds = [outcome.seconds for outcome in outcomes]
     data = part.data
     return {
         **line,
@@ -80,7 +100,8 @@ def measure(problem, learner, line, n_jobs, verbose):
         "n_classes": data.n_classes,
         "training": [round(outcome.training, 6) for outcome in outcomes],
         "test": {name: [round(outcome.test[name], 6) for outcome in outcomes] for name in learner.parameters},
-        "seconds": [round(outcome.seconds, 6) for outcome in outcomes],
+        "seconds": [round(value, 6) for value in ([np.mean(seconds)] if shared else seconds)],
+        **shared,
         **problem.remarks([outcome.structure for outcome in outcomes if outcome.structure is not None]),
         "n_jobs": n_jobs,
     }
@@ -91,18 +112,22 @@ def warm_up(learners):
     rng = np.random.default_rng(0)
     data = EncodedData.from_codes(rng.integers(0, 3, (60, 4)), np.arange(60) % 3)
     for learner in learners:
-        learner.run(split(data, np.arange(50), np.arange(50, 60)), rng)
+        part = split(data, np.arange(50), np.arange(50, 60))
+        learner.run(part, rng)
+        if learner.name in SHARED:
+            list(learner.run_orderings(part, rng, [rng]))
 
 
 def run(arguments):
     """Run everything that is not finished."""
     if ("timit" in arguments.experiments) != bool(arguments.timit):
         raise SystemExit("the experiment timit and the option --timit FILE belong together: the corpus is licensed.")
-    results = Results(arguments.results / "order_based.jsonl", key)
-    todo = [task for task in plan(arguments) if task[2] not in results]
+    files = {name: Results(arguments.results / f"{name}.jsonl", key) for name in FILES}
+    todo = [task for task in plan(arguments) if task[2] not in files[file_of(task[1])]]
     warm_up({learner.name: learner for _, learner, _ in todo}.values())
     for number, (problem, learner, start) in enumerate(todo, start=1):
-        line = results.append(measure(problem, learner, start, arguments.n_jobs, arguments.verbose))
+        line = measure(problem, learner, start, arguments.n_jobs, arguments.verbose)
+        line = files[file_of(learner)].append(line)
         rates = ", ".join(f"{name} {100 * np.mean(found):.2f} %" for name, found in line["test"].items())
         what = f"{line['set']}, fold {line['fold']}, {line['learner']}"
         print(f"[{number}/{len(todo)}] {what}: {rates} in {sum(line['seconds']):.2f} s", flush=True)
@@ -110,7 +135,8 @@ def run(arguments):
 
 def report(arguments):
     """Write the report."""
-    write_report(read(arguments.results / "order_based.jsonl"), arguments.output)
+    lines = [line for name in FILES for line in read(arguments.results / f"{name}.jsonl")]
+    write_report(lines, arguments.output)
 
 
 def main(argv=None):

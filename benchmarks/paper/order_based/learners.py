@@ -14,6 +14,8 @@ from tanlearn.baselines.chow_liu import maximum_spanning_forest
 from tanlearn.counts.rounded_information import Information
 from tanlearn.models.log_joint import log_joint
 
+from .many_orderings import CandidateTables, shared_folds
+
 SMOOTHING = MaximumLikelihood(alpha=0, epsilon=1e-5)
 #: Section 5.2 smooths its last 2-tree "similar as in" Friedman et al. (1997), who add 5 rows to every distribution.
 FRIEDMAN = MaximumLikelihood(alpha=0, epsilon=1e-5, shrinkage=5)
@@ -88,6 +90,27 @@ class BayesNet:
         structure, seconds = Structure.naive_bayes(data.n_features), 0.0
         if self.structure is not None:
             structure, seconds = learn_structure(self.structure, data, rng, n_jobs, verbose)
+        return self.tested(part, structure, seconds, rng, n_jobs)
+
+    def run_orderings(self, part, folds, streams):
+        """Learn along one random ordering per generator, all with the validation folds drawn by ``folds``, and test."""
+        data, search = part.data, self.structure
+        started = time.process_time()
+        tables = CandidateTables(data, shared_folds(data, search.validation, folds), search.smoothing)
+        of_tables = (time.process_time() - started) / len(streams)
+        tested = {}
+        for rng in streams:
+            started = time.process_time()
+            structure = Structure(tables.search(rng.permutation(data.n_features)))
+            seconds = of_tables + time.process_time() - started
+            key = structure.parents.tobytes()
+            if key not in tested:
+                tested[key] = self.tested(part, structure, seconds, rng)
+            yield replace(tested[key], seconds=seconds)
+
+    def tested(self, part, structure, seconds, rng, n_jobs=None):
+        """Return the outcome of a structure whose search took a number of seconds."""
+        data = part.data
         tables = {"ML": self.smoothing.fit(structure, data, rng)}
         if "CL" in self.parameters:
             tables["CL"] = CONDITIONAL.improve(tables["ML"], data)
