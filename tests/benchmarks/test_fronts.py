@@ -21,6 +21,7 @@ def net(part, errors, *, fold=1, bits=4, multiple=1.0, budget=MEMORY, epochs=500
     """Return a line of a neural network; errors are of validation rows and test rows."""
     line = COMMON | NET | {"fold": fold, "part": part, "bits": bits, "multiple": multiple, "budget": budget}
     line |= {"learning_rate": 0.03, "epochs": epochs, "model_bits": 4000 * multiple, "operations": 832}
+    line |= {"seconds": 36 * multiple}
     return line | {"validation_error": errors[0], "test_error": errors[1]} | more
 
 
@@ -275,6 +276,14 @@ def test_the_report_says_what_was_found(tmp_path):
     assert '"dense, relu, real, for 0.5 x memory": its error increases\nfrom 20.00 to 11.00 %.' in text
     for name in ("memory", "front"):
         assert (tmp_path / f"figures/{name}-letter.png").stat().st_size > 10_000
+
+
+def test_missing_budgets_have_an_estimate_from_the_time_of_others():
+    nets = [net("test", (0.2, 0.1), multiple=multiple, budget=MEMORY) for multiple in (1.0, 4.0)]
+    said = " ".join(fronts_report.not_run(nets).split())
+    assert "took 0.1 hours of a core; 100 draws would take about 0 days" in said
+    assert "memory budgets of 3, 5, 6 and 7 bits (0.2)" in said  # 0.01 hours per bit
+    assert "256 times the operations (0.0)" in said
 
 
 def test_sets_without_neural_networks_are_left_out(tmp_path):

@@ -6,7 +6,7 @@ from support.markdown import rows_of
 from support.results_files import appended, cut_after
 
 from benchmarks.paper.resource_efficient import __main__ as command
-from benchmarks.paper.resource_efficient import report, search, verdicts
+from benchmarks.paper.resource_efficient import report, search, summary, verdicts
 from benchmarks.shared import data
 from tanlearn import EncodedData
 
@@ -98,6 +98,14 @@ def test_only_what_is_chosen_is_trained_on_all_rows_test_rows(finished):
         for (fold, _), model in report.choices(lines).items()
     }
     assert tested == chosen
+
+
+def test_draws_and_the_time_of_as_many_as_in_the_paper_are_stated(finished):
+    lines = [{**found, "seconds": 3600 / len(finished[1])} for found in finished[1]]
+    said = " ".join(summary.draws(lines).split())
+    assert said.startswith("Each learner has 2 draws of its settings on each data set, where the paper has 100.")
+    assert "All trainings took 1 hours of a core. With 100 draws, they would take about 50 hours" in said
+    assert summary.draws([]) == ""
 
 
 def test_a_tree_is_that_of_its_run(finished):
