@@ -1,6 +1,7 @@
 """Bayesian network classifiers trained by likelihood, margin and gradient, in NumPy and Numba.
 
-Importing the package is cheap. Numba, SciPy and scikit-learn are imported when the first public name is used.
+Importing the package is cheap. Each public name is imported when it is first used, with the packages that it needs,
+such as Numba, SciPy and scikit-learn.
 """
 
 from importlib import import_module

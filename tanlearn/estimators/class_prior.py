@@ -17,17 +17,21 @@ Saerens, Latinne, Decaestecker: Adjusting the outputs of a classifier to new a p
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.encoding.stored_values import check_array
-from tanlearn.encoding.weights import log_frequencies
+from tanlearn.encoding.weights import log_frequencies, read_prior
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.log_joint import log_posterior
 
-__all__ = ["keep_offset", "moved_prior", "read_offset", "state_of_offset"]
+__all__ = ["keep_offset", "moved_prior", "read_offset", "state_of_offset", "with_class_prior"]
+
+_Classifier = TypeVar("_Classifier")
 
 
 def keep_offset(classifier: Any, class_totals: AnyArray) -> None:
@@ -66,3 +70,44 @@ def read_offset(offset: Any, n_classes: int) -> FloatArray | None:
         raise ValueError("prior_offset must be finite.")
     found: FloatArray | None = offset
     return found
+
+
+def with_class_prior(self: _Classifier, class_prior: Any) -> _Classifier:
+    """Return a copy of the fitted classifier with another class prior.
+
+    Use it where the classes are more or less frequent than in the training rows.
+
+    Parameters
+    ----------
+    class_prior : array-like of shape (n_classes,)
+        Probabilities of the classes, in the order of ``classes_``.
+
+    Returns
+    -------
+    object
+        A new classifier whose predictions use this prior. The odds of two classes are multiplied by the ratio of
+        their odds in ``class_prior`` to their odds in the training rows. Of ``calibration_``, only the temperature
+        is kept. The class prior in ``tables_``, which ``sample`` and ``describe`` use, is the given prior to the
+        power of the temperature, normalized. If the class prior was trained with the other parameters, its ratio to
+        the class frequencies is also kept.
+
+    Raises
+    ------
+    NotFittedError
+        If the classifier is not fitted.
+    ValueError
+        If ``class_prior`` does not contain one probability per class, or a probability is too small for CPTs of few
+        bits.
+
+    Examples
+    --------
+    >>> from tanlearn import NaiveBayesClassifier
+    >>> model = NaiveBayesClassifier().fit([["cough"], ["cough"], ["none"]], ["cold", "cold", "well"])
+    >>> model.with_class_prior([0.01, 0.99]).predict([["cough"]]).tolist()  # few people have a cold in summer
+    ['well']
+    """
+    check_is_fitted(self)
+    twin: Any = copy(self)
+    twin.class_prior = class_prior
+    twin._set_log_prior(read_prior(class_prior, len(twin.classes_)))
+    return twin

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-from copy import copy
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -23,6 +21,7 @@ from tanlearn.encoding.row_checks import RowCheck
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import read_prior
 from tanlearn.estimators.class_prior import moved_prior
+from tanlearn.estimators.class_prior import with_class_prior as copy_with_class_prior
 from tanlearn.estimators.estimator_input import (
     delete_fitted_attributes,
     encode_new_rows,
@@ -32,15 +31,16 @@ from tanlearn.estimators.estimator_input import (
     read_rows,
 )
 from tanlearn.estimators.impossible_rows import replace_impossible
-from tanlearn.estimators.notebook import fitted_html, mime_bundle
-from tanlearn.estimators.row_predictor import RowPredictor
-from tanlearn.estimators.table_counts import why_no_counts
+from tanlearn.estimators.learning_record import learning_errors as errors_along_learning
+from tanlearn.estimators.learning_record import learning_history as stages_of_learning
 from tanlearn.files.archive import ExplainedError
-from tanlearn.files.models import save
 from tanlearn.kernels._cuda import DEVICES, check_device
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.log_joint import log_evidence
 from tanlearn.models.model import Model
+
+if TYPE_CHECKING:
+    from tanlearn.estimators.row_predictor import RowPredictor
 
 __all__ = ["Classifier"]
 
@@ -191,45 +191,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             self.calibration_ = calibration
         self.model_ = self.model_.with_log_prior(moved_prior(self, log_prior))
 
-    def with_class_prior(self, class_prior: Any) -> Self:
-        """Return a copy of the fitted classifier with another class prior.
-
-        Use it where the classes are more or less frequent than in the training rows.
-
-        Parameters
-        ----------
-        class_prior : array-like of shape (n_classes,)
-            Probabilities of the classes, in the order of ``classes_``.
-
-        Returns
-        -------
-        object
-            A new classifier whose predictions use this prior. The odds of two classes are multiplied by the ratio of
-            their odds in ``class_prior`` to their odds in the training rows. Of ``calibration_``, only the temperature
-            is kept. The class prior in ``tables_``, which ``sample`` and ``describe`` use, is the given prior to the
-            power of the temperature, normalized. If the class prior was trained with the other parameters, its ratio to
-            the class frequencies is also kept.
-
-        Raises
-        ------
-        NotFittedError
-            If the classifier is not fitted.
-        ValueError
-            If ``class_prior`` does not contain one probability per class, or a probability is too small for CPTs of few
-            bits.
-
-        Examples
-        --------
-        >>> from tanlearn import NaiveBayesClassifier
-        >>> model = NaiveBayesClassifier().fit([["cough"], ["cough"], ["none"]], ["cold", "cold", "well"])
-        >>> model.with_class_prior([0.01, 0.99]).predict([["cough"]]).tolist()  # few people have a cold in summer
-        ['well']
-        """
-        check_is_fitted(self)
-        twin = copy(self)
-        twin.class_prior = class_prior
-        twin._set_log_prior(read_prior(class_prior, len(self.classes_)))
-        return twin
+    with_class_prior = copy_with_class_prior
 
     def _memory_needs(self, data: EncodedData) -> list[Need]:
         """Return the memory that ``_learn`` needs in addition to ``data``. CPTs and counts have checks of their own."""
@@ -442,6 +404,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         >>> model.row_predictor().predict(("cough",))
         'cold'
         """
+        from tanlearn.estimators.row_predictor import RowPredictor
+
         check_is_fitted(self)
         joint_error = None
         try:
@@ -481,6 +445,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         >>> again.counts_.class_counts.tolist()
         [2, 1]
         """
+        from tanlearn.files.models import save
+
         save(self, path, counts=counts, metadata=metadata)
 
     @property
@@ -489,80 +455,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         n_parameters: int = self.model_.n_parameters
         return n_parameters
 
-    def learning_history(self) -> dict[str, list[Any]]:
-        """Return the histories of the stages of learning; empty for models from files.
-
-        Returns
-        -------
-        dict of str to list
-            History of each stage: "structure" for the structure search, "parameters" for the parameter learner, and
-            "training" for joint training of both. Each entry has the attributes ``step``, ``score`` (which is
-            maximized), ``n_evaluations`` (number of evaluated structures, or of evaluations of the objective on all
-            training rows, up to this entry) and ``seconds`` (time since the start of the stage, without the compilation
-            of kernels).
-        """
-        return {stage: history for stage, history in self._histories().items() if history}
+    learning_history, learning_errors = stages_of_learning, errors_along_learning
 
     def _histories(self) -> dict[str, list[Any]]:
         """Return the history of each stage of learning, possibly empty."""
         return {}
-
-    def learning_errors(
-        self, X: Any, y: Any, X_test: Any, y_test: Any, *, n_points: int = 20
-    ) -> dict[str, list[tuple[Any, float]]]:
-        """Return held-out errors along the learning of the fitted classifier.
-
-        The classifier is fitted again. For a structure search, it is fitted with each of the best structures along the
-        search. A gradient training is repeated once, and the error is measured after each epoch.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to which the classifier was fitted.
-        y : array-like of shape (n_samples,)
-            Classes of these rows.
-        X_test : array-like or frame of shape (n_test, n_features)
-            Held-out rows.
-        y_test : array-like of shape (n_test,)
-            Classes of the held-out rows.
-        n_points : int, default=20
-            Maximum number of structures of a search, at least 2. The first and the last structure are always included.
-
-        Returns
-        -------
-        dict of str to list of (entry, error)
-            For the stages "structure" and "training" of :meth:`learning_history`, the entries of the history, each with
-            the error, from 0 to 1, at this point. The dict is empty for classifiers without these stages.
-
-            In a search, the error is measured for the best structure so far, with parameters fitted by the parameter
-            learner of the classifier. In a training, it is measured for the most probable structure with its trained
-            parameters, before calibration and refits. The training is repeated for this purpose, with the same result
-            if ``random_state`` is an int.
-
-        Raises
-        ------
-        NotFittedError
-            If the classifier is not fitted.
-        ValueError
-            If ``n_points`` is less than 2, or the rows do not fit the classifier.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from tanlearn import BayesNetClassifier
-        >>> from tanlearn.baselines import GreedySearch
-        >>> X, y = load_iris(return_X_y=True)
-        >>> model = BayesNetClassifier(structure=GreedySearch(score="margin")).fit(X[::2], y[::2])
-        >>> errors = model.learning_errors(X[::2], y[::2], X[1::2], y[1::2])
-        >>> [(change.step, round(error, 3)) for change, error in errors["structure"]]
-        [(1, 0.027), (2, 0.027), (3, 0.027)]
-        """
-        check_is_fitted(self)
-        if n_points < 2:
-            raise ValueError(f"n_points must be at least 2, for the first and the last structure; got {n_points}.")
-        with warnings.catch_warnings(action="ignore"):  # those of fit, again
-            errors = self._learning_errors((X, y), (X_test, y_test), n_points)
-        return {stage: of_stage for stage, of_stage in errors.items() if of_stage}
 
     def _learning_errors(
         self, train: tuple[Any, Any], test: tuple[Any, Any], n_points: int
@@ -582,6 +479,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _get_counts(self) -> Counts:
         """Return ``counts_`` for a model file."""
         if not hasattr(self, "counts_"):
+            from tanlearn.estimators.table_counts import why_no_counts
+
             remedy = "Leave counts out"
             if hasattr(self, "partial_fit"):  # absent from gradient learners
                 remedy += ", or fit with fit_batches or partial_fit, which keep counts"
@@ -594,11 +493,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _repr_html_inner(self) -> str:
         """Return scikit-learn's diagram of the estimator, followed by a summary of the fitted model."""
+        from tanlearn.estimators.notebook import fitted_html
+
         diagram: str = super()._repr_html_inner()
         return diagram + fitted_html(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Return the representations that Jupyter displays."""
+        from tanlearn.estimators.notebook import mime_bundle
+
         return mime_bundle(self)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -12,7 +12,7 @@ Every method works on a copy of the classifier, which replaces it at the end: an
 from __future__ import annotations
 
 from copy import copy, deepcopy
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -23,12 +23,12 @@ from tanlearn.counts.counts_base import Counts
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.estimators.classifier import Classifier
 from tanlearn.estimators.estimator_input import delete_fitted_attributes, encode_batch, new_encoder
-from tanlearn.estimators.row_sources import BatchSource, EncodedSource, RowEncoder, RowSource
-from tanlearn.estimators.table_counts import TableCounts, why_no_counts
 from tanlearn.kernels._cuda import check_device
-from tanlearn.sources.batches import open_batches
 from tanlearn.sources.table import shorten
 from tanlearn.sources.validation import read_labels
+
+if TYPE_CHECKING:
+    from tanlearn.estimators.row_sources import EncodedSource, RowSource
 
 __all__ = ["FROM_COUNTS", "IN_BATCHES", "IN_PARTIAL_FIT", "CountingClassifier"]
 
@@ -113,6 +113,9 @@ class CountingClassifier(Classifier):
         >>> model.encoder_.categories_[0].tolist(), model.predict([["c"]]).tolist()
         (['a', 'b', 'c'], ['no'])
         """
+        from tanlearn.estimators.row_sources import BatchSource
+        from tanlearn.sources.batches import open_batches
+
         self._check_parts()
         batches = open_batches(source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows)
         self._learn_source(BatchSource(batches, self.n_jobs), exact)
@@ -217,6 +220,8 @@ class CountingClassifier(Classifier):
         >>> model.predict([["a"], ["b"]]).tolist()
         ['no', 'yes']
         """
+        from tanlearn.estimators.table_counts import TableCounts
+
         self._validate_params()
         check_device(self.device)
         if self.class_weight is not None:
@@ -293,6 +298,8 @@ class CountingClassifier(Classifier):
 
     def _learn_source(self, source: RowSource, exact: bool) -> Self:
         """Fit to a row source."""
+        from tanlearn.estimators.row_sources import RowEncoder
+
         fitted = copy(self)
         delete_fitted_attributes(fitted)
         summary = source.summarize(exact)
@@ -333,6 +340,8 @@ def _read_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
     """Check whether ``partial_fit`` can continue, and encode the batch."""
     is_first = not hasattr(estimator, "counts_")
     if is_first and estimator.__sklearn_is_fitted__():  # a failed fit may have left attributes
+        from tanlearn.estimators.table_counts import why_no_counts
+
         raise ValueError(
             f"partial_fit adds to counts, but {why_no_counts(estimator)}. Start with a new classifier, "
             f"clone(model).partial_fit(...). To keep the earlier rows, count them first: "

@@ -13,7 +13,7 @@ a learner states the data to which it is fitted:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -28,7 +28,6 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.estimators.class_prior import keep_offset
 from tanlearn.estimators.counting_classifier import FROM_COUNTS
 from tanlearn.estimators.estimator_input import generator
-from tanlearn.estimators.row_sources import EncodedSource
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator
@@ -36,6 +35,9 @@ from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.parameters.parameter_learner import check_learner_device, counts_classes, needs_of
 from tanlearn.structures.structures import Structure, check_structure
 from tanlearn.structures.table_layout import TableLayout
+
+if TYPE_CHECKING:
+    from tanlearn.estimators.row_sources import EncodedSource
 
 __all__ = [
     "check_needs",

@@ -36,8 +36,8 @@ _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "U": "str", "S": "
 _CLASSES: dict[str, Any] = {}
 #: Functions that convert parameters of earlier versions, by class.
 _CONVERSIONS: dict[type, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-#: Modules that register classes when imported; they are imported when a class is not registered.
-_REGISTERING = ("tanlearn._public", "tanlearn.baselines")
+#: Module with the public names of the package, and package that registers its classes when it is imported.
+_PUBLIC, _REGISTERING = "tanlearn._public", "tanlearn.baselines"
 
 
 def register(values: Iterable[object]) -> None:
@@ -58,10 +58,13 @@ def is_registered(value: object) -> bool:
 
 
 def _registered(name: str) -> Any:
-    """Return the registered class of a name, or None. Files cannot choose which modules are imported."""
+    """Return the registered class of a name, or None. Files can cause imports only of modules of public names."""
     if name not in _CLASSES:
-        for module in _REGISTERING:
-            importlib.import_module(module)
+        public = importlib.import_module(_PUBLIC)
+        if name in public.__all__:
+            register([getattr(public, name)])
+        else:
+            importlib.import_module(_REGISTERING)
     return _CLASSES.get(name)
 
 

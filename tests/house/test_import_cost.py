@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -25,8 +26,46 @@ def heavy_beyond_dependencies(statement: str) -> set[str]:
     return HEAVY & (modules - explained)
 
 
-def test_importing_the_package_alone_imports_no_other():
-    found = {name.split(".")[0] for name in imported_by("import tanlearn") - imported_by("")}
+#: Parts of the library and of scikit-learn that naive Bayes does not need.
+UNUSED = {
+    *(f"tanlearn.{package}" for package in ("baselines", "c_export", "cli", "comparison", "dask", "density")),
+    *(f"tanlearn.{package}" for package in ("displays", "exports", "forest", "privacy", "search", "terms", "training")),
+    *(f"tanlearn.kernels.{module}" for module in ("boosting", "cuda.train", "missing_values", "terms", "train")),
+    *(f"tanlearn.estimators.{module}" for module in ("bayes_forest", "gradient_tan", "notebook", "row_predictor")),
+    "tanlearn.estimators.table_counts",
+    "tanlearn.files.models",
+    "tanlearn.parameters.hybrid_cv",
+    "tanlearn.sources.batches",
+    "tanlearn.structures.drawings",
+    "sklearn.model_selection",
+}
+X_AND_Y = "[['sun', 30.5], ['rain', 12.0], ['sun', 28.0], ['rain', 15.5]], ['beach', 'home', 'beach', 'home']"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import tanlearn; tanlearn.NaiveBayesClassifier()",
+        "from tanlearn.estimators import NaiveBayesClassifier",
+        f"import tanlearn; model = tanlearn.NaiveBayesClassifier().fit({X_AND_Y}); model.predict([['sun', None]])",
+    ],
+    ids=["name", "package", "fit"],
+)
+def test_naive_bayes_imports_no_other_learners(statement):
+    modules = imported_by(statement)
+    assert "tanlearn.estimators.naive_bayes" in modules
+    assert modules & UNUSED == set()
+    assert heavy_beyond_dependencies(statement) == set()
+
+
+def test_unused_modules_exist():
+    own = sorted(name for name in UNUSED if name.startswith("tanlearn"))
+    assert [name for name in own if find_spec(name) is None] == []
+
+
+@pytest.mark.parametrize("statement", ["import tanlearn", "import tanlearn; dir(tanlearn); tanlearn.__all__"])
+def test_importing_the_package_alone_imports_no_other(statement):
+    found = {name.split(".")[0] for name in imported_by(statement) - imported_by("")}
     assert found - sys.stdlib_module_names == {"tanlearn"}
 
 
