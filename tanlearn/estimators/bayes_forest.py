@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -215,6 +216,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     _count_types: ClassVar[tuple[type[Counts], ...]] = (ForestCounts,)
     _model_type: ClassVar[type[Model]] = Forest
     _grown: GrownNetworks | None = None
+    #: Whether the forest was fitted with monotone columns; None for a file of an earlier version.
+    _is_monotone: bool | None = None
 
     def __init__(
         self,
@@ -321,6 +324,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         directions = read_knowledge(self.knowledge, data)
         rules = rules_without_children(self.knowledge, data, directions != 0, max_parents=draws.max_parents)
         of_features = tuple(directions.tolist()) if directions.any() else None
+        self._is_monotone = of_features is not None
         draws = replace(draws, rules=rules, directions=of_features)
         n_required = 0 if rules is None else max(map(len, rules.parents()))
         n_levels = 1 + min(draws.max_parents, n_required + draws.max_candidates, data.n_features - 1)
@@ -408,7 +412,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
 
     def _refuse_rounding(self) -> None:
         """Raise ValueError for monotone columns, whose log odds would not be monotone after rounding."""
-        if has_directions(self.knowledge):
+        if has_directions(self.knowledge) if self._is_monotone is None else self._is_monotone:
             raise ValueError(
                 "gains of few bits are rounded one by one, so the log odds of columns in increasing and decreasing "
                 "would not be monotone. Use BoostedTermsClassifier, whose rounded terms are monotone, or fit the "
@@ -473,6 +477,20 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         check_is_fitted(self)
         self._refuse_rounding()
         export_c(self, path, bits=bits, name=name, number_type=number_type, test_rows=test_rows)
+
+    def _get_state(self) -> dict[str, Any]:
+        """Return the fitted attributes for a model file, besides classes and encoder."""
+        state = super()._get_state()
+        return state if self._is_monotone is None else {**state, "is_monotone": self._is_monotone}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        """Restore the fitted attributes from a file, after classes and encoder."""
+        state = dict(state)
+        is_monotone = state.pop("is_monotone", None)
+        if is_monotone is not None and type(is_monotone) is not bool:
+            raise ValueError(f"is_monotone must be true or false, got {reprlib.repr(is_monotone)}.")
+        super()._set_state(state)
+        self._is_monotone = is_monotone
 
     def _check_joint(self) -> bool:
         """Raise an AttributeError: a forest does not model the distribution of the features."""

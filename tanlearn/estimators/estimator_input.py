@@ -209,7 +209,7 @@ def delete_fitted_attributes(estimator: Any) -> None:
     """Delete the attributes of an earlier fit, so that a failed fit does not leave a mix of two models."""
     for attribute in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, attribute)
-    for name in ("_was_loaded", "_notation", "_n_rows", "_prior_offset"):
+    for name in ("_was_loaded", "_notation", "_n_rows", "_prior_offset", "_is_monotone"):
         vars(estimator).pop(name, None)
 
 

@@ -82,7 +82,8 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
     network's code of each code and, last, of a missing value; the network's number of values or more means missing.
     ``parents``, int64 (E, d, L - 1), is -1 for none. ``weights`` is float64 (E, d, L); ``log_prior``, ``log_frequency``
     and ``shift`` are float64 (n_classes,); ``doubt`` is a number and ``is_average`` a bool; ``importances`` is float64
-    (d,) or null. The other arrays are concatenated over networks. Their lengths per network are the rows of ``sizes``,
+    (d,) or null; ``is_monotone``, omitted in files of earlier versions, is whether the forest was fitted with monotone
+    columns. The other arrays are concatenated over networks. Their lengths per network are the rows of ``sizes``,
     int64 (E, 10), in this order: ``root``, ``children``, ``branch``, ``class_start``, ``classes``, ``value_start``,
     ``values``, ``cell_start``, ``gain``, ``unseen``. ``branch``, ``classes`` and ``values`` are uint16, ``gain`` and
     ``unseen`` float32, the others int64. ``root[f]`` is the context of family f without parents. The contexts

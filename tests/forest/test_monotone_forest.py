@@ -149,7 +149,7 @@ def test_weights_of_levels_are_the_closest_ones_that_do_not_rise(weights):
     assert (found - weights) @ (found - weights) <= best[0] + 1e-12
 
 
-def test_invalid_columns_and_methods_are_refused():
+def test_invalid_columns_and_methods_are_refused(tmp_path):
     X, y = passengers(60)
     with pytest.raises(ValueError, match=r"increasing\[0\] is X column 'port', which has no order"):
         BayesForestClassifier(knowledge=Knowledge(increasing=["port"])).fit(X, y)
@@ -168,6 +168,19 @@ def test_invalid_columns_and_methods_are_refused():
     assert "increasing and decreasing need all rows at once. Call fit of tanlearn" in str(caught.value.__cause__)
     with pytest.raises(InvalidParameterError, match="'increasing' parameter of Knowledge must be an"):
         BayesForestClassifier(knowledge=Knowledge(increasing="age")).fit(X, y)
+
+
+def test_rounding_depends_on_the_knowledge_of_the_fit(tmp_path):
+    X, y = passengers(60)
+    model = BayesForestClassifier(n_estimators=2, knowledge=Knowledge(increasing=["age"]), random_state=0).fit(X, y)
+    save(model.set_params(knowledge=None), tmp_path / "forest.tan")
+    for forest in (model, load(tmp_path / "forest.tan")):
+        with pytest.raises(ValueError, match=r"would not be monotone\. Use BoostedTermsClassifier"):
+            forest.with_bits(8)
+    model.fit(X, y).with_bits(8)
+    save(model.set_params(knowledge=Knowledge(increasing=["age"])), tmp_path / "forest.tan")
+    for forest in (model, load(tmp_path / "forest.tan")):
+        assert forest.with_bits(8).n_features_in_ == 3
 
 
 def test_networks_of_other_directions_are_grown_again():
