@@ -106,6 +106,9 @@ def learn_terms(
     sample = data if len(rows) == data.n_samples else data.take(rows)
     folds = divide(sample, directions)
     if not folds:
+        if user_structure is not None:
+            resolutions = Resolutions(data, directions, strongest_features(data, directions))
+            user_structure.check_fixed(data, resolutions, max_parents, rules)
         trial = Trial(0, 0, START)
         return TermOutcome(
             *_fit(data, directions, TermStructure.least(data.n_features, rules), CONDITIONAL, trial, START),

@@ -150,6 +150,7 @@ class Selection:
         #: The fitted structure learner of the final network, if there is one.
         self.structure_learner: Any = None
         self._triples_of_folds: list[list[TripleGain]] = []
+        self._has_warned = False  # about networks that are too large
 
     @property
     def prior_ridges(self) -> Ridges:
@@ -236,13 +237,16 @@ class Selection:
         return self._with_triples(structure, triples, self.best.n_triples)
 
     def _is_too_large(self, structures: Sequence[TermStructure]) -> bool:
-        """Return whether networks would exceed the memory limit, with a warning."""
+        """Return whether networks would exceed the memory limit, with a warning the first time."""
         size = max(
             search_bytes(fold.resolutions.n_terms_of_edges(structure) * self._data.n_classes)
             for fold, structure in zip(self._folds, structures, strict=True)
         )
         if size <= fixed_limit():
             return False
+        if self._has_warned:
+            return True
+        self._has_warned = True
         warn(
             f"networks with {len(structures[0].edges):,} edges were not tried: they would take {format_size(size)} for "
             f"{self._data.n_classes:,} classes. The limit is {format_size(fixed_limit())}. Merge rare classes, leave "

@@ -66,7 +66,19 @@ class UserStructure:
                     f"{type(learner).__name__}.learn must return a Structure, got an object of type "
                     f"{type(found).__name__}. Convert the result: return Structure(parents)."
                 )
-        check_structure(found, data.n_features)
+        return self._checked(found, coarse, max_parents, rules), learner
+
+    def check_fixed(
+        self, data: EncodedData, resolutions: Resolutions, max_parents: int, rules: EdgeRules | None
+    ) -> None:
+        """Raise the errors of :meth:`learn` for a fixed structure; accept any learner."""
+        if isinstance(self.learner, Structure):
+            self._checked(self.learner, coarse_rows(data, resolutions), max_parents, rules)
+
+    @staticmethod
+    def _checked(found: Structure, coarse: EncodedData, max_parents: int, rules: EdgeRules | None) -> TermStructure:
+        """Return the edges of features with terms of edges, after checking them."""
+        check_structure(found, coarse.n_features)
         if not found.is_acyclic:
             raise ValueError("structure has a cycle, but networks of terms have none. Remove an edge of the cycle.")
         kept = _with_terms(found, coarse.n_states > 1, rules)
@@ -75,7 +87,7 @@ class UserStructure:
             _raise_of_parents(n_parents, max_parents)
         if rules is not None:
             rules.check(Structure(kept), "structure")
-        return TermStructure(kept[:, : max(1, n_parents)]), learner
+        return TermStructure(kept[:, : max(1, n_parents)])
 
 
 def coarse_rows(data: EncodedData, resolutions: Resolutions) -> EncodedData:

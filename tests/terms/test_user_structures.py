@@ -221,6 +221,22 @@ def test_knowledge_is_passed_on_to_learners():
         TermNetClassifier(structure=ChowLiu(knowledge=Knowledge()), knowledge=knowledge).fit(X, y)
 
 
+@pytest.mark.parametrize("n_samples", [3, 60])
+def test_fixed_structures_are_checked_for_any_number_of_rows(n_samples):
+    """Three rows cannot be divided into folds."""
+    X, y = frame(n_samples)
+    y[:2] = ["same", "other"]
+    structure = Structure([-1, 0, -1, -1])
+    for knowledge, message in (
+        (Knowledge(required=[("c", "d")]), "structure lacks the required edge 'c' -> 'd'"),
+        (Knowledge(forbidden=[("a", "b")]), "structure contains the excluded edge 'a' -> 'b'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            TermNetClassifier(structure=structure, knowledge=knowledge).fit(X, y)
+    with pytest.raises(ValueError, match="structure has a cycle"):
+        TermNetClassifier(structure=Structure([1, 0, -1, -1], allow_cycles=True)).fit(X, y)
+
+
 def test_monotone_columns_have_no_edges():
     X, y = frame()
     model = TermNetClassifier(structure=ChowLiu(), increasing=["c"]).fit(X, y)
