@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple, Protocol
 
-__all__ = ["Report", "listening", "part_of_fit", "reporter", "silent"]
+__all__ = ["Report", "listening", "part_of_fit", "print_line", "reporter", "silent"]
 
 
 class Report(Protocol):
@@ -23,6 +23,7 @@ class _Surroundings(NamedTuple):
     prefix: str = ""
     verbose: int = 0
     listener: Callable[[str], object] | None = None  # gets all messages, printed or not
+    printer: Callable[[str], object] | None = None  # prints messages instead of ``print``
 
 
 _ALONE = _Surroundings()
@@ -35,30 +36,47 @@ def silent(message: str, least: int = 1) -> None:
 
 def reporter(verbose: int) -> Report:
     """Return a function that prints messages up to a level, and passes all of them to the listener."""
-    prefix, outer_verbose, listener = _surroundings.get()
+    prefix, outer_verbose, listener, printer = _surroundings.get()
 
     def report(message: str, least: int = 1) -> None:
         if max(verbose, outer_verbose) >= least:
-            print(f"{prefix}{message}", flush=True)  # noqa: T201
+            _print(f"{prefix}{message}", printer)
         if listener is not None:
             listener(f"{prefix}{message}")
 
     return report
 
 
+def print_line(line: str) -> None:
+    """Print a line that ``verbose`` asks for, with the printer of the surroundings."""
+    _print(line, _surroundings.get().printer)
+
+
 @contextmanager
 def part_of_fit(name: str, verbose: int) -> Iterator[None]:
     """Prefix the messages of a fit within this context with the name of a part, and print them up to a level."""
-    prefix, outer_verbose, listener = _surroundings.get()
-    with _within(_Surroundings(f"{prefix}{name}: ", max(verbose, outer_verbose), listener)):
+    outer = _surroundings.get()
+    inner = outer._replace(prefix=f"{outer.prefix}{name}: ", verbose=max(verbose, outer.verbose))
+    with _within(inner):
         yield
 
 
 @contextmanager
-def listening(listener: Callable[[str], object]) -> Iterator[None]:
-    """Call a function with each message of a fit within this context."""
-    with _within(_surroundings.get()._replace(listener=listener)):
+def listening(listener: Callable[[str], object], printer: Callable[[str], object] | None = None) -> Iterator[None]:
+    """Call a function with each message of a fit within this context.
+
+    ``printer`` is called with the messages that ``verbose`` prints, instead of printing them.
+    """
+    with _within(_surroundings.get()._replace(listener=listener, printer=printer)):
         yield
+
+
+def _print(line: str, printer: Callable[[str], object] | None) -> None:
+    """Print a line."""
+    if printer is not None:
+        printer(line)
+    else:
+        print(line, flush=True)  # noqa: T201
 
 
 @contextmanager

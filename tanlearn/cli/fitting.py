@@ -178,7 +178,7 @@ def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int
         draws = "training__callback" in given and given["training__callback"] is None
         if draws:
             model.set_params(training__callback=lambda epoch: draw(epoch.epoch / epoch.n_epochs))
-        with listening(lambda message: draw(None, message)):
+        with listening(lambda message: draw(None, message), lambda line: draw(None, line=line)):
             model.fit(X, dataset.y)
         if draws:
             model.set_params(training=given["training"])

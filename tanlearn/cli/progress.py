@@ -40,8 +40,11 @@ class _RemainingColumn(TimeRemainingColumn):
 class Draw(Protocol):
     """Function that updates a progress bar."""
 
-    def __call__(self, share: float | None, note: str = "") -> None:
-        """Show the completed fraction of the work, if it is known, and a note on the current step."""
+    def __call__(self, share: float | None, note: str = "", line: str = "") -> None:
+        """Show the completed fraction of the work, if it is known, and a note on the current step.
+
+        A ``line`` is printed above the bar and remains.
+        """
 
 
 @contextmanager
@@ -64,7 +67,9 @@ def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterato
         # A bar without a total pulses, while Numba compiles for some seconds on the first run.
         task = bars.add_task(title.replace("[", "\\["), total=None)
 
-        def draw(share: float | None, note: str = "") -> None:
+        def draw(share: float | None, note: str = "", line: str = "") -> None:
+            if line:
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
             if note:
                 bars.update(task, description=f"{title}: {note}".replace("[", "\\["))
             if share is not None:

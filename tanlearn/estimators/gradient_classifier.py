@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tanlearn._progress import print_line
 from tanlearn.counts.rounded_information import Information
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.splits import hold_out
@@ -212,7 +213,7 @@ class GradientClassifier(NetworkClassifier):
         every = 1 if self.verbose > 1 else max(1, report.n_epochs // 10)
         if self.verbose and (report.epoch % every == 0 or report.epoch == report.n_epochs):
             held_out = "" if report.validation_error is None else f", validation error {report.validation_error:.2%}"
-            print(  # noqa: T201
+            print_line(
                 f"epoch {report.epoch}/{report.n_epochs}: loss {report.loss:.4g}, "
                 f"structure entropy {report.structure_entropy:.3f}{held_out}"
             )

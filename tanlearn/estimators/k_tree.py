@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 from sklearn.base import clone
 
+from tanlearn._progress import print_line
 from tanlearn._threads import in_threads
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.table_encoder import TableEncoder
@@ -238,7 +239,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         if refit is not None and not _sums_out(outcome.structure, data, slack=10):  # unlike the structures of the folds
             refit, choice = None, by_gradient
             if self.verbose:
-                print("not refitted: marginalizing missing values in the final structure takes too long")  # noqa: T201
+                print_line("not refitted: marginalizing missing values in the final structure takes too long")
         if refit is not None and choice is not None:
             start = refit.start(outcome.structure, data, np.random.default_rng(0))
             tables = refit.improve(start, data, n_iter=choice.n_iter)
@@ -340,7 +341,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
             "mean_log_loss": choice.log_losses[every, best],
         }
         if self.verbose:
-            print(  # noqa: T201
+            print_line(
                 f"chosen on held-out rows: {learners[choice.index]!r}, held-out error {errors[choice.index]:.2%}"
             )
 

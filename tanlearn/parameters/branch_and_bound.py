@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 
+from tanlearn._progress import print_line
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn._warnings import warn
 from tanlearn.encoding.encoded_data import EncodedData
@@ -240,7 +241,7 @@ class IntegerBranchAndBound(BaseEstimator):
 
     def _print(self, what: str) -> None:
         """Print the progress of the search."""
-        print(  # noqa: T201
+        print_line(
             f"{what}: mean hinge {self.objective_:.6g} steps, bound {self.bound_:.6g}, gap {self.gap_:.2%}, "
             f"{self.n_nodes_} nodes"
         )

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 
+from tanlearn._progress import print_line
 from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
@@ -252,5 +253,5 @@ class CrossTuned(BaseEstimator):
         if self.verbose:
             best = int(np.argmax(right))
             rate = right[best] / held_out.weights.sum()
-            print(f"{name}: rate {rate:.4f} after {best} of {len(right) - 1} iterations")  # noqa: T201
+            print_line(f"{name}: rate {rate:.4f} after {best} of {len(right) - 1} iterations")
         return right

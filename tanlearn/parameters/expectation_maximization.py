@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
+from tanlearn._progress import print_line
 from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.incomplete_rows import IncompleteRows
@@ -149,7 +150,7 @@ class ExpectationMaximization(BaseEstimator):
             gain = likelihood - self.history_[-1].score if self.history_ else np.inf
             self.history_.append(stopwatch.iteration(iteration - 1, -likelihood))
             if self.verbose:
-                print(f"iteration {iteration}: mean log-likelihood {likelihood:.6f}")  # noqa: T201
+                print_line(f"iteration {iteration}: mean log-likelihood {likelihood:.6f}")
             self.converged_ = gain < self.tol
             if self.converged_:
                 break

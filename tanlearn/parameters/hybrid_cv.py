@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval
 
+from tanlearn._progress import print_line
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.tables import Tables
@@ -266,7 +267,7 @@ class HybridCV(BaseEstimator):
         self.loss_ = type(learner).default_loss() if learner.loss is None else learner.loss
         self._keep(choice, learners)
         if self.verbose:
-            print(  # noqa: T201
+            print_line(
                 f"chosen on held-out rows: {learner!r}, {self.best_n_iter_} iterations, "
                 f"held-out error {1 - self.best_score_:.2%}"
             )

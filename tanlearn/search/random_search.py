@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from tanlearn._progress import print_line
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.encoding.splits import search_splits
 from tanlearn.estimators.estimator_input import delete_fitted_attributes, encode_training
@@ -290,7 +291,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 if self.verbose:
                     best = np.nanmax([r.score for r in finished] + [0.0])
                     outcome = result.failure or f"accuracy {result.score:.4f}"
-                    print(  # noqa: T201
+                    print_line(
                         f"{len(finished)}/{len(runs)}: setting {result.setting}, split {result.part}: {outcome} "
                         f"(best so far {best:.4f}, {result.seconds:.1f} s)"
                     )

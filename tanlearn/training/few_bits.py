@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tanlearn._progress import print_line
 from tanlearn._threads import in_threads
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.quantization import MAX_BITS, FixedPoint
@@ -140,5 +141,5 @@ def best_split(
         ]
         for one, (error, loss) in zip(sound, ranks, strict=True):
             lines.append(f"  {one.tables.bits}: error {error:.2%}, loss {loss:.4g}{', chosen' * (one is best)}")
-        print("\n".join(lines))  # noqa: T201
+        print_line("\n".join(lines))
     return best

@@ -414,6 +414,21 @@ def test_metadata_is_stored_and_described(run, shop, tmp_path):
     assert "--metadata takes KEY=VALUE, such as author=Ada; got 'author'." in wrong.stderr
 
 
+def test_lines_of_a_verbose_fit_do_not_mix_with_the_progress_bar(run, shop, tmp_path, monkeypatch):
+    lines = []
+
+    @contextmanager
+    def progress_bar(title):
+        yield lambda share, note="", line="": lines.append(line)
+
+    monkeypatch.setattr(fitting, "progress_bar", progress_bar)
+    options = "-t", "buys", "-l", "BoostedTerms", "--set", "max_terms=10", "--set", "verbose=1"
+    done = run("fit", shop, *options, "-o", tmp_path / "m.tan")
+    assert done.exit_code == 0, done.output
+    assert any(lines)
+    assert not any(line in done.output for line in lines if line)
+
+
 def test_messages_of_a_fit_are_shown_by_the_progress_bar(run, shop, tmp_path, monkeypatch):
     """Each bar gets the messages of its own fit, which prints nothing."""
     notes = []

@@ -29,3 +29,15 @@ def test_a_note_on_a_terminal_follows_the_title(monkeypatch):
     with progress.progress_bar("BoostedTerms with x=[1]") as draw:
         draw(None, "10 terms: held-out log loss 0.5 [a]")
     assert "BoostedTerms with x=[1]: 10 terms: held-out log loss 0.5 [a]" in screen.getvalue()
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_printed_line_stands_above_the_bar(is_terminal, monkeypatch, capsys):
+    screen = io.StringIO()
+    monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=screen, force_terminal=is_terminal, width=120))
+    with progress.progress_bar("BoostedTerms") as draw:
+        draw(0.5)
+        draw(None, line="10 terms: [a]")
+    lines = [line.strip() for line in screen.getvalue().splitlines()]
+    assert [line.rpartition("\x1b[2K")[2] for line in lines if "10 terms" in line] == ["10 terms: [a]"]
+    assert capsys.readouterr().out == ""

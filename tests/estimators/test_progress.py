@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from tanlearn import BayesEnsembleClassifier, BayesForestClassifier, BoostedTermsClassifier, TermNetClassifier
+from tanlearn import (
+    BayesEnsembleClassifier,
+    BayesForestClassifier,
+    BayesNetClassifier,
+    BoostedTermsClassifier,
+    ExpectationMaximization,
+    Structure,
+    TermNetClassifier,
+)
 from tanlearn._progress import listening, part_of_fit, reporter, silent
 
 X = np.random.default_rng(0).normal(size=(90, 3))
@@ -116,3 +124,17 @@ def test_parts_of_parts(capsys):
     silent("d")
     assert messages == ["outer: inner: a", "outer: inner: b"]
     assert capsys.readouterr().out == "outer: inner: a\n"
+
+
+def test_a_printer_replaces_printing(capsys):
+    """Learners whose messages are not passed to listeners print with it, too."""
+    messages, lines = [], []
+    with listening(messages.append, lines.append), part_of_fit("outer", 0):
+        reporter(1)("a", 1)
+        reporter(0)("b", 1)
+        model = BayesNetClassifier(structure=Structure([-1, 0]), parameters=ExpectationMaximization(verbose=1))
+        model.fit([["a", "c"], ["b", None], [None, "d"], ["a", "d"]] * 5, [0, 1, 0, 1] * 5)
+    assert messages == ["outer: a", "outer: b"]
+    assert lines[0] == "outer: a"
+    assert lines[1].startswith("iteration 1: mean log-likelihood ")
+    assert capsys.readouterr().out == ""
