@@ -20,8 +20,7 @@ from tanlearn.forest.ensemble import Ensemble
 from tanlearn.forest.forest import Forest
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.boosted_terms import BoostedTerms
-from tanlearn.models.calibration import Calibration, EvidenceCalibration
-from tanlearn.models.term_tables import TermTables
+from tanlearn.models.calibration import Calibration
 
 __all__ = ["to_onnx"]
 
@@ -85,11 +84,13 @@ def to_onnx(model: Any, *, max_bytes: int = 200_000_000) -> Any:
     """
     check_is_fitted(model)
     own = model.model_
-    if type(own) not in (BayesNet, Forest, BoostedTerms, Ensemble):
+    try:
+        least_bytes = own.write_to(_LeastBytes())
+    except NotImplementedError as error:
         raise TypeError(
             f"{type(model).__name__} cannot be exported to ONNX. Fit a classifier with a single network, a "
             f"BayesForestClassifier, a BoostedTermsClassifier or a BayesEnsembleClassifier."
-        )
+        ) from error
     if not 0 < max_bytes <= _MOST_BYTES:
         raise ValueError(f"max_bytes must be from 1 to {_MOST_BYTES:,}, the limit of ONNX files; got {max_bytes:,}.")
     try:
@@ -98,15 +99,15 @@ def to_onnx(model: Any, *, max_bytes: int = 200_000_000) -> Any:
         raise ImportError('to_onnx needs the package onnx. Install it with: pip install "tanlearn[onnx]"') from error
     columns = raw_columns(model.encoder_, feature_names(model))
     _check_columns(columns)
-    _check_size(_least_bytes(own), max_bytes)
+    _check_size(least_bytes, max_bytes)
     graph = Graph(onnx)
     n_states = model.encoder_.n_states_.tolist()
     codes = [graph.code(column, n) for column, n in zip(columns, n_states, strict=True)]
-    scores = _add_scores(graph, own, columns, codes)
-    if isinstance(own, BayesNet):
-        scores = graph.identity(scores, _LOG_JOINT)
-    if isinstance(model.calibration_, EvidenceCalibration):
-        scores = graph.add("Add", [scores, graph.constant(np.array(model.calibration_.prior_shift))])
+    writer = _Scores(graph, columns, codes)
+    scores = own.write_to(writer)
+    shift = model.calibration_.shifted(np.zeros((1, len(model.classes_))))[0]
+    if shift.any():
+        scores = graph.add("Add", [scores, graph.constant(shift)])
     best = graph.add("ArgMax", [scores], axis=1, keepdims=0)
     labels = model.classes_
     labels = labels.astype(object if labels.dtype.kind in "OUS" else labels.dtype)
@@ -114,7 +115,7 @@ def to_onnx(model: Any, *, max_bytes: int = 200_000_000) -> Any:
     graph.add("Exp", [_log_posterior(graph, scores, model.calibration_)], output=_PROBABILITY)
     _check_size(graph.n_bytes, max_bytes)
     title = f"{type(model).__name__} of tanlearn {__version__}"
-    return graph.model(columns, labels, title, has_log_joint=isinstance(own, BayesNet))
+    return graph.model(columns, labels, title, has_log_joint=writer.has_log_joint)
 
 
 def _check_columns(columns: Sequence[RawColumn]) -> None:
@@ -142,16 +143,25 @@ def _check_network(network: BayesNet) -> None:
         raise ValueError("CPTs contain probabilities of 0, which cannot be exported to ONNX. Fit with smoothing.")
 
 
-def _least_bytes(model: Any) -> int:
-    """Return a lower bound of the size of the constants, which is known before any is computed."""
-    if isinstance(model, Ensemble):
-        parts = zip(model.weights.tolist(), (model.forest, model.network, model.boosting), strict=True)
-        return sum(_least_bytes(part) for weight, part in parts if weight)
-    if isinstance(model, Forest):
-        return 4 * model.n_parameters
-    if isinstance(model, BayesNet) and not isinstance(model.tables, TermTables):
-        return 8 * int(model.tables.layout.sizes().sum())
-    return 0
+class _LeastBytes:
+    """Lower bounds of the sizes of the constants of models, which are known before any is computed."""
+
+    def network(self, network: BayesNet) -> int:
+        """Return the bytes of the log probabilities."""
+        return 8 * network.tables.n_addend_cells
+
+    def forest(self, forest: Forest) -> int:
+        """Return the bytes of the gains in single precision."""
+        return 4 * forest.n_parameters
+
+    def boosted_terms(self, boosting: BoostedTerms) -> int:
+        """Return 0, because terms are small."""
+        return 0
+
+    def ensemble(self, ensemble: Ensemble) -> int:
+        """Return the bytes of all parts of positive weight."""
+        parts = zip(ensemble.weights.tolist(), (ensemble.forest, ensemble.network, ensemble.boosting), strict=True)
+        return sum(part.write_to(self) for weight, part in parts if weight)
 
 
 def _check_size(n_bytes: int, max_bytes: int) -> None:
@@ -164,30 +174,46 @@ def _check_size(n_bytes: int, max_bytes: int) -> None:
         )
 
 
-def _add_scores(graph: Graph, model: Any, columns: Sequence[RawColumn], codes: Sequence[str]) -> str:
-    """Append the scores of the classes by a model, (n, C)."""
-    if isinstance(model, BayesNet):
-        _check_network(model)
-        return NetworkNodes(graph, model, columns).log_joint(codes)
-    matrix = graph.columns(codes)
-    if isinstance(model, Forest):
-        return add_forest(graph, model, matrix)
-    if isinstance(model, BoostedTerms):
-        return add_terms(graph, model, matrix)
-    of_forest, of_network, of_terms = model.weights.tolist()
-    parts = []
-    if of_forest:
-        parts.append((of_forest, add_forest(graph, model.forest, matrix)))
-    if of_network:
-        _check_network(model.network)
-        merged = graph.split(merged_codes(graph, model.discretization, matrix), len(columns))
-        scores = NetworkNodes(graph, model.network, columns).log_joint(merged)
-        parts.append((of_network, graph.log_softmax(scores)))
-    if of_terms:
-        parts.append((of_terms, graph.log_softmax(add_terms(graph, model.boosting, matrix))))
-    weighted = [graph.add("Mul", [scores, graph.constant(np.array(weight))]) for weight, scores in parts]
-    pooled = graph.log_softmax(graph.add("Sum", weighted))
-    return graph.add("Add", [pooled, graph.constant(np.asarray(model.shift, np.float64))])
+class _Scores:
+    """Nodes that compute the scores of the classes by a model, (n, C)."""
+
+    def __init__(self, graph: Graph, columns: Sequence[RawColumn], codes: Sequence[str]) -> None:
+        self._graph, self._columns, self._codes = graph, columns, codes
+        self.has_log_joint = False
+
+    def network(self, network: BayesNet) -> str:
+        """Append the log joint of a single network, which is also an output."""
+        self.has_log_joint = True
+        return self._graph.identity(self._log_joint(network, self._codes), _LOG_JOINT)
+
+    def forest(self, forest: Forest) -> str:
+        """Append the scores of a forest."""
+        return add_forest(self._graph, forest, self._graph.columns(self._codes))
+
+    def boosted_terms(self, boosting: BoostedTerms) -> str:
+        """Append the scores of boosted terms."""
+        return add_terms(self._graph, boosting, self._graph.columns(self._codes))
+
+    def ensemble(self, ensemble: Ensemble) -> str:
+        """Append the weighted sum of the log probabilities of all parts of positive weight."""
+        graph, parts = self._graph, []
+        of_forest, of_network, of_terms = ensemble.weights.tolist()
+        matrix = graph.columns(self._codes)
+        if of_forest:
+            parts.append((of_forest, add_forest(graph, ensemble.forest, matrix)))
+        if of_network:
+            merged = graph.split(merged_codes(graph, ensemble.discretization, matrix), len(self._columns))
+            parts.append((of_network, graph.log_softmax(self._log_joint(ensemble.network, merged))))
+        if of_terms:
+            parts.append((of_terms, graph.log_softmax(add_terms(graph, ensemble.boosting, matrix))))
+        weighted = [graph.add("Mul", [scores, graph.constant(np.array(weight))]) for weight, scores in parts]
+        pooled = graph.log_softmax(graph.add("Sum", weighted))
+        return graph.add("Add", [pooled, graph.constant(np.asarray(ensemble.shift, np.float64))])
+
+    def _log_joint(self, network: BayesNet, codes: Sequence[str]) -> str:
+        """Append the log joint of a network."""
+        _check_network(network)
+        return NetworkNodes(self._graph, network, self._columns).log_joint(codes)
 
 
 def _log_posterior(graph: Graph, scores: str, calibration: Calibration) -> str:

@@ -115,6 +115,10 @@ class Ensemble(Model):
         """Return a copy that uses ``log_prior`` (n_classes,) instead of the log class frequencies in training."""
         return replace(self, shift=log_prior - self.forest.log_frequency)
 
+    def write_to(self, writer: Any) -> Any:
+        """Call the method ``ensemble`` of an export, and return its result."""
+        return writer.ensemble(self)
+
     def to_state(self) -> dict[str, Any]:
         """Return the fields, those of the models with a prefix."""
         return {

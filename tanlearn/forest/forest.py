@@ -109,6 +109,10 @@ class Forest(Model):
         """Return a copy that uses ``log_prior`` (n_classes,) instead of the log class frequencies in training."""
         return replace(self, shift=log_prior - self.log_frequency)
 
+    def write_to(self, writer: Any) -> Any:
+        """Call the method ``forest`` of an export, and return its result."""
+        return writer.forest(self)
+
     def to_state(self) -> dict[str, Any]:
         """Return all fields as arrays; those of single networks are concatenated, with their sizes."""
         return to_state(self)

@@ -78,6 +78,10 @@ class BayesNet(Model):
         """Return lower bounds of the log probabilities of all values, shape (n_features, n_classes)."""
         return self.tables.least_log_probabilities()
 
+    def write_to(self, writer: Any) -> Any:
+        """Call the method ``network`` of an export, and return its result."""
+        return writer.network(self)
+
     def to_state(self) -> dict[str, Any]:
         """Return ``structure``, and the fields of the CPTs."""
         return {"structure": self.structure, **self.tables.to_state()}

@@ -135,6 +135,10 @@ class BoostedTerms(Model):
         """Return a copy that uses ``log_prior`` (n_classes,) instead of the log class frequencies in training."""
         return replace(self, log_prior=np.array(log_prior, np.float64))
 
+    def write_to(self, writer: Any) -> Any:
+        """Call the method ``boosted_terms`` of an export, and return its result."""
+        return writer.boosted_terms(self)
+
     def to_state(self) -> dict[str, Any]:
         """Return the fields; arrays are not copied."""
         names = ("features", "sides", "weights", "values", "log_prior", "log_frequency")

@@ -46,6 +46,14 @@ class Model(ABC):
     def from_state(cls, state: dict[str, Any], n_states: IntArray, n_classes: int) -> Self:
         """Restore a model from the output of :meth:`to_state`; raise ValueError for inconsistent values."""
 
+    def write_to(self, writer: Any) -> Any:
+        """Call the method of an export for this kind of model, and return its result.
+
+        The methods are ``network``, ``forest``, ``boosted_terms`` and ``ensemble``. Raise NotImplementedError for other
+        models, which cannot be exported.
+        """
+        raise NotImplementedError(type(self).__name__)
+
     def row_scorer(self) -> Callable[[IntArray], FloatArray]:
         """Return a function that computes the log joint (n_classes,) of a row of valid codes (n_features,), intp.
 

@@ -333,6 +333,11 @@ class Tables:
         return self.layout.n_cells
 
     @property
+    def n_addend_cells(self) -> int:
+        """Number of cells of all :meth:`addends`."""
+        return int(self.layout.sizes().sum())
+
+    @property
     def bits(self) -> tuple[int, int] | None:
         """Integer and fraction bits of a rounded number, or None for floating-point numbers."""
         return None

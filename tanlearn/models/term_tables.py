@@ -368,6 +368,11 @@ class TermTables(Tables):
         return len(self.log_prior) + sum(values.size for values in self.values)
 
     @property
+    def n_addend_cells(self) -> int:
+        """Number of cells of all addends, which are the columns."""
+        return self.n_cells - len(self.log_prior)
+
+    @property
     def n_parameters(self) -> int:
         """Number of parameters: the cells of all columns, and n_classes - 1 for the class prior."""
         return self.n_cells - 1

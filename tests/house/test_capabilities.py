@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 FILES = [*(ROOT / "baselines").glob("*.py")]
 for package in ("encoding", "estimators", "files", "forest", "models", "parameters", "search", "sources", "training"):
     FILES += sorted((ROOT / "tanlearn" / package).glob("*.py"))
+FILES += sorted((ROOT / "tanlearn" / "exports").glob("onnx_*.py"))
 
 #: Methods by which a learner is fitted, or by which a model is used.
 METHODS = {"from_counts", "from_contexts", "from_objective", "improve", "relearn", "begin_encoded", "explain", "sample"}
