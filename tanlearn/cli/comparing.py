@@ -6,7 +6,6 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from tanlearn._threads import number_of_threads
 from tanlearn.cli.learners import find_learners
 from tanlearn.cli.messages import INTERRUPTED, note, plain_errors
 from tanlearn.cli.reading import Reading, with_reading_options
@@ -175,6 +174,8 @@ def compare(
             is_interrupted = True
         finally:
             rows.close()
+        from tanlearn._threads import number_of_threads
+
         print_end(rows, printed, number_of_threads(jobs))
         note_not_done(rows, "interrupted" if is_interrupted else f"time limit of {time_limit or 0:g} s reached")
         if output is not None:
