@@ -41,6 +41,8 @@ class ExplainingAway(BaseEstimator):
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. The result is the forest of largest weight that they permit. Required
         edges are kept whatever their weight.
+    spanning : bool, default=False
+        Whether to keep edges of weight 0 or less, so that the result is a tree, as in the papers.
     n_jobs : int, optional
         Number of threads for counting, as in joblib.
 
@@ -50,8 +52,8 @@ class ExplainingAway(BaseEstimator):
 
         EAR(i, j) = I(X_i; X_j | C) - I(X_i; X_j)
 
-    Edges of weight 0 or less are omitted, because they lower the approximated posterior of the class. The result is
-    therefore a forest. Pernkopf and Bilmes use the tree that contains them.
+    By default, edges of weight 0 or less are omitted, because they lower the approximated posterior of the class. The
+    result is therefore a forest.
 
     References
     ----------
@@ -81,14 +83,21 @@ class ExplainingAway(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "root": [None, Interval(Integral, 0, None, closed="left")],
         "knowledge": [None, Knowledge],
+        "spanning": ["boolean"],
         "n_jobs": [None, Integral],
     }
 
     def __init__(
-        self, *, root: int | None = None, knowledge: Knowledge | None = None, n_jobs: int | None = None
+        self,
+        *,
+        root: int | None = None,
+        knowledge: Knowledge | None = None,
+        spanning: bool = False,
+        n_jobs: int | None = None,
     ) -> None:
         self.root = root
         self.knowledge = knowledge
+        self.spanning = spanning
         self.n_jobs = n_jobs
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
@@ -150,7 +159,7 @@ class ExplainingAway(BaseEstimator):
         order = within.by_name
         pairs = zip(_rows(within.of_pairs(order)), _rows(without.of_pairs(order)), strict=True)
         gains = ((i, (given - alone)[np.newaxis]) for i, (given, alone) in enumerate(pairs))
-        return spanning_structure(gains, within, self.root, rules, spanning=False)
+        return spanning_structure(gains, within, self.root, rules, spanning=self.spanning)
 
 
 def _rows(blocks: Iterable[tuple[int, FloatArray]]) -> Iterator[FloatArray]:

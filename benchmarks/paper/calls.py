@@ -116,9 +116,8 @@ def of_order_based():
         paragraph(
             f"""EXPERIMENT is uci (tables 1 and 2), mnist (table 4), synthetic (figure 1) or partitions. Rates named ML
             are those of the estimators. For rates named CL, `{in_one_line(order_based.CONDITIONAL)}` improves their
-            parameters: `improve(model.tables_, data)`. FromThird and ExplainingAway are defined in
-            `order_based/learners.py`. The support vector machine has codes as numbers. See the
-            [report](order_based/report.md)."""
+            parameters: `improve(model.tables_, data)`. FromThird is defined in `order_based/learners.py`.
+            The support vector machine has codes as numbers. See the [report](order_based/report.md)."""
         ),
         code("python -m benchmarks.paper.order_based run EXPERIMENT --learners LEARNER"),
         markdown_table(["LEARNER", "estimator"], rows, (0, 1)),

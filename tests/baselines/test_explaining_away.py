@@ -61,6 +61,10 @@ def test_no_forest_has_a_larger_sum_of_residuals(seed, weight, missing):
     assert structure.n_edges > 0
     state = PairCounts.of_features(data).update(data)
     assert ExplainingAway().from_counts(state) == structure
+    tree = ExplainingAway(spanning=True).learn(data, RNG)
+    trees = [parent for parent in naive.all_forests(4) if sum(j >= 0 for j in parent) == 3]
+    assert tree.n_edges == 3
+    assert total(tree.parent) == pytest.approx(max(map(total, trees)), rel=1e-9)
 
 
 def test_edges_that_lower_the_residual_are_omitted():
@@ -68,6 +72,7 @@ def test_edges_that_lower_the_residual_are_omitted():
     x = np.random.default_rng(3).integers(0, 2, 200)
     data = EncodedData.from_codes(np.stack([x, x], axis=1), x)  # I(X; Z | C) = 0, I(X; Z) = H(X)
     assert ExplainingAway().learn(data, RNG).n_edges == 0
+    assert ExplainingAway(spanning=True).learn(data, RNG).n_edges == 1
 
 
 def test_root_is_the_most_informative_feature_or_the_given_one():

@@ -12,7 +12,7 @@ from benchmarks.paper import calls
 from benchmarks.paper.differentiable_tan.cells import CELLS
 from benchmarks.paper.differentiable_tan.choices import in_one_line
 from benchmarks.paper.maximum_margin.variants import Penalized, RandomStart
-from benchmarks.paper.order_based.learners import ExplainingAway, FromThird
+from benchmarks.paper.order_based.learners import FromThird
 from benchmarks.shared.data import Problem, split
 from tanlearn import BayesNetClassifier, EncodedData, baselines
 
@@ -22,7 +22,6 @@ NAMES = {
     **{name: getattr(baselines, name) for name in baselines.__all__},
     "SVC": SVC,
     "FromThird": FromThird,
-    "ExplainingAway": ExplainingAway,
     "RandomStart": RandomStart,
     "Penalized": Penalized,
     "BITS": 4,

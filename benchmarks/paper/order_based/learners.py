@@ -5,13 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.svm import SVC
 
 from tanlearn import BayesNetClassifier, ConditionalNLL, ConjugateGradient, MaximumLikelihood, Structure
-from tanlearn.baselines import AODEClassifier, ChowLiu, GreedySearch, OrderSearch
-from tanlearn.baselines.chow_liu import maximum_spanning_forest
-from tanlearn.counts.rounded_information import Information
+from tanlearn.baselines import AODEClassifier, ChowLiu, ExplainingAway, GreedySearch, OrderSearch
 from tanlearn.models.log_joint import log_joint
 
 from .many_orderings import CandidateTables, shared_folds
@@ -30,23 +28,6 @@ def learn_structure(learner, data, rng, n_jobs, verbose):
     if "verbose" in learner.get_params():
         learner.set_params(verbose=verbose)
     return learner.learn(data, rng), time.process_time() - started
-
-
-class ExplainingAway(BaseEstimator):
-    """The tree with the largest sum of explaining-away residuals, I(X_i; X_j | C) - I(X_i; X_j) (Bilmes 1999).
-
-    Features with a large residual are dependent given the class only, so an edge between them helps to discriminate.
-    (The paper mentions the residual, and uses other orderings and scores.)
-    """
-
-    def __init__(self, n_jobs=None):
-        self.n_jobs = n_jobs
-
-    def learn(self, data, rng):
-        """Return the tree."""
-        classless = replace(data, y=np.zeros_like(data.y), n_classes=1)
-        given, alone = (Information.of_rows(rows, n_jobs=self.n_jobs).matrix() for rows in (data, classless))
-        return Structure(maximum_spanning_forest([(0, given - alone)], np.arange(data.n_features), spanning=True))
 
 
 class FromThird(OrderSearch):
@@ -201,7 +182,7 @@ LEARNERS = {
         BayesNet("TAN-OMI-CL", OrderSearch(score="conditional-likelihood", smoothing=SMOOTHING)),
         BayesNet("TAN-OMI-CR, 5 candidates", OrderSearch(n_candidates=5, smoothing=SMOOTHING), parameters=("ML",)),
         BayesNet("2-tree-OMI-CR, 5 candidates", OrderSearch(n_candidates=5, **_TWO_TREE), parameters=("ML",)),
-        BayesNet("TAN-EAR", ExplainingAway()),
+        BayesNet("TAN-EAR", ExplainingAway(root=0, spanning=True)),
         *(
             BayesNet(f"TAN-{name}-CR, {variant}", search.set_params(ordering=ordering), smoothing, ("ML",))
             for name, ordering in (("RO", "random"), ("OMI", "cmi"))
