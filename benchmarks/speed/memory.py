@@ -6,7 +6,8 @@
     python -m benchmarks.speed.memory pack
 
 Every operation is in a fresh process, whose kernels have been compiled by a process before. The second command writes a
-Parquet file, block by block, unless it exists. *scan* reads the file with Arrow alone, to compare rates.
+Parquet file, block by block, unless it exists. *scan* reads the file with Arrow alone, to compare rates. The report
+includes the results of workers.py.
 """
 
 import argparse
@@ -64,9 +65,9 @@ def draw(number, n_rows, n_columns):
     return X, y
 
 
-def blocks(n_rows, n_columns):
-    """Yield the first row and the rows of all blocks of a table."""
-    for number, first in enumerate(range(0, n_rows, BLOCK)):
+def blocks(n_rows, n_columns, first_block=0):
+    """Yield the first row and the rows of all blocks of a table, or of a part that starts at a block."""
+    for number, first in enumerate(range(0, n_rows, BLOCK), start=first_block):
         yield first, *draw(number, min(BLOCK, n_rows - first), n_columns)
 
 
@@ -78,15 +79,15 @@ def make_table(n_rows, n_columns):
     return X, y
 
 
-def write_table(path, n_rows, n_columns):
-    """Write the table as a Parquet file, all or nothing, unless it exists."""
+def write_table(path, n_rows, n_columns, first_block=0):
+    """Write the table, or a part that starts at a block, as a Parquet file, all or nothing, unless it exists."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if path.exists():
         return
     begun, writer = path.with_suffix(".begun"), None
-    for _, X, y in blocks(n_rows, n_columns):
+    for _, X, y in blocks(n_rows, n_columns, first_block):
         kinds = [np.float32 if j % REAL_COLUMNS == 0 else np.int8 for j in range(n_columns)]
         table = pa.table({**{f"x{j}": X[:, j].astype(kind) for j, kind in enumerate(kinds)}, "y": y.astype(np.int8)})
         writer = writer or pq.ParquetWriter(begun, table.schema)
@@ -184,11 +185,16 @@ def run(arguments):
 
 def report(arguments):
     """Write the report."""
-    write_report(read(arguments.results / FILE), arguments.output / "memory.md")
+    from . import workers
+
+    lines = workers.read_lines(arguments.results)
+    write_report(read(arguments.results / FILE), arguments.output / "memory.md", lines)
 
 
-def write_report(lines, path):
-    """Write the report of some lines."""
+def write_report(lines, path, of_workers=()):
+    """Write the report of some lines; ``of_workers`` are those of workers.py."""
+    from . import workers
+
     order = sorted(lines, key=lambda line: (line["rows"], OPERATIONS.index(line["operation"]), line["learner"]))
     header = ["rows x columns", "operation", "learner", "seconds", "rows/s", "table [MiB]", "peak [MiB]", "above [MiB]"]
     rows = [
@@ -203,14 +209,16 @@ def write_report(lines, path):
         ]
         for line in order
     ]
-    sections = ["# Memory of large tables", paragraph(verdict(order)), markdown_table(header, rows, left=(0, 1, 2))]
+    summary = paragraph(verdict(order) + workers.verdict(of_workers))
+    sections = ["# Memory of large tables", summary, markdown_table(header, rows, left=(0, 1, 2))]
     made = made_by(
-        lines,
+        [*lines, *of_workers],
         "benchmarks.speed.memory run --rows 2000000 --columns 30",
         "benchmarks.speed.memory run --rows 100000000 --columns 50 --operations scan fit_batches --file big.parquet",
+        *(["benchmarks.speed.workers run --folder FOLDER"] if of_workers else []),
         "benchmarks.speed.memory report",
     )
-    write_sections(path, [*sections, "## How it was measured", paragraph(SETUP), made])
+    write_sections(path, [*sections, workers.section(of_workers), "## How it was measured", paragraph(SETUP), made])
 
 
 def verdict(lines):
