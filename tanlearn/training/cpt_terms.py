@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+import math
+from itertools import combinations, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +15,11 @@ __all__ = ["CPTTerms"]
 
 
 class _Term(NamedTuple):
-    """One term of a CPT: its slice of the parameters, the parent axes it lacks, and its shape with ones there."""
+    """One term of a CPT: the parent axes it lacks, and views of the work arrays."""
 
-    parameters: slice
     absent_axes: tuple[int, ...]
-    shape: tuple[int, ...]
+    values: FloatArray  # shape (values, its parents' values ..., classes)
+    spread: FloatArray  # the same with ones on the absent axes
 
 
 class CPTTerms:
@@ -27,65 +28,68 @@ class CPTTerms:
     With two parents ``rho(x | y, p, q) = w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. Rare combinations share
     the lower-order terms, and a ridge penalty on the higher-order terms shrinks the CPT toward them. The terms have
     more parameters than the CPTs have entries; only the ridge penalty makes them unique.
+
+    Methods use work arrays of the object, so each thread needs an object of its own.
     """
 
     n_parents: IntArray  # (n_parameters,) number of parents in each parameter's term; 0 for the class prior
 
     def __init__(self, layout: TableLayout) -> None:
-        self._layout = layout  # a CPT has ``2 ** n_parents`` terms, so parents must be few
-        self._tables: list[list[_Term]] = []
-        n_parents_of_terms, n_parameters = [np.zeros(layout.n_classes, np.intp)], layout.n_classes
-        for t in range(layout.n_tables):
-            shape = layout.shape(t)
-            axes = range(1, len(shape) - 1)
-            terms = []
+        self._n_classes, offset = layout.n_classes, layout.offset.tolist()
+        self._cells = np.zeros(layout.n_cells)
+        # Views are created once: with small CPTs, creating them took more time than the sums.
+        shapes = [layout.shape(t) for t in range(layout.n_tables)]
+        self._tables = [self._cells[offset[t] : offset[t + 1]].reshape(shape) for t, shape in enumerate(shapes)]
+        n_parents, sizes, absent = [0], [layout.n_classes], []
+        for shape in shapes:
+            axes = range(1, len(shape) - 1)  # a CPT has ``2 ** len(axes)`` terms, so parents must be few
             for n_present in range(len(axes) + 1):
                 for present in combinations(axes, n_present):
-                    absent_axes = tuple(axis for axis in axes if axis not in present)
-                    term_shape = tuple(1 if axis in absent_axes else size for axis, size in enumerate(shape))
-                    size = int(np.prod(term_shape))
-                    terms.append(_Term(slice(n_parameters, n_parameters + size), absent_axes, term_shape))
-                    n_parents_of_terms.append(np.full(size, n_present, np.intp))
-                    n_parameters += size
-            self._tables.append(terms)
-        self.n_parents = np.concatenate(n_parents_of_terms)
+                    absent.append(tuple(axis for axis in axes if axis not in present))
+                    n_parents.append(n_present)
+                    sizes.append(math.prod(shape[axis] for axis in (0, *present, -1)))
+        self.n_parents = np.repeat(n_parents, sizes).astype(np.intp)
+        self._parameters = np.zeros(len(self.n_parents))
+        parts = iter(zip(np.split(self._parameters, np.cumsum(sizes)[:-1])[1:], absent, strict=True))
+        self._terms: list[list[_Term]] = []
+        for shape in shapes:
+            terms = []
+            for part, absent_axes in islice(parts, 2 ** (len(shape) - 2)):
+                values = part.reshape([size for axis, size in enumerate(shape) if axis not in absent_axes])
+                terms.append(_Term(absent_axes, values, np.expand_dims(values, absent_axes)))
+            self._terms.append(terms)
 
     def cells(self, parameters: FloatArray) -> FloatArray:
         """Return the CPTs (n_cells,) for term parameters (n_parameters,), whose first entries are the class prior."""
-        cells = np.zeros(self._layout.n_cells)
-        cells[: self._layout.n_classes] = parameters[: self._layout.n_classes]
-        for table, terms in zip(self._views(cells), self._tables, strict=True):
-            for term in terms:
-                table += parameters[term.parameters].reshape(term.shape)
-        return cells
+        self._parameters[:] = parameters
+        self._cells[: self._n_classes] = parameters[: self._n_classes]
+        for table, terms in zip(self._tables, self._terms, strict=True):
+            table[...] = terms[0].spread
+            for term in terms[1:]:
+                table += term.spread
+        return self._cells.copy()
 
     def pull_back(self, d_cells: FloatArray) -> FloatArray:
         """Return the gradient (n_parameters,) with respect to the terms from the gradient (n_cells,) of the CPTs.
 
         This is the transpose of :meth:`cells`.
         """
-        d_parameters = np.empty(len(self.n_parents))
-        d_parameters[: self._layout.n_classes] = d_cells[: self._layout.n_classes]
-        for d_table, terms in zip(self._views(d_cells), self._tables, strict=True):
+        self._cells[:] = d_cells
+        self._parameters[: self._n_classes] = d_cells[: self._n_classes]
+        for table, terms in zip(self._tables, self._terms, strict=True):
             for term in terms:
-                d_parameters[term.parameters] = d_table.sum(axis=term.absent_axes).ravel()
-        return d_parameters
+                np.add.reduce(table, axis=term.absent_axes, out=term.values)
+        return self._parameters.copy()
 
     def from_cells(self, cells: FloatArray) -> FloatArray:
         """Return terms (n_parameters,) whose sums equal finite CPTs (n_cells,).
 
         Higher-order terms have mean zero over each of their parents.
         """
-        parameters = np.empty(len(self.n_parents))
-        parameters[: self._layout.n_classes] = cells[: self._layout.n_classes]
-        for table, terms in zip(self._views(cells.copy()), self._tables, strict=True):
+        self._cells[:] = cells
+        self._parameters[: self._n_classes] = cells[: self._n_classes]
+        for table, terms in zip(self._tables, self._terms, strict=True):
             for term in terms:  # terms with fewer parents come first
-                mean = table.mean(axis=term.absent_axes, keepdims=True)
-                parameters[term.parameters] = mean.ravel()
-                table -= mean
-        return parameters
-
-    def _views(self, cells: FloatArray) -> list[FloatArray]:
-        """Return each CPT as a view of the cells, in the CPT's own shape."""
-        offset = self._layout.offset.tolist()
-        return [cells[offset[t] : offset[t + 1]].reshape(self._layout.shape(t)) for t in range(self._layout.n_tables)]
+                term.spread[...] = table.mean(axis=term.absent_axes, keepdims=True)
+                table -= term.spread
+        return self._parameters.copy()
