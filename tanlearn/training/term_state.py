@@ -87,25 +87,30 @@ class TermState(StructureState):
     def _start(self, data: EncodedData) -> None:
         """Initialize the terms with smoothed log frequencies."""
         layout, counts = self.layout, self.count(self.layout, data)
+        states, parents = layout.n_states.tolist(), layout.parents.tolist()
         self.theta[: data.n_classes] = np.log((counts[: data.n_classes] + 1) / (counts[: data.n_classes] + 1).sum())
-        logs: dict[int, FloatArray] = {}  # log probabilities of the CPTs with a single parent
         for i, first in enumerate(self.candidates.group[:-1].tolist()):
             alone = _table(layout, counts, first) + 1.0
             log_alone = np.log(alone / alone.sum(axis=0))
             self._term(first)[...] = log_alone
+            # differences of the log probabilities of the CPTs with a single parent from log_alone
+            differences: dict[int, FloatArray] = {}
             for t in range(first + 1, int(self.candidates.group[i + 1])):
-                shape = layout.shape(t)
-                base = _spread(log_alone, shape, ())
+                sizes = [states[j] for j in parents[t] if j >= 0]
+                shape = (states[i], *sizes, layout.n_classes)
+                own = slice(layout.offset[t], layout.offset[t + 1])
+                base = log_alone.reshape(states[i], *[1] * len(sizes), layout.n_classes)
                 members = [q for q in self.members[t].tolist() if q >= 0]
                 for axis, q in enumerate(members):
-                    base = base + _spread(logs[q] - _spread(log_alone, logs[q].shape, ()), shape, (axis + 1,))
+                    ones = [size if axis == k else 1 for k, size in enumerate(sizes)]
+                    base = base + differences[q].reshape(states[i], *ones, layout.n_classes)
                 back_off = np.exp(base)
                 back_off = back_off / back_off.sum(axis=0)
-                found = _table(layout, counts, t) + BACK_OFF * back_off
-                log_found = np.log(found / found.sum(axis=0))
-                self._term(t)[...] = log_found - base
+                found = counts[own].reshape(shape) + BACK_OFF * back_off
+                difference = np.log(found / found.sum(axis=0)) - base
+                self.theta[own] = difference.ravel()
                 if not members:
-                    logs[t] = log_found
+                    differences[t] = difference
 
 
 def _table(layout: TableLayout, cells: AnyArray, t: int) -> AnyArray:
