@@ -30,6 +30,8 @@ LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin())
 #: Factor of the penalty per additional parent: such a term has about that many times more parameters, each with fewer
 #: rows.
 DEEPER = 10.0
+#: Absolute values up to this one are rounding errors of terms that are 0 at the start.
+SMALL = 1e-9
 
 
 class BackOffRidge(BatchLearner):
@@ -153,8 +155,12 @@ class BackOffRidge(BatchLearner):
         chosen: Loss = getattr(self, "loss_", None) or LOSSES[0]
         return chosen
 
-    def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
-        """Return a function that minimizes an objective of the CPT entries plus the ridge penalty, over the terms."""
+    def _minimizer(self, layout: TableLayout, data: EncodedData | None) -> Callable[..., OptimizeOutcome]:
+        """Return a function that minimizes an objective of the CPT entries plus the ridge penalty, over the terms.
+
+        Terms of parent values that are in no row of ``data`` have no gradient besides their penalty. Where they start
+        at 0, they remain there and are left out of the search (three of four parameters on segment).
+        """
         terms = CPTTerms(layout)
         ridge = getattr(self, "ridge_", RIDGES[1]) if self.ridge is None else self.ridge
         ridges = np.where(terms.n_parents > 0, ridge * DEEPER ** (terms.n_parents - 1.0), 0.0)
@@ -167,21 +173,42 @@ class BackOffRidge(BatchLearner):
             tol: float,
             callback: Callable[[FloatArray], Any],
         ) -> OptimizeOutcome:
+            every = terms.from_cells(cells)
+            free = np.arange(len(every))
+            if data is not None and not data.has_missing:
+                free = np.flatnonzero((terms.pull_back(_in_rows(layout, data)) > 0) | (np.abs(every) > SMALL))
+            free_ridges = ridges[free]
+
+            def cells_of(parameters: FloatArray) -> FloatArray:
+                every[free] = parameters
+                return terms.cells(every)
+
             def of_parameters(parameters: FloatArray) -> tuple[float, FloatArray]:
-                value, d_cells = function(terms.cells(parameters))
-                pull = ridges * parameters
-                return value + float((pull * parameters).sum()) / 2, terms.pull_back(d_cells) + pull
+                value, d_cells = function(cells_of(parameters))
+                pull = free_ridges * parameters
+                return value + float((pull * parameters).sum()) / 2, terms.pull_back(d_cells)[free] + pull
 
             outcome = minimize_lbfgs(
                 of_parameters,
-                terms.from_cells(cells),
+                every[free],
                 max_iter=max_iter,
                 tol=tol,
-                callback=lambda parameters: callback(terms.cells(parameters)),
+                callback=lambda parameters: callback(cells_of(parameters)),
             )
-            return outcome._replace(x=terms.cells(outcome.x))
+            return outcome._replace(x=cells_of(outcome.x))
 
         return minimize
+
+
+def _in_rows(layout: TableLayout, data: EncodedData) -> FloatArray:
+    """Return 1 for the CPT entries (n_cells,) whose parent values are in a complete row with a weight, otherwise 0."""
+    counts = layout.count(data.codes, data.y, data.weights)
+    flags = np.ones(layout.n_cells)
+    for t in range(layout.n_tables):
+        own = slice(layout.offset[t], layout.offset[t + 1])
+        table = counts[own].reshape(layout.shape(t))
+        flags[own].reshape(table.shape)[...] = table.sum(axis=(0, -1), keepdims=True) > 0
+    return flags
 
 
 def _spread(plain: Tables, layout: TableLayout) -> Tables:

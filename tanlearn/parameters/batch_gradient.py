@@ -230,7 +230,7 @@ class BatchLearner(BaseEstimator):
         """
         self._validate_params()
         total = float(data.in_whole_rows().weights.sum())
-        return self._search(tables, lambda loss: Objective(tables.layout, data, loss), total, callback, n_iter)
+        return self._search(tables, lambda loss: Objective(tables.layout, data, loss), total, callback, n_iter, data)
 
     def _search(
         self,
@@ -239,8 +239,9 @@ class BatchLearner(BaseEstimator):
         total: float,
         callback: Callable[[Tables], Any] | None,
         n_iter: int | None,
+        data: EncodedData | None = None,
     ) -> Tables:
-        """Minimize the loss from given CPTs; ``total`` is the total weight of the rows."""
+        """Minimize the loss from given CPTs; ``total`` is the total weight of the rows, ``data`` if in memory."""
         if n_iter is None:
             n_iter = MOST_ITERATIONS if self.max_iter is None else self.max_iter
         self.n_iter_, self.converged_, self.history_ = 0, False, []
@@ -259,7 +260,7 @@ class BatchLearner(BaseEstimator):
         def report(rho: FloatArray) -> Any:
             return callback is not None and callback(Tables(layout, objective.theta(rho)))
 
-        minimize = self._minimizer(layout)
+        minimize = self._minimizer(layout, data)
         outcome = minimize(sum_of_losses, tables.cells, max_iter=n_iter, tol=total * self.tol, callback=report)
         self.n_iter_, self.converged_ = outcome.n_iter, outcome.converged
         self.history_ = [replace(iteration, loss=iteration.loss / total) for iteration in outcome.history]
@@ -269,7 +270,7 @@ class BatchLearner(BaseEstimator):
         """Return the loss, or the default loss if it is None."""
         return type(self).default_loss() if self.loss is None else self.loss
 
-    def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
+    def _minimizer(self, layout: TableLayout, data: EncodedData | None) -> Callable[..., OptimizeOutcome]:
         """Return a minimizer with the signature of :func:`~tanlearn.training.optimizers.minimize_cg`."""
         raise NotImplementedError(type(self).__name__)
 
@@ -324,7 +325,7 @@ class ConjugateGradient(BatchLearner):
     True
     """
 
-    def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
+    def _minimizer(self, layout: TableLayout, data: EncodedData | None) -> Callable[..., OptimizeOutcome]:
         """Return the conjugate gradient minimizer."""
         return minimize_cg
 
@@ -378,6 +379,6 @@ class LBFGS(BatchLearner):
     LBFGS(loss=ConditionalNLL(), max_iter=30)
     """
 
-    def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
+    def _minimizer(self, layout: TableLayout, data: EncodedData | None) -> Callable[..., OptimizeOutcome]:
         """Return the L-BFGS minimizer."""
         return minimize_lbfgs
