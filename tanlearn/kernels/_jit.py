@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -70,20 +71,38 @@ def kernel(function: _Function) -> _Function:
     return compiled
 
 
+#: Threads that have turned off garbage collection for a compilation.
+_pausing: set[int] = set()
+
+
 def _pause_garbage_collection(compiled: Any) -> None:
     """Let a kernel be compiled without garbage collections."""
     compile_for_args = compiled._compile_for_args
 
     def compile_without_collections(*arguments: Any, **keywords: Any) -> Any:
-        was_enabled = gc.isenabled()
+        if not gc.isenabled():
+            return compile_for_args(*arguments, **keywords)
+        thread = threading.get_ident()
+        _pausing.add(thread)
         gc.disable()
         try:
             return compile_for_args(*arguments, **keywords)
         finally:
-            if was_enabled:
-                gc.enable()
+            gc.enable()
+            _pausing.discard(thread)
 
     compiled._compile_for_args = compile_without_collections
+
+
+def _collect_in_child() -> None:
+    """Turn garbage collection on in a forked process, in which no other thread compiles."""
+    if _pausing:
+        _pausing.clear()
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_collect_in_child)
 
 
 def _repair_cache(compiled: Any) -> None:

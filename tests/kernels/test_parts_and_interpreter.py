@@ -1,6 +1,9 @@
 """Compilation of kernels that other kernels call, and runs of kernels as plain Python on a few rows."""
 
 import gc
+import os
+import subprocess
+import sys
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -127,6 +130,38 @@ def test_no_garbage_is_collected_during_a_compilation(kernel, is_enabled):
     assert len(states) >= 2
     assert not any(states)
     assert after == is_enabled
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork processes")
+def test_a_process_forked_during_a_compilation_collects_garbage():
+    """The forked process has no thread that could turn the collection on again."""
+    code = """
+import gc, os, threading, types, warnings
+from tanlearn.kernels import _jit
+warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with several threads
+started, finish = threading.Event(), threading.Event()
+kernel = types.SimpleNamespace(_compile_for_args=lambda: (started.set(), finish.wait()))
+_jit._pause_garbage_collection(kernel)
+thread = threading.Thread(target=kernel._compile_for_args)
+thread.start()
+started.wait()
+assert not gc.isenabled()
+child = os.fork()
+if not child:
+    os._exit(0 if gc.isenabled() else 1)
+status = os.waitpid(child, 0)[1]
+assert not gc.isenabled()
+finish.set()
+thread.join()
+assert gc.isenabled()
+gc.disable()
+child = os.fork()
+if not child:
+    os._exit(2 if gc.isenabled() else 0)
+print(status, os.waitpid(child, 0)[1])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "0"]
 
 
 def test_literal_integers_do_not_compile_a_kernel_again(kernel):
