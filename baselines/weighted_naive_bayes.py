@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tanlearn._typing import Codes, FloatArray, IntArray
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.classifier import Classifier
@@ -232,6 +233,10 @@ class WeightedNaiveBayesClassifier(Classifier):
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _default_discretizer(self) -> MDLPDiscretizer:
+        """Return the discretizer of an encoder without one, which finds no interactions."""
+        return MDLPDiscretizer(n_jobs=self.n_jobs)
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
         """Estimate the CPTs, then the weights."""

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from tanlearn._threads import in_threads
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.encoding.categories import CategoryIndex, decode, encode_categories, refuse_unseen
+from tanlearn.encoding.cut_points import OtherFeatures
 from tanlearn.encoding.discretize import CUT_POINT_DISCRETIZERS, discretize
 from tanlearn.encoding.number_encoder import NumberEncoder
 from tanlearn.encoding.strided_columns import StridedColumns, strided_columns
 from tanlearn.kernels.encode import mean_of_states
 from tanlearn.sources.table import Table
 
-__all__ = ["ColumnEncoder", "mean_values", "value_ranges", "wider_ranges"]
+__all__ = ["ColumnEncoder", "category_codes", "mean_values", "value_ranges", "wider_ranges"]
 
 #: Smallest and largest value of each column, (nan, nan) without values; None for categorical columns and if unknown.
 Ranges: TypeAlias = list[tuple[float, float] | None]
@@ -102,6 +103,15 @@ class ColumnEncoder:
             means = [] if typical is None else [None if np.isnan(value) else value for value in typical.tolist()]
             values.append(means if index is None else index.categories)
         return decode(codes, missing, self.n_states, values)
+
+
+def category_codes(columns: Table, categories: Sequence[AnyArray | None], n_jobs: int | None) -> OtherFeatures | None:
+    """Return the codes of the columns with categories, None without such columns."""
+    chosen = [i for i, known in enumerate(categories) if known is not None]
+    if not chosen:
+        return None
+    encoder = ColumnEncoder([categories[i] for i in chosen], None, np.zeros(len(chosen), np.bool_))
+    return OtherFeatures(encoder.encode(Table([columns[i] for i in chosen]), "missing", n_jobs), encoder.n_states)
 
 
 def value_ranges(columns: Table, chosen: list[int]) -> Ranges:

@@ -5,6 +5,7 @@ The code of a value is the number of cut points below it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -18,7 +19,19 @@ from tanlearn.sources.columns import read_columns
 from tanlearn.sources.table import Table
 from tanlearn.sources.validation import zero_weight_rows
 
-__all__ = ["CutPointDiscretizer", "between"]
+__all__ = ["CutPointDiscretizer", "OtherFeatures", "between"]
+
+
+@dataclass(frozen=True, eq=False)
+class OtherFeatures:
+    """Codes of features that are not discretized; codes from ``n_values`` on are missing values."""
+
+    codes: AnyArray  # (m, n_samples)
+    n_values: IntArray  # (m,)
+
+    def take(self, rows: AnyArray) -> OtherFeatures:
+        """Return the codes of some rows."""
+        return OtherFeatures(self.codes[:, rows], self.n_values)
 
 
 class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -41,6 +54,11 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def uses_classes(self) -> bool:
         """True if cut points depend on classes, so that each fold must fit its own cut points."""
         return True
+
+    @property
+    def uses_other_features(self) -> bool:
+        """True if cut points of a feature depend on the other features of the table."""
+        return False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Find the cut points of every feature.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, IntArray
+from tanlearn.encoding.cut_points import OtherFeatures
 from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.quantile_discretizer import QuantileDiscretizer
 from tanlearn.sources.table import Table
@@ -20,10 +21,20 @@ CUT_POINT_DISCRETIZERS = MDLPDiscretizer, QuantileDiscretizer
 
 
 def fit_discretizer(
-    discretizer: Any, columns: Table, chosen: list[int], y: IntArray, sample_weight: AnyArray | None
+    discretizer: Any,
+    columns: Table,
+    chosen: list[int],
+    y: IntArray,
+    sample_weight: AnyArray | None,
+    others: Callable[[], OtherFeatures | None] = lambda: None,
 ) -> None:
-    """Fit any discretizer to the chosen columns, in this order."""
-    if type(discretizer) in CUT_POINT_DISCRETIZERS:
+    """Fit any discretizer to the chosen columns, in this order.
+
+    ``others`` returns the codes of the other features, for discretizers that use them.
+    """
+    if getattr(discretizer, "uses_other_features", False):
+        discretizer.fit_columns(columns, chosen, y, sample_weight, others())
+    elif type(discretizer) in CUT_POINT_DISCRETIZERS:
         discretizer.fit_columns(columns, chosen, y, sample_weight)
     else:
         discretizer.fit(_side_by_side(columns, chosen), y, sample_weight)

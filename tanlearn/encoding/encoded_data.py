@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
+from tanlearn.encoding.cut_points import OtherFeatures
 from tanlearn.encoding.raw_numbers import RawNumbers, joined_numbers
 from tanlearn.kernels._cuda import DEVICES
 from tanlearn.sources.validation import read_weights
@@ -292,7 +293,8 @@ class EncodedData:
         rest, held = self.take(~held_out), self.take(held_out)
         if rest.raw is None or held.raw is None or len(np.unique(rest.y[rest.weights > 0])) < 2:
             return rest, held
-        features, discretizer = rest.raw.features, rest.raw.fit(rest.y, rest.base_weights)
+        features = rest.raw.features
+        discretizer = rest.raw.fit(rest.y, rest.base_weights, rest._categorical(features))
         n_states = self.n_states.copy()
         n_states[features] = discretizer.n_states_
         with_missing = np.zeros(0, np.intp)
@@ -310,6 +312,12 @@ class EncodedData:
             return replace(data, codes=codes, n_states=n_states)
 
         return encoded(rest, rest.raw), encoded(held, held.raw)
+
+    def _categorical(self, discretized: IntArray) -> OtherFeatures:
+        """Return the codes of the features that are not discretized, without their categories of missing values."""
+        n_values = self.n_states if self.has_missing_category is None else self.n_states - self.has_missing_category
+        others = np.setdiff1d(np.arange(self.n_features), discretized)
+        return OtherFeatures(self.codes[others], n_values[others])
 
     def class_totals(self) -> FloatArray:
         """Sum the weights of the rows of each class, after rescaling by :meth:`in_whole_rows`.

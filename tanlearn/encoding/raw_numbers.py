@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray
+from tanlearn.encoding.cut_points import OtherFeatures
 from tanlearn.encoding.discretize import discretize, fit_discretizer
 from tanlearn.encoding.quantile_discretizer import add_mdl_points
 from tanlearn.sources.table import Column, Table
@@ -56,15 +57,16 @@ class RawNumbers:
         """Values of the selected rows, one array per discretized feature."""
         return list(self.columns) if self.rows is None else [column[self.rows] for column in self.columns]
 
-    def fit(self, y: IntArray, sample_weight: AnyArray) -> Any:
+    def fit(self, y: IntArray, sample_weight: AnyArray, others: OtherFeatures | None = None) -> Any:
         """Return a clone of the discretizer, fitted to these rows.
 
-        ``y`` are class codes of at least two classes, and ``sample_weight`` the weights before class weights.
+        ``y`` are class codes of at least two classes, ``sample_weight`` the weights before class weights, and
+        ``others`` the codes of the features that are not discretized.
         """
         discretizer = clone(self.discretizer)
         arguments = self._table, list(range(len(self.columns))), y, sample_weight
         if self.quantiles is None:
-            fit_discretizer(discretizer, *arguments)
+            fit_discretizer(discretizer, *arguments, lambda: others)
         else:
             add_mdl_points(discretizer.restore(list(self.quantiles)), *arguments)
         return discretizer

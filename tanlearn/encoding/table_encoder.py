@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
-from tanlearn.encoding.column_encoder import ColumnEncoder, mean_values, value_ranges, wider_ranges
+from tanlearn.encoding.column_encoder import ColumnEncoder, category_codes, mean_values, value_ranges, wider_ranges
 from tanlearn.encoding.column_kinds import check_missing_categories, find_all_categories
 from tanlearn.encoding.column_warnings import warn_of_fitted_columns, warn_of_unseen
 from tanlearn.encoding.declared_columns import read_declared
@@ -49,7 +50,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     discretizer : object, optional
         Discretizer of continuous columns with ``fit(X, y, sample_weight=None)``, ``transform(X)``, which returns codes
         of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. The default is
-        :class:`~tanlearn.MDLPDiscretizer`.
+        :class:`~tanlearn.MDLPDiscretizer`. Classifiers may have another default: those whose networks have edges use it
+        with ``interactions=True``.
     handle_unknown : {"missing", "error"}, default="missing"
         Treatment of categories that were not seen in ``fit``: as missing values, or as an error.
     handle_missing : {"marginalize", "category", "auto"}, optional
@@ -447,7 +449,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         discretizer = None
         if continuous:
             discretizer = clone(MDLPDiscretizer(n_jobs=self.n_jobs) if self.discretizer is None else self.discretizer)
-            fit_discretizer(discretizer, columns, continuous, y, sample_weight)
+            others = partial(category_codes, columns, categories, self.n_jobs)
+            fit_discretizer(discretizer, columns, continuous, y, sample_weight, others)
         with_missing = with_missing_category(self.handle_missing, columns, y, sample_weight)
         self.restore(categories, [None] * len(columns), discretizer, has_missing_category=with_missing)
         check_missing_categories(self, columns.labels)

@@ -17,6 +17,7 @@ from tanlearn._memory import Need, check_fit
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.counts.counts_base import Counts
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.row_checks import RowCheck
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.encoding.weights import read_prior
@@ -149,7 +150,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _default_discretizer(self) -> Any:
         """Return the discretizer of an encoder without one, or None for the encoder's own default."""
-        return None
+        return MDLPDiscretizer(interactions=True, n_jobs=self.n_jobs)
 
     def _begin(self) -> None:
         """Validate parameters and device, and delete the fitted attributes of an earlier fit."""

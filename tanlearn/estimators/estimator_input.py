@@ -101,7 +101,7 @@ def encode_partly_labeled(
     if weights is not None:
         warn_of_weights(WeightSums().update(weights, len(weights)))
     encoder = new_encoder(estimator)
-    if encoder.discretizer is None:
+    if estimator.encoder is None or estimator.encoder.discretizer is None:
         encoder.discretizer = QuantileDiscretizer(max_bins=5, n_jobs=estimator.n_jobs)
     if getattr(encoder.discretizer, "uses_classes", False) or encoder.handle_missing == "auto":
         raise ValueError(

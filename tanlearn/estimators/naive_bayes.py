@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import HasMethods
 
+from tanlearn.encoding.mdlp_discretizer import MDLPDiscretizer
 from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.counting_classifier import CountingClassifier
 from tanlearn.estimators.network_classifier import NetworkClassifier
@@ -113,6 +114,10 @@ class NaiveBayesClassifier(CountingClassifier, NetworkClassifier):
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _default_discretizer(self) -> MDLPDiscretizer:
+        """Return the discretizer of an encoder without one, which finds no interactions."""
+        return MDLPDiscretizer(n_jobs=self.n_jobs)
 
     _validate_params, _histories = validate_params, histories
     _learn, _learn_batches, _learn_counts = learn_rows, learn_batches, learn_counts

@@ -1,0 +1,122 @@
+"""Cut points that separate classes only together with another feature.
+
+A feature without cut points is constant after encoding, although it may decide the class together with another feature:
+the sign of a product of two numbers depends on neither of them alone. Such features are searched again, among rows with
+the same value of one other feature. Features with cut points are not searched: with more cut points, the mean error of
+Chow-Liu trees on 24 tables changed by 0.05 points, and their log loss increased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tanlearn._threads import in_threads
+from tanlearn._typing import FloatArray, IntArray
+from tanlearn.encoding.cut_points import OtherFeatures, between
+from tanlearn.kernels.interacting_cut_points import interacting_cut_points
+from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
+from tanlearn.sources.table import Column
+
+__all__ = ["with_interacting_cut_points"]
+
+#: Cut points are chosen between this number of quantiles: as accurate as with 256, in half of the time.
+_N_QUANTILES = 64
+#: Most values of another feature. More intervals are merged, and features with more categories are left out.
+_MOST_VALUES = 16
+#: Groups with about equally many rows, of another feature without a cut point.
+_N_GROUPS = 4
+#: Most pairs of a feature to search and another feature; 1,000 rows need 20 microseconds per pair.
+_MOST_PAIRS = 2**14
+#: Logarithms of all counts are tabulated if the total count is at most this multiple of the number of rows.
+_LARGEST_LOG_TABLE = 4
+
+
+def with_interacting_cut_points(
+    columns: Sequence[Column],
+    cut_points: list[FloatArray],
+    others: OtherFeatures | None,
+    y: IntArray,
+    weight: FloatArray | None,
+    n_jobs: int | None,
+) -> list[FloatArray]:
+    """Return the cut points of each column; columns without any are searched again, together with another feature.
+
+    The other feature is another column, or one of ``others``. ``y`` are class codes. Shapes: y and weight:
+    (n_samples,).
+    """
+    constant = [k for k, cuts in enumerate(cut_points) if not len(cuts)]
+    n_features = len(columns) + (0 if others is None else len(others.codes))
+    if not constant or n_features < 2 or len(constant) * n_features > _MOST_PAIRS:
+        return cut_points
+    weight = np.ones(len(y)) if weight is None else weight
+    codes, n_values = np.zeros((n_features, len(y)), np.uint8), np.ones(n_features, np.intp)
+    fine = dict(zip(constant, in_threads(lambda k: _quantiles(columns[k], weight), constant, n_jobs), strict=True))
+    for k, cuts in enumerate(cut_points):
+        codes[k], n_values[k] = _groups(
+            columns[k], cuts if len(cuts) else fine[k], weight, _MOST_VALUES if len(cuts) else _N_GROUPS
+        )
+    if others is not None:
+        for k, (own, size) in enumerate(zip(others.codes, others.n_values.tolist(), strict=True), len(columns)):
+            if size <= _MOST_VALUES:
+                codes[k], n_values[k] = np.minimum(own, size), size + 1
+    total = weight.cumsum()[-1]  # sequential: numpy.sum depends on the processor
+    is_tabulated = bool((weight == np.floor(weight)).all()) and total <= _LARGEST_LOG_TABLE * len(y)
+    scale, units = unit_scale(total), np.empty(int(total) + 1 if is_tabulated else 0, np.int64)
+    tabulate_xlogx(scale, units)
+    positions = {k: _intervals(columns[k], fine[k]) for k in constant}
+    shared = y, weight, int(y.max()) + 1, scale, units
+
+    def search(k: int) -> FloatArray:
+        is_cut = np.zeros(len(fine[k]), np.bool_)
+        interacting_cut_points(positions[k], codes, n_values, k, *shared, is_cut)
+        return fine[k][is_cut]
+
+    found = list(cut_points)
+    for _ in range(2):  # the second time with the intervals that were found, in place of groups of rows
+        changed = [(k, own) for k, own in zip(constant, in_threads(search, constant, n_jobs), strict=True) if len(own)]
+        n_values[:] = 1
+        for k, own in changed:
+            found[k] = own
+            codes[k], n_values[k] = _groups(columns[k], own, weight, _MOST_VALUES)
+        if not changed:
+            break
+    return found
+
+
+def _quantiles(column: Column, weight: FloatArray) -> FloatArray:
+    """Return the cut points between quantiles of a column, all of them if it has few distinct values."""
+    x = column.numbers().astype(np.float64, copy=False)
+    values, position = np.unique(x[column.present], return_inverse=True)
+    if len(values) < 2:
+        return np.empty(0)
+    after = np.arange(len(values) - 1)
+    if len(values) > _N_QUANTILES:
+        reached = np.cumsum(np.bincount(position, weight[column.present]))
+        after = np.searchsorted(reached, reached[-1] * np.arange(1, _N_QUANTILES) / _N_QUANTILES)
+        after = np.unique(np.minimum(after, len(values) - 2))
+    return between(values[after], values[after + 1])
+
+
+def _intervals(column: Column, cuts: FloatArray) -> IntArray:
+    """Return the interval of every row, the number of intervals where a value is missing."""
+    x = column.numbers().astype(np.float64, copy=False)
+    return np.where(column.present, np.searchsorted(cuts, x), len(cuts) + 1)
+
+
+def _groups(column: Column, cuts: FloatArray, weight: FloatArray, most: int) -> tuple[IntArray, int]:
+    """Return the group of every row and the number of groups, with one for missing values if there are any.
+
+    A group is an interval or, if there are more than ``most`` intervals, several that are adjacent.
+    """
+    interval = _intervals(column, cuts)
+    n = len(cuts) + 1
+    group = np.arange(n)
+    if n > most:
+        of_intervals = np.bincount(interval, weight, n + 1)[:n]
+        middle = np.cumsum(of_intervals) - of_intervals / 2
+        group = np.minimum(middle * most / max(of_intervals.sum(), 1e-300), most - 1).astype(np.intp)
+        group = np.unique(group, return_inverse=True)[1]
+    n_groups = int(group[-1]) + 1
+    return np.append(group, n_groups)[interval], n_groups + 1
