@@ -12,7 +12,7 @@
 * Compiled code is cached on disk, with three corrections of Numba's cache (see :func:`_repair_cache`).
   ``TANLEARN_CACHE=0`` turns the cache off.
 * ``no_cfunc_wrapper`` leaves out an unused entry point for C. Kernels that are called by other kernels are compiled
-  only as parts of these (``_parts.py``).
+  only as parts of these (``_parts.py``). Compilation is shortened where loops do not need it (``_pipeline.py``).
 * Read-only arrays are passed to the code for writable arrays (``_read_only.py``).
 * Python collects no garbage during a compilation, which would take a tenth of its time: Numba keeps nearly all objects
   until the end.
@@ -31,6 +31,7 @@ from typing import Any, TypeVar
 import numba
 
 from tanlearn.kernels._parts import join_parts, parts_are_supported
+from tanlearn.kernels._pipeline import KernelCompiler, customize_flags
 from tanlearn.kernels._read_only import share_code
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -56,18 +57,19 @@ def kernel(function: _Function) -> _Function:
     failure = None
     if CACHE:
         try:
-            compiled = numba.njit(cache=True, **options)(function)
+            compiled = numba.njit(cache=True, **options, pipeline_class=KernelCompiler)(function)
         except RuntimeError:  # from Numba, which finds no folder
             failure = "no folder for them is writable"
         else:
             _repair_cache(compiled)
     if compiled is None:
-        compiled = numba.njit(**options)(function)
+        compiled = numba.njit(**options, pipeline_class=KernelCompiler)(function)
+    customize_flags(compiled)
     compiled.cache_failure = failure
     share_code(compiled)
     _pause_garbage_collection(compiled)
     if parts_are_supported():
-        join_parts(compiled, lambda **more: numba.njit(**options, **more)(function))
+        join_parts(compiled, lambda **more: customize_flags(numba.njit(**options, **more)(function)))
     return compiled
 
 

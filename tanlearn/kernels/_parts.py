@@ -2,10 +2,10 @@
 
 If a function calls another one, Numba first compiles the called function separately, with wrappers for calls from
 Python and from C, and then again as a part of the caller. Few kernels are called from Python, so here a kernel that is
-called by another one stays intermediate code. This code is optimized before that of the caller, because with a single
-optimization of the whole caller, steps of k-trees took up to 1.3 times as long. A part that has a record as an argument
-and calls other parts is optimized with its caller only, because it has few loops of its own. The separate
-optimization of such parts took 1.3 of the 14.6 s of a first gradient TAN.
+called by another one stays intermediate code. A part that calls no parts is optimized before its callers, because with
+a single optimization of the whole caller, steps of k-trees took up to 1.3 times as long. A part that calls parts is
+simplified, and optimized with its callers only, because otherwise the code of each part would be optimized again for
+each caller of its callers.
 
 All of this is private to Numba. If a version lacks the overridden methods, Numba compiles parts in its standard way.
 """
@@ -18,8 +18,8 @@ from typing import Any
 import llvmlite.binding
 from numba import types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
-from numba.core.types.containers import BaseTuple
+
+from tanlearn.kernels._pipeline import KernelCompiler, KernelLibrary, check_returned_arrays
 
 __all__ = ["join_parts", "parts_are_supported"]
 
@@ -27,10 +27,9 @@ _OVERRIDDEN = ("_finalize_final_module", "_finalize_dynamic_globals", "_optimize
 _ENVIRONMENT = "_ZN08NumbaEnv"
 
 
-class _PartLibrary(JITCodeLibrary):
+class _PartLibrary(KernelLibrary):
     """Intermediate code of a kernel, for linking into the kernels that call it."""
 
-    takes_records = False
     _calls_parts = False
 
     def add_linking_library(self, library: Any) -> None:
@@ -39,8 +38,8 @@ class _PartLibrary(JITCodeLibrary):
         self._calls_parts |= isinstance(library, _PartLibrary)
 
     def _optimize_final_module(self) -> None:
-        """Optimize the code, unless it is optimized with its caller only."""
-        if not (self.takes_records and self._calls_parts):
+        """Optimize the code, unless it calls other parts."""
+        if not self._calls_parts:
             super()._optimize_final_module()
 
     def _finalize_final_module(self) -> None:
@@ -63,14 +62,12 @@ class _PartLibrary(JITCodeLibrary):
         return 0
 
 
-class _PartCompiler(Compiler):
+class _PartCompiler(KernelCompiler):
     """Compiler that returns a part."""
 
-    def define_pipelines(self) -> Any:
-        """Return Numba's passes, with another library for their result."""
-        self.state.library = _PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
-        self.state.library.takes_records = any(isinstance(kind, BaseTuple) for kind in self.state.args)
-        return super().define_pipelines()
+    def make_library(self) -> Any:
+        """Return the library of the part."""
+        return _PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
 
 
 def parts_are_supported() -> bool:
@@ -91,7 +88,10 @@ def join_parts(compiled: Any, compile_part: Callable[..., Any]) -> None:
         return parts[0]
 
     def get_call_template(arguments: Any, keywords: Any) -> Any:
-        return part().get_call_template(tuple(types.unliteral(kind) for kind in arguments), keywords)
+        kinds = tuple(types.unliteral(kind) for kind in arguments)
+        template = part().get_call_template(kinds, keywords)
+        check_returned_arrays(compiled.py_func, template[0].cases)
+        return template
 
     compiled.get_call_template = get_call_template
     compiled.get_overload = lambda signature: part().get_overload(signature)

@@ -91,7 +91,10 @@ def _draw_back(cells, network, uniform, work, drawn):  # type: ignore[no-untyped
             for k in range(n_left):
                 work.digit[k] = drawn[work.union[k], c]
             _weigh(v, c, cells, network, work, weights)
-            left = uniform[v] * weights.sum()
+            total = 0.0
+            for s in range(weights.shape[0]):
+                total += weights[s]
+            left = uniform[v] * total
             drawn[v, c] = 0
             for s in range(weights.shape[0]):
                 if weights[s] > 0.0 and left >= 0.0:  # impossible values are never drawn
@@ -109,6 +112,8 @@ def _weigh(v, c, cells, network, work, weights):  # type: ignore[no-untyped-def]
             cell = cell_of(f, s, work) + c
             weights[s] += work.space[cell] if work.in_space[f] else cells[cell]
             f = work.following[f]
-    top = weights.max()
+    top = -np.inf
+    for s in range(weights.shape[0]):
+        top = max(top, weights[s])
     for s in range(weights.shape[0]):
         weights[s] = exp(weights[s] - top) if top > -np.inf else 0.0

@@ -49,7 +49,8 @@ def seat(bounds, above, run, own, c, n_states, p, counts, totals, tables, sums):
     ``sums[j, 0]`` is the number of tables of level j, and ``sums[j, 1]`` the sum of psi(N + c) - psi(c) over its
     contexts and classes. Their ratio is the concentration that makes the tables of level j most probable.
     """
-    counts[:] = own
+    for e in range(own.shape[0]):
+        counts[e] = own[e]
     totals[:] = 0.0
     for level in range(c.shape[0] - 1, -1, -1):
         for e in range(bounds[level, 1], bounds[level + 1, 1]):

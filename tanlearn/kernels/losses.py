@@ -1,9 +1,8 @@
-"""Losses of one row of scores with their gradients, and a compiled function that selects a loss by number.
+"""Losses of one row of scores with their gradients, selected by number.
 
-The row functions have the same signature, ``(scores, label, p0, p1, p2, d_scores) -> value``, so a fused training
-kernel can call :func:`row_loss` on a row while it is in cache. A loss ignores parameters that it does not name. All
-arithmetic is in the dtype of the scores: parameters are passed in this dtype and constants are converted to it, because
-Numba promotes float32 with a Python number to float64.
+A fused training kernel can call :func:`row_loss` on a row while it is in cache. A loss ignores parameters that it does
+not name. All arithmetic is in the dtype of the scores: parameters are passed in this dtype and constants are converted
+to it, because Numba promotes float32 with a Python number to float64.
 """
 # Shapes: n samples, C >= 2 classes
 # scores, d_scores (n, C), in row functions (C,); y, loss, row_weight (n,); parameters (3,)
@@ -53,99 +52,51 @@ def soft_margin(scores, label, left_out, eta, enough, weights):  # type: ignore[
 
 
 @kernel
-def joint_nll_row(scores, label, p0, p1, p2, d_scores):  # type: ignore[no-untyped-def]
-    """Return -s_y."""
-    for c in range(scores.shape[0]):
-        d_scores[c] = 0
-    d_scores[label] = -1
-    return -scores[label]
+def row_loss(kind, scores, label, p0, p1, p2, d_scores):  # type: ignore[no-untyped-def]
+    """Return the loss of one row and write its gradient; ``kind`` is one of the six constants above.
 
-
-@kernel
-def conditional_nll_row(scores, label, p0, p1, p2, d_scores):  # type: ignore[no-untyped-def]
-    """Return -s_y + log sum_c exp(s_c)."""
-    one = scores.dtype.type(1)
-    value = -soft_margin(scores, label, -1, one, scores.dtype.type(math.inf), d_scores)
-    d_scores[label] -= one
-    return value
-
-
-@kernel
-def hinge_margin_row(scores, label, p0, gamma, eta, d_scores):  # type: ignore[no-untyped-def]
-    """Return max(0, gamma - d) for the soft margin d."""
-    value = gamma - soft_margin(scores, label, label, eta, gamma, d_scores)
-    if value <= 0:
+    All losses but -s_y are functions of the soft margin d of the row. They are one function, because each separate
+    function would take a tenth of a second to compile, for float32 and again for float64.
+    """
+    zero, one = scores.dtype.type(0), scores.dtype.type(1)
+    # Without its margin, a hybrid loss is -s_y; 0 times an infinite margin would be nan.
+    if kind == JOINT_NLL or (p0 == 0 and kind >= HYBRID):
         for c in range(scores.shape[0]):
             d_scores[c] = 0
-        return scores.dtype.type(0)
-    d_scores[label] = -1
-    return value
-
-
-@kernel
-def margin_row(scores, label, scale, kappa, eta, d_scores):  # type: ignore[no-untyped-def]
-    """Return -h(scale d) for the soft margin d, where h is the smooth hinge of half-width kappa."""
-    one = scores.dtype.type(1)
-    position = scale * soft_margin(scores, label, label, eta, scores.dtype.type(math.inf), d_scores)
-    below = one - position
-    if below <= 0:
-        value = -one
-        slope = scores.dtype.type(0)
-    elif below < kappa + kappa:
-        slope = scale * below / (kappa + kappa)
-        value = below * below / (kappa + kappa + kappa + kappa) - one
-    else:
-        slope = scale
-        value = -position - kappa
+        d_scores[label] = -1
+        return -scores[label]
+    if kind == CONDITIONAL_NLL:  # -s_y + log sum_c exp(s_c)
+        value = -soft_margin(scores, label, -1, one, scores.dtype.type(math.inf), d_scores)
+        d_scores[label] -= one
+        return value
+    has_hinge = kind in (HINGE_MARGIN, HYBRID)
+    d = soft_margin(scores, label, label, p2, p1 if has_hinge else scores.dtype.type(math.inf), d_scores)
+    if has_hinge:  # gamma = p1: max(0, gamma - d), or -s_y + trade_off max(0, gamma - d)
+        value, slope, at_label = p1 - d, one, -one
+        if value <= 0:
+            value, slope, at_label = zero, zero, zero
+        if kind == HYBRID:
+            value, slope, at_label = p0 * value - scores[label], slope * p0, at_label * p0 - one
+    elif kind == MARGIN:  # scale = p0, kappa = p1: -h(scale d), where h is the smooth hinge of half-width kappa
+        position = p0 * d
+        below = one - position
+        if below <= 0:
+            value, slope = -one, zero
+        elif below < p1 + p1:
+            value, slope = below * below / (p1 + p1 + p1 + p1) - one, p0 * below / (p1 + p1)
+        else:
+            value, slope = -position - p1, p0
+        at_label = -slope
+    else:  # gamma = p1, eta = p2: -s_y + trade_off (1/eta) log(1 + exp(eta (gamma - d)))
+        shortfall = p2 * (p1 - d)
+        small = math.exp(-abs(shortfall))  # cannot overflow
+        value = p0 * (max(shortfall, zero) + math.log1p(small)) / p2 - scores[label]
+        slope = p0 * (one if shortfall > zero else small) / (one + small)
+        at_label = -slope - one
     for c in range(scores.shape[0]):
         d_scores[c] *= slope
-    d_scores[label] = -slope
+    d_scores[label] = at_label
     return value
-
-
-@kernel
-def hybrid_row(scores, label, trade_off, gamma, eta, d_scores):  # type: ignore[no-untyped-def]
-    """Return -s_y + trade_off max(0, gamma - d)."""
-    if trade_off == 0:  # 0 times an infinite hinge would be nan
-        return joint_nll_row(scores, label, trade_off, gamma, eta, d_scores)
-    value = trade_off * hinge_margin_row(scores, label, trade_off, gamma, eta, d_scores) - scores[label]
-    for c in range(scores.shape[0]):
-        d_scores[c] *= trade_off
-    d_scores[label] -= scores.dtype.type(1)
-    return value
-
-
-@kernel
-def soft_hybrid_row(scores, label, trade_off, gamma, eta, d_scores):  # type: ignore[no-untyped-def]
-    """Return -s_y + trade_off (1/eta) log(1 + exp(eta (gamma - d)))."""
-    if trade_off == 0:  # 0 times an infinite term would be nan, as in the hybrid loss
-        return joint_nll_row(scores, label, trade_off, gamma, eta, d_scores)
-    zero, one = scores.dtype.type(0), scores.dtype.type(1)
-    d = soft_margin(scores, label, label, eta, scores.dtype.type(math.inf), d_scores)
-    shortfall = eta * (gamma - d)
-    small = math.exp(-abs(shortfall))  # cannot overflow
-    value = trade_off * (max(shortfall, zero) + math.log1p(small)) / eta - scores[label]
-    slope = trade_off * (one if shortfall > zero else small) / (one + small)
-    for c in range(scores.shape[0]):
-        d_scores[c] *= slope
-    d_scores[label] = -slope - one
-    return value
-
-
-@kernel
-def row_loss(kind, scores, label, p0, p1, p2, d_scores):  # type: ignore[no-untyped-def]
-    """Return the loss of one row and write its gradient; ``kind`` is one of the six constants above."""
-    if kind == JOINT_NLL:
-        return joint_nll_row(scores, label, p0, p1, p2, d_scores)
-    if kind == CONDITIONAL_NLL:
-        return conditional_nll_row(scores, label, p0, p1, p2, d_scores)
-    if kind == HINGE_MARGIN:
-        return hinge_margin_row(scores, label, p0, p1, p2, d_scores)
-    if kind == MARGIN:
-        return margin_row(scores, label, p0, p1, p2, d_scores)
-    if kind == HYBRID:
-        return hybrid_row(scores, label, p0, p1, p2, d_scores)
-    return soft_hybrid_row(scores, label, p0, p1, p2, d_scores)
 
 
 @kernel

@@ -146,7 +146,7 @@ def score_terms(problem, theta, scratch):  # type: ignore[no-untyped-def]
     """Write the scores of the batch with the selected terms; numbers beyond the classes are undefined."""
     offset, members = problem.families.offset, problem.members
     parents, n_states, group = problem.families.parents, problem.families.n_states, problem.group
-    scores, start, sums = scratch.scores.ravel(), scratch.start, scratch.sums
+    scores, start, sums = scratch.scores.reshape(scratch.scores.size), scratch.start, scratch.sums
     n_classes, lanes, size = offset[0], scratch.scores.shape[1], scratch.start.shape[0]
     step, most = problem.rounding[0], problem.rounding[1]
     target = scores
@@ -273,7 +273,7 @@ def step_terms(s, problem, parameters, steps, scratch):  # type: ignore[no-untyp
     if n_moving == 0:
         d_choice[:] = 0.0
         return
-    d_scores, start = scratch.d_scores.ravel()[: n_moving * lanes], scratch.start[:n_moving]
+    d_scores, start = scratch.d_scores.reshape(scratch.d_scores.size)[: n_moving * lanes], scratch.start[:n_moving]
     for i in range(n_states.shape[0]):
         first, last, drawn = group[i], group[i + 1], scratch.selected[i]
         top = perturbed[first]

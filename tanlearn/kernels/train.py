@@ -200,7 +200,7 @@ def _score_observed(  # type: ignore[no-untyped-def]
     Incomplete rows get the entries of their observed families only; the drawn forest is prepared for the others.
     """
     offset, n_states, parents = families.offset, families.n_states, families.parents
-    n_classes, lanes, flat_scores = offset[0], scores.shape[1], scores.ravel()
+    n_classes, lanes, flat_scores = offset[0], scores.shape[1], scores.reshape(scores.size)
     n_complete, n_drawn = scores.shape[0], n_classes
     prior = _scoring_table(theta, n_classes, rounding, buffer)
     for k in range(scores.shape[0]):
@@ -347,7 +347,7 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch, mis
     n_undrawn, pending = parameters.n_undrawn, parameters.pending
     decay, beta1, beta2, epsilon, temperature = steps.decay, steps.beta1, steps.beta2, steps.epsilon, steps.temperature
     codes, perturbed, selected = scratch.batch_codes, scratch.perturbed, scratch.selected
-    d_scores, d_choice, start = scratch.d_scores.ravel(), scratch.d_choice, scratch.start[thread]
+    d_scores, d_choice, start = scratch.d_scores.reshape(scratch.d_scores.size), scratch.d_choice, scratch.start[thread]
     d_table, buffer = scratch.d_table[thread], scratch.buffer[thread]
     n_classes, step_size = offset[0], steps.step_sizes[s]
     lanes, n_complete = scratch.d_scores.shape[1], start.shape[0]

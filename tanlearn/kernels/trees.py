@@ -10,7 +10,7 @@ import numpy as np
 
 from tanlearn.kernels._interpreter import interpretable
 from tanlearn.kernels._jit import kernel
-from tanlearn.kernels._lanes import LANES, load, splat, store_first, where_less
+from tanlearn.kernels._lanes import LANES, load, splat, store, store_first, where_less
 from tanlearn.kernels.vector import log_lanes
 
 _HALF_STEP = 2.0**-25
@@ -32,15 +32,16 @@ def gumbel(uniform, noise):  # type: ignore[no-untyped-def]
 
     Half a step of the grid is added to avoid log 0; the largest number is reduced, because it would be rounded to 1.
     """
-    block = np.full(LANES, 0.5, np.float32)
-    last, zero = splat(_LAST), splat(0.0)
-    for first in range(0, uniform.shape[0], LANES):
-        count = min(LANES, uniform.shape[0] - first)
-        for j in range(count):
-            block[j] = uniform[first + j]
-        u = load(block, 0) + splat(_HALF_STEP)
+    last, zero, half_step = splat(_LAST), splat(0.0), splat(_HALF_STEP)
+    count, n_whole = uniform.shape[0], uniform.shape[0] // LANES * LANES
+    for first in range(0, n_whole, LANES):
+        u = load(uniform, first) + half_step
         u = where_less(u, last, u, last)
-        store_first(noise, first, zero - log_lanes(zero - log_lanes(u)), count)
+        store(noise, first, zero - log_lanes(zero - log_lanes(u)))
+    for t in range(n_whole, count):
+        u = splat(uniform[t]) + half_step
+        u = where_less(u, last, u, last)
+        store_first(noise, t, zero - log_lanes(zero - log_lanes(u)), 1)
 
 
 @kernel

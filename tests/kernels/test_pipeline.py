@@ -1,0 +1,109 @@
+"""The compiler of kernels: counts of references, entry points, and types of operators."""
+
+import gc
+import weakref
+
+import numba
+import numpy as np
+import pytest
+
+from tanlearn.kernels import _jit, encode, scores, train, trees
+from tanlearn.kernels._pipeline import counts_references
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="kernels are plain Python here")
+
+
+@pytest.fixture
+def kernel(monkeypatch):
+    monkeypatch.setattr(_jit, "CACHE", False)
+    return _jit.kernel
+
+
+def test_only_kernels_that_allocate_or_return_views_count_references():
+    counting = (encode.cells_of, encode.look_up, encode.mark_present)
+    others = (scores.log_joint, train.train_epoch, train._scoring_table, trees.gumbel)
+    assert all(counts_references(one.py_func) for one in counting)
+    assert not any(counts_references(one.py_func) for one in others)
+
+
+def test_arrays_are_released_whether_references_are_counted_or_not(kernel):
+    @kernel
+    def larger(x, y):
+        if x[0] > y[0]:
+            return x
+        return y
+
+    @kernel
+    def set_larger(x, y):
+        larger(x, y)[0] = 7.0
+
+    @kernel
+    def reverse(x):
+        return x[::-1]
+
+    @kernel
+    def reversed_sum(x):
+        kept, total = np.empty(x.shape[0]), 0.0
+        for k in range(x.shape[0]):
+            kept[k] = reverse(x)[k]
+            total = total * 10.0 + kept[k]
+        return total
+
+    assert [counts_references(one.py_func) for one in (larger, set_larger, reverse, reversed_sum)] == [0, 0, 1, 1]
+    x, y = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])
+    for _ in range(3):
+        set_larger(x, y)
+        assert reversed_sum(x) == 321.0
+        assert reverse(x).tolist() == [3.0, 2.0, 1.0]
+    assert y.tolist() == [7.0, 5.0, 6.0]
+    released = weakref.ref(x), weakref.ref(y)
+    del x, y
+    gc.collect()
+    assert [reference() for reference in released] == [None, None]
+
+
+def test_an_uncounted_array_is_not_returned_to_a_kernel_that_counts_references(kernel):
+    @kernel
+    def same(x):
+        return x
+
+    @kernel
+    def sum_copy(x):
+        kept, total = np.empty(x.shape[0]), 0.0
+        for k in range(x.shape[0]):
+            kept[k] = same(x)[k]
+            total += kept[k]
+        return total
+
+    with pytest.raises(Exception, match="same returns an array without counting references"):
+        sum_copy(np.ones(3))
+
+
+def test_entry_points_are_not_optimized_and_loops_are(kernel):
+    @kernel
+    def double(x):
+        for k in range(x.shape[0]):
+            x[k] *= 2.0
+
+    x = np.arange(20.0)
+    double(x)
+    assert x.tolist() == [2.0 * k for k in range(20)]
+    code = next(iter(double.inspect_llvm().values()))
+    assert "optnone" in code
+    assert "x double>" in code  # vectors
+
+
+def test_operators_have_the_types_of_their_arguments(kernel):
+    @kernel
+    def sums(a, b, out):
+        for k in range(a.shape[0]):
+            out[k] = a[k] + b[k] // 2
+
+    integers, floats = np.array([250, 3], np.uint8), np.array([0.5, 7.0])
+    out = np.empty(2)
+    sums(integers, integers, out)
+    assert out.tolist() == [375.0, 4.0]
+    sums(floats, integers, out)
+    assert out.tolist() == [125.5, 8.0]
+    sums(integers, floats, out)
+    assert out.tolist() == [250.0, 6.0]
