@@ -42,7 +42,7 @@ __all__ = ["BayesEnsembleClassifier"]
 #: Attributes of the network in model files.
 _OF_NETWORK = "typical_values", "standard_errors", "prior_offset"
 
-#: The parts with their classes, and parameters that they must not set.
+#: The three parts of the ensemble with their classes, and parameters that parts must not set.
 _PARTS: dict[str, Any] = {
     "forest": BayesForestClassifier,
     "network": TermNetClassifier,
@@ -55,30 +55,30 @@ _MOST_EDGES = 5
 
 
 class BayesEnsembleClassifier(Classifier):
-    """Ensemble of a Bayes forest, a readable network and boosted terms: the first choice if accuracy matters most.
+    """Ensemble of a Bayes forest, a readable network and boosted terms. Use it if accuracy matters most.
 
-    A :class:`~tanlearn.BayesForestClassifier` averages many networks, which is stable with few rows. A
+    A :class:`~tanlearn.BayesForestClassifier` averages many networks and therefore varies little with few rows. A
     :class:`~tanlearn.TermNetClassifier` represents smooth and additive effects of numbers with few parameters. A
     :class:`~tanlearn.BoostedTermsClassifier` represents rules with thresholds and several features. Each of the three
     models is best on some data sets. The ensemble adds their weighted log-probabilities::
 
         log P(class | x) = sum_m w_m log P_m(class | x) + constant,   m = forest, network, boosting
 
-    The weights are nonnegative. They maximize the conditional likelihood of training rows, which are predicted by
-    models that were trained without these rows. The weights are shrunk toward the model that predicts best, so a model
-    that does not improve the predictions gets a weight near 0. These three models are called the parts of the ensemble.
+    The weights are nonnegative. They maximize the conditional likelihood of training rows, where each row is predicted
+    by models that were trained without it. The weights are shrunk toward the model that predicts best, so a model that
+    does not improve the predictions gets a weight near 0. These three models are called the parts of the ensemble.
 
     Parameters
     ----------
     forest : BayesForestClassifier, optional
-        Unfitted forest with your own parameters. Do not set its ``warm_start``, or any parameter that the ensemble has
-        itself, such as ``class_weight`` and ``knowledge``.
+        Unfitted forest with your own parameters. Set parameters that the ensemble also has, such as ``class_weight``
+        and ``knowledge``, in the ensemble only. Do not set ``warm_start``.
     network : TermNetClassifier, optional
-        Unfitted network with your own parameters, such as ``TermNetClassifier(max_parents=5)``. Do not set any
-        parameter that the ensemble has itself. With several parents per feature, the fit takes longer, and rows with
+        Unfitted network with your own parameters, such as ``TermNetClassifier(max_parents=5)``. Set parameters that the
+        ensemble also has in the ensemble only. With several parents per feature, the fit takes longer, and rows with
         missing values cannot be explained.
     boosting : BoostedTermsClassifier, optional
-        Unfitted boosted terms with your own parameters. Do not set any parameter that the ensemble has itself.
+        Unfitted boosted terms with your own parameters. Set parameters that the ensemble also has in the ensemble only.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers of columns. They apply to the network and to all networks of the forest,
         but not to the boosted terms, which have no edges. If a feature has several required parents, pass a ``network``
@@ -101,14 +101,14 @@ class BayesEnsembleClassifier(Classifier):
         :class:`~tanlearn.QuantileDiscretizer` computes up to 1,023 cut points per feature. An encoder without
         ``handle_missing`` uses "auto". The network merges the intervals to at most 32 per feature.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it. A part whose own ``n_jobs`` is set uses that
-        number.
+        Number of threads, as in joblib. Results do not depend on it. If a part has its own ``n_jobs``, it uses this
+        number instead.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the forest, the boosted terms, and samples from ``network_``. A part whose own ``random_state`` is set
-        uses that seed.
+        Seed of the forest, the boosted terms, and samples from ``network_``. If a part has its own ``random_state``, it
+        uses this seed instead.
     verbose : int, default=0
         1 prints about ten lines of progress per part, and 2 prints more. If a part has its own ``verbose``, the larger
-        of both values is used.
+        value is used.
 
     Attributes
     ----------
@@ -134,25 +134,24 @@ class BayesEnsembleClassifier(Classifier):
 
     See Also
     --------
-    tanlearn.TermNetClassifier : The network alone: a readable model, almost as accurate on many data sets.
-    tanlearn.BayesForestClassifier : The forest alone.
-    tanlearn.BoostedTermsClassifier : The boosted terms alone: much faster to fit, almost as accurate on many data sets.
+    tanlearn.TermNetClassifier : The network alone: readable, and almost as accurate on many data sets.
+    tanlearn.BayesForestClassifier : The forest alone. tanlearn.BoostedTermsClassifier : The boosted terms alone: much
+    faster to fit, and almost as accurate on many data sets.
 
     Notes
     -----
-    The weights are fitted to at most 2,048 rows, which is enough for three numbers. If the network or the boosted terms
-    do not predict better than the class frequencies, their weight is 0. If the rows cannot be divided into folds, only
-    the forest is used.
+    The three weights are fitted to at most 2,048 rows. If the network or the boosted terms do not predict better than
+    the class frequencies, their weight is 0. If the rows cannot be divided into folds, only the forest is used.
 
     A part of weight 0 is skipped in predictions, but it is fitted, stored and counted in ``n_parameters_``.
 
-    With ``increasing`` or ``decreasing``, all parts have monotone log odds, and so has their sum with nonnegative
-    weights. The log odds of ``predict_log_proba`` are monotone except for rounding errors in the last digits, see
-    :class:`~tanlearn.BayesForestClassifier`, :class:`~tanlearn.TermNetClassifier` and
+    With ``increasing`` or ``decreasing``, all parts have monotone log odds. Their sum with nonnegative weights is
+    therefore monotone, too. The log odds of ``predict_log_proba`` are monotone except for rounding errors in the last
+    digits. See :class:`~tanlearn.BayesForestClassifier`, :class:`~tanlearn.TermNetClassifier` and
     :class:`~tanlearn.BoostedTermsClassifier`.
 
-    ``class_prior`` and :meth:`with_class_prior` change the predictions of the ensemble, not those of ``forest_``,
-    ``network_`` and ``boosting_``.
+    ``class_prior`` and :meth:`with_class_prior` change the predictions of the ensemble, but not the predictions of
+    ``forest_``, ``network_`` and ``boosting_``.
 
     References
     ----------
@@ -231,7 +230,7 @@ class BayesEnsembleClassifier(Classifier):
         return weights
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters of the ensemble and of its parts, such as ``forest__n_estimators=100`` for the forest.
+        """Set parameters of the ensemble or of its parts, for example ``forest__n_estimators=100`` for the forest.
 
         Parameters
         ----------
@@ -315,7 +314,7 @@ class BayesEnsembleClassifier(Classifier):
         return weights
 
     def _new_parts(self) -> tuple[BayesForestClassifier, TermNetClassifier, BoostedTermsClassifier]:
-        """Return unfitted parts; raise ValueError for parameters that they must not have."""
+        """Return unfitted parts; raise ValueError for parameters that must be set in the ensemble."""
         parts = []
         for name, default in _PARTS.items():
             given = getattr(self, name)
@@ -340,7 +339,7 @@ class BayesEnsembleClassifier(Classifier):
         return forest, network, boosting
 
     def _share(self, part: Classifier, encoder: TableEncoder) -> None:
-        """Give a part the classes, the column names and an encoder, so that it predicts raw rows."""
+        """Set the classes, the column names and the encoder of a part, so that it can predict raw rows."""
         part.encoder_, part.classes_, part.n_features_in_ = encoder, self.classes_, self.n_features_in_
         if (names := getattr(self, "feature_names_in_", None)) is not None:
             part.feature_names_in_ = names
@@ -366,10 +365,10 @@ class BayesEnsembleClassifier(Classifier):
         -------
         ndarray of shape (n_samples, n_features + 1, n_classes)
             Contribution of each feature to the log-probabilities of the classes, or to the log odds of each class
-            against ``against``; the last one is the contribution of the class prior. The contributions add up to
-            ``predict_log_proba``, or to the log odds. (With a ``class_prior``, they add up to ``predict_log_proba``
-            except for a constant per row.) To the log odds, a feature contributes the weighted sum of its contributions
-            in the parts.
+            against ``against``. The last entry is the contribution of the class prior. The contributions add up to
+            ``predict_log_proba``, or to the log odds. With a ``class_prior``, they add up to ``predict_log_proba``
+            except for a constant per row. The contribution to the log odds is the weighted sum of the contributions in
+            the parts.
 
         Raises
         ------
@@ -472,7 +471,7 @@ class BayesEnsembleClassifier(Classifier):
         }
 
     def _get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes for a model file, besides classes and encoder."""
+        """Return the fitted attributes for a model file, except classes and encoder."""
         typical = [own for own in self.network_.encoder_.typical_values_ if own is not None]
         return {
             **super()._get_state(),

@@ -48,30 +48,29 @@ _LEAST_SAMPLES, _MOST_CONTEXTS = 5, 4096
 
 
 class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingClassifier):
-    """Forest of random Bayesian networks: accurate without tuning, also on data larger than memory.
+    """Forest of random Bayesian networks: accurate without tuning, and available for data larger than memory.
 
     Each network discretizes numeric features in its own way and draws an order of the features. Each feature gets up to
-    ``max_parents`` parents from a random subset of the earlier features. They are the features with the largest
-    conditional mutual information with the feature, given the class. For each family (a feature with its parents), the
-    network counts the combinations of values that occur. A level of a family has one parent more than the level before,
-    and each level is smoothed toward the level before.
+    ``max_parents`` parents from a random subset of the earlier features. The parents are the features of this subset
+    with the largest mutual information with the feature, given the class. For each family (a feature with its parents),
+    the network counts the combinations of values that occur. A family has several levels: level 0 uses no parent, level
+    1 the first parent, and so on. Each level is smoothed toward the level before.
 
-    For each fold, all networks are then grown again without its rows, and predict these rows. These out-of-fold
+    For each fold, all networks are grown again without the rows of the fold, and predict these rows. These out-of-fold
     predictions are used to fit weights of levels, features and single families by conditional likelihood. The final
     networks use all rows.
 
     Parameters
     ----------
     n_estimators : int, default=32
-        Number of networks. More networks are more accurate where the class depends on many features. Time and memory
-        are proportional to the number of networks. If all networks, including those for out-of-fold predictions, would
-        take more than 4 GiB, fewer networks are grown, and a warning is issued. The limit is 1 GiB if values and
-        classes of all columns make more than 100 combinations per row. The environment variable
+        Number of networks. More networks are more accurate if the class depends on many features. Time and memory are
+        proportional to the number of networks. If all networks, including those for out-of-fold predictions, would take
+        more than 4 GiB, fewer networks are grown, and a warning is issued. The limit is 1 GiB if there are more than
+        100 combinations of values and classes of all columns per row. The environment variable
         ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
     max_parents : int or "auto", default="auto"
-        Maximum number of parents per feature, from 0. "auto" is 4, and out-of-fold predictions are used to fit the
-        weight of the contribution of each further parent. With ``weights=None``, they are used to select the number of
-        parents.
+        Maximum number of parents per feature, at least 0. "auto" is 4. Out-of-fold predictions are used to fit the
+        weight of each further parent, or with ``weights=None`` to select the number of parents.
     max_features : float or "auto", default="auto"
         Fraction of the earlier features that are drawn as candidate parents. At most 32 features are drawn. With more
         than 256 features, this limit is lower, down to 8. "auto" is half of the earlier features, and at least four.
@@ -83,15 +82,17 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         is drawn for each feature and limited by its number of distinct values. For half of the features, the cut points
         minimize the class entropy in a bootstrap sample; for the others they are random.
     smoothing : float, default=1.0
-        Parameter m of hierarchical smoothing: pseudo-count, in rows, of the distribution with one fewer parent. It is
-        above 0, and large enough that products over the levels do not underflow.
+        Parameter m of hierarchical smoothing: pseudo-count, in rows, of the distribution with one fewer parent. It must
+        be positive, and so large that products over the levels do not underflow.
     min_samples : int or "auto", default="auto"
-        Minimum number of rows, regardless of their weights, for counting a combination of parent values separately;
-        from 1 to 2,147,483,647. "auto" is 5, or for more than 24,576 rows one in 4,096, which limits the memory.
+        Minimum number of rows, regardless of their weights, for which a combination of parent values is counted
+        separately; from 1 to 2,147,483,647. "auto" is 5. With more than 24,576 rows, it is the number of rows divided
+        by 4,096, which limits the memory.
     weights : {"auto", "shared"} or None, default="auto"
         Weights to fit to out-of-fold predictions: "shared" fits weights of levels and features. "auto" also fits
         weights of single families. Each set of weights is used only if it lowers the out-of-fold log loss. With None,
-        the probabilities of the networks are averaged, and the number of parents has the lowest out-of-fold log loss.
+        the probabilities of the networks are averaged, with the number of parents that has the lowest out-of-fold log
+        loss.
     class_weight : None, "balanced" or dict, default=None
         Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
         weight.
@@ -108,9 +109,9 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     random_state : int, RandomState, Generator or None, default=None
         Seed of networks and folds.
     warm_start : bool, default=False
-        Keep the networks of the previous fit, if the rows and all settings of the networks are the same, and grow only
-        the additional networks of a larger ``n_estimators``. Only the additional networks use a new ``random_state``.
-        With the same ``random_state``, the forest equals one that was grown at once. The weights are fitted again.
+        Keep the networks of the previous fit if the rows and all settings of the networks are unchanged. A larger
+        ``n_estimators`` then grows only the additional networks, and only these use a new ``random_state``. With the
+        same ``random_state``, the forest equals a forest that was grown at once. The weights are fitted again.
     verbose : int, default=0
         1 prints the out-of-fold log loss of each set of weights.
 
@@ -135,22 +136,22 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns. It is set only if ``X`` had column names.
     n_parameters_ : int
-        Number of parameters: the terms that predictions add up.
+        Number of parameters: all numbers that predictions add up.
 
     Notes
     -----
-    In a column with missing values in training, "missing" is a category, since a missing value may be more informative
-    than the value itself. In other columns, a missing child contributes nothing. If a parent is missing, a family uses
-    only the levels before this parent.
+    If a column has missing values in training, "missing" becomes a category, because a missing value may be more
+    informative than the value itself. In other columns, a missing value contributes nothing. If a parent is missing, a
+    family uses only the levels before this parent.
 
     Networks merge adjacent values of ordered features: numbers, including integers with few distinct values, and pandas
     categoricals with ``ordered=True``. Strings, booleans, other categoricals, and numeric columns in
     ``discrete_features`` of the encoder are unordered. For codes (:meth:`fit_encoded`), ``is_ordered`` of the data
-    determines it.
+    determines which features are ordered.
 
-    The weighted forest is compared with the average of its networks and with the class frequencies by the log loss of
-    out-of-fold rows (at most 2,048), and the best of the three is kept. The average is kept only if it is better than
-    the weighted forest by two standard errors. If the features are only noise, the forest therefore predicts the class
+    The weighted forest, the average of its networks and the class frequencies are compared by the log loss of at most
+    2,048 out-of-fold rows, and the best of the three is kept. The average is kept only if it is better than the
+    weighted forest by two standard errors. If the features are only noise, the forest therefore predicts the class
     frequencies. With ``weights=None``, only the numbers of parents are compared.
 
     With ``weights=None``, the forest supports :meth:`partial_fit`. The first batch determines cut points, parents, the
@@ -161,10 +162,10 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     Columns of ``Knowledge(increasing=..., decreasing=...)`` have parents but no children, so they do not interact with
     each other. In each combination of values of the parents, the log odds log p(x | 1, parents) - log p(x | 0, parents)
     of such a column are made monotone by isotonic regression. The weights of its levels are nonnegative and do not rise
-    with the level, so that weighted sums over levels and networks are monotone, too. The guarantee also holds if other
-    values of the row are missing. It holds except for rounding errors in the last digits, but not for numbers of few
-    bits, so :meth:`with_bits` and :meth:`export_c` raise an error. :meth:`partial_fit` and the other methods for
-    batches are not available.
+    with the level, so that weighted sums over levels and networks are monotone, too, except for rounding errors in the
+    last digits. The guarantee also holds if other values of the row are missing. Numbers of few bits would violate it,
+    so :meth:`with_bits` and :meth:`export_c` raise an error. :meth:`partial_fit` and the other methods for batches are
+    not available.
 
     References
     ----------
@@ -207,11 +208,12 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     }
 
     device = "cpu"
-    #: Strength of the penalty that shrinks weights of features and families to their initial values: half the squared
-    #: distance times the ridge, in nats, is added to the mean log loss. "auto" selects it by the out-of-fold log loss.
+    #: Strength of the penalty that shrinks weights of features and families toward their initial values: half of the
+    #: squared distance times the ridge, in nats, is added to the mean log loss. "auto" selects it by the out-of-fold
+    #: log loss.
     _ridge: float | str = "auto"
-    #: Maximum number of folds. On large data, not all folds are needed: the weights are fitted to 8,192 rows. Up to
-    #: 2,048 rows, weights are evaluated with networks grown without two folds.
+    #: Maximum number of folds. Large data need fewer folds, because the weights are fitted to 8,192 rows. Up to 2,048
+    #: rows, weights are also evaluated with networks grown without two folds.
     _n_folds = 5
     _count_types: ClassVar[tuple[type[Counts], ...]] = (ForestCounts,)
     _model_type: ClassVar[type[Model]] = Forest
@@ -265,15 +267,15 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self.model_ = self._fit_forest(data, rng).forest
 
     def _check_needs(self, allowed: frozenset[str]) -> bool:
-        """Raise an AttributeError for weights and monotone columns, which need all rows."""
+        """Raise an AttributeError for fitted weights and monotone columns, which need all rows."""
         if has_directions(self.knowledge):
             raise AttributeError(
-                "columns of increasing and decreasing need all rows at once. Call fit of "
-                "tanlearn.BayesForestClassifier on rows in memory."
+                "increasing and decreasing need all rows at once. Call fit of tanlearn.BayesForestClassifier on "
+                "rows in memory."
             )
         if self.weights is not None:
             raise AttributeError(
-                f"weights={self.weights!r} are fitted by leaving rows out, which needs all rows at once. Use "
+                f"weights={self.weights!r} need all rows at once, because they are fitted to held-out rows. Use "
                 f"weights=None."
             )
         return True
@@ -282,8 +284,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         """Grow a forest from the first batch, and return empty counts in its contexts."""
         if data.n_samples and (data.y == data.y[0]).all():
             raise ValueError(
-                f"the first batch has {data.n_samples:,} row(s) of one class only, but the networks of the forest are "
-                f"drawn from it. Start with a larger batch of several classes."
+                f"the networks are grown from the first batch, which must have several classes, but it has "
+                f"{data.n_samples:,} row(s) of one class. Start with a larger batch."
             )
         return ForestCounts(self._fit_forest(data, generator(self.random_state), is_limited=False).forest)
 
@@ -296,19 +298,19 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         """Set ``forest_`` from smoothed counts."""
         if len(counts.members) != self.n_estimators:
             raise ValueError(
-                f"n_estimators is {self.n_estimators}, but the batches so far were counted for another number. Start "
-                f"with a new classifier: clone(model).partial_fit(...)."
+                f"n_estimators is {self.n_estimators}, but earlier batches were counted with another number of "
+                f"networks. Start with a new classifier: clone(model).partial_fit(...)."
             )
         n_levels = counts.forest.weights.shape[2]
         self._check_smoothing(counts.class_counts.max(), n_levels, counts.most_values)
         self.model_ = counts.smooth(float(self.smoothing), n_jobs=self.n_jobs)
 
     def _fit_forest(self, data: EncodedData, rng: np.random.Generator, *, is_limited: bool = True) -> FittedForest:
-        """Grow the networks and fit their weights; positions of rows are those among rows of positive weight.
+        """Grow the networks and fit their weights. Positions of rows are counted among rows of positive weight.
 
-        If ``is_limited``, there may be fewer networks. Counts of batches need all of them.
+        If ``is_limited``, fewer networks may be grown. Counts of batches need all networks.
         """
-        if (data.weights == 0).any():  # they must not count in contexts, folds and missing values
+        if (data.weights == 0).any():  # rows of weight 0 must not count in contexts, folds and missing values
             data = data.take(data.weights > 0)
         if data.n_classes > _MOST_CLASSES:
             raise ValueError(
@@ -355,36 +357,37 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         whole = len(pair) == 2 and all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
         if not whole or not 1 <= pair[0] <= pair[1]:
             raise ValueError(
-                f"n_cuts must be two integers from 1, the minimum and maximum number of cut points, or one integer for "
-                f"both, got {given!r}."
+                f"n_cuts must be a positive integer, or two of them (minimum and maximum number of cut points), got "
+                f"{given!r}."
             )
         return min(int(pair[0]), 2**16), min(int(pair[1]), 2**16)  # no feature has more values
 
     def _check_smoothing(self, heaviest: float, n_levels: int, most_values: int) -> None:
-        """Refuse an m with which a probability could underflow: unseen values get a factor m / (n + m) per level."""
+        """Raise ValueError if probabilities could underflow: unseen values get a factor m / (n + m) per level."""
         m = float(self.smoothing)
         least = n_levels * (np.log10(m) - np.log10(heaviest + m)) - np.log10(most_values)
         if least < _LEAST_EXPONENT:
             raise ValueError(
-                f"smoothing={m:g} is too small for classes of weight up to {heaviest:.3g}: over {n_levels} levels "
-                f"probabilities may be as small as 1e{least:.0f}, and must not be below 1e{_LEAST_EXPONENT}. Increase "
+                f"smoothing={m:g} is too small for classes of weight up to {heaviest:.3g}: over {n_levels} levels, "
+                f"probabilities may be as small as 1e{least:.0f}, but must be at least 1e{_LEAST_EXPONENT}. Increase "
                 f"smoothing, decrease max_parents, or divide the weights by a common factor."
             )
 
     def with_bits(self, bits: int) -> Self:
-        """Return a copy of the fitted forest whose gains are few-bit integers times a power of two.
+        """Return a copy of the fitted forest with few-bit numbers: integers times a power of two.
 
         Parameters
         ----------
         bits : int
-            Bits per number, from 2 to 16, including the sign. All numbers are multiples of the same step, which is the
-            smallest power of two with which they fit into these bits.
+            Bits per number, from 2 to 16, including the sign. All numbers are multiples of one step, the smallest power
+            of two for which all of them fit into these bits.
 
         Returns
         -------
         object
-            A new classifier. For complete rows, it predicts the class that the C code of ``export_c(bits=bits)``
-            returns. The log odds of a row change by at most one step for each context that the row reaches.
+            A new classifier. For complete rows, its class predictions equal those of the C code of
+            ``export_c(bits=bits)``. The log odds of a row change by at most one step for each context that the row
+            reaches.
 
         Raises
         ------
@@ -407,7 +410,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self._refuse_rounding()
         rounded = copy(self)
         rounded.model_ = round_forest(self.model_, bits).forest
-        rounded.__dict__.pop("counts_", None)  # partial_fit would compute unrounded gains from them
+        rounded.__dict__.pop("counts_", None)  # partial_fit would compute unrounded gains from the counts
         return rounded
 
     def _refuse_rounding(self) -> None:
@@ -430,9 +433,9 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     ) -> None:
         """Write the fitted forest as a C99 header of integers that uses only additions and comparisons.
 
-        Numbers are rounded by ``with_bits(bits)``, whose copy predicts the same classes for complete rows. For rows
-        with missing or unseen values, the C function returns -1. Ten networks take 0.4 to 5 MB, so only large
-        microcontrollers can store a forest. The comment at the top of the header states the size in bytes.
+        Numbers are rounded as by ``with_bits(bits)``, which returns a classifier with the same predictions for complete
+        rows. For rows with missing or unseen values, the C function returns -1. Ten networks take 0.4 to 5 MB, so only
+        large microcontrollers can store a forest. The comment at the top of the header states the size in bytes.
 
         Parameters
         ----------
@@ -455,8 +458,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         ValueError
             If ``bits`` is not an integer from 2 to 16, the forest has ``weights=None`` or monotone columns, its class
             prior differs from the class frequencies in training, a column has a category for missing values or had no
-            value in training, a category or cut point is not representable in its C type, or ``name`` is not a C
-            identifier. No file is written then.
+            value in training, the C type cannot represent a category or cut point, or ``name`` is not a C identifier.
+            No file is written in these cases.
         OSError
             If a file cannot be written. An existing file is then unchanged.
 

@@ -1,4 +1,4 @@
-"""Classifier composed of a structure learner and a parameter learner."""
+"""Bayesian network classifier with a structure learner and a parameter learner."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ __all__ = ["BayesNetClassifier", "StructureLearner"]
 class StructureLearner(Protocol):
     """Interface of structure learners.
 
-    A learner with ``needs = "pairs"`` can also be fitted to counts of pairs, with ``from_counts(pairs, rng)``.
+    A learner with ``needs = "pairs"`` also has ``from_counts(pairs, rng)``, which learns a structure from counts of
+    pairs.
     """
 
     def learn(self, data: EncodedData, rng: np.random.Generator) -> Structure:
@@ -43,7 +44,7 @@ class StructureLearner(Protocol):
 
 
 class BayesNetClassifier(CountingClassifier, NetworkClassifier):
-    """Bayesian network classifier composed of a structure learner and a parameter learner.
+    """Bayesian network classifier that combines a structure learner and a parameter learner.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class BayesNetClassifier(CountingClassifier, NetworkClassifier):
         Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of randomized learners. With the same rows, parameters and int, models based on counts are equal bit for
-        bit on every x86-64 processor, and models trained by gradient on the same machine.
+        bit on every x86-64 processor. Models trained by gradient are equal on the same machine.
 
     Attributes
     ----------
@@ -79,14 +80,14 @@ class BayesNetClassifier(CountingClassifier, NetworkClassifier):
     tables_ : Tables
         CPTs: log-probabilities of each feature given its parents and the class.
     structure_learner_ : StructureLearner
-        The fitted copy of ``structure``, with attributes such as ``history_``. It is not set if ``structure`` is a
+        The fitted copy of ``structure``, with attributes such as ``history_``. It does not exist if ``structure`` is a
         :class:`~tanlearn.Structure` or None.
     parameters_ : ParameterLearner
         The fitted copy of ``parameters``, with attributes such as ``n_iter_`` and ``history_``.
     calibration_ : Calibration
         Map from scores to probabilities. Discriminative parameter learners with ``calibrate`` fit it on held-out rows.
-        Otherwise, its temperature and power are 1. If its temperature divides only the contributions of the features,
-        the class prior in ``tables_`` is adapted to it (see :class:`~tanlearn.HybridCV`).
+        Otherwise, its temperature and power are 1. If the temperature divides only the contributions of the features,
+        the class prior in ``tables_`` is adapted to the temperature (see :class:`~tanlearn.HybridCV`).
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder

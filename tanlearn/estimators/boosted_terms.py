@@ -42,38 +42,39 @@ N_INTERVALS = 64
 
 
 class BoostedTermsClassifier(Classifier):
-    """Sum of many small tables: accurate and fast to fit, for rules that combine thresholds on several features.
+    """Sum of many small tables: fast to fit, and accurate for rules that combine thresholds on several features.
 
-    The log probability of class y is, up to a constant of the row::
+    Up to a constant per row, the log probability of class y is::
 
         log P(y | x) = log P(y) + sum_t v_t(x, y) + constant
 
     Each term v_t is defined by up to ``max_splits`` splits. A split divides the values of one feature into two sides:
-    numbers at a threshold, categories into two groups. The term has one number per class for each combination of sides.
-    By default, it therefore depends on up to five features and has up to 32 numbers per class.
+    numbers below and above a threshold, or two groups of categories. The term has one number per class for each
+    combination of sides. By default, a term depends on up to five features and has up to 32 numbers per class.
 
     Terms are added one after another. Each term is fitted to the residuals of all earlier terms, on a random subset of
     rows and features. Its splits maximize the gain of the conditional likelihood, and its numbers are a Newton step
     times the learning rate. The number of terms is selected by the log loss of held-out rows.
 
-    Unlike a Bayesian network, the model does not contain a distribution of the features. If a feature of a term is
-    missing, the term contributes the mean over both sides of its splits, weighted by the variances of the classes of
-    the training rows. If missing values of a column depend on the class in the training rows, "missing" is a category
-    of the column.
+    Unlike a Bayesian network, the model has no distribution of the features. If a feature of a term is missing, the
+    term contributes the mean over both sides of its splits, weighted by the variances of the classes of the training
+    rows. If the missing values of a column depend on the class in the training rows, "missing" becomes a category of
+    the column.
 
-    Of more than 1,024 columns, only the 1,024 that predict the class best on their own are used, with a warning.
+    If there are more than 1,024 columns, only the 1,024 columns that predict the class best on their own are used, and
+    a warning is issued.
 
     Parameters
     ----------
     max_terms : int, default=2000
-        Maximum number of terms, at least 1. The actual number is selected on held-out rows.
+        Maximum number of terms, at least 1. The number of terms is selected on held-out rows.
     max_splits : int, default=5
-        Maximum number of splits per term, from 1 to 8. With 1, the model is a sum of functions of one feature each.
+        Maximum number of splits per term, from 1 to 8. With 1, each term is a function of one feature.
     learning_rate : float, default=0.1
         Factor by which the numbers of each term are multiplied, above 0 and at most 1. Smaller factors need more terms.
     ridge : float, default=1.0
         Penalty on the squared numbers of a term, at least 0.001, in units of the variance of one row (at most 1/4). A
-        larger penalty shrinks the numbers for combinations of sides with few rows.
+        larger penalty shrinks mainly the numbers of combinations with few rows.
     increasing : sequence of str or int, default=()
         Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
         odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and there must be
@@ -103,11 +104,11 @@ class BoostedTermsClassifier(Classifier):
     Attributes
     ----------
     n_terms_ : int
-        Number of terms. It is 0 if terms do not predict held-out rows clearly better than the class frequencies do, and
-        50 if there are no held-out rows.
+        Number of terms. It is 0 if the terms do not clearly improve on the class frequencies for held-out rows, and 50
+        if there are no held-out rows.
     cv_results_ : dict
         Held-out results by number of terms: ``param_n_terms`` and ``mean_log_loss``, ndarrays of the same length. The
-        dict is empty if there are no held-out rows, because the training rows of a fold would contain only one class.
+        dict is empty if rows cannot be held out because the others would contain only one class.
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder
@@ -121,19 +122,21 @@ class BoostedTermsClassifier(Classifier):
 
     See Also
     --------
-    tanlearn.BayesEnsembleClassifier : Boosted terms with a forest and a network: more accurate on most data sets.
-    tanlearn.TermNetClassifier : A readable model with a curve per feature and a table per pair.
+    tanlearn.BayesEnsembleClassifier : Ensemble of boosted terms, a forest and a network: more accurate on most data
+    sets. tanlearn.TermNetClassifier : Readable model with a curve per feature and a table per pair of features.
 
     Notes
     -----
-    With ``increasing`` or ``decreasing``, the numbers of each term are the monotone numbers with the least squared
-    difference from the Newton step (isotonic regression). Each term is monotone, and so is the sum of the terms. The
-    scores of the classes never change in the wrong direction between two values, not even by a rounding error. The
-    log-probabilities of ``predict_log_proba`` may do so, but only by rounding errors. Both statements also hold if
-    other columns are missing. A category for missing values of the column itself has no position in the order.
+    With ``increasing`` or ``decreasing``, the numbers of each term are the monotone numbers closest to the Newton step
+    in squared difference (isotonic regression). Each term is monotone, and therefore their sum. Between two values of
+    the column, the scores of the classes never change in the wrong direction, not even by a rounding error. The
+    log-probabilities of ``predict_log_proba`` may change in the wrong direction by rounding errors only. Both
+    guarantees also hold if other columns are missing. A category for missing values of the column itself has no
+    position in the order.
 
-    The number of terms is selected with five folds for up to 1,000 rows, with three folds for up to 20,000 rows, and on
-    10,000 held-out rows for more. A larger number is selected only if it lowers the log loss by more than 1e-5 nats.
+    The number of terms is selected with five folds for up to 1,000 rows and with three folds for up to 20,000 rows. For
+    more rows, it is selected on 10,000 held-out rows. A larger number is selected only if it lowers the log loss by
+    more than 1e-5 nats.
 
     References
     ----------
@@ -228,7 +231,7 @@ class BoostedTermsClassifier(Classifier):
         return boosting_needs(data, self._settings(), int(self.max_terms))
 
     def _fit_boosting(self, data: EncodedData, rng: np.random.Generator, needed: IntArray = NO_ROWS) -> BoostingOutcome:
-        """Fit to encoded rows, see `learn_boosted_terms`."""
+        """Fit terms to encoded rows with `learn_boosted_terms`."""
         directions = read_directions(self.increasing, self.decreasing, data)
         settings = self._settings()._replace(directions=directions if directions.any() else None)
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "needed": needed, "report": reporter(self.verbose)}
@@ -246,20 +249,20 @@ class BoostedTermsClassifier(Classifier):
         )
 
     def with_bits(self, bits: int) -> Self:
-        """Return a copy of the fitted classifier whose terms are few-bit integers times a power of two.
+        """Return a copy of the fitted classifier with few-bit terms: integers times a power of two.
 
         Parameters
         ----------
         bits : int
-            Bits per number of a term, from 2 to 16. A number is the difference between the score of a class and that of
-            the first class, minus the smallest such difference in the term. All terms are multiples of the same step,
-            which is the smallest power of two with which the numbers of every term fit into ``bits`` bits.
+            Bits per number of a term, from 2 to 16. A number is the difference between the score of a class and the
+            score of the first class, minus the smallest of these differences in the term. All numbers are multiples of
+            one step, the smallest power of two for which all of them fit into ``bits`` bits.
 
         Returns
         -------
         object
-            A new classifier. For complete rows, it predicts the class that the C code of ``export_c(bits=bits)``
-            returns. Its log odds of a class against the first class differ from those of this classifier by at most
+            A new classifier. For complete rows, its class predictions equal those of the C code of
+            ``export_c(bits=bits)``. Rounding changes the log odds of a class against the first class by at most
             ``(n_terms_ + 1) * step / 2``.
 
         Raises
@@ -295,9 +298,9 @@ class BoostedTermsClassifier(Classifier):
     ) -> None:
         """Write the fitted classifier as a C99 header of integers that uses only additions, shifts and comparisons.
 
-        Numbers are rounded by ``with_bits(bits)``, whose copy predicts the same classes for complete rows. For rows
-        with missing or unseen values, the C function returns -1. To limit the size, set a small ``max_terms``. A term
-        of five splits takes 42 bytes with 8 bits and two classes.
+        Numbers are rounded as by ``with_bits(bits)``, which returns a classifier with the same predictions for complete
+        rows. For rows with missing or unseen values, the C function returns -1. To limit the size, set a small
+        ``max_terms``. With 8 bits and two classes, a term of five splits takes 42 bytes.
 
         Parameters
         ----------
@@ -308,7 +311,7 @@ class BoostedTermsClassifier(Classifier):
         name : str, optional
             Prefix of all names in the header. By default, it is the file name without its extension.
         packed : bool, default=True
-            Whether to pack numbers bit by bit if ``bits`` is not 8 or 16. Otherwise, they are stored in whole bytes,
+            Whether to pack numbers bit by bit if ``bits`` is not 8 or 16. With False, they are stored in whole bytes,
             which are read faster.
         number_type : {"double", "float", "int32", "int16"}, default="double"
             C type of numbers in rows, see :meth:`tanlearn.NaiveBayesClassifier.export_c`.
@@ -322,8 +325,8 @@ class BoostedTermsClassifier(Classifier):
             If the classifier is not fitted.
         ValueError
             If ``bits`` is not an integer from 2 to 16, a class has probability 0, a column has a category for missing
-            values or had no value in training, a category or cut point is not representable in its C type, or ``name``
-            is not a C identifier. No file is written then.
+            values or had no value in training, the C type cannot represent a category or cut point, or ``name`` is not
+            a C identifier. No file is written in these cases.
         OSError
             If a file cannot be written. An existing file is then unchanged.
 
@@ -358,10 +361,10 @@ class BoostedTermsClassifier(Classifier):
         -------
         ndarray of shape (n_samples, n_features + 1, n_classes)
             Contribution of each feature to the log-probabilities of the classes, or to the log odds of each class
-            against ``against``; the last one is the contribution of the class prior and of the mean of all terms. The
-            contributions add up to ``predict_log_proba``, or to the log odds. (With a ``class_prior``, they add up to
-            ``predict_log_proba`` except for a constant per row.) A term of several features is divided among them by
-            its Shapley values, exactly. A missing value contributes 0, unless "missing" is a category of its column.
+            against ``against``. The last entry is the contribution of the class prior and of the mean of all terms. The
+            contributions add up to ``predict_log_proba``, or to the log odds. With a ``class_prior``, they add up to
+            ``predict_log_proba`` except for a constant per row. A term of several features is divided among them by
+            exact Shapley values. A missing value contributes 0, unless "missing" is a category of its column.
 
         Raises
         ------
@@ -418,8 +421,8 @@ class BoostedTermsClassifier(Classifier):
         Returns
         -------
         dict
-            The learner, the classes, the number of terms, the number of parameters, and ``features``, a list with the
-            name of each feature and the number of terms that contain it, in decreasing order.
+            The learner, the classes, the numbers of terms and parameters, and ``features``. This list contains the name
+            of each feature and the number of terms that use it, in decreasing order.
 
         Raises
         ------
@@ -449,7 +452,7 @@ class BoostedTermsClassifier(Classifier):
         }
 
     def _numbers_of_terms(self) -> list[tuple[str, int]]:
-        """Return the name of each feature and the number of terms that contain it, in decreasing order."""
+        """Return the name of each feature and the number of terms that use it, in decreasing order."""
         names = feature_names(self)
         numbers = np.zeros(len(names), np.intp)
         for row in self.model_.features:

@@ -204,7 +204,7 @@ class GradientClassifier(NetworkClassifier):
             refuse_bits(self._directions())
         if self._training.checkpoint is not None and not isinstance(self.random_state, Integral):
             raise ValueError(
-                f"a checkpoint needs an int random_state, because the training must be repeatable; got "
+                f"a checkpoint needs an integer random_state, because the training must be repeatable, got "
                 f"{self.random_state!r}. Set for example random_state=0."
             )
 

@@ -1,8 +1,8 @@
-"""Groups of classes: the likeliest classes of each row, and all its other classes together as a remainder.
+"""Groups of classes per row: the likeliest classes by themselves, and all other classes together as a remainder.
 
-The likeliest classes are those of out-of-fold scores s = b + z, where b is a base and z a weighted sum of gains. They
-must not depend on the class of the row. If the row's own class were always among them, being the least likely of them
-would become evidence for a class wherever the own class is often unlikely.
+The likeliest classes are those of out-of-fold scores s = b + z, where b is a base and z a weighted sum of gains. The
+selection must not depend on the class of the row. If the true class were always selected, the least likely of the
+selected classes would often be the true one, and the weights would exploit this.
 
 The score of a remainder R is log sum_{c in R} exp(s_c). It is replaced by its tangent at the scores s, which is linear
 in the gains and a lower bound:
@@ -22,7 +22,7 @@ __all__ = ["grouped", "likeliest_classes", "own_group", "remainder_shares"]
 def likeliest_classes(log_p: FloatArray, n_groups: int) -> IntArray:
     """Return the classes of each row that form a group of their own, the likeliest first.
 
-    These are all classes if there are at most ``n_groups``, and ``n_groups - 1`` of them otherwise.
+    If there are at most ``n_groups`` classes, all of them are returned, otherwise ``n_groups - 1``.
 
     Shapes: log_p: (n_rows, n_classes), log probabilities or scores; result: (n_rows, n_likeliest).
     """
@@ -41,7 +41,7 @@ def own_group(y: IntArray, likeliest: IntArray) -> IntArray:
 
 
 def remainder_shares(scores: FloatArray, likeliest: IntArray) -> FloatArray:
-    """Compute the probabilities q of the classes given that the class is in the remainder, 0 for the likeliest classes.
+    """Compute the probability q of each class within the remainder. It is 0 for the likeliest classes.
 
     Shapes: scores: (n_rows, n_classes); likeliest: (n_rows, n_likeliest); result: (n_rows, n_classes).
     """
@@ -54,9 +54,9 @@ def remainder_shares(scores: FloatArray, likeliest: IntArray) -> FloatArray:
 
 
 def grouped(values: AnyArray, likeliest: IntArray, shares: FloatArray | None) -> AnyArray:
-    """Replace values of classes by values of groups, the remainder last.
+    """Replace values of classes by values of groups. The remainder is the last group.
 
-    The value of the remainder is the sum over classes, weighted by ``shares``, which is None if there is no remainder.
+    The value of the remainder is the sum over classes, weighted by ``shares``. Without a remainder, ``shares`` is None.
 
     Shapes: values: (..., n_rows, n_classes); likeliest: (n_rows, n_likeliest); shares: (n_rows, n_classes); result:
     (..., n_rows, n_groups).

@@ -1,12 +1,13 @@
 """Context tries of one network of a forest: grown, smoothed, and evaluated on rows.
 
-The contexts of a family are those of ``counts/context_tries.py``, of at least ``min_samples`` rows. The probabilities
-of a context are those of the context above it, corrected by its own counts (hierarchical smoothing),
-P_j = (n + m P_j-1) / (N + m). So log P_j(x | class) is a sum of *gains* log P_i - log P_i-1 over levels i <= j, and a
-forest can weight the gains of each level.
+A context is an assignment of values to the first parents of a family that occurs in at least ``min_samples`` rows (see
+``counts/context_tries.py``). Its probabilities are smoothed toward the probabilities P_j-1 of the context with one
+fewer parent: P_j = (n + m P_j-1) / (N + m). Thus log P_j(x | class) is a sum of *gains* log P_i - log P_i-1 over levels
+i <= j, and a forest can weight the gains of each level.
 
-Shapes: the tries of all families of a network are concatenated. They are full: a context has gains of all values with
-all classes that it has seen, ``gain``; other values share one gain per class, ``unseen``, and other classes gain 0.
+Shapes: the tries of all families of a network are concatenated. A context has a gain for each pair of a value and a
+class that occur in it (``gain``). All other values share one gain per class (``unseen``), and other classes have gain
+0.
 
 Invariant: a row descends until its value of the next parent is missing or has no context. Reference: Petitjean,
 Buntine, Webb, Zaidi: Accurate parameter estimation for Bayesian network classifiers using hierarchical Dirichlet
@@ -33,9 +34,9 @@ from tanlearn.kernels.mathematics import log_all
 
 __all__ = ["IMPLIED", "ContextTables", "join_tables"]
 
-#: Row numbers of all levels of the families that are grown together, at most: 64 MiB.
+#: Maximum size of the row numbers of families that are grown together, over all levels: 64 MiB.
 _ROOM = 2**24
-#: Classes of the entries of a full trie, which are those of its contexts.
+#: Placeholder for the classes of the entries of a full trie, which equal the classes of its contexts.
 IMPLIED = np.empty(0, np.uint16)
 
 
@@ -47,7 +48,7 @@ class ContextTables:
     parents: IntArray  # (n_features, k) parents of each feature, the most important first, -1 for none
     root: IntArray  # (n_features,) root context of each family, ascending
     trie: ContextTrie  # full, without ``entry_class``
-    gain: AnyArray  # (n_entries,) float32, log P_j - log P_j-1 of the values that a context has seen
+    gain: AnyArray  # (n_entries,) float32, log P_j - log P_j-1 of the values that occur in a context
     unseen: AnyArray  # (n_context_classes,) float32, the same for all other values
 
     @classmethod
@@ -66,16 +67,16 @@ class ContextTables:
     ) -> ContextTables:
         """Build and smooth the tries of a network, given the parents of each feature, the most important first.
 
-        Codes of at least ``n_states`` are missing. A row counts in a family if its child is present, down to the first
-        missing parent. ``weights`` must be positive. ``smoothing`` is m of all levels, positive. ``monotone`` names
-        families whose log odds of two classes are monotone in every context.
+        Codes of at least ``n_states`` are missing. A row is counted in a family if the value of the child is present,
+        at all levels before the first missing parent. ``weights`` must be positive. ``smoothing`` is the positive m of
+        all levels. ``monotone`` names families whose log odds of two classes are monotone in every context.
 
         Shapes: codes: (n_features, n_samples); n_states: (n_features,); y, weights: (n_samples,).
         """
         table = np.full((len(parents), max(map(len, parents))), -1)
         for child, own in enumerate(parents):
             table[child, : len(own)] = own
-        # Weights are of a single type, so that a single type is compiled; sums of integers are exact.
+        # All weights get one type, so that kernels are compiled for one type only; sums of integers are exact.
         rows = codes, n_states, y, weights.astype(np.float64), n_classes
         # Grow many families together: one by one, each took 60 µs more than its counting.
         edges = np.arange(0, len(table), max(1, _ROOM // (codes.shape[1] * (table.shape[1] + 1))))
@@ -98,7 +99,7 @@ class ContextTables:
     def smooth(
         cls, n_states: IntArray, parents: IntArray, contexts: CountedContexts, smoothing: float
     ) -> ContextTables:
-        """Return the gains of full tries with counts; ``smoothing`` is m of all levels, positive."""
+        """Return the gains of full tries with counts; ``smoothing`` is the positive m of all levels."""
         p, unseen = contexts.smooth(contexts.counts, np.full(len(contexts.trie.classes), smoothing))
         gain = np.empty(len(p))
         divide_by_above(p, contexts.links[0], gain)
@@ -118,7 +119,7 @@ class ContextTables:
         return sum(own.nbytes for own in (*self.trie, self.gain, self.unseen))
 
     def first_levels(self, n_levels: int) -> ContextTables:
-        """Return the tries truncated to the first levels, of at most ``n_levels - 1`` parents."""
+        """Return the tries truncated to the first ``n_levels`` levels, which have at most ``n_levels - 1`` parents."""
         if n_levels >= self.n_levels:
             return self
         own = self.trie
@@ -155,7 +156,7 @@ class ContextTables:
         add_gains_by_level(codes, self.n_states, *tries, _read_only(weight), slot, active, node, scores)
 
     def add_row_scores(self, codes: Codes, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
-        """Do the same as :meth:`add_scores`, faster for a single row: that of 20 features takes half of the time."""
+        """Do the same as :meth:`add_scores` for a single row, in half of the time (20 features)."""
         tries = self.root, np.arange(len(self.root)), self.parents, self.trie, self.gain, self.unseen
         add_gains(codes, self.n_states, *tries, _read_only(weight), slot, scores)
 
@@ -167,24 +168,24 @@ class ContextTables:
         return sets
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields, without sets of values, so that predictions do not change the pickle."""
+        """Return the fields without the sets of values, because predictions must not change the pickle."""
         return {name: value for name, value in self.__dict__.items() if name != "_value_sets"}
 
 
 def _read_only(weight: FloatArray) -> FloatArray:
-    """Return a read-only view of weights: one type, so that kernels are compiled once."""
+    """Return a read-only view of weights, so that kernels are compiled for one type only."""
     weight = weight.view()
     weight.flags.writeable = False
     return weight
 
 
 def _starts(sizes: IntArray) -> IntArray:
-    """Return the start of each of some concatenated lists, and their end."""
+    """Return the starts of concatenated lists, followed by the end of the last one."""
     return as_index(np.append(0, np.cumsum(sizes)))
 
 
 def join_tables(tables: Sequence[ContextTables]) -> ContextTables:
-    """Concatenate the families of tables, with the same values of the features."""
+    """Concatenate the families of tables whose features have the same values."""
     if len(tables) == 1:
         return tables[0]
     tries = [own.trie for own in tables]

@@ -1,4 +1,4 @@
-"""Ensemble of a forest, a network and boosted terms, whose log posteriors are added with weights."""
+"""Weighted sum of the log posteriors of a forest, a network and boosted terms."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ __all__ = ["Ensemble", "merged_values"]
 
 @dataclass(frozen=True, eq=False)
 class Ensemble(Model):
-    """Forest, network and boosted terms. The network predicts from merged intervals of the values of the others.
+    """Ensemble of a forest, a network and boosted terms. The network merges the intervals of the others.
 
-    The log posterior is the weighted sum of their log posteriors, normalized, plus the shift.
+    The log posterior is the normalized weighted sum of their log posteriors, plus the shift.
     """
 
     forest: Forest
@@ -39,13 +39,13 @@ class Ensemble(Model):
     shift: FloatArray  # (n_classes,) added to log probabilities if class frequencies differ from training
 
     def coarse_values(self) -> list[IntArray]:
-        """Return the network's value of each value, (n_states,) per feature."""
+        """Return the value in the network for each value of the encoder, (n_states,) per feature."""
         return [
             own[:-1].astype(np.intp) for own in np.split(self.discretization.merged, self.discretization.start[1:-1])
         ]
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature before intervals are merged, shape (n_features,)."""
+        """Return the number of values per feature before intervals are merged, shape (n_features,)."""
         return self.forest.numbers_of_values()
 
     @property
@@ -70,7 +70,7 @@ class Ensemble(Model):
         return pooled(log_p, self.weights) + self.shift
 
     def row_scorer(self) -> Callable[[IntArray], FloatArray]:
-        """Return a function that computes the log joint of a row of codes; it holds a copy of the forest."""
+        """Return a function that computes the log joint of a row of codes from a copy of the forest."""
         of_forest = self.forest.row_scorer() if self.weights[0] else None
         of_network = self.network.row_scorer() if self.weights[1] else None
         of_boosting = self.boosting.row_scorer() if self.weights[2] else None
@@ -92,9 +92,9 @@ class Ensemble(Model):
     def explain(self, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
         """Split the log probabilities of each row into contributions of its features, for each class.
 
-        The contributions of all models are added with their weights, and the normalization is divided among the
-        features as in :func:`tanlearn.forest.interpretation.explain`. The last entry is the log probability without
-        features. Rows with missing values raise ValueError if the network has CPTs that are not normalized.
+        The contributions of the three models are multiplied by their weights and added. The normalization is divided
+        among the features as in :func:`tanlearn.forest.interpretation.explain`. The last entry is the log probability
+        without features. Rows with missing values raise ValueError if CPTs of the network are not normalized.
 
         Shapes: codes: (n_features, n_rows); result: (n_rows, n_features + 1, n_classes).
         """
@@ -120,7 +120,7 @@ class Ensemble(Model):
         return writer.ensemble(self)
 
     def to_state(self) -> dict[str, Any]:
-        """Return the fields, those of the models with a prefix."""
+        """Return the fields; names of the models' fields have a prefix."""
         return {
             **{f"forest_{name}": value for name, value in self.forest.to_state().items()},
             **{f"network_{name}": value for name, value in self.network.to_state().items()},
@@ -153,14 +153,14 @@ class Ensemble(Model):
             weights = np.append(check_array("weights", weights, np.float64, (2,)), 0.0)
         check_array("weights", weights, np.float64, (3,))
         if not (weights >= 0).all() or not weights.any():
-            raise ValueError("weights must be nonnegative, and not all 0.")
+            raise ValueError("weights must be nonnegative, and at least one must be positive.")
         if not (check_array("shift", shift, np.float64, (n_classes,)) > -np.inf).any():  # -inf for a prior of 0
             raise ValueError("shift must leave at least one possible class.")
         return cls(forest, network, boosting, discretization, weights, shift)
 
 
 def merged_values(groups: list[IntArray]) -> Discretization:
-    """Return the discretization that merges the values of each feature into groups; missing values stay missing."""
+    """Return the discretization that merges the values of each feature into groups. Missing values stay missing."""
     n_states = np.array([int(own.max()) + 1 for own in groups], np.intp)
     dtype = codes_dtype(int(n_states.max()))
     merged = np.concatenate([np.append(own, missing_code(dtype)) for own in groups]).astype(dtype)

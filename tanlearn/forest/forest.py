@@ -18,8 +18,8 @@ from tanlearn.models.model import Model
 
 __all__ = ["Forest", "softmax"]
 
-#: Smallest and largest number of rows per block. The contexts of a family stay in the cache during a block (4,000 rows
-#: of letter: 190 ms in blocks of 512, 118 ms of 4,096), but there should be a block for each thread.
+#: Smallest and largest number of rows per block. Large blocks use the contexts of a family while they are in the cache
+#: (4,000 rows of letter take 190 ms in blocks of 512 rows and 118 ms in one block), but each thread needs a block.
 _FEWEST, _MOST = 512, 4096
 
 
@@ -32,29 +32,29 @@ class Forest(Model):
     log_frequency: FloatArray  # (n_classes,) log class frequencies in training
     shift: FloatArray  # (n_classes,) added to log probabilities if class frequencies differ from training
     weights: FloatArray  # (n_members, n_features, n_levels) weight of the gains of each level of each family
-    label_noise: float  # fraction of rows whose class is taken as uniformly random, in [0, 1)
+    label_noise: float  # assumed fraction of rows with a uniformly random class, in [0, 1)
     is_average: bool  # whether probabilities of networks are averaged; otherwise their scores are added
     # (n_features,) increase of the out-of-fold log loss in nats if a feature is left out; None if it is unknown
     importances: FloatArray | None = None
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature before networks merge them, shape (n_features,)."""
+        """Return the number of values per feature before networks merge them, shape (n_features,)."""
         n_states: IntArray = np.diff(self.members[0].cuts.start) - 1
         return n_states
 
     @property
     def n_parameters(self) -> int:
-        """Number of parameters: the terms that predictions add up."""
+        """Number of parameters: all numbers that predictions add up."""
         return sum(member.tables.gain.size + member.tables.unseen.size for member in self.members)
 
     @property
     def groups(self) -> list[list[tuple[ForestNetwork, FloatArray]]]:
-        """Networks with their weights, in groups: all together if scores are added, one by one if averaged."""
+        """Groups of networks with their weights: one group in all, or one per network if probabilities are averaged."""
         pairs = list(zip(self.members, self.weights, strict=True))
         return [[pair] for pair in pairs] if self.is_average else [pairs]
 
     def noiseless_proba(self, codes: Codes) -> FloatArray:
-        """Compute the class probabilities, averaged over groups, before label noise and shift.
+        """Compute the class probabilities before label noise and shift, averaged over groups.
 
         Shapes: codes: (n_features, n_rows), of the encoder; result: (n_rows, n_classes).
         """
@@ -94,7 +94,7 @@ class Forest(Model):
         return p + self.shift
 
     def row_scorer(self) -> Callable[[IntArray], FloatArray]:
-        """Return a function that computes the log joint of a row of codes; it holds a copy of all networks."""
+        """Return a function that computes the log joint of a row of codes from a copy of all networks."""
         rule = {"is_average": self.is_average}
         joined = JoinedNetworks(self.members, self.weights, self.numbers_of_values(), **rule)
 
@@ -114,7 +114,7 @@ class Forest(Model):
         return writer.forest(self)
 
     def to_state(self) -> dict[str, Any]:
-        """Return all fields as arrays; those of single networks are concatenated, with their sizes."""
+        """Return all fields as arrays. The arrays of single networks are concatenated, and their sizes are stored."""
         return to_state(self)
 
     @classmethod

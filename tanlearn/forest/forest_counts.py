@@ -1,15 +1,15 @@
-"""Counts of a forest over rows in batches, in contexts fixed by the first rows.
+"""Counts of a forest over batches of rows. The first rows determine the contexts.
 
-The discretization, the parents, the contexts and the weights of each network are fixed by the first rows. Counts of
-later rows in these contexts can be added, merged and subtracted, so each batch is read once, and several processes can
+The first rows determine the discretization, the parents, the contexts and the weights of each network. Counts of later
+rows in these contexts can be added, merged and subtracted. Each batch is therefore read once, and several processes can
 count different batches. `ForestCounts.smooth` turns the counts into a `Forest`.
 
 Shapes: the counts of a network are sparse, in coordinate format: ``keys`` (n_cells,) encodes (context, value, class) in
 mixed radix, ascending, and ``counts`` (n_cells,) contains their weights.
 
 Invariant: counts of integer-weighted rows are exact and do not depend on the partition of the rows into batches or on
-the order of merging. The tries are those of ``forest/context_tables.py`` (reference there). Which values and classes a
-context has seen is not fixed, but recomputed from the keys.
+the order of merging. ``forest/context_tables.py`` describes the tries. The values and classes that a context has seen
+are recomputed from the keys.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ContextCells:
         return replace(self, keys=keys[kept], counts=counts[kept])
 
     def are_known(self) -> bool:
-        """Return whether the keys ascend and are of contexts and values of the network."""
+        """Return whether the keys ascend and refer to contexts and values of the network."""
         context, value = np.divmod(self.keys // self.n_classes, int(self.tables.n_states.max()))
         child = np.searchsorted(self.tables.root, context, side="right") - 1
         n_keys = len(self.tables.trie.branch) * int(self.tables.n_states.max()) * self.n_classes
@@ -80,7 +80,7 @@ class ContextCells:
         return bool(is_key.all() and (self.keys[1:] > self.keys[:-1]).all())
 
     def lacking_above(self) -> IntArray:
-        """Return the keys without a count of the same value and class in the context above; its rows include theirs."""
+        """Return the keys whose value and class have no count in the context above, which contains the same rows."""
         width = int(self.tables.n_states.max()) * self.n_classes
         context, pair = np.divmod(self.keys, width)
         above = np.searchsorted(self.tables.trie.children, context, side="right") - 1
@@ -88,7 +88,7 @@ class ContextCells:
         return self.keys[~is_nested]
 
     def smooth(self, smoothing: float) -> ContextTables:
-        """Return the smoothed tries of the counts; ``smoothing`` is m of all levels, positive."""
+        """Return the smoothed tries of the counts; ``smoothing`` is the positive m of all levels."""
         trie, root, n_classes = self.tables.trie, self.tables.root, self.n_classes
         n_states, most = self.tables.n_states, int(self.tables.n_states.max())
         pairs, of_class = np.divmod(self.keys, n_classes)
@@ -146,11 +146,11 @@ class ForestCounts(Counts):
         return max(int(member.cuts.n_states.max()) for member in self.forest.members)
 
     def empty(self) -> ForestCounts:
-        """Return empty counts in the same contexts, for counting elsewhere."""
+        """Return empty counts in the same contexts, for counting in another process."""
         return ForestCounts(self.forest)
 
     def arrays(self) -> dict[str, AnyArray]:
-        """Return all counts, as arrays by name; those of all networks are concatenated."""
+        """Return all counts as arrays by name, concatenated over networks."""
         return {
             "class_counts": self.class_counts,
             "n_cells": np.array([len(cells.keys) for cells in self.members], np.int64),
@@ -159,7 +159,7 @@ class ForestCounts(Counts):
         }
 
     def describe(self) -> str:
-        """Name the type of the counts; the number of contexts means little."""
+        """Name the type of the counts."""
         return f"counts in {type(self).__name__}"
 
     def state(self) -> dict[str, Any]:
@@ -176,12 +176,12 @@ class ForestCounts(Counts):
         counts._class_counts = check_counts("class_counts", class_counts, (n_classes,))
         sizes = check_array("n_cells", n_cells, np.int64, (len(counts.members),))
         if not 0 <= sizes.min() <= sizes.max() < 2**40:
-            raise ValueError("n_cells must be numbers from 0.")
+            raise ValueError("n_cells must be nonnegative integers.")
         total = sum(sizes.tolist())
         check_array("keys", keys, np.int64, (total,))
         check_counts("counts", amounts, (total,))
         if amounts.dtype != class_counts.dtype or not (amounts > 0).all():
-            raise ValueError("counts must be positive, and of the type of class_counts.")
+            raise ValueError("counts must be positive, and must have the dtype of class_counts.")
         parts = (np.split(array, np.cumsum(sizes)[:-1]) for array in (keys, amounts))
         counts.members = [
             replace(cells, keys=own, counts=values) for cells, own, values in zip(counts.members, *parts, strict=True)
@@ -223,8 +223,8 @@ class ForestCounts(Counts):
     def subtract(self, other: ForestCounts) -> ForestCounts:
         """Subtract the counts of a subset of the rows in place and return self.
 
-        With real weights, counts up to 1e-9 of the total weight are rounding errors and dropped. If the contexts
-        differ, or a count would be negative, it raises ValueError and changes nothing.
+        With real weights, counts of at most 1e-9 of the total weight are rounding errors, and are dropped. If the
+        contexts differ or a count would be negative, ValueError is raised and the counts stay unchanged.
         """
         self._check_schema(other._schema())
         class_counts = self.class_counts - other.class_counts
@@ -240,14 +240,14 @@ class ForestCounts(Counts):
         return self
 
     def smooth(self, smoothing: float, *, n_jobs: int | None = None) -> Forest:
-        """Return the forest of these counts; ``smoothing`` is m of all levels, positive."""
+        """Return the forest of these counts; ``smoothing`` is the positive m of all levels."""
         tables = in_threads(lambda cells: cells.smooth(smoothing), self.members, n_jobs)
         members = [ForestNetwork(member.cuts, own) for member, own in zip(self.forest.members, tables, strict=True)]
         log_prior = log_frequencies(self.class_counts)
         return replace(self.forest, members=members, log_prior=log_prior, log_frequency=log_prior)
 
     def _schema(self) -> dict[str, Any]:
-        """Return the values that must be equal for counts to be added: the discretization and contexts of a network."""
+        """Return the discretization and contexts of a network, which must be equal if counts are added."""
         schema = {**super()._schema(), "n_networks": len(self.members)}
         for number, member in enumerate(self.forest.members):
             tables = member.tables

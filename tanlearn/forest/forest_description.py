@@ -1,20 +1,20 @@
-"""Description of a fitted forest in numbers and strings, readable without any library.
+"""Description of a fitted forest in numbers and strings, which can be read without any library.
 
 *Version 1.* :func:`describe` returns a dictionary that ``json.dumps`` accepts, with the keys
 
 - ``format``: ``"tanlearn forest description"``; ``version``: 1; ``tanlearn``: the version of the library;
-- ``learner``: an object with ``class`` and ``parameters``, those that differ from the defaults, as Python writes them;
-- ``classes``: the classes, sorted, and ``class_probabilities``, in training or by a class prior, in the same order;
+- ``learner``: an object with ``class`` and ``parameters``, which lists non-default parameters in Python notation;
+- ``classes``: the sorted classes, and ``class_probabilities`` in the same order, by training or by a class prior;
 - ``n_parameters``: the number of stored parameters; predictions are sums of them;
 - ``n_members``: the number of networks; ``n_contexts``: the number of contexts in all networks; ``n_levels``: one more
   than the largest number of parents of a feature;
 - ``combined``: ``"averaged"`` if probabilities of networks are averaged, ``"added"`` if weighted scores are added;
-- ``level_weights``: the weight of the gains of each level, of no parent, of the first parent, and so on; the mean over
-  features, where 1 is the weight in a single network;
+- ``level_weights``: the weight of the gains of each level (without parents, with the first parent, and so on), as a
+  mean over features, where 1 is the weight in a single network;
 - ``doubt``: the weight of the uniform distribution that is mixed into the probabilities;
-- ``features``: a list of objects, by decreasing weight, with ``name``, ``kind`` (``"categorical"`` or
-  ``"continuous"``), ``weight``, the mean over levels, and ``importance``, the increase of the log loss in nats if the
-  feature is left out, or null.
+- ``features``: a list of objects by decreasing weight, with ``name``, ``kind`` (``"categorical"`` or ``"continuous"``),
+  ``weight`` (the mean over levels) and ``importance`` (the increase of the log loss in nats if the feature is left out,
+  or null).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["describe"]
 
 
 def describe(model: Any) -> dict[str, Any]:
-    """Describe a fitted forest as a dictionary for JSON; NotFittedError if it has no encoder."""
+    """Describe a fitted forest as a dictionary for JSON; raise NotFittedError if it has no encoder."""
     check_is_fitted(model)
     forest: Forest = model.forest_
     n_members, d, n_levels = forest.weights.shape

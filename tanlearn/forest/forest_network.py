@@ -1,9 +1,9 @@
-"""One network of a forest: its random discretization and parents, and the context tries of its families.
+"""One network of a forest: its random discretization, its parents, and the context tries of its families.
 
 A network merges adjacent codes of ordered features into intervals, draws an order of the features, and gives each
-feature the candidates with the largest conditional mutual information I(X; parent | C) as parents. The same seed gives
-the same order, candidates and quantiles for other rows, so that a network grown without a fold resembles the network of
-all rows.
+feature the candidates with the largest conditional mutual information I(X; parent | C) as parents. The order, the
+candidates and the quantiles depend on the seed only, not on the rows. A network grown without a fold therefore
+resembles the network of all rows.
 """
 
 from __future__ import annotations
@@ -28,28 +28,29 @@ __all__ = ["Discretization", "DrawSettings", "ForestNetwork", "draw_discretizati
 
 #: Largest number of candidate pairs of a network, except that each feature has at least eight candidates.
 _MOST_PAIRS = 2**13
-#: Largest number of features whose candidates are the first ones of a permutation, which takes quadratic time: a third
-#: of the time of a network of 5,000 features. Candidates of more features are drawn without permuting the others.
+#: Up to this number of features, candidates are the first ones of a permutation, which takes quadratic time: a third of
+#: the time of a network of 5,000 features. Candidates of more features are drawn without permuting the others.
 _MOST_PERMUTED = 2**10
-#: Largest number of rows for selecting parents; of more rows, a sample is drawn. Otherwise, the selection would take a
-#: third of the time with 200,000 rows of 50 columns.
+#: Largest number of rows for selecting parents. A larger data set is sampled, because the selection would take a third
+#: of the time with 200,000 rows of 50 columns.
 _MOST_ROWS = 2**16
 
 
 @dataclass(frozen=True)
 class DrawSettings:
-    """Settings of the random draws of a network."""
+    """Settings of the random choices of a network."""
 
     n_cuts: tuple[int, int] = (3, 15)  # smallest and largest number of cut points of an ordered feature
-    supervised: float = 0.5  # fraction of ordered features with cut points that separate classes; others are random
+    supervised: float = 0.5  # fraction of ordered features whose cut points separate classes, not random
     max_features: float = 0.5  # fraction of the earlier features that are candidate parents of a feature
-    min_candidates: int = 4  # smallest number of candidates, if so many features are earlier
+    min_candidates: int = 4  # smallest number of candidates, unless fewer features are earlier
     max_candidates: int = 32  # largest number of candidates; fewer with over 256 features, down to 8
     # Largest number of parents. On 24 data sets, 3, 4, 6 and 8 had mean log losses of .363, .360, .361 and .361, and
     # errors of 14.95, 15.15, 15.15 and 15.05 %; 3 cannot represent the parity of five values.
     max_parents: int = 4
     rules: EdgeRules | None = field(default=None, compare=False)  # required and allowed edges
-    # 1 for each feature with rising log odds of two classes, -1 falling, 0 free; the rules allow no children of them
+    # 1 for each feature with rising log odds of two classes, -1 for falling, 0 for others; the rules forbid their
+    # children
     directions: tuple[int, ...] | None = None
 
 
@@ -57,11 +58,11 @@ class DrawSettings:
 class Discretization:
     """Discretization of the codes by one network.
 
-    Adjacent codes of ordered features are merged into intervals; a category for missing values is not merged. A missing
-    code becomes a value of its own where training has missing codes.
+    Adjacent codes of ordered features are merged into intervals. A category for missing values is not merged. If a
+    feature has missing codes in training, missing codes become a separate value.
     """
 
-    # (n_codes,) the network's code of each code of a feature, then of a missing value, feature after feature
+    # (n_codes,) for each feature, the network's code for each code of the encoder and for a missing value
     merged: AnyArray
     start: IntArray  # (n_features + 1,) start of each feature in merged
     n_states: IntArray  # (n_features,) number of values in the network; codes of at least this are missing
@@ -105,8 +106,8 @@ def grow_network(
 ) -> ForestNetwork:
     """Draw the discretization and the parents of a network, and build its context tries.
 
-    ``is_ordered`` and ``has_missing`` (n_features,) mark features with ordered codes and those with a value for missing
-    codes. The same seed gives the same order, candidates and quantiles for other rows.
+    ``is_ordered`` and ``has_missing`` (n_features,) mark features with ordered codes, and features with a value for
+    missing codes. The order, the candidates and the quantiles depend on the seed only, not on the rows.
     """
     of_cuts, of_parents = (np.random.default_rng([seed, part]) for part in range(2))
     cuts = draw_discretization(data, is_ordered, has_missing, draws, of_cuts)
@@ -126,7 +127,7 @@ def draw_discretization(
 ) -> Discretization:
     """Draw the discretization of the ordered features for one network.
 
-    Features without order keep their codes. ``has_missing`` (n_features,) marks those for which a missing code is a
+    Unordered features keep their codes. ``has_missing`` (n_features,) marks features for which a missing code is a
     value. The random numbers of a feature do not depend on the rows, so that a seed gives similar networks for other
     rows.
     """
@@ -165,17 +166,17 @@ def draw_discretization(
 
 
 def _bootstrap(weights: AnyArray, uniform: AnyArray) -> IntArray:
-    """Draw a weighted bootstrap sample and return how often each row is drawn."""
+    """Draw a weighted bootstrap sample, and return the number of times that each row is drawn."""
     reached = np.cumsum(weights)
     rows = np.searchsorted(reached, uniform * reached[-1], side="right").clip(0, len(weights) - 1)
     return np.bincount(rows, minlength=len(weights))
 
 
 def draw_parents(codes: Codes, n_states: IntArray, data: EncodedData, draws: DrawSettings, rng: Any) -> list[IntArray]:
-    """Draw an order and candidate parents, and select the parents with the largest I(X; parent | C) for each feature.
+    """Draw an order and candidates, and select the candidates with the largest I(X; parent | C) as parents.
 
-    The parents of a feature are sorted by decreasing information. Features of one value are never parents. With rules,
-    the order is the drawn one as far as they permit, candidates are allowed parents, and required parents come first.
+    The parents of a feature are sorted by decreasing information. Features with a single value are never parents. If
+    ``rules`` are given, the order respects them, only allowed parents are candidates, and required parents come first.
 
     Shapes: codes: (n_features, n_samples), of the network; n_states: (n_features,).
     """

@@ -1,7 +1,8 @@
 """Weights of a forest, fitted to out-of-fold predictions by penalized conditional likelihood (``ridge.py``).
 
-Weights of levels are fitted first, then weights of features, then weights of single families. The penalty is centered
-at the weights of the stage before. Weights of families are used only if they lower the out-of-fold log loss.
+Weights of levels are fitted first, then weights of features, then weights of single families. In each stage, the
+penalty is centered at the weights of the stage before. Weights of families are used only if they lower the out-of-fold
+log loss.
 
 Shapes: weights (n_members, n_features, n_levels), where level j adds the j-th parent; scores (n_rows, n_classes).
 """
@@ -22,14 +23,14 @@ from tanlearn.forest.ridge import Fitted, Problem, fit_weights
 
 __all__ = ["FittedWeights", "first_rows", "fit_all_weights", "mean_log_loss"]
 
-#: Candidate ridges of levels and features, whose penalty is centered at their start, and of families, whose penalty is
-#: centered at the weight of their feature; from strong to weak.
+#: Candidate strengths of the penalty, from strong to weak. For levels and features, the penalty is centered at their
+#: start; for families, at the weight of their feature.
 LEVEL_RIDGES = (1.0, 0.03, 1e-3)
 FEATURE_RIDGES = tuple(10.0 ** np.arange(-0.5, -5, -1))
 FAMILY_RIDGES = tuple(10.0 ** np.arange(1, -4, -1))
 #: Maximum number of rows that weights of levels are fitted to, and that candidate models are compared on.
 LEVEL_ROWS = 2048
-#: Maximum number of groups of classes that weights of families are fitted with: the likeliest classes, and the rest.
+#: Maximum number of groups of classes for weights of families: the likeliest classes, and the remainder.
 N_GROUPS = 4
 #: Maximum number of gains that one set of weights is fitted to; with more rows, a random subset is used.
 MOST_NUMBERS = 2**23
@@ -37,7 +38,7 @@ MOST_NUMBERS = 2**23
 
 @dataclass(frozen=True, eq=False)
 class FittedWeights:
-    """Fitted weights of a forest, and the predictions of rows that they were not fitted to."""
+    """Fitted weights of a forest, and predictions of rows that were not used to fit them."""
 
     weights: FloatArray  # (n_members, n_features, n_levels) weight of the gains of each level of each family
     of_prior: float  # weight of the log class frequencies
@@ -53,11 +54,11 @@ class _LevelWeights:
     """
 
     out_of_fold: OutOfFold
-    of_parts: list[FloatArray]  # (n_levels + 1,) weights of each part, the last of the class frequencies; -1 comes last
-    is_monotone: AnyArray | None = None  # (n_features,) bool, features whose weights of levels must not rise
+    of_parts: list[FloatArray]  # (n_levels + 1,) weights of each part, the class frequencies last; part -1 is last
+    is_monotone: AnyArray | None = None  # (n_features,) bool, features whose weights must not rise with the level
 
     def weights(self, part: int) -> FloatArray:
-        """Return the weights of levels, (n_levels,), or (n_features, n_levels) if those of features differ."""
+        """Return the weights of levels, (n_levels,), or (n_features, n_levels) if features have different weights."""
         own = self.of_parts[part][:-1]
         if self.is_monotone is None:
             return own
@@ -68,7 +69,7 @@ class _LevelWeights:
         return self.of_parts[part][-1] * view.base(rows)
 
     def of_features(self, view: FoldNetworks, part: int, rows: IntArray) -> Problem:
-        """Return the problem of weights of features."""
+        """Return the problem that fits weights of features."""
         data = view.data
         scores: AnyArray = view.feature_scores(rows, self.weights(part)).astype(np.float32)
         return Problem(scores, self.base(view, part, rows), data.y[rows], data.weights[rows])
@@ -96,7 +97,7 @@ def fit_all_weights(
     *,
     is_monotone: AnyArray | None = None,
 ) -> FittedWeights:
-    """Fit weights of levels, then of features, then of families, with a penalty on the distance to the set before.
+    """Fit weights of levels, then of features, then of families. A penalty keeps each set close to the set before.
 
     Weights of families are fitted unless ``kind`` is "shared". A ``ridge`` of None is selected by the out-of-fold log
     loss. A set of weights is used only if the mean log loss of out-of-fold rows, over all classes, is lower with it.
@@ -154,10 +155,10 @@ def _fit_levels(out_of_fold: OutOfFold) -> Fitted:
 def _fit_families(
     levels: _LevelWeights, starts: list[FloatArray], rows: IntArray, log_p: FloatArray, ridge: float | None
 ) -> Fitted:
-    """Fit weights of families, with scores of the likeliest classes of each row and of its other classes together.
+    """Fit weights of families. Scores of classes that are unlikely in a row are combined into one group.
 
-    ``starts`` are the weights of families that features have, of each part, then of all rows. Shapes: rows: (n_rows,);
-    log_p: (n_rows, n_classes), with weights of features.
+    ``starts`` are the weights of features, repeated for their families: first those of each part, then those of all
+    rows. Shapes: rows: (n_rows,); log_p: (n_rows, n_classes), with weights of features.
     """
     data, n_members = levels.out_of_fold.outer.data, levels.out_of_fold.outer.n_members
     n_groups = min(N_GROUPS, data.n_classes)
@@ -183,7 +184,7 @@ def _fit_families(
 
 
 def mean_log_loss(own_p: FloatArray, weights: AnyArray) -> float:
-    """Compute the weighted mean log loss from probabilities of the true classes; infinite if one is 0."""
+    """Compute the weighted mean log loss from probabilities of the true classes. It is infinite if one of them is 0."""
     with np.errstate(divide="ignore"):
         return float(np.average(-np.log(own_p), weights=weights))
 
@@ -194,5 +195,5 @@ def _progress(what: str, found: Fitted) -> str:
 
 
 def first_rows(rows: IntArray, width: int) -> IntArray:
-    """Return the first rows, at most ``MOST_NUMBERS`` numbers at ``width`` numbers per row, but at least one."""
+    """Return at least one of the first rows, and at most ``MOST_NUMBERS / width``."""
     return rows[: max(1, MOST_NUMBERS // width)]

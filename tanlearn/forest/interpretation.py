@@ -1,18 +1,18 @@
-"""Interpretation of a forest: contributions of features to predictions, importances, and dependences of features.
+"""Contributions of features to the predictions of a forest, importances, and dependences between features.
 
-A weighted forest adds the gains g_i of its features to log probabilities of classes. Then probabilities are normalized,
-averaged over networks if the forest is an average, and mixed with uniform label noise. The contributions stay additive
-through all of that by the logarithmic mean L(p, q) = (p - q) / log(p / q), with which p - q = L(p, q) (log p - log q)
-(Ang, Liu 2001). Let q be the prior, p_c = q_c exp(sum_i g_ic) / Z, and L_c = L(p_c, q_c). Then
+A weighted forest adds the gains g_i of its features to log probabilities of classes. Probabilities are then normalized,
+averaged over networks if the forest is an average, and mixed with uniform label noise. The logarithmic mean L(p, q) =
+(p - q) / log(p / q) keeps contributions additive in all of these steps, because p - q = L(p, q) (log p - log q) (Ang,
+Liu 2001). Let q be the prior, p_c = q_c exp(sum_i g_ic) / Z, and L_c = L(p_c, q_c). Then
 
     p_c - q_c = L_c (sum_i g_ic - log Z)
 
-is 0 in sum over the classes. This determines log Z, and
+sums to 0 over the classes. This determines log Z, and
 
     p_c - q_c = sum_i L_c (g_ic - sum_k L_k g_ik / sum_k L_k).
 
-Differences of probabilities are averaged over networks and multiplied by 1 - noise term by term. Divided by the
-logarithmic mean of the result with and without features, they are differences of log probabilities again.
+Each addend is averaged over networks and multiplied by 1 - noise. Division by the logarithmic mean of the result with
+and without features turns differences of probabilities into differences of log probabilities.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _Weighted = tuple[ForestNetwork, FloatArray]
 def explain(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
     """Split the log probabilities of each row into contributions of its features, for each class.
 
-    Entry ``[r, i]`` is the contribution of the families of feature i, entry ``[r, -1]`` the log probability without
-    features: class frequencies, label noise and shift. They sum to :meth:`Forest.log_joint`. In a weighted forest
-    without label noise, differences between two classes are those of the weighted gains. The result does not depend on
-    ``n_jobs``.
+    Entry ``[r, i]`` is the contribution of the families of feature i. Entry ``[r, -1]`` is the log probability without
+    features, from class frequencies, label noise and shift. The entries sum to :meth:`Forest.log_joint`. In a weighted
+    forest without label noise, the difference between two classes equals the difference of their weighted gains. The
+    result does not depend on ``n_jobs``.
 
     Reference: Ang, Liu: A new energy decomposition method: perfect in decomposition and consistent in aggregation.
     Energy 26, 2001.
@@ -79,7 +79,7 @@ def explain(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> Float
 
 
 def normalized_contributions(contributions: FloatArray) -> FloatArray:
-    """Convert contributions to scores, whose softmax are probabilities, into contributions to log probabilities.
+    """Convert contributions to scores into contributions to the log probabilities, the log softmax of the scores.
 
     Differences between two classes do not change.
 
@@ -93,15 +93,16 @@ def normalized_contributions(contributions: FloatArray) -> FloatArray:
 
 
 def dependences(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> FloatArray:
-    """Split the mean information of predictions into contributions of features alone and given their parents.
+    """Split the mean information of predictions into contributions of features, alone and given their parents.
 
     The information of a prediction p is sum_c p_c log(p_c / q_c) in nats, where q is the prediction for a row without
-    features. It is a sum over all levels of all families (see :func:`explain`). The contribution of a level is
-    attributed to the parent that the level adds.
+    features. It is a sum over all levels of all families (see :func:`explain`). Each level adds a parent, and its
+    contribution is attributed to this parent.
 
-    Entry ``[i, i]`` of the result is the contribution of feature i alone, entry ``[j, i]`` the additional contribution
-    of i given j (and the parents before j). They sum to the mean information over rows. An entry is negative where
-    knowing the parent reduces the contribution. The shift is ignored. The result does not depend on ``n_jobs``.
+    Entry ``[i, i]`` of the result is the contribution of feature i alone. Entry ``[j, i]`` is the additional
+    contribution of i given its parent j and the parents before j. The entries sum to the mean information over rows. An
+    entry is negative if the value of the parent reduces the contribution. The shift is ignored. The result does not
+    depend on ``n_jobs``.
 
     Shapes: codes: (n_features, n_rows), of the encoder; result: (n_features, n_features).
     """
@@ -124,7 +125,7 @@ def dependences(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> F
             log_p[number, first:last] = log_softmax(scores[0], axis=1)
 
     in_blocks(score, n_rows, _BLOCK, n_jobs)
-    # Given the probabilities, the mean information is linear in the gains: so compute the probabilities first.
+    # Compute the probabilities first: given these, the mean information is linear in the gains.
     after, before = _mixed(log_p, forest.label_noise), _mixed(prior[np.newaxis], forest.label_noise)
     rate = np.exp(after) * ((1.0 - forest.label_noise) / len(groups) / n_rows) / _log_mean(after, before)
     size = _rows_of(slot.size * n_classes)
@@ -152,9 +153,9 @@ def dependences(forest: Forest, codes: Codes, *, n_jobs: int | None = None) -> F
 def losses_without(forest: Forest, codes: Codes, y: IntArray, *, n_jobs: int | None = None) -> FloatArray:
     """Compute the log loss of each row with all features and with each feature left out in turn.
 
-    Without a feature, its own families contribute nothing, and where it is a parent, levels end before it. Since scores
-    are sums of gains over levels, one pass over the rows suffices for all features. The result does not depend on
-    ``n_jobs``.
+    If a feature is left out, its own families contribute nothing, and other families use only the parents before it.
+    Scores are sums of gains over levels, so one pass over the rows is enough for all features. The result does not
+    depend on ``n_jobs``.
 
     Shapes: codes: (n_features, n_rows), of the encoder; y: (n_rows,); result: (1 + n_features, n_rows).
     """
@@ -197,8 +198,8 @@ def left_out_importances(
 ) -> FloatArray:
     """Compute the mean increase of the out-of-fold log loss, in nats, if a feature is left out.
 
-    ``forests`` contains, for each fold, the forest grown without it. Shapes: fold: (n_samples,); rows: (n_rows,), the
-    rows to evaluate; result: (n_features,).
+    ``forests`` contains the forest grown without each fold. Shapes: fold: (n_samples,); rows: (n_rows,), the rows to
+    evaluate; result: (n_features,).
     """
     losses = np.empty((1 + data.n_features, len(rows)))
     for f, forest in enumerate(forests):
@@ -210,7 +211,7 @@ def left_out_importances(
 
 
 def _mixed(log_p: FloatArray, label_noise: float) -> FloatArray:
-    """Return the log of the mean of probabilities over groups (n_groups, ..., n_classes), mixed with label noise."""
+    """Return the log of mean probabilities over groups (n_groups, ..., n_classes), mixed with label noise."""
     with np.errstate(divide="ignore"):  # without label noise
         log_noise, log_rest = np.log(np.array([label_noise / log_p.shape[-1], (1.0 - label_noise) / len(log_p)]))
     mixed: FloatArray = np.logaddexp(np.logaddexp.reduce(log_p, axis=0) + log_rest, log_noise)
@@ -224,5 +225,5 @@ def _log_mean(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _rows_of(width: int) -> int:
-    """Return the number of rows per block, at ``width`` numbers per row."""
+    """Return the number of rows per block if each row has ``width`` numbers."""
     return max(1, min(_BLOCK, _MOST_NUMBERS // width))

@@ -1,7 +1,7 @@
-"""Networks of a forest as one network, so that a single row needs one call of a kernel instead of two per network.
+"""Networks of a forest joined into one, which scores a single row in one kernel call instead of two per network.
 
-The families of all networks are concatenated, in a network with a feature for each feature of each network. Gains are
-added in the order of ``Forest.noiseless_proba``, so that the scores are equal bit for bit.
+The joined network has one feature for each feature of each network, and the families of all networks are concatenated.
+Gains are added in the order of ``Forest.noiseless_proba``, so that the scores are equal bit for bit.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = ["JoinedNetworks"]
 
 
 class JoinedNetworks:
-    """Copy of the networks of a forest for single rows; scores are added, or kept apart if ``is_average``.
+    """Copy of the networks of a forest for single rows. Scores are added, or kept apart if ``is_average``.
 
-    ``weights`` (n_networks, n_features, n_levels) are those of the gains, and ``n_values`` (n_features,) the numbers of
-    values of the encoder.
+    ``weights`` (n_networks, n_features, n_levels) are the weights of the gains. ``n_values`` (n_features,) are the
+    numbers of values in the encoder.
     """
 
     def __init__(

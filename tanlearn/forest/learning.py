@@ -1,8 +1,8 @@
 """Training of a forest: its networks are grown, and their weights are fitted to out-of-fold predictions.
 
-The networks of all rows are grown from one seed each, and once more without each fold (``out_of_fold.py``). Weights
-are fitted to the out-of-fold predictions (``forest_weights.py``). Finally, the class frequencies, the weighted networks
-and their average are compared by the out-of-fold log loss.
+Each network is grown from its own seed, once from all rows and once without each fold (``out_of_fold.py``). Weights are
+fitted to the out-of-fold predictions (``forest_weights.py``). Finally, the class frequencies, the weighted networks and
+their average are compared by the out-of-fold log loss.
 
 Shapes: weights (n_members, n_features, n_levels), where level j adds the j-th parent; scores (n_rows, n_classes).
 """
@@ -32,8 +32,9 @@ __all__ = ["FittedForest", "ForestSettings", "GrownNetworks", "fit_forest_weight
 
 #: Largest number of rows for feature importances.
 _IMPORTANCE_ROWS = 1024
-#: Standard errors by which the average of the networks must be better than the weighted networks to be selected. In 21
-#: fits of 100 to 400 rows of real data in which it was better by less than 2, it was worse by .014 nats on new rows.
+#: The average of the networks is selected if it is better than the weighted networks by this number of standard errors.
+#: In 21 fits of 100 to 400 rows of real data in which it was better by less than 2, it was worse by .014 nats on new
+#: rows.
 _STANDARD_ERRORS = 2.0
 #: Candidates for the fraction of rows whose class is independent of the features.
 NOISE = 2.0 ** np.arange(-30, -1, 0.5)
@@ -41,13 +42,14 @@ NOISE = 2.0 ** np.arange(-30, -1, 0.5)
 
 @dataclass(frozen=True)
 class ForestSettings:
-    """Settings of growing and weighting a forest."""
+    """Settings for growing and weighting a forest."""
 
     n_members: int = 32
-    draws: DrawSettings = field(default_factory=DrawSettings)  # random draws of each network
+    draws: DrawSettings = field(default_factory=DrawSettings)  # settings of the random choices of each network
     smoothing: float = 1.0  # m of all levels
     min_samples: int = 5  # smallest number of rows of a context
-    # "auto" weights levels, features and families, "shared" the same without families; None averages the networks
+    # "auto" fits weights of levels, features and families, "shared" those of levels and features; None averages
+    # networks
     weights: str | None = "auto"
     ridge: float | None = None  # strength of the penalty; None selects it by out-of-fold log loss
     n_folds: int = 5
@@ -58,13 +60,13 @@ class ForestSettings:
 class GrownNetworks:
     """Grown networks of a forest, not yet weighted."""
 
-    origin: tuple[Any, ...]  # settings, and checksums of the rows: equal if networks can be reused
+    origin: tuple[Any, ...]  # settings and checksums of the rows, which are equal if networks can be reused
     seeds: list[int]  # one per network
     members: list[ForestNetwork]
 
 
 class FittedForest(NamedTuple):
-    """Fitted forest, and its predictions of training rows by networks that were grown without them."""
+    """Fitted forest, and out-of-fold predictions of training rows."""
 
     forest: Forest
     rows: IntArray  # (n_rows,) some of the rows
@@ -83,8 +85,9 @@ def grow_forest(
     """Grow the networks of a forest.
 
     Networks of ``before`` are reused if they were grown from the same rows with the same settings. The seeds of the
-    first networks do not depend on the number of networks. With ``settings.is_limited``, there are fewer networks if
-    all of them, with those without folds, would exceed the memory limit. A warning is issued in this case.
+    first networks do not depend on the number of networks. With ``settings.is_limited``, fewer networks are grown if
+    all of them, including their copies grown without each fold, would exceed the memory limit. A warning reports the
+    reduction.
     """
     seeds = rng.integers(2**32, size=settings.n_members).tolist()
     arrays: list[AnyArray] = [data.codes, data.y, data.weights, is_ordered, data.n_states]
@@ -108,9 +111,9 @@ def grow_forest(
 
 
 def _affordable_number(data: EncodedData, settings: ForestSettings, network: ForestNetwork) -> int:
-    """Return how many networks like the first one fit into the memory limit, and warn if these are fewer than wanted.
+    """Return the number of networks that fit into the memory limit, judged by the first one, and warn if not all do.
 
-    Each network is also grown without each fold, or pair of folds, for out-of-fold predictions.
+    Each network is also grown without each fold, or without each pair of folds, for out-of-fold predictions.
     """
     is_nested = settings.weights is not None
     n_copies = 1 + len(left_out_folds(data.n_samples, settings.n_folds, is_nested=is_nested))
@@ -179,8 +182,9 @@ def _select(
 ) -> tuple[Forest, float, IntArray, FloatArray]:
     """Select among class frequencies, the weighted networks and their average, by the mean out-of-fold log loss.
 
-    Standard errors of the difference to the weighted networks are added to the loss of the average. Returns the forest,
-    its weight of the prior, and rows with their out-of-fold probabilities before label noise.
+    The loss of the average is increased by some standard errors of its difference to the weighted networks. The
+    function returns the forest, its weight of the class frequencies, and rows with their out-of-fold probabilities
+    before label noise.
     """
     data = out_of_fold.outer.data
     directions = settings.draws.directions
@@ -213,7 +217,7 @@ def _select(
 def _average(
     forest: Forest, out_of_fold: OutOfFold, rows: IntArray, settings: ForestSettings, report: Callable[[str], object]
 ) -> tuple[Forest, FloatArray]:
-    """Average the networks with the best number of parents; return also out-of-fold probabilities of the classes.
+    """Average the networks with the best number of parents. Also return out-of-fold probabilities of the classes.
 
     All required parents, which come first, are kept.
     """
@@ -236,7 +240,7 @@ def _of_true_classes(data: EncodedData, rows: IntArray) -> tuple[IntArray, IntAr
 
 
 def _with_noise(p: FloatArray, noise: float | FloatArray, n_classes: int) -> FloatArray:
-    """Mix the uniform distribution over the classes into probabilities."""
+    """Mix probabilities with the uniform distribution over the classes."""
     return (1.0 - noise) * p + noise / n_classes
 
 
@@ -262,11 +266,11 @@ def _with_importances(forest: Forest, out_of_fold: OutOfFold, of_prior: float) -
 
 
 def estimate_label_noise(p: FloatArray, weights: AnyArray, n_classes: int) -> float:
-    """Estimate the fraction of rows with a uniformly random class: p becomes (1 - noise) p + noise / n_classes.
+    """Estimate the label noise, with which p becomes (1 - noise) p + noise / n_classes.
 
-    It is the mode of the posterior with one additional row of either kind. Without these pseudo-counts, a few hundred
-    rows without a random class would give a noise near 0, and a single such row later could cost as much as all others
-    gain.
+    The label noise is the fraction of rows with a uniformly random class. The estimate is the posterior mode with one
+    pseudo-count for rows with a random class and one for other rows. Without pseudo-counts, a few hundred rows without
+    noise would give an estimate near 0, and a single noisy row could then dominate the log loss.
 
     Shapes: p, weights: (n_rows,), out-of-fold probabilities of the true classes, and weights of the rows.
     """

@@ -1,14 +1,14 @@
-"""Context tries of a family with monotone log odds: smoothed so that they are monotone in every context.
+"""Context tries of a family, smoothed so that the log odds are monotone in every context.
 
 Let D_j(x) = log P_j(x | 1) / P_j(x | 0) be the log odds of a value in a context of level j, up to a constant. A forest
 adds sum_j w_j (D_j - D_j-1) of the contexts of a row. By summation by parts, this is
 
     sum_j (w_j - w_j+1) D_j,   w_k+1 = 0 for the last context, of level k.
 
-It is monotone in x if all D_j are, and if w_0 >= w_1 >= ... >= 0. All parents, and so all contexts, are the same for
-all x, since the feature is not its own parent. If the feature has no children, no other family depends on it, so the
-log odds of a network are monotone, and those of any sum of networks. An average of probabilities that are monotone is
-monotone, and label noise is an increasing function of the probability.
+This sum is monotone in x if all D_j are monotone and w_0 >= w_1 >= ... >= 0. The contexts are the same for all x,
+because the feature is not its own parent. If the feature has no children, no other family depends on it. The log odds
+of a network are then monotone, and so are the log odds of a sum of networks. An average of monotone probabilities is
+monotone, too, and label noise is an increasing function of the probability.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ __all__ = ["MonotoneFamilies", "monotone_gains", "nonincreasing"]
 
 
 class MonotoneFamilies(NamedTuple):
-    """Families of a network whose log odds of two classes are monotone."""
+    """Families of a network that have monotone log odds of two classes."""
 
     directions: IntArray  # (n_features,) 1 rising, -1 falling, 0 free
-    n_ranked: IntArray  # (n_features,) number of ordered values, which come before those outside of the order
+    n_ranked: IntArray  # (n_features,) number of ordered values, which come before the unordered ones
 
 
 def monotone_gains(
     contexts: CountedContexts, n_values: int, n_ranked: int, direction: int, smoothing: float
 ) -> tuple[ContextTrie, AnyArray, AnyArray]:
-    """Return the trie of one family with all values and both classes in all contexts, its gains, and unseen gains.
+    """Return the trie of one family, its gains and its unseen gains. All contexts have all values and both classes.
 
-    Gains are multiples of a power of two that float32 represents exactly, so that their sums over levels are exact.
+    Gains are multiples of a power of two that float32 represents exactly. Their sums over levels are therefore exact.
 
     Shapes: gain: (n_contexts * n_values * 2,) float32; unseen: (n_contexts * 2,) float32, without meaning.
     """
@@ -61,7 +61,7 @@ def monotone_gains(
 
 
 def nonincreasing(weights: FloatArray) -> FloatArray:
-    """Return the nonnegative weights of levels (n_levels,) that do not rise and are closest to given ones."""
+    """Return the closest weights of levels (n_levels,) that are nonnegative and do not rise."""
     from sklearn.isotonic import isotonic_regression
 
     found: FloatArray = isotonic_regression(weights, increasing=False, y_min=0.0)

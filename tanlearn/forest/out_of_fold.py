@@ -1,8 +1,8 @@
-"""Out-of-fold predictions of a forest, by networks grown again from the same seeds without each fold.
+"""Out-of-fold predictions of a forest, by networks that are grown from the same seeds without each fold.
 
-Networks grown without the fold of a row give its out-of-fold predictions. Weights fitted to these are validated by
-cross-validation. With few rows, it is nested: the weights of a fold are fitted to predictions of networks grown without
-this fold and the fold of the row.
+The out-of-fold predictions of a row are those of networks grown without its fold. Weights are fitted to these
+predictions and validated by cross-validation. With few rows, the cross-validation is nested: the weights of a fold are
+fitted to predictions of networks grown without this fold and without the fold of the row.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from tanlearn.forest.ridge import Problem
 
 __all__ = ["FoldNetworks", "GrowNetwork", "OutOfFold", "grow_out_of_fold", "left_out_folds"]
 
-#: Scores per block. With fewer rows, contexts are loaded into the cache more often; with more, scores do not fit in it.
-#: 1,024 rows of letter (3 MiB) and 256 of digits (1 MiB) were fastest; sizes between them were at most a sixth slower.
+#: Scores per block. Smaller blocks load contexts into the cache more often; the scores of larger blocks do not fit into
+#: it. 1,024 rows of letter (3 MiB) and 256 of digits (1 MiB) were fastest; sizes between them were at most a sixth
+#: slower.
 _ROOM = 2**18
 #: Largest number of rows for nested cross-validation. On 100 rows of 500 columns of noise, the log loss without nesting
 #: was .54 out of fold and .78 on new rows; with nesting it was .70 on new rows.
 NESTED_ROWS = 2048
 #: Largest number of folds for nested cross-validation, which has n (n + 1) / 2 pairs of folds.
 MOST_NESTED = 10
-#: Largest number of rows that weights are fitted to; folds without such rows are not left out. On letter, 8,192 rows
-#: take two thirds of the time of 16,000 (log loss .1032 against .1019).
+#: Largest number of rows that weights are fitted to. Folds that contain no such row are not left out. On letter, 8,192
+#: rows take two thirds of the time of 16,000 (log loss .1032 against .1019).
 MOST_ROWS = 8192
 
 GrowNetwork = Callable[[EncodedData, int], ForestNetwork]
@@ -43,7 +44,7 @@ GrowNetwork = Callable[[EncodedData, int], ForestNetwork]
 
 @dataclass(frozen=True, eq=False)
 class FoldNetworks:
-    """Networks grown without each fold, and the out-of-fold scores of its rows."""
+    """Networks grown without each fold, which compute the out-of-fold scores of the rows of the fold."""
 
     data: EncodedData  # all rows
     fold: IntArray  # (n_samples,) fold of each row
@@ -71,7 +72,7 @@ class FoldNetworks:
         return self._scores(rows, weight, slot, self.n_levels)
 
     def level_probabilities(self, rows: IntArray) -> FloatArray:
-        """Compute the average class probabilities of the networks, by number of parents used: none, one, and so on.
+        """Compute the average class probabilities of the networks when they use no parent, one parent, and so on.
 
         Shapes: rows: (n_rows,); result: (n_levels, n_rows, n_classes).
         """
@@ -137,11 +138,11 @@ class FoldNetworks:
         return self._scores(rows, weights, np.zeros(weights.shape[1:], np.intp), 1)[0]
 
     def _of_features(self, level_weight: FloatArray) -> FloatArray:
-        """Return the weights of levels of each feature, a contiguous array (n_features, n_levels)."""
+        """Return the weights of the levels of each feature as a contiguous array (n_features, n_levels)."""
         return np.ascontiguousarray(np.broadcast_to(level_weight, (self.data.n_features, self.n_levels)))
 
     def _scores(self, rows: IntArray, weights: FloatArray, slot: IntArray, n_slots: int) -> FloatArray:
-        """Sum weighted gains over networks, with weights (n_features, n_levels), shared or per network."""
+        """Sum weighted gains over networks. The weights (n_features, n_levels) are shared or differ per network."""
         weights = np.broadcast_to(weights, (self.n_members, *slot.shape))
         out = np.empty((n_slots, len(rows), self.data.n_classes))
 
@@ -158,7 +159,7 @@ class FoldNetworks:
     def _by_blocks(
         self, rows: IntArray, n_slots: int, function: Callable[[list[ForestNetwork], IntArray], None]
     ) -> None:
-        """Call a function with the networks of each fold and positions in ``rows`` of rows of this fold, in blocks."""
+        """Call a function with the networks of each fold and a block of positions in ``rows`` of rows in this fold."""
         size = max(1, _ROOM // (n_slots * self.data.n_classes))
         for f, members in enumerate(self.members):
             own = np.flatnonzero(self.fold[rows] == f)
@@ -172,24 +173,25 @@ Scores = Callable[[FoldNetworks, int, IntArray], Problem]
 class OutOfFold:
     """Out-of-fold predictions of all rows, for fitting and validating weights.
 
-    Weights fitted outside of a fold are validated by the rows of this fold. If there are ``inner`` networks, the
-    weights are fitted to predictions of networks that were trained with neither fold. Otherwise they are fitted to
-    predictions of ``outer`` networks, most of which were trained with the fold. Then weights seem better than they are,
-    all the more with fewer rows.
+    The rows of a fold validate weights that were fitted to the other folds. With ``inner`` networks, these weights are
+    fitted to predictions of networks that were trained neither with the fold nor with the fold of the predicted row.
+    Otherwise, they are fitted to predictions of ``outer`` networks, most of which were trained with the fold. The
+    weights then seem better than they are, especially with few rows.
     """
 
     outer: FoldNetworks  # networks without the fold of a row
     inner: list[FoldNetworks]  # for each fold, networks without it and the fold of a row; or empty
-    fold: IntArray  # (n_samples,) fold of each row in validating weights
+    fold: IntArray  # (n_samples,) fold of each row for the validation of weights
     rows: IntArray  # (n_rows,) rows with out-of-fold predictions, in random order
 
     def problems(
         self, make: Scores, rows: IntArray, *, is_first: bool = False
     ) -> tuple[Problem, list[tuple[Problem, Problem]]]:
-        """Return the problem of all rows, and for each fold the problems of the rows outside and inside of it.
+        """Return the problem of all rows, and for each fold the problems of the rows outside and inside the fold.
 
-        ``make(networks, part, rows)`` returns a problem. ``part`` is the fold whose earlier weights are used, -1 for
-        those of all rows. If ``is_first``, there are no earlier weights, so that problems do not depend on the part.
+        ``make(networks, part, rows)`` returns a problem. It uses the earlier weights that were fitted without the fold
+        ``part``, or to all rows if ``part`` is -1. If ``is_first``, there are no earlier weights, and problems do not
+        depend on ``part``.
         """
         whole, fold = make(self.outer, -1, rows), self.fold[rows]
         if not self.inner:
@@ -235,21 +237,21 @@ def grow_out_of_fold(
         inner = [view([(f, g) for g in range(n_folds)]) for f in range(n_folds)]
         return OutOfFold(outer, inner, fold, order)
     rows = order[fold[order] < n_used][:MOST_ROWS]
-    if n_used < n_folds:  # with so many rows, any of them can validate the weights of others
+    if n_used < n_folds:  # with many rows, every fold validates weights that were fitted to other rows
         fold = np.zeros_like(fold)
         fold[rows] = draw_folds(data.y[rows], n_folds, rng)
     return OutOfFold(outer, [], fold, rows)
 
 
 def left_out_folds(n_samples: int, n_folds: int, *, is_nested: bool) -> list[tuple[int, int]]:
-    """Return the folds without which networks are grown: pairs of equal folds, and with few rows also of others."""
+    """Return the pairs of left-out folds: (f, f) for each fold, and with few rows also pairs of different folds."""
     n_used = min(n_folds, int(np.ceil(MOST_ROWS * n_folds / n_samples)))
     is_nested = is_nested and 2 < n_folds <= MOST_NESTED and n_samples <= NESTED_ROWS
     return [(f, g) for f, g in combinations_with_replacement(range(n_used), 2) if is_nested or f == g]
 
 
 def _add(member: ForestNetwork, codes: AnyArray, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
-    """Add the scores of a network that may have fewer levels than others."""
+    """Add the scores of a network, which may have fewer levels than other networks."""
     n = member.tables.n_levels
     if n < weight.shape[1]:
         weight, slot = np.ascontiguousarray(weight[:, :n]), np.ascontiguousarray(slot[:, :n])

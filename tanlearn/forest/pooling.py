@@ -1,4 +1,4 @@
-"""Weights of the log posteriors of several models, by conditional likelihood on held-out rows."""
+"""Weights of the log posteriors of several models, fitted by conditional likelihood on held-out rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tanlearn.models.log_joint import log_posterior
 
 __all__ = ["MOST_ROWS", "fit_pool_weights", "pooled"]
 
-#: Strength of the penalty on the squared distance of the weights to their start, in nats: as if so many rows had been
-#: seen. On 35 data sets of 120 to 10,000 rows, the mean log loss was .3156, .3148, .3143 and .3143 with 3, 10, 30 and
-#: 100, and the error 13.50, 13.46, 13.38 and 13.32 %; with equal weights at the start .3147 to .3138, and 13.53 %.
+#: Strength of the penalty on the squared distance of the weights to their start, in nats, as an equivalent number of
+#: rows. seen. On 35 data sets of 120 to 10,000 rows, the mean log loss was .3156, .3148, .3143 and .3143 with 3, 10, 30
+#: and 100, and the error 13.50, 13.46, 13.38 and 13.32 %; with equal weights at the start .3147 to .3138, and 13.53 %.
 RIDGE = 30.0
-#: Maximum number of rows that weights are fitted to: enough for three numbers.
+#: Maximum number of rows that the three weights are fitted to.
 MOST_ROWS = 2048
 #: Smallest standard error of a mean difference, in nats, so that rounding does not decide between equal models.
 _LEAST_ERROR = 1e-6
@@ -32,9 +32,10 @@ def pooled(log_p: AnyArray, weights: FloatArray) -> FloatArray:
 def fit_pool_weights(log_p: AnyArray, y: IntArray, sample_weight: AnyArray) -> FloatArray:
     """Fit nonnegative weights of models by the conditional likelihood of held-out rows.
 
-    The penalty is centered at the probabilities that a model has the least expected log loss (see
-    :func:`_probabilities_of_being_best`). If the rows do not determine the best model, all start at equal weights; if
-    they do, it starts at 1 and the others at 0. The sum of the weights is free, which adjusts the certainty.
+    The penalty is centered at the probability of each model to have the lowest expected log loss (see
+    :func:`_probabilities_of_being_best`). If the rows clearly determine the best model, its weight starts at 1 and the
+    others at 0. If they do not, all weights start equal. The sum of the weights is not fixed, so that predictions can
+    become more or less certain.
 
     Shapes: log_p: (n_models, n_rows, n_classes), finite log posteriors of rows that the models were not fitted to; y,
     sample_weight: (n_rows,), class codes and weights; result: (n_models,).
@@ -59,10 +60,10 @@ def fit_pool_weights(log_p: AnyArray, y: IntArray, sample_weight: AnyArray) -> F
 
 
 def _probabilities_of_being_best(own_log_p: FloatArray, sample_weight: AnyArray) -> FloatArray:
-    """Return the probabilities that each model has the least expected log loss, shape (n_models,).
+    """Return the probability of each model to have the lowest expected log loss, shape (n_models,).
 
-    They are products of the probabilities of being better than each other model, by the normal approximation of the
-    mean difference, and sum to 1.
+    A probability is proportional to the product of the probabilities that the model is better than each other model, by
+    a normal approximation of the mean difference.
 
     Shapes: own_log_p: (n_models, n_rows), log posteriors of the true classes; sample_weight: (n_rows,).
     """

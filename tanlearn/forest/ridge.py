@@ -1,4 +1,4 @@
-"""Weights of scores by conditional likelihood, with an L2 penalty around their start that is selected by validation."""
+"""Weights of scores, fitted by conditional likelihood with an L2 penalty on the distance to their start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tanlearn._typing import AnyArray, FloatArray, IntArray
 
 __all__ = ["Fitted", "Problem", "fit_weights"]
 
-#: Factor on the best loss beyond which weaker ridges are not tried.
+#: Weaker ridges are not tried after the loss has exceeded the best loss by this factor.
 _WORSE = 1.01
 #: L-BFGS stops at this relative decrease of the loss per iteration.
 _TOLERANCE = 1e-5
@@ -43,7 +43,7 @@ class Problem:
     def minimize(
         self, first: FloatArray, start: FloatArray, ridge: float, max_iter: int, lowest: FloatArray | None = None
     ) -> FloatArray:
-        """Minimize the mean log loss + ridge / 2 |weights - start|^2 by L-BFGS, from the weights ``first``.
+        """Minimize the mean log loss + ridge / 2 |weights - start|^2 by L-BFGS, beginning with the weights ``first``.
 
         No weight is below ``lowest``, which may be -inf.
 
@@ -71,7 +71,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Fitted weights, and predictions of the rows left out of each part."""
+    """Fitted weights, and predictions of the left-out rows of each part."""
 
     weights: FloatArray  # (n_scores,)
     of_parts: list[FloatArray]  # (n_scores,) weights fitted to each part
@@ -91,12 +91,13 @@ def fit_weights(
     max_iter: int = 60,
     lowest: FloatArray | None = None,
 ) -> Fitted:
-    """Fit weights with the ridge that minimizes the mean log loss of left-out rows.
+    """Select the ridge that minimizes the mean log loss of left-out rows, and fit weights with it.
 
-    Each of ``parts`` is a pair of problems: rows to fit, and rows left out. The penalty is centered at ``start``
-    (n_scores,), for the parts at ``starts``, which must not depend on their left-out rows. ``ridges`` are in
-    decreasing order. Each fit starts at the weights of the previous one and has at most ``max_iter`` iterations of
-    L-BFGS. If no ridge lowers the log loss, the initial weights are kept. No weight is below ``lowest`` (n_scores,).
+    Each of ``parts`` is a pair of problems: the rows to fit, and the left-out rows. The penalty is centered at
+    ``start`` (n_scores,) for all rows, and at ``starts`` for the parts. ``starts`` must not depend on left-out rows.
+    ``ridges`` are in decreasing order. Each fit starts at the weights of the previous fit and has at most ``max_iter``
+    iterations of L-BFGS. If no ridge lowers the log loss, the initial weights are kept. No weight is below ``lowest``
+    (n_scores,).
     """
     with one_blas_thread():
         outside = [own for _, own in parts]

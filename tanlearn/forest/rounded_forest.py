@@ -1,4 +1,4 @@
-"""Forests whose weighted gains are integers of a few bits, times a power of two."""
+"""Forests with weighted gains that are few-bit integers times a power of two."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RoundedForest(NamedTuple):
 def round_forest(forest: Forest, bits: int) -> RoundedForest:
     """Round the weighted gains to signed integers of some bits, in steps of the smallest possible power of two.
 
-    Raises ValueError if ``bits`` is not from 2 to 16, or if the forest averages probabilities.
+    Raises ValueError if ``bits`` is outside of 2 to 16, or if the forest averages probabilities.
     """
     check_terms_bits(bits)
     if forest.is_average:
@@ -55,7 +55,7 @@ def _rounded(gain: AnyArray, step: float) -> AnyArray:
 
 
 def _weighted(tables: ContextTables, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the gains of a network, seen and unseen, times the weights (n_features, n_levels)."""
+    """Return the gains of seen and unseen values of a network, times the weights (n_features, n_levels)."""
     trie = tables.trie
     of_contexts = np.empty(len(trie.branch))
     for family, (root, stop) in enumerate(pairwise([*tables.root.tolist(), len(trie.branch)])):

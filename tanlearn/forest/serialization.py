@@ -1,4 +1,4 @@
-"""Serialization of a forest to arrays, and validation when they are loaded."""
+"""Conversion of a forest to arrays, and validation of loaded arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LISTS = {
 
 
 def to_state(forest: Any) -> dict[str, Any]:
-    """Serialize a forest to a dictionary of arrays; those of single networks are concatenated, with their sizes."""
+    """Convert a forest to a dictionary of arrays. Arrays of networks are concatenated, and their sizes are stored."""
     lists = [_lists(member.tables) for member in forest.members]
     n_levels = forest.weights.shape[2]
     tables = [member.tables.parents for member in forest.members]
@@ -53,7 +53,7 @@ def to_state(forest: Any) -> dict[str, Any]:
 
 
 def read_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> dict[str, Any]:
-    """Return the fields of a forest from the dictionary that :func:`to_state` returned.
+    """Convert the dictionary of :func:`to_state` back to the fields of a forest.
 
     ``n_states`` (n_features,) contains the numbers of values of the encoder. Missing fields and invalid indices raise
     ValueError.
@@ -116,7 +116,7 @@ def read_state(state: dict[str, Any], n_states: IntArray, n_classes: int) -> dic
 
 
 def _lists(tables: ContextTables) -> dict[str, AnyArray]:
-    """Return the arrays of all contexts by name; the gains of context g begin at ``cell_start[g]``."""
+    """Return the arrays of all contexts by name. The gains of context g begin at ``cell_start[g]``."""
     trie = tables.trie
     cell_start = trie.entry_start[trie.value_start]
     lists = {**trie._asdict(), "root": tables.root, "cell_start": cell_start, "gain": tables.gain}
@@ -160,7 +160,7 @@ def _check_lists(lists: dict[str, AnyArray], n_states: IntArray, n_classes: int)
         start = lists[name]
         is_whole = len(start) == n_contexts + 1 and start[-1] == end and (start[1:] >= start[:-1]).all()
         if not is_whole or (start[0] != 0 and name != "children") or start[0] < 0:
-            raise ValueError(f"{name} must increase to {end}, the length of the array that it divides.")
+            raise ValueError(f"{name} must increase from 0 to {end}, the length of the array that it divides.")
     if (lists["children"][:-1] <= np.arange(n_contexts)).any():
         raise ValueError("the children of a context must come after it.")
     n_own_classes, n_own_values = np.diff(lists["class_start"]), np.diff(lists["value_start"])

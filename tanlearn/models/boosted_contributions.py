@@ -1,10 +1,10 @@
 """Contributions of features to the scores of boosted terms: Shapley values of each term.
 
-Given the values of some features, the value of a term is the mean over the cells that agree with them, weighted as in
+If only some features of a term are observed, its value is the mean over the cells that agree with them, weighted as in
 :class:`tanlearn.models.boosted_terms.BoostedTerms`. This defines a cooperative game, whose players are the observed
 features of the term. The Shapley value of a feature is the mean increase when its value becomes known, over all orders
-in which the values of the row can become known. So contributions add up to the score, and a missing value contributes
-0.
+in which the values of the row can become known. Contributions therefore add up to the score, and a missing value
+contributes 0.
 
 Shapley: A value for n-person games. Contributions to the Theory of Games 2, 1953.
 """
@@ -23,9 +23,9 @@ __all__ = ["explain_terms", "term_contributions"]
 
 
 def explain_terms(model: BoostedTerms, codes: Codes) -> FloatArray:
-    """Split the scores of rows into contributions of the features; the last one is the score without features.
+    """Split the scores of rows into contributions of the features; the last entry is the score without features.
 
-    They add up to the scores with the class frequencies of training as prior.
+    The contributions add up to the scores whose prior is the class frequencies of training.
 
     Shapes: codes: (n_features, n_rows); result: (n_rows, n_features + 1, n_classes).
     """
@@ -44,7 +44,7 @@ def explain_terms(model: BoostedTerms, codes: Codes) -> FloatArray:
 
 
 def term_contributions(term: Term, known: int) -> tuple[list[int], FloatArray, FloatArray]:
-    """Return the observed features of a term, their contributions in each cell, and the mean value of the term.
+    """Return the observed features of a term, their contributions in each cell, and the mean of the term.
 
     Bit s of ``known`` is set if the value of split s is known. Cells are compared only in these bits.
 
@@ -69,7 +69,7 @@ def term_contributions(term: Term, known: int) -> tuple[list[int], FloatArray, F
 
 
 def _mean_given(term: Term, known: int) -> FloatArray:
-    """Return the mean value of a term given only some bits of the cell, shape (n_cells, n_classes)."""
+    """Return the mean of a term given only some bits of the cell, shape (n_cells, n_classes)."""
     n_splits = len(term.features)
     if known == (1 << n_splits) - 1:
         return term.values
@@ -83,7 +83,7 @@ def _mean_given(term: Term, known: int) -> FloatArray:
 
 
 def _cells_and_known(term: Term, codes: Codes) -> tuple[IntArray, IntArray]:
-    """Return the cell of each row, in which missing values have side 0, and the mask of the known bits."""
+    """Return the cell of each row, where missing values have side 0, and a mask of the known bits."""
     cell, known = np.zeros((2, codes.shape[1]), np.intp)
     for s, (i, side) in enumerate(zip(term.features.tolist(), term.sides, strict=True)):
         own = codes[i]

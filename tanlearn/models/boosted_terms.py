@@ -21,7 +21,7 @@ _BLOCK = 1024
 
 
 class Term(NamedTuple):
-    """Table over the sides of some splits. Bit s of the number of a cell is the side of split s."""
+    """Table with values for each cell, a combination of sides of splits. Bit s of its number is the side of split s."""
 
     features: IntArray  # (n_splits,), possibly one feature several times
     sides: list[AnyArray]  # 0 or 1 for each value of the feature of each split, (n_states,) uint8
@@ -33,8 +33,8 @@ class Term(NamedTuple):
 class BoostedTerms(Model):
     """Sum of terms: ``score(x, y) = log P(y) + sum_t values[t, cell_t(x), y]``.
 
-    If a value of a term is missing, the term contributes the mean over all cells that agree with the other values of
-    the row. It is weighted by the variances p (1 - p) of the classes of the training rows.
+    If a row lacks a value that a term needs, the term contributes the mean over all cells that agree with the other
+    values of the row. Cells are weighted by the sum of the variances p (1 - p) of the classes of their training rows.
     """
 
     n_states: IntArray  # (n_features,)
@@ -43,12 +43,12 @@ class BoostedTerms(Model):
     weights: FloatArray  # (n_terms, n_cells)
     values: FloatArray  # (n_terms, n_cells, n_classes)
     log_prior: FloatArray  # (n_classes,)
-    log_frequency: FloatArray  # (n_classes,) of the classes in training
+    log_frequency: FloatArray  # (n_classes,) log class frequencies in training
     starts: IntArray = field(init=False, repr=False)  # (n_terms, most splits), first entry of ``sides``
 
     @classmethod
     def of_terms(cls, terms: Sequence[Term], n_states: IntArray, log_frequency: FloatArray) -> BoostedTerms:
-        """Return the model of some terms, whose prior is the class frequencies."""
+        """Return the model that consists of some terms, with the class frequencies as prior."""
         width = max((len(term.features) for term in terms), default=1)
         features = np.full((len(terms), width), -1, np.intp)
         weights = np.zeros((len(terms), 1 << width))
@@ -81,7 +81,7 @@ class BoostedTerms(Model):
         return found
 
     def on_finer_values(self, groups: Sequence[IntArray]) -> BoostedTerms:
-        """Return the model for features with finer values; ``groups`` (n_finer,) maps finer values to values."""
+        """Return the model for finer values of features; ``groups`` (n_finer,) maps finer values to values."""
         terms = [
             term._replace(sides=[side[groups[i]] for i, side in zip(term.features.tolist(), term.sides, strict=True)])
             for term in self.terms()
@@ -95,7 +95,7 @@ class BoostedTerms(Model):
 
     @property
     def n_parameters(self) -> int:
-        """Number of free parameters: n_classes - 1 for each cell of a term and for the class prior."""
+        """Number of free parameters: n_classes - 1 for each cell of each term, and for the class prior."""
         n_cells = int((1 << (self.features >= 0).sum(axis=1)).sum())
         return (n_cells + 1) * (len(self.log_prior) - 1)
 
@@ -140,7 +140,7 @@ class BoostedTerms(Model):
         return writer.boosted_terms(self)
 
     def to_state(self) -> dict[str, Any]:
-        """Return the fields; arrays are not copied."""
+        """Return the fields without copying arrays."""
         names = ("features", "sides", "weights", "values", "log_prior", "log_frequency")
         return {name: getattr(self, name) for name in names} | {"features": self.features.astype(np.int64)}
 
@@ -158,14 +158,14 @@ class BoostedTerms(Model):
             or (features >= len(n_states)).any()
             or (is_used[:, 1:] & ~is_used[:, :-1]).any()
         ):
-            raise ValueError("features must contain at most 8 positions of features per term, and -1 only at the end.")
+            raise ValueError("features must contain at most 8 positions per term, with -1 only after them.")
         size = int(np.where(is_used, n_states[features], 0).sum())
         if (check_array("sides", sides, np.uint8, (size,)) > 1).any():
             raise ValueError("sides must be 0 or 1.")
         check_array("weights", weights, np.float64, (n_terms, 1 << width))
         check_array("values", values, np.float64, (n_terms, 1 << width, n_classes))
         if not (np.isfinite(weights) & (weights >= 0)).all() or not np.isfinite(values).all():
-            raise ValueError("weights must be finite numbers from 0, and values finite numbers.")
+            raise ValueError("weights must be finite and nonnegative, and values must be finite.")
         if not (check_array("log_prior", log_prior, np.float64, (n_classes,)) > -np.inf).any():  # -inf: a prior of 0
             raise ValueError("log_prior must leave at least one possible class.")
         if np.isneginf(check_array("log_frequency", log_frequency, np.float64, (n_classes,))).any():

@@ -1,7 +1,7 @@
-"""Log probabilities of contexts with monotone log odds of two classes, in multiples of a step, so that sums are exact.
+"""Log probabilities of contexts with monotone log odds of two classes, rounded so that sums are exact.
 
-The probabilities are those of ``kernels/monotone_contexts.py``. Log odds that are equal, or in order, before rounding
-are so after rounding.
+The probabilities come from ``kernels/monotone_contexts.py``, and their logarithms are rounded to multiples of a step.
+Rounding keeps equal log odds equal, and never reverses their order.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from tanlearn.kernels.monotone_contexts import smooth_rising
 
 __all__ = ["monotone_logs"]
 
-#: Bits of the largest log probability if the step is open; float32 represents such multiples exactly.
+#: Bits of the largest log probability if no step is given. float32 represents such multiples exactly.
 _BITS = 23
 
 
 def monotone_logs(
     counts: FloatArray, above: IntArray, m: float, n_ranked: int, direction: int, step: float | None = None
 ) -> FloatArray:
-    """Return log P(value | class) of contexts, smoothed with ``m`` rows from the context above each.
+    """Return log P(value | class) of contexts, smoothed toward the context above with ``m`` pseudo-counts.
 
     The log odds of the first ``n_ranked`` values rise, or fall if ``direction`` is -1. ``above`` is -1 for a root,
-    whose values are equally likely above. All numbers are multiples of ``step``, by default the smallest power of two
-    with which float32 represents them. The counts get pseudo-counts, and are positive then.
+    which is smoothed toward equally likely values. All numbers are multiples of ``step``, by default the smallest power
+    of two for which float32 represents them. Pseudo-counts are added to ``counts`` in place, which makes them positive.
 
     Shapes: counts: (n_contexts, n_values, 2), above: (n_contexts,); result: (n_contexts, n_values, 2).
     """

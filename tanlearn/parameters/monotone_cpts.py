@@ -1,16 +1,17 @@
-"""CPTs with log odds of two classes that rise or fall with some features, by isotonic regression of trained CPTs.
+"""Isotonic regression of trained CPTs, after which the log odds of two classes rise or fall with some features.
 
 Let f be a feature without children. The log odds of the classes depend on its value x only by
 
     log p(x | 1, parents) - log p(x | 0, parents),
 
-so they are monotone in x if this difference is, for all values of the parents. Of all CPTs with this property, the ones
-with the smallest sum of Kullback-Leibler divergences KL(p || q) of both classes are
+so they are monotone in x if this difference is monotone for all values of the parents. Among all CPTs with this
+property, the smallest sum of Kullback-Leibler divergences KL(p || q) over both classes is attained by
 
     q(x | 1) = (p(x | 0) + p(x | 1)) phi_x,   q(x | 0) = (p(x | 0) + p(x | 1)) (1 - phi_x),
 
-where phi is the isotonic regression of p(x | 1) / (p(x | 0) + p(x | 1)) with weights p(x | 0) + p(x | 1). They are
-normalized. A calibration of both classes by one temperature and one power is an increasing function of the log odds.
+where phi is the isotonic regression of p(x | 1) / (p(x | 0) + p(x | 1)) with weights p(x | 0) + p(x | 1). These CPTs
+are normalized. A calibration of both classes by one temperature and one power is an increasing function of the log
+odds, so it keeps the order.
 
 Reference: Dykstra, Kochar, Robertson: Inference for likelihood ratio ordering in the two-sample problem. Journal of the
 American Statistical Association 90, 1995.
@@ -57,17 +58,17 @@ class MonotoneCPTs:
     def of_columns(cls, increasing: Sequence[Any], decreasing: Sequence[Any], data: EncodedData) -> MonotoneCPTs | None:
         """Return the isotonic regression for some columns of the data, or None if there are none.
 
-        Raises ``ValueError`` if there are not two classes, or a column is unknown, is listed twice or has no order.
+        Raises ``ValueError`` unless there are two classes, or if a column is unknown, is listed twice or has no order.
         """
         directions = read_directions(increasing, decreasing, data)
         return cls(directions, numbers_of_ranked(data)) if directions.any() else None
 
     def on(self, data: EncodedData) -> MonotoneCPTs:
-        """Return a copy for other rows. Their cut points may differ, for example in a cross-validation split."""
+        """Return a copy for other rows, whose cut points may differ, for example in a cross-validation split."""
         return replace(self, n_ranked=numbers_of_ranked(data))
 
     def check_parents(self, parents: IntArray, child: IntArray, data: EncodedData, name: str) -> None:
-        """Raise ValueError if a monotone feature is a parent; ``name`` is the parameter that contains the edges.
+        """Raise ValueError if a monotone feature is a parent. ``name`` is the parameter that contains the edges.
 
         Shapes: parents: (n_families, k), -1 for none; child: (n_families,).
         """
@@ -86,7 +87,7 @@ class MonotoneCPTs:
         self.check_parents(structure.parents, np.arange(structure.n_features), data, "structure")
 
     def apply(self, tables: Tables) -> Tables:
-        """Return the closest CPTs with monotone log odds; features without direction keep theirs up to the quantum.
+        """Return the closest CPTs with monotone log odds. Other CPTs change only by rounding to the quantum.
 
         Raises ``ValueError`` for CPTs of few bits.
         """

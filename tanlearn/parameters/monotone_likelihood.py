@@ -29,25 +29,26 @@ __all__ = ["MonotoneLikelihood"]
 
 
 class MonotoneLikelihood(BaseEstimator):
-    """Smoothed frequencies of two classes whose log odds rise or fall with chosen features.
+    """Smoothed frequencies with log odds of two classes that rise or fall with chosen features.
 
-    Use it with :class:`~tanlearn.NaiveBayesClassifier`. Among all CPTs with these log odds, the ones of maximum
-    likelihood are fitted. The log odds of ``predict_joint_log_proba`` never change in the wrong direction between two
-    values, not even by a rounding error, if no ``class_prior`` is set.
+    Use it with :class:`~tanlearn.NaiveBayesClassifier`. It fits the CPTs of maximum likelihood among all CPTs with
+    monotone log odds. Without a ``class_prior``, the log odds of ``predict_joint_log_proba`` never change in the wrong
+    direction between two values, not even by a rounding error.
 
     Parameters
     ----------
     increasing : sequence of str or int, default=()
-        Columns, by name or position, with which the log odds of the second class (in sorted order) do not fall. They
-        must be ordered: numbers, or ordered categories.
+        Names or positions of columns. If the value of such a column rises, the log odds of the second class (in sorted
+        order) do not fall. The columns must contain numbers or ordered categories.
     decreasing : sequence of str or int, default=()
-        Columns with which these log odds do not rise.
+        Names or positions of columns. If the value of such a column rises, these log odds do not rise.
     alpha : float, default=1.0
         Count added to each CPT entry, above 0.
 
     See Also
     --------
-    tanlearn.Knowledge : Required and forbidden edges. A monotone column must have no edge except that from the class.
+    tanlearn.Knowledge : Required and forbidden edges. A monotone column must have no edge except the edge from the
+    class.
 
     Notes
     -----
@@ -56,8 +57,8 @@ class MonotoneLikelihood(BaseEstimator):
 
         p(x | 1) = n_x phi_x / n_1,   p(x | 0) = n_x (1 - phi_x) / n_0
 
-    A category for missing values (``handle_missing="category"``) is outside of the order, and keeps its frequencies.
-    ``with_bits`` raises an error, because few bits would round each probability by itself.
+    A category for missing values (``handle_missing="category"``) has no position in the order, and keeps its
+    frequencies. ``with_bits`` raises an error, because rounding each probability to few bits could break the order.
 
     References
     ----------
@@ -111,7 +112,8 @@ class MonotoneLikelihood(BaseEstimator):
         Raises
         ------
         ValueError
-            If there are not two classes, or a monotone column is unknown, is listed twice, has no order or has an edge.
+            If there are not exactly two classes, or if a monotone column is unknown, is listed twice, has no order or
+            has an edge.
         """
         self._validate_params()
         require_two_classes(data)
@@ -136,6 +138,7 @@ class MonotoneLikelihood(BaseEstimator):
                 i = columns.find(f"{name}[{k}]", column)
                 if (structure.parents[i] >= 0).any() or (structure.parents == i).any():
                     raise ValueError(
-                        f"{name}[{k}] is {data.label(i)}, which has an edge to another column, so its log odds depend "
-                        f"on that column. Use NaiveBayesClassifier, or a structure without edges of this column."
+                        f"{name}[{k}] is {data.label(i)}, which has an edge to another column, so its log odds "
+                        f"depend on the other column. Use NaiveBayesClassifier, or a structure without edges of "
+                        f"{data.label(i)}."
                     )

@@ -1,4 +1,4 @@
-"""Columns with which the log odds of two classes rise or fall, checked against the data."""
+"""Monotone columns, with which the log odds of two classes rise or fall, and checks against the data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 def read_directions(increasing: Sequence[Any], decreasing: Sequence[Any], data: EncodedData) -> IntArray:
     """Return 1 for each increasing, -1 for each decreasing and 0 for each other feature, shape (n_features,).
 
-    Raises ``ValueError`` if there are not two classes, or a column is unknown, is listed twice or has no order.
+    Raises ``ValueError`` unless there are two classes, or if a column is unknown, is listed twice or has no order.
     """
     columns = ColumnNumbers(data.names, data.n_features)
     found = np.zeros(data.n_features, np.intp)
@@ -34,7 +34,7 @@ def read_directions(increasing: Sequence[Any], decreasing: Sequence[Any], data: 
         for k, column in enumerate(given):
             i = columns.find(f"{name}[{k}]", column)
             if found[i]:
-                raise ValueError(f"{column!r} is listed twice in increasing and decreasing. Remove one of them.")
+                raise ValueError(f"{column!r} is listed twice in increasing and decreasing. List each column once.")
             found[i] = direction
             if data.is_ordered is None or not data.is_ordered[i]:
                 raise ValueError(
@@ -53,7 +53,7 @@ def has_directions(knowledge: Knowledge | None) -> bool:
 
 
 def read_knowledge(knowledge: Knowledge | None, data: EncodedData) -> IntArray:
-    """Return the directions of knowledge, see :func:`read_directions`."""
+    """Return the directions of the monotone columns of knowledge, see :func:`read_directions`."""
     if knowledge is None:
         return np.zeros(data.n_features, np.intp)
     knowledge._validate_params()
@@ -81,9 +81,9 @@ def rules_without_edges(rules: EdgeRules, is_monotone: AnyArray) -> EdgeRules:
 def rules_without_children(
     knowledge: Knowledge | None, data: EncodedData, is_monotone: AnyArray, *, max_parents: int | None = None
 ) -> EdgeRules | None:
-    """Return the rules for the features of data, in which monotone features, a mask (n_features,), have no children.
+    """Return the rules with monotone features, a mask (n_features,), as features without children.
 
-    None stands for no rules. Raises ``ValueError`` if an edge from a monotone feature is required.
+    None means no rules. Raises ``ValueError`` if an edge from a monotone feature is required.
     """
     if not is_monotone.any():
         return read_rules(knowledge, data, max_parents=max_parents)
@@ -94,20 +94,20 @@ def rules_without_children(
 
 
 def _check_required(rules: EdgeRules, is_excluded: AnyArray, is_monotone: AnyArray, what: str) -> None:
-    """Raise ValueError if an excluded edge, [child, parent], is required; ``what`` monotone features must not have."""
+    """Raise ValueError if an excluded edge, [child, parent], is required; ``what`` names the excluded edges."""
     for child, parent in np.argwhere(rules.required & is_excluded).tolist():
         monotone = rules.shown[child if what == "edges" and is_monotone[child] else parent]
         raise ValueError(
-            f"the edge {rules.shown[parent]} -> {rules.shown[child]} is required, but {monotone} is in increasing or "
-            f"decreasing, and such columns have no {what}. Remove the edge, or {monotone} from increasing and "
-            f"decreasing."
+            f"the edge {rules.shown[parent]} -> {rules.shown[child]} is required, but {monotone} is in increasing "
+            f"or decreasing, and such columns have no {what}. Remove the edge, or remove {monotone} from increasing "
+            f"and decreasing."
         )
 
 
 def numbers_of_ranked(data: EncodedData) -> IntArray:
-    """Return the number of values of each feature without its category for missing values, shape (n_features,).
+    """Return the number of values per feature without a category for missing values, shape (n_features,).
 
-    This category is the last value, and outside of the order.
+    The category for missing values is the last value, and has no position in the order.
     """
     has_missing: AnyArray | bool = False if data.has_missing_category is None else data.has_missing_category
     ranked: IntArray = data.n_states - np.asarray(has_missing, np.intp)

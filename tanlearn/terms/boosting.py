@@ -1,4 +1,4 @@
-"""Boosting of terms: small tables, added one after another, each fitted to the residuals of the previous ones."""
+"""Boosting of terms, which are small tables. Each new term is fitted to the residuals of all previous terms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS_PER_TERM, FEATURES_PER_TERM, LEAST_FEATURES, MOST_FEATURES = 0.7, 0.5, 3, 1
 MOST_ROWS_OF_VALUES, MOST_ROWS_OF_SPLITS, MOST_CLASSES_OF_SPLITS = 2**17, 2**15, 8
 #: Least gain of a split, so that rounding errors do not add splits.
 LEAST_GAIN = 1e-9
-#: Least variance of a class in a row.
+#: Lower limit of the variance of a class in a row.
 LEAST_VARIANCE = 1e-12
 #: Largest Newton step of a score, or of the log odds of two classes. In a cell where half of 1,000 rows are of a class
 #: with a probability of 0.001, the step is 250, and the odds would swing between extremes.
@@ -41,14 +41,14 @@ class BoostingSettings(NamedTuple):
 
 
 class Booster:
-    """Terms that are fitted to some rows one after another.
+    """Algorithm that fits terms to some rows, one after another.
 
-    A term divides the rows by up to ``n_splits`` splits. Each split is the division of the values of one feature with
-    the largest gain: it increases ``sum g^2 / (h + ridge)`` over cells and classes most, where g is the sum of the
-    residuals of the rows of a cell, and h the sum of their variances. Then each cell has the value ``g / (h + ridge)``
-    (a Newton step for the conditional likelihood, at most :data:`MOST_CHANGE`) times the learning rate. Random rows and
-    features per term make terms less dependent. With monotone features, gains and values are those of cells in the
-    right order.
+    A term divides the rows by up to ``n_splits`` splits. Each split divides the values of one feature into two sides.
+    The split with the largest gain is selected: the largest increase of ``sum g^2 / (h + ridge)`` over cells and
+    classes. A cell is a combination of sides, g is the sum of the residuals of its rows, and h is the sum of their
+    variances. The value of a cell is ``g / (h + ridge)`` (a Newton step for the conditional likelihood, at most
+    :data:`MOST_CHANGE`) times the learning rate. Each term uses random rows and features, which makes terms less
+    dependent. With monotone features, the values of cells are restricted to the right order.
     """
 
     def __init__(self, data: EncodedData, settings: BoostingSettings, rng: np.random.Generator) -> None:
@@ -59,14 +59,16 @@ class Booster:
         self._scores = np.tile(self._log_frequency, (data.n_samples, 1))
         is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
         has_missing, by_name = data.has_missing_category, data.by_name
-        #: Ordered features with a category for missing values, which comes first or last by chance.
+        #: Ordered features with a category for missing values, which is randomly put first or last.
         is_with_missing = is_ordered & (False if has_missing is None else has_missing)
         self._with_missing = by_name[is_with_missing[by_name]]
         self._is_by_residual = ~is_ordered & (data.n_states > 2)
-        #: Features that can be split, by name, so that draws and ties do not depend on the order of columns.
+        #: Features that can be split, sorted by name, so that random choices and ties do not depend on the order of
+        #: columns.
         is_used = np.isin(by_name, strongest_features(data, settings.directions)) & (data.n_states[by_name] > 1)
         self._candidates = by_name[is_used]
-        #: Order of the values of each feature: a row of its own if it changes, otherwise the first one.
+        #: Order of the values of each feature. A feature whose order changes has its own row; the others share the
+        #: first row.
         changing = np.append(np.flatnonzero(self._is_by_residual), self._with_missing)
         self._order_of = np.zeros(data.n_features, np.intp)
         self._order_of[changing] = 1 + np.arange(len(changing))
@@ -86,7 +88,7 @@ class Booster:
         return BoostedTerms.of_terms(self._terms[first:n_terms], self._n_states, self._log_frequency)
 
     def forget(self) -> None:
-        """Forget the terms so far, whose values are in the scores of the rows."""
+        """Delete the terms so far; the scores of the rows still contain their values."""
         self._terms = []
 
     def grow(self, n_terms: int) -> None:
@@ -114,8 +116,9 @@ class Booster:
         sums = np.zeros((1 << len(splits), 2 * n_outputs))
         kernels.add_cell_rows(cells, rows, sums)
         steps = sums[:, :n_outputs] / (sums[:, n_outputs:] + settings.ridge)
-        # The weighted mean of the values of several cells is about the Newton step of all their rows. Weights that are
-        # numbers of rows would add the mean log odds of a rare class to its prior, if all values are missing.
+        # With variances as weights, the mean over several cells is about the Newton step of all their rows. With
+        # numbers of rows as weights, a row without any value would get the mean log odds of a rare class in addition to
+        # its prior.
         weights = sums[:, n_outputs:].sum(axis=1)
         features, sides = np.array([i for i, _ in splits], np.intp), [side for _, side in splits]
         if self._monotone is not None:
@@ -127,7 +130,7 @@ class Booster:
         return Term(features, sides, weights, values)
 
     def _draw_rows(self) -> tuple[IntArray, IntArray]:
-        """Draw the rows of a term, in order, and return them and the others; both are all rows if one has none."""
+        """Return the random rows of a term and the other rows, in order; both are all rows if one would be empty."""
         n_samples = len(self._y)
         is_drawn = self._rng.random(n_samples) < min(ROWS_PER_TERM, MOST_ROWS_OF_VALUES / n_samples)
         selected, others = np.flatnonzero(is_drawn), np.flatnonzero(~is_drawn)
@@ -135,7 +138,7 @@ class Booster:
         return selected if selected.size else every, others if others.size else every
 
     def _residuals(self, selected: IntArray) -> FloatArray:
-        """Return residuals and variances of some rows (n_selected, 2 K), times the weights; K is 1 for two classes."""
+        """Return weighted residuals and variances of some rows (n_selected, 2 K); K is 1 for two classes."""
         n_classes = len(self._log_frequency)
         rows: FloatArray = np.empty((len(selected), 2 * (1 if n_classes == 2 else n_classes)))
         kernels.write_residuals(self._scores, self._y, self._weights, selected, LEAST_VARIANCE, rows)
@@ -152,9 +155,9 @@ class Booster:
         return chosen
 
     def _draw_classes(self, rows: FloatArray) -> IntArray | None:
-        """Return the columns of the residuals that splits are selected with: a random part of many, or None for all.
+        """Return the columns of residuals that are used to select splits: a random subset of many, or None for all.
 
-        A class is likely if its residuals are large.
+        Classes with large residuals are drawn more often.
         """
         n_outputs = rows.shape[1] // 2
         if n_outputs <= MOST_CLASSES_OF_SPLITS:
@@ -165,18 +168,18 @@ class Booster:
         return np.sort(drawn)
 
     def _order_missing_categories(self) -> None:
-        """Order the categories for missing values of ordered features first or last, by chance."""
+        """Put the category for missing values of each ordered feature first or last, at random."""
         for i in self._with_missing.tolist():
             n_values = int(self._n_states[i])
             self._orders[self._order_of[i], :n_values] = np.roll(np.arange(n_values), int(self._rng.integers(2)))
 
     def _sort_values(self, features: IntArray, others: IntArray, classes: IntArray | None) -> None:
-        """Sort the values of those features that have no order by their residuals per variance in some rows.
+        """Sort the values of unordered features by residual per variance in some rows.
 
-        The residuals of the class with the largest gain are used. The rows differ from those of the term. Otherwise, a
-        value of few rows would be sorted by the noise of these rows: with a column of random ids, each of two rows, the
-        log loss on german is .571 instead of .474. For two classes and without a ridge, one of the divisions of sorted
-        values is the best one of all divisions of the rows that sort them (Fisher 1958).
+        The residuals of the class with the largest gain are used. The rows differ from the rows of the term. Otherwise,
+        a value with few rows would be sorted by the noise of these rows: with an added column of random ids, each in
+        two rows, the log loss on german is .571 instead of .474. For two classes and without a ridge, the best of all
+        divisions of the values divides the sorted values in two (Fisher 1958).
         """
         without_order = features[self._is_by_residual[features]]
         if not without_order.size:
@@ -226,7 +229,7 @@ class Booster:
         gains: FloatArray,
         lengths: IntArray,
     ) -> None:
-        """Replace the gains and lengths of monotone features by those of cells in the right order."""
+        """Replace the gains and lengths of monotone features by those under the restriction to the right order."""
         if self._monotone is None:
             return
         for j in np.flatnonzero(self._monotone.directions[features]).tolist():
@@ -247,5 +250,5 @@ def _columns(rows: FloatArray, classes: IntArray | None) -> FloatArray:
 
 
 def _at_most(rows: AnyArray, most: int) -> AnyArray:
-    """Return every k-th of the rows, so that there are at most so many."""
+    """Return every k-th row, with k such that at most the given number of rows remains."""
     return rows[:: -(-len(rows) // most)]

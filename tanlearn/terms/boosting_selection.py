@@ -1,4 +1,4 @@
-"""Number of boosted terms, selected on held-out rows."""
+"""Selection of the number of boosted terms on held-out rows."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tanlearn.terms.selection import LEAST_ERRORS_OF_ANY, errors_of_gain
 
 __all__ = ["BoostingOutcome", "boosting_needs", "learn_boosted_terms"]
 
-#: Number of folds, and the number of folds of data sets of at most FEW_ROWS rows.
+#: Number of folds, and number of folds for data sets of at most FEW_ROWS rows.
 N_FOLDS, N_FOLDS_OF_FEW, FEW_ROWS = 3, 5, 1_000
-#: Data sets of more rows have one fold, with MOST_HELD_OUT held-out rows.
+#: Larger data sets have one fold, with MOST_HELD_OUT held-out rows.
 MOST_ROWS_OF_FOLDS, MOST_HELD_OUT = 20_000, 10_000
-#: Terms that are added before held-out rows are evaluated.
+#: Number of terms between two evaluations of held-out rows.
 STEP = 10
-#: Terms without improvement, and their fraction of all terms, that end the search.
+#: The search ends after this number of terms without improvement, if they are also at least this fraction of all terms.
 PATIENCE, RELATIVE_PATIENCE = 50, 0.2
 #: Least decrease of the held-out loss that counts as an improvement, in nats per row. Without it, perfectly predicted
 #: classes (mushroom) get all 2,000 terms.
@@ -42,13 +42,13 @@ N_TERMS_WITHOUT_FOLDS = 50
 
 @dataclass(frozen=True)
 class BoostingOutcome:
-    """Model, and the log loss of held-out rows along the search."""
+    """Selected model, and the log loss of held-out rows by number of terms."""
 
     model: BoostedTerms
     n_terms: IntArray  # (n_steps,)
     log_losses: FloatArray  # (n_steps,)
-    # (n_needed, n_classes) log posterior of models that were fitted without these rows; None without folds, or if
-    # class frequencies are as good
+    # (n_needed, n_classes) log posterior of models that were fitted without these rows. None without folds, or if class
+    # frequencies are at least as accurate.
     held_out: FloatArray | None = None
 
 
@@ -65,7 +65,7 @@ class _Fold:
         """Add ``n_terms`` terms."""
         self._booster.grow(n_terms)
         self._booster.model().add_terms(self._held_out.codes, self.log_p)
-        self._booster.forget()  # they are in the scores of all rows
+        self._booster.forget()  # the scores of all rows contain them
         self.log_p = log_posterior(self.log_p)
 
 
@@ -79,11 +79,11 @@ def learn_boosted_terms(
     needed: IntArray = NO_ROWS,
     report: Report = silent,
 ) -> BoostingOutcome:
-    """Select the number of terms of least held-out log loss, and fit so many to all rows.
+    """Select the number of terms with the lowest held-out log loss, and fit that many terms to all rows.
 
-    The models of all folds grow together. ``needed`` (n_needed,) are rows whose held-out predictions are returned:
-    positions among those of positive weight, fewer than :data:`MOST_HELD_OUT`. ``report`` is called with progress
-    messages.
+    The models of all folds grow together. ``needed`` (n_needed,) lists rows whose held-out predictions are returned, as
+    positions among the rows of positive weight; ``n_needed`` is below :data:`MOST_HELD_OUT`. ``report`` is called with
+    progress messages.
     """
     data = data.present()
     seed = int(rng.integers(2**32))
@@ -118,18 +118,19 @@ def learn_boosted_terms(
     held_out = best[np.searchsorted(rows, needed)] if chosen else None
     if n_terms == most_terms < wanted:
         warn(
-            f"the search ended at {most_terms:,} instead of {wanted:,} terms, because each has {2**settings.n_splits} "
-            f"values for each of {data.n_classes:,} classes. Set a smaller max_splits, merge rare classes, or set the "
+            f"the search ended at {most_terms:,} instead of {wanted:,} terms to limit memory: each term has "
+            f"{2**settings.n_splits} values for each of {data.n_classes:,} classes. Set a smaller max_splits, merge "
+            f"rare classes, or set the "
             f"environment variable {VARIABLE} to allow more."
         )
-    del folds, before, best, log_p  # the scores of all rows need their memory
+    del folds, before, best, log_p  # free their memory for the scores of all rows
     return BoostingOutcome(_fit(data, settings, seed, chosen, report), np.array(numbers), np.array(losses), held_out)
 
 
 def affordable_terms(most_terms: int, n_splits: int, n_classes: int) -> int:
-    """Return the number of terms whose values may be fitted: at most ``most_terms``, at least one.
+    """Return the number of terms that the memory limit allows: at most ``most_terms``, at least one.
 
-    The values of all terms take at most an eighth of the fixed memory limit, and are in memory twice at the end.
+    The values of all terms may take an eighth of the fixed memory limit. At the end, they are in memory twice.
     """
     return max(1, min(most_terms, int(fixed_limit() / 8 // (_ENTRY * n_classes << n_splits))))
 
@@ -152,7 +153,7 @@ def boosting_needs(data: EncodedData, settings: BoostingSettings, most_terms: in
 
 
 def _fit(data: EncodedData, settings: BoostingSettings, seed: int, n_terms: int, report: Report) -> BoostedTerms:
-    """Fit so many terms to all rows."""
+    """Fit ``n_terms`` terms to all rows."""
     report(f"fitting {n_terms} terms to {data.n_samples:,} rows")
     booster = Booster(data, settings, np.random.default_rng(seed))
     while booster.n_terms < n_terms:
@@ -162,7 +163,7 @@ def _fit(data: EncodedData, settings: BoostingSettings, seed: int, n_terms: int,
 
 
 def _masks(data: EncodedData, needed: IntArray) -> Sequence[AnyArray]:
-    """Return the masks of the held-out rows of each fold; none for a single row."""
+    """Return a mask of the held-out rows for each fold, or no masks for a single row."""
     n_rows = data.n_samples
     if n_rows < 2:
         return []
@@ -178,7 +179,7 @@ def _masks(data: EncodedData, needed: IntArray) -> Sequence[AnyArray]:
 
 
 def _log_p(folds: Sequence[_Fold], is_held_out: AnyArray) -> FloatArray:
-    """Return the log posterior of all held-out rows, in order, shape (n_held_out, n_classes)."""
+    """Return the log posteriors of all held-out rows in order, shape (n_held_out, n_classes)."""
     log_p = np.empty((int(is_held_out.sum()), folds[0].log_p.shape[1]))
     for fold in folds:
         log_p[fold.mask[is_held_out]] = fold.log_p

@@ -1,11 +1,11 @@
-"""Terms whose log odds rise or fall with chosen features.
+"""Terms with log odds that rise or fall with chosen features.
 
-The curve of a feature in a network of terms is restricted by isotonic regression.
+In a network of terms, isotonic regression makes the curve of a feature monotone.
 
-A boosted term divides the rows by splits; a cell is a combination of their sides. Of two cells that differ in the
-splits of one monotone feature only, the one with the higher values of the feature comes later in the order. If the
-cells of every term respect this order, so does the sum of the terms. This holds for the computed scores without a
-tolerance, because floating-point addition is monotone in each argument.
+A boosted term divides the rows by splits, and a cell is a combination of their sides. If two cells differ only in the
+splits of one monotone feature, the cell with the higher values of the feature comes later in the order. If the values
+of the cells respect this order in every term, so does the sum of the terms. The computed scores respect it exactly,
+because floating-point addition is monotone in each argument.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tanlearn.models.term_tables import TermTables
 
 __all__ = ["MonotoneFeatures", "in_exact_order", "isotonic", "rising"]
 
-#: Iterations of Dykstra's algorithm, and the change of a value, relative to the largest one, that ends it.
+#: Maximum number of iterations of Dykstra's algorithm, and the relative change of values that ends it.
 MAX_ITER, TOL = 200, 1e-10
 #: Parameters of networks are multiples of this number of nats, 9e-13, so that their sums are exact.
 QUANTUM = 2.0**-40
-#: Smallest weight of a pattern of sides relative to all rows. A value without training rows must not lose its weight.
+#: Smallest weight of a pattern of sides relative to all rows, so that values without training rows have a weight.
 LEAST_SHARE = 2.0**-20
 
 
@@ -41,7 +41,7 @@ class MonotoneFeatures:
     n_ranked: IntArray
 
     def split_gains(self, feature: int, order: IntArray, sums: FloatArray, ridge: float) -> FloatArray:
-        """Return the gain of each beginning of ``order`` if cells whose sides are in the wrong order get one value.
+        """Return the gain of each beginning of ``order``, where cells in the wrong order get a common value.
 
         Shapes: order: (n_values,); sums: (n_cells, n_values, 2), residuals and variances; result: (n_values - 1,).
         """
@@ -60,10 +60,10 @@ class MonotoneFeatures:
         return gains
 
     def patterns(self, features: IntArray, sides: Sequence[AnyArray]) -> dict[int, tuple[int, IntArray, IntArray]]:
-        """Return, for each monotone feature of a term, its bits of a cell number and its patterns of sides.
+        """Return the bits in a cell number and the patterns of sides of each monotone feature of a term.
 
-        The patterns are those of the ranked values in the order of rising log odds, (n_ranked_patterns,), and those of
-        all values, shape (n_patterns,).
+        There are two arrays of patterns: of the ranked values in the order of rising log odds, (n_ranked_patterns,),
+        and of all values, (n_patterns,).
         """
         found = {}
         for i in np.unique(features).tolist():
@@ -79,9 +79,9 @@ class MonotoneFeatures:
     def isotonic_steps(
         self, features: IntArray, sides: Sequence[AnyArray], steps: FloatArray, weights: FloatArray
     ) -> FloatArray:
-        """Return the closest steps of the cells of a term in the right order, shape (n_cells,).
+        """Return the steps of cells that are in the right order and closest to ``steps``, shape (n_cells,).
 
-        Shapes: steps: (n_cells,); weights: (n_cells,), of the squared differences, positive.
+        Shapes: steps: (n_cells,); weights: (n_cells,), positive weights of the squared differences.
         """
         chains = self.patterns(features, sides)
         cells = np.arange(len(steps))
@@ -101,8 +101,9 @@ class MonotoneFeatures:
     def weights(self, features: IntArray, sides: Sequence[AnyArray], weights: FloatArray) -> FloatArray:
         """Return weights of the cells of a term that keep the order if values are missing, shape (n_cells,).
 
-        A missing value gives the weighted mean over cells. Weights must not depend on the sides of a monotone feature,
-        except for a factor. Factors are powers of two, so that rounding errors do not depend on the sides.
+        For a missing value, the weighted mean over cells is used. The sides of a monotone feature may change the
+        weights only by a common factor. These factors are powers of two, so that rounding errors do not depend on the
+        sides.
         """
         chains = self.patterns(features, sides)
         if not chains:
@@ -119,7 +120,7 @@ class MonotoneFeatures:
 
 
 def rising(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the non-decreasing values of least weighted squared difference, by pooling of adjacent violators.
+    """Return the non-decreasing values with the least weighted squared difference (pool adjacent violators).
 
     Shapes: values, weights (positive), result: (n,).
     """
@@ -136,9 +137,10 @@ def rising(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def in_exact_order(tables: TermTables, directions: IntArray, n_ranked: IntArray) -> TermTables:
-    """Return CPTs whose log odds are exactly monotone: all parameters are multiples of a small number.
+    """Return CPTs with exactly monotone log odds, whose parameters are multiples of a small number.
 
-    Sums and differences of the parameters are then exact. Monotone features have a column of their own only.
+    Sums and differences of such parameters are exact. No column of terms may contain a monotone feature and another
+    feature.
 
     Shapes: directions, n_ranked: (n_features,).
     """
@@ -158,10 +160,10 @@ def in_exact_order(tables: TermTables, directions: IntArray, n_ranked: IntArray)
 
 
 def isotonic(values: FloatArray, weights: FloatArray, pairs: Sequence[tuple[IntArray, IntArray]]) -> FloatArray:
-    """Return the values of least weighted squared difference with ``found[low] <= found[high]``, up to a tolerance.
+    """Return the closest values (in weighted squares) with ``found[low] <= found[high]``, up to a tolerance.
 
-    It is Dykstra's algorithm of alternating projections. ``pairs`` are lists of positions ``low`` and ``high``; those
-    of a list are disjoint. Shapes: values, weights (positive), result: (n,).
+    Dykstra's algorithm of alternating projections is used. ``pairs`` contains lists of positions ``low`` and ``high``.
+    The positions of one list are disjoint. Shapes: values, weights (positive), result: (n,).
     """
     found: FloatArray = values.copy()
     corrections = np.zeros((len(pairs), len(values)))

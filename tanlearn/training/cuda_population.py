@@ -1,4 +1,4 @@
-"""CUDA population: several trainings on the same rows, whose arrays stay on the device between epochs."""
+"""CUDA population: several trainings on the same rows, with arrays that stay on the device between epochs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ __all__ = ["CudaEngine", "CudaPopulation", "MemoryNeed", "memory_need"]
 #: Mean length of a row of a CPT with one parent from which a block processes a CPT instead of a warp. Letter has 237,
 #: usps 34.
 _LONG_ROW = 128
-#: Memory that CUDA takes for the kernels of a population and for its graph of up to 321 launches; generous, since it
-#: has not been measured. Local memory is allocated for all threads that a device can hold: 303,000 on a B200.
+#: Estimated memory that CUDA takes for the kernels of a population and for its graph of up to 321 launches. It is
+#: generous, because it has not been measured. Local memory is allocated for all threads that a device can hold: 303,000
+#: on a B200.
 _RESERVED_BYTES, _MOST_THREADS = 2**26, 303_104
 
 
@@ -37,7 +38,7 @@ class MemoryNeed(NamedTuple):
 
 
 def memory_need(state: State, data: EncodedData, batch_size: int) -> MemoryNeed:
-    """Count the CUDA memory of a population with runs like ``state``, before anything is allocated.
+    """Compute the CUDA memory of a population with runs like ``state``, before anything is allocated.
 
     The arrays are counted exactly, as this module allocates them; kernels and graphs are estimated.
     """
@@ -60,7 +61,7 @@ def memory_need(state: State, data: EncodedData, batch_size: int) -> MemoryNeed:
 
 
 def _batch_stride(batch_size: int, n_classes: int, real: Any) -> int:
-    """Return the number of positions of a batch: its size, rounded up to whole chunks of rows."""
+    """Return the size of a batch, rounded up to whole chunks of rows."""
     _, chunk = row_packing(n_classes, real)
     return -(-batch_size // chunk) * chunk
 
@@ -73,8 +74,8 @@ def _block_steps(n_steps: int) -> int:
 class CudaPopulation:
     """Trainings on the same complete rows that run in lockstep on CUDA.
 
-    There is one state, one built-in loss and one run index per training. All states have one type. ``weights`` has
-    shape (n_samples,), float32, with mean 1.
+    Each training has a state, a built-in loss and a run index. All states have the same dtype. ``weights`` (n_samples,)
+    are float32 and have mean 1.
     """
 
     def __init__(
@@ -139,8 +140,9 @@ class CudaPopulation:
     ) -> None:
         """Launch one epoch of all runs and return without waiting for it.
 
-        All arguments hold one entry per run. A plan of None leaves its run unchanged. ``rates`` are the learning rates
-        of the CPTs and of the structure logits. ``temperatures`` are those of the softmax in the structure gradient.
+        All arguments have one entry per run. If a plan is None, its run stays unchanged. ``rates`` are the learning
+        rates of the CPTs and of the structure logits. ``temperatures`` are the temperatures of the softmax in the
+        structure gradient.
         """
         n_steps = self.problem.n_steps
         sizes, structure_sizes = np.zeros((2, len(plans), n_steps))
@@ -176,12 +178,12 @@ class CudaPopulation:
                 self._scratch.is_finite.fill(1)
                 self.n_epochs += 1
                 self._launch()
-            except BaseException:  # also interrupts: memory that CUDA still writes to must not be reused
+            except BaseException:  # wait after an interrupt, too: memory that CUDA still writes to must not be reused
                 self._stream.synchronize()
                 raise
 
     def _allocate_noise(self) -> None:
-        """Allocate the noise of an epoch, if it is the first that is drawn on the host."""
+        """Allocate the noise before the first epoch whose noise is drawn on the host."""
         if self._uniform is None:
             shape = self.problem.n_steps, self.problem.n_tables
             uniform = cupy().empty(shape, np.float32)
@@ -189,7 +191,7 @@ class CudaPopulation:
             self._uniform, self._graph = np.zeros(shape, np.float32), None
 
     def _record(self) -> None:
-        """Run a block of steps without an active run, and record it as a graph.
+        """Run a block of steps in which no run is active, and record it as a graph.
 
         A graph is needed because single launches take as long as the steps themselves. CUDA allocates all memory for
         kernels and graphs here, before an epoch changes parameters.
@@ -221,7 +223,7 @@ class CudaPopulation:
     def finish_epoch(self) -> list[float]:
         """Wait for the epoch, copy the structure logits to the states, and return the mean loss of each run.
 
-        The loss is nan if a parameter is no longer finite, and for runs without a plan.
+        The loss is nan for runs without a plan, and for runs with parameters that are no longer finite.
         """
         self._stream.synchronize()
         phi = self.parameters.phi.get()

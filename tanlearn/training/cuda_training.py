@@ -21,14 +21,14 @@ __all__ = ["train_together"]
 def train_together(
     trainings: Sequence[Training], progress: Callable[[str], Any] | None = None
 ) -> list[TrainingOutcome | Exception]:
-    """Run all trainings on CUDA, together where they share rows, batch size and type, and return outcomes in order.
+    """Run all trainings on CUDA, together if they share rows, batch size and dtype, and return their outcomes in order.
 
-    The trainings must not have begun. Each outcome equals that of a separate run. A training that fails returns its
-    exception and does not affect the others. Custom losses are evaluated on the host, so their trainings run
-    separately. ``progress`` receives a line of text about ten times per group.
+    The trainings must not have begun. Each outcome is the same as in a separate run. If a training fails, its outcome
+    is the exception, and the others are not affected. Trainings with custom losses run separately, because these losses
+    are evaluated on the host. ``progress`` receives a line of text about ten times per group.
 
-    If memory runs out, also within an epoch, the trainings of a group go on in two halves, one after the other, with
-    the results of a single group. (With 64 features or more, the last bits may depend on the size of a group.)
+    If memory runs out, even within an epoch, the group is divided into two halves, which continue one after the other.
+    The results stay the same; only with 64 or more features, the last bits may depend on the size of a group.
     """
     outcomes: list[TrainingOutcome | Exception | None] = [None] * len(trainings)
     groups: dict[tuple[Any, ...], list[int]] = {}
@@ -53,10 +53,10 @@ def train_together(
 
 
 class _GroupedTraining:
-    """A training of a group, and parameters at the end of an epoch from which it can be repeated.
+    """Training of a group, with a copy of its parameters at the end of an epoch, from which it can be repeated.
 
-    If memory runs out, the epochs after the kept parameters are trained again in a smaller population, with the same
-    random numbers. Epochs that have been recorded are not recorded again.
+    If memory runs out, the epochs after this copy are trained again in a smaller population, with the same random
+    numbers. Recorded epochs are not recorded again.
     """
 
     def __init__(self, training: Training) -> None:
@@ -64,9 +64,9 @@ class _GroupedTraining:
         self.outcome: TrainingOutcome | Exception | None = None
         self.n_kept = 0  # epochs before the kept parameters
         self.n_trained = 0  # epochs of the present parameters
-        self._state: dict[str, AnyArray] | None = None  # kept parameters; None for those of the beginning
+        self._state: dict[str, AnyArray] | None = None  # kept parameters; None for the initial parameters
         self._phi = training.state.phi.copy()  # of the beginning
-        #: CPTs of the beginning, if measuring on validation rows overwrites them.
+        #: Initial CPTs, if the evaluation of validation rows overwrites them.
         self._theta = None if training.validation is None else training.state.theta.copy()
         self._rng_state = training.rng.bit_generator.state  # before the plan of the first epoch after the kept ones
         self._rng_states: dict[int, Any] = {}  # before the last two plans, by the number of epochs before them
@@ -74,7 +74,7 @@ class _GroupedTraining:
         self._loss: float | None = None  # of a trained epoch that is not recorded
 
     def restart(self) -> None:
-        """Return to the kept parameters, before a population is made."""
+        """Return to the kept parameters before a population is created."""
         training = self.training
         self.n_trained = self._n_planned = self.n_kept
         self._rng_states.clear()
@@ -87,13 +87,13 @@ class _GroupedTraining:
                 training.state.theta[:] = self._theta
 
     def join(self, population: CudaPopulation, run: int) -> None:
-        """Copy the kept parameters to a run of a population, which trains the next epochs."""
+        """Copy the kept parameters to a run of a population, which then trains the next epochs."""
         self.training.engine = CudaEngine(population, run, self.training.data)
         if self._state is not None:
             population.set_state(run, self._state, self.n_kept)
 
     def keep(self, population: CudaPopulation, run: int) -> None:
-        """Keep the present parameters, unless an epoch that has not ended has changed them."""
+        """Keep the present parameters, unless an unfinished epoch has changed them."""
         is_present = self.n_trained == self.n_kept + population.n_epochs
         if self.outcome is None and population.n_epochs and is_present:
             self._state = population.get_state(run)
@@ -101,7 +101,7 @@ class _GroupedTraining:
             self.n_kept = self.n_trained
 
     def plan(self) -> Plan | None:
-        """Draw the random numbers of the next epoch, unless the last one has been planned."""
+        """Draw the random numbers of the next epoch, unless the last epoch is already planned."""
         if self._n_planned >= self.training.settings.n_epochs:
             return None
         state = self.training.rng.bit_generator.state
@@ -111,15 +111,16 @@ class _GroupedTraining:
         return plan
 
     def take(self, loss: float) -> None:
-        """Note the mean loss of an epoch that has been trained."""
+        """Store the mean loss of a trained epoch."""
         self.n_trained += 1
         if self.n_trained > len(self.training.history):
             self._loss = loss
 
     def record(self) -> None:
-        """Record the epoch of the last loss, if any, and the outcome if the training has ended.
+        """Record the epoch of the last loss, if there is one, and the outcome if the training has ended.
 
-        An error of the training is its outcome. If memory runs out before the epoch is recorded, the error is raised.
+        If the training raises an error, the error is the outcome. If memory runs out before the epoch is recorded, the
+        error is raised.
         """
         training = self.training
         try:
@@ -143,7 +144,7 @@ class _GroupedTraining:
 
 
 def _train_group(grouped: Sequence[_GroupedTraining], progress: Callable[[str], Any] | None) -> None:
-    """Train a group in one population, or in two halves where memory runs out, until each training has an outcome."""
+    """Train a group in one population, or in halves if memory runs out, until each training has an outcome."""
     groups = [list(grouped)]
     while groups:
         group = [one for one in groups.pop() if one.outcome is None]
@@ -157,13 +158,16 @@ def _train_group(grouped: Sequence[_GroupedTraining], progress: Callable[[str], 
             group[0].outcome = group[0].training.memory_error(error) if is_out_of_memory(error) else error
             continue
         if progress is not None:
-            progress(f"{len(group)} trainings do not fit into the memory of the device together: they go on in halves")
+            progress(
+                f"{len(group)} trainings do not fit into the memory of the device together: continuing with "
+                f"two halves of them"
+            )
         middle = len(group) // 2
         groups += [group[middle:], group[:middle]]
 
 
 def _try_group(group: Sequence[_GroupedTraining], progress: Callable[[str], Any] | None) -> Exception | None:
-    """Train a group in one population; return the error that prevented it, if halves of the group can be trained."""
+    """Train a group in one population. If memory runs out and the group can be halved, return the error."""
     population = None
     trainings = [one.training for one in group]
     first = trainings[0]
@@ -218,7 +222,9 @@ def _train_population(
         epoch = group[active[0]].n_trained
         active = [run for run in active if group[run].outcome is None]
         if progress is not None and (epoch % max(1, n_epochs // 10) == 0 or not active):
-            progress(f"epoch {epoch}/{n_epochs} of {len(group)} trainings in step, {len(active)} of them go on")
+            progress(
+                f"epoch {epoch}/{n_epochs} of {len(group)} simultaneous trainings, {len(active)} of them still running"
+            )
 
 
 def _release(trainings: Sequence[Training]) -> None:

@@ -124,7 +124,7 @@ def test_states_without_boosted_terms_restore_the_other_parts(ensemble):
     [
         (np.ones(3), r"weights must have type float64 and shape \(2,\)"),
         (np.array([0.5, -0.1]), "weights must be nonnegative"),
-        (np.zeros(2), "not all 0"),
+        (np.zeros(2), "at least one must be positive"),
         ([1.0, 1.0], "weights must have type float64"),
     ],
 )
@@ -140,7 +140,7 @@ def test_invalid_states_without_boosted_terms_are_refused(ensemble, weights, mes
         ("weights", np.array([0.5, -0.1, 0.2]), "weights must be nonnegative"),
         ("weights", np.array([0.5, np.nan, 0.2]), "weights contains nan"),
         ("weights", np.array([0.5, 0.1, np.inf]), "weights contains nan or inf"),
-        ("weights", np.zeros(3), "not all 0"),
+        ("weights", np.zeros(3), "at least one must be positive"),
         ("weights", np.ones(2), r"weights must have type float64 and shape \(3,\)"),
         ("weights", np.ones(4), "weights"),
         ("boosting_sides", np.zeros(0, np.uint8), "sides must have type uint8"),

@@ -151,7 +151,7 @@ def put(position, value):
 
 
 FEATURES = "features must contain at most 8 positions"
-WEIGHTS = "weights must be finite numbers from 0, and values finite numbers"
+WEIGHTS = "weights must be finite and nonnegative, and values must be finite"
 INVALID = {
     "a list": (changed("features", lambda a: a.tolist()), "features must have type int64"),
     "one dimension": (changed("features", np.ravel), "features must have type int64"),

@@ -327,7 +327,7 @@ def test_newer_and_forged_checkpoints_are_refused(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("seed", [None, np.random.RandomState(0), np.random.default_rng(0)])
 def test_random_state_must_be_a_number(seed, tmp_path):
-    with pytest.raises(ValueError, match="a checkpoint needs an int random_state, because"):
+    with pytest.raises(ValueError, match="a checkpoint needs an integer random_state, because"):
         fit(checkpoint=tmp_path / "training", random_state=seed)
     assert files(tmp_path) == {}
 

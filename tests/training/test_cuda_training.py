@@ -440,7 +440,10 @@ def test_searches_run_there(backend, capsys):
         results.append(TANSearchCV(estimator, grid, **search).fit(X, y))
     assert results[0].best_params_ == results[1].best_params_
     lines = capsys.readouterr().out.splitlines()
-    told = [f"epoch {epoch}/3 of 3 trainings in step, {0 if epoch == 3 else 3} of them go on" for epoch in (1, 2, 3)]
+    told = [
+        f"epoch {epoch}/3 of 3 simultaneous trainings, {0 if epoch == 3 else 3} of them still running"
+        for epoch in (1, 2, 3)
+    ]
     assert [line for line in lines if line.startswith("epoch")] == 2 * told  # one population a fold
     np.testing.assert_allclose(*(found.cv_results_["mean_test_score"] for found in results), atol=1e-12)
     np.testing.assert_array_equal(results[0].predict(X), results[1].predict(X))
