@@ -1,4 +1,4 @@
 """Sufficient statistics of encoded rows: counts of pairs, families and contexts, and information computed from them.
 
-Counts of batches can be added. Counts of rows with integer weights do not depend on the partition of the rows.
+Counts of batches can be added. With integer weights, the sum does not depend on how rows are divided into batches.
 """

@@ -23,8 +23,8 @@ class AddedNoise:
     standard_deviation : float
         Standard deviation of the noise of each count.
     epsilon, delta : float
-        Privacy loss of the release: presence or absence of one row changes the probability of any set of results by at
-        most the factor exp(epsilon), up to delta.
+        Privacy loss of the release: the presence of one row changes the probability of any set of results at most by
+        the factor exp(epsilon), plus delta.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class AddedNoise:
 
 
 def read_noise(stored: Any) -> tuple[AddedNoise, ...]:
-    """Return the records in a file, which are a list of dictionaries; raise ValueError if one is invalid."""
+    """Return the records in a file, a list of dictionaries; raise ValueError for an invalid record."""
     names = {field.name for field in fields(AddedNoise)}
     if type(stored) is not list or any(type(own) is not dict or own.keys() != names for own in stored):
         raise ValueError(f"noise must be a list of objects with the keys {', '.join(sorted(names))}.")
@@ -56,5 +56,5 @@ def read_noise(stored: Any) -> tuple[AddedNoise, ...]:
 
 
 def stored_noise(noise: tuple[AddedNoise, ...]) -> list[dict[str, Any]]:
-    """Return records in the form that a file contains."""
+    """Return records in the form that is stored in a file."""
     return [asdict(own) for own in noise]

@@ -1,14 +1,14 @@
-"""Sparse counts of families as tries of the contexts that occur in the rows.
+"""Sparse counts of families, stored as tries of the contexts that occur in the rows.
 
-A context of level j is an assignment of values to the first j parents of a feature. With many parents, the possible
-contexts are far too many to store, but at most n_samples occur at each level. The counts of a family are therefore kept
-in coordinate format: one entry for each combination of parent values, child value and class that occurs, sorted by the
-first parent, then the second, and so on. Sorted entries are a trie: the entries of a context are contiguous at every
-level. `ContextCounts.grow` expands it for prediction and for back-off to fewer parents (``models/back_off.py``).
+A context of level j is an assignment of values to the first j parents of a feature. With many parents, there are too
+many possible contexts to store, but at most n_samples of them occur at each level. The counts of a family are therefore
+kept in coordinate format: one entry for each combination of parent values, child value and class that occurs, sorted by
+the first parent, then the second, and so on. Sorted entries are a trie: the entries of a context are contiguous at
+every level. `ContextCounts.grow` expands it for prediction and for back-off to fewer parents (``models/back_off.py``).
 
 Shapes of a family: values (n_parents + 2, n_entries), uint16, the values of the parents, the child and the class;
-counts (n_entries,), all positive. A row without the child has no entry. A missing parent, and every parent after it,
-has the value n_states, so that the row still counts in the contexts of the parents before it.
+counts (n_entries,), all positive. A row without the child has no entry. A missing parent and every parent after it have
+the value n_states, so that the row still counts in the contexts of the parents before it.
 
 Invariant: the counts of integer-weighted rows are exact and do not depend on the partition of the rows into batches or
 on the order of merging. Reference: Petitjean, Buntine, Webb, Zaidi: Accurate parameter estimation for Bayesian network
@@ -50,7 +50,7 @@ class FamilyColumns:
     def of_rows(
         cls, codes: Codes, y: IntArray, child: int, parents: IntArray, n_states: IntArray, n_classes: int
     ) -> FamilyColumns:
-        """Extract the columns from encoded rows; back-off leaves out the last parent first.
+        """Extract the columns from encoded rows. Back-off leaves out the last parent first.
 
         Shapes: codes: (n_features, n_samples); y: (n_samples,); parents: (n_parents,); n_states: (n_features,).
         """
@@ -71,14 +71,14 @@ class FamilyColumns:
 
 @dataclass(frozen=True, eq=False)
 class SortedFamily:
-    """Columns of a family with their sorted order, in which each context is contiguous at every level."""
+    """Columns of a family with their sorted order. In this order, each context is contiguous at every level."""
 
     columns: FamilyColumns  # in the order of the rows
     order: IntArray  # (n_columns,) permutation that sorts by the first parent, then the second, ..., child, class
     shared: AnyArray  # (n_columns,) length of the common prefix of a column with the one before it in the order
 
     def sum(self, weights: AnyArray) -> tuple[AnyArray, AnyArray]:
-        """Return the distinct columns, sorted, and the sum of the weights of each; sums of 0 are dropped.
+        """Return the sorted distinct columns and the sum of the weights of each. Sums of 0 are dropped.
 
         Shapes: weights: (n_columns,); result values: (n_parents + 2, n_entries); result counts: (n_entries,).
         """
@@ -152,8 +152,8 @@ class ContextCounts(Counts):
     def subtract(self, other: ContextCounts) -> ContextCounts:
         """Subtract the counts of a subset of the rows in place and return self, for example the total minus a fold.
 
-        With real weights, counts up to 1e-9 of the total weight are rounding errors and dropped. If the families
-        differ, or a count would be negative, it raises ValueError and changes nothing.
+        With real weights, counts of at most 1e-9 of the total weight are rounding errors, and are dropped. If the
+        families differ or a count would be negative, ValueError is raised and the counts stay unchanged.
         """
         self._check_schema(other._schema())
         dtype = np.result_type(self.class_counts, other.class_counts)
@@ -174,12 +174,12 @@ class ContextCounts(Counts):
         structure = read_structure(structure, len(n_states))
         check_array("n_entries", n_entries, np.int64, (len(n_states),))
         if not 0 <= n_entries.min() <= n_entries.max() < 2**40:
-            raise ValueError("n_entries must be numbers from 0.")
+            raise ValueError("n_entries must be nonnegative integers.")
         depth = (structure.parents >= 0).sum(axis=1)
         sizes = [n * (k + 2) for n, k in zip(n_entries.tolist(), depth.tolist(), strict=True)]
         check_counts("counts", counts, (sum(n_entries.tolist()),))
         if check_counts("class_counts", class_counts, (n_classes,)).dtype != counts.dtype:
-            raise ValueError("counts must be of the type of class_counts.")
+            raise ValueError("counts must have the dtype of class_counts.")
         check_array("values", values, np.uint16, (sum(sizes),))
         restored = cls(structure.parents, n_states, n_classes)
         restored._class_counts = class_counts
@@ -201,7 +201,7 @@ class ContextCounts(Counts):
         }
 
     def _sums(self, other: ContextCounts, dtype: Any, sign: int) -> list[tuple[AnyArray, AnyArray]]:
-        """Merge the entries of each family with the entries of another state, whose counts are multiplied by sign."""
+        """Merge the entries of each family with other entries, whose counts are multiplied by ``sign``."""
         found = []
         for i, (one, two) in enumerate(zip(self.families, other.families, strict=True)):
             values = np.concatenate([one[0], two[0]], axis=1)

@@ -1,12 +1,12 @@
-"""Tries of contexts: grown from rows, with counts that are smoothed from level to level.
+"""Tries of contexts that are grown from rows, with counts that are smoothed from level to level.
 
 A context of level j of a family is an assignment of values to the first j parents. The contexts of a family form a
 trie: the root is the context without parents, and the children of a context split its rows by the values of the next
 parent. A context has entries, pairs of a value of the family's feature and a class, with counts. Back-off networks
 (``models/back_off.py``) and forests (``forest/context_tables.py``) predict with the same tries. Forests need fast
-predictions and have *full* tries, in which each value of a context has entries of all classes of the context. Back-off
-networks have tries of many more, smaller contexts, with entries only for pairs that occur (letter with two parents per
-feature: 122,000 entries instead of 415,000).
+predictions. They use *full* tries, in which each value of a context has entries for all classes of the context.
+Back-off networks have many more and smaller contexts. Their tries have entries only for pairs that occur (letter with
+two parents per feature: 122,000 entries instead of 415,000).
 
 Shapes: the arrays of :class:`~tanlearn.kernels.context_trie.ContextTrie`, for N contexts, R pairs of context and class,
 and L entries; counts (L,). The families of a trie are concatenated, each level by level.
@@ -54,8 +54,8 @@ class CountedContexts:
     ) -> CountedContexts:
         """Grow the contexts of at least ``min_samples`` rows, and count the rows.
 
-        A row counts in a family if its child is present, down to the first missing parent. Codes of at least
-        ``n_states`` are missing. ``weights`` must be positive.
+        A row is counted in a family if the value of the child is present, at all levels before the first missing
+        parent. Codes of at least ``n_states`` are missing. ``weights`` must be positive.
 
         Shapes: codes: (n_features, n_samples); n_states: (n_features,); y, weights: (n_samples,); child: (n_families,);
         parents: (n_families, k), -1 for none.
@@ -119,7 +119,7 @@ class CountedContexts:
         return above, run, 1.0 / n_values
 
     def smooth(self, counts: AnyArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the probabilities of all entries, and the factors for values without rows of a class.
+        """Return the probabilities of all entries, and factors for values that do not occur with a class.
 
         Shapes: counts: (L,), of rows or of other units; m: (R,), positive, the concentration in each context and class;
         result p: (L,); result unseen: (R,).

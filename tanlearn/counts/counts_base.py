@@ -1,4 +1,4 @@
-"""Base of all counts: the checks before counts are added, exact sums, equality, and the form in files."""
+"""Base class of all counts: checks before counts are added, exact sums, equality, and storage in files."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Counts(ABC):
 
     #: Name in files, or None if files cannot contain such counts.
     kind: ClassVar[str | None] = None
-    #: Whether the counts of all pairs of features are included, from which structures can be learned.
+    #: Whether counts of all pairs of features are included, which allow to learn structures.
     has_pairs: ClassVar[bool] = False
     #: (n_features, width) augmenting parents of each feature, -1 for none; None if the counts are not of a structure.
     parents: IntArray | None = None
-    #: Noise for differential privacy of every release in the sum; empty for exact counts.
+    #: Noise of all releases in the sum, for differential privacy; empty for exact counts.
     noise: tuple[AddedNoise, ...] = ()
 
     def __init__(self, n_states: Any, n_classes: int) -> None:
@@ -80,8 +80,8 @@ class Counts(ABC):
         """
         if self.noise:
             raise ValueError(
-                "these counts have noise for privacy, but more rows would be added without noise. Count all rows "
-                "first, then release the counts."
+                "counts with noise for privacy cannot be updated, because more rows would be added without noise. "
+                "Count all rows first, then release the counts."
             )
         self._check_schema({"n_states": data.n_states, "n_classes": data.n_classes})
         self._count(data, sum_dtype(self.class_counts, data.weights), n_jobs)
@@ -110,14 +110,14 @@ class Counts(ABC):
         """
         if type(other) is not type(self):
             raise TypeError(
-                f"these are counts in {type(self).__name__}, and the others in {type(other).__name__}, which cannot "
-                f"be added. Use the same type everywhere: pairs, or single values."
+                f"counts of type {type(self).__name__} and {type(other).__name__} cannot be added. Use the same "
+                f"type for all counts: pairs, or single values."
             )
         self._check_schema(other._schema())
         if bool(self.noise) != bool(other.noise) and self.class_counts.any() and other.class_counts.any():
             raise ValueError(
-                "counts with noise and counts without noise can be added only if one of them is empty, because the "
-                "rows without noise would not be protected. Release both, then add them."
+                "counts with noise cannot be added to counts without noise, because noise would not protect the "
+                "rows of the latter. Release both, then add them."
             )
         self._add(other, sum_dtype(self.class_counts, other.class_counts))
         self.noise += other.noise
@@ -128,7 +128,7 @@ class Counts(ABC):
         """Return all counts, as arrays by name."""
 
     def state(self) -> dict[str, Any]:
-        """Return the values that a file stores, apart from the numbers of values and classes.
+        """Return the values that a file stores, except the numbers of values and classes.
 
         Returns
         -------
@@ -171,8 +171,8 @@ class Counts(ABC):
         found = self._difference(other)
         if found is not None:
             raise ValueError(
-                f"counts can be added only over the same features, classes and contexts, but {found}. Encode all rows "
-                f"with one encoder, and create all other counts with empty() of the first ones."
+                f"counts can be added only if features, classes and contexts are the same, but {found}. Encode all "
+                f"rows with one encoder, and create all other counts with empty() of the first counts."
             )
 
     def _difference(self, other: dict[str, Any]) -> str | None:
@@ -204,7 +204,7 @@ class Counts(ABC):
 
 
 def sum_dtype(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
-    """Return the data type of the sum of counts and weights: int64, or float64 if any of them are real.
+    """Return the data type of the sum of counts and weights: int64, or float64 if some of them are real.
 
     It raises ValueError if a sum of integers could overflow.
     """
@@ -214,21 +214,24 @@ def sum_dtype(class_counts: AnyArray, weights: AnyArray) -> np.dtype[Any]:
         total, largest = int(class_counts.sum()) + int(weights.sum()), np.iinfo(np.int64).max
         if total > largest:
             raise ValueError(
-                f"the integer weights add up to {total}, but may add up to {largest} at most. Divide them by a "
-                f"common factor, or pass them as floating numbers."
+                f"the sum of integer weights must be at most {largest}, got {total}. Divide the weights by a common "
+                f"factor, or pass them as floating-point numbers."
             )
     return dtype
 
 
 def check_differences(differences: Iterable[AnyArray], total: float) -> float:
-    """Return the largest rounding error of differences of counts: 0 for integers, otherwise 1e-9 of the ``total``.
+    """Return the largest rounding error of differences of counts: 0 for integers, otherwise 1e-9 of ``total``.
 
     It raises ValueError if a difference is negative beyond rounding.
     """
     arrays = list(differences)
     rounding = 1e-9 * total if any(array.dtype.kind == "f" for array in arrays) else 0.0
     if min(float(array.min(initial=0)) for array in arrays) < -rounding:
-        raise ValueError("subtract would leave negative counts: the other state contains rows that this one does not.")
+        raise ValueError(
+            "subtract would leave negative counts, because the other counts contain rows that these "
+            "counts do not contain. Subtract only counts of rows that were added before."
+        )
     return rounding
 
 

@@ -17,7 +17,7 @@ __all__ = ["FamilyCounts"]
 
 
 class FamilyCounts(Counts):
-    """Counts of all CPT entries of one structure; a row is counted in a family if all its values are present."""
+    """Counts of all CPT entries of one structure. A row is counted in a family if it has all values of the family."""
 
     kind = "FamilyCounts"
 

@@ -2,10 +2,10 @@
 
 The inner loops are in ``kernels/counts.py`` and ``kernels/pair_information.py``.
 
-:func:`pair_information` computes all pairs of features from rows, in blocks with few counts in memory. Features of few
-values are packed: each value is a bit set of the samples that have it, and pairs are counted by 64-bit AND and
-popcount. Packed features are processed in tiles that stay in the cache. Pairs of other features, and all pairs of
-weighted rows, are counted one after another.
+:func:`pair_information` computes all pairs of features from rows, in blocks with few counts in memory. Features with
+few values are packed: each value is stored as a bit set of the samples that have it, and pairs are counted by 64-bit
+AND and popcount. Packed features are processed in tiles that stay in the cache. Pairs of other features, and all pairs
+of weighted rows, are counted one after another.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ __all__ = [
     "visited_information",
 ]
 
-#: Words of a tile, and counts of a feature with a tile, at most: 128 KiB of an L2 cache of 1 MiB.
+#: Maximum number of words of a tile, and of counts of a feature with a tile: 128 KiB of an L2 cache of 1 MiB.
 _TILE = 2**14
 #: Smallest number of bit sets of a tile.
 _FEWEST = 64
-#: Numbers per yielded block, 64 MiB, or those of one span if that is more.
+#: Numbers per yielded block (64 MiB), unless one span has more.
 _BLOCK = 2**23
 #: Counts for which x log x is tabulated: 256 KiB without missing values.
 _TABULATED = 2**15
@@ -108,9 +108,9 @@ def pair_information(
     ``order[first + r]``. Its first ``first + r`` numbers are the information with the features before it; the others
     are 0.
 
-    A row of data counts for a pair if both values are present. ``is_sparse`` (n_features,) marks features whose pair
-    counts are mostly zero, so that only occurring values are visited. Counting is on the CPU for every ``device``. The
-    result does not depend on ``n_jobs``.
+    A row of data is counted for a pair if both values are present. ``is_sparse`` (n_features,) marks features with
+    mostly zero pair counts, for which only occurring values are visited. Counting runs on the CPU for every ``device``.
+    The result does not depend on ``n_jobs``.
     """
     pairs = _Pairs(data, order, is_sparse)
     spans = pairs.spans
@@ -176,7 +176,7 @@ class _Pairs:
         return _Span(first, last, kernels.Tile(bits, start, self.data.n_states[features], sizes, own_units, place))
 
     def inform(self, span: _Span, other: _Span, information: FloatArray) -> None:
-        """Write the information of all pairs of a feature of a span and one of another before it, or within it."""
+        """Write the information of features of a span and the features before them in this or an earlier span."""
         self._count_tiles(span.tile, other.tile, span is other, information)
         rows, columns = np.arange(span.first, span.last), np.arange(other.first, other.last)
         is_pair = rows[:, np.newaxis] > columns
@@ -219,7 +219,7 @@ class _Pairs:
         kernels.counted_information(*rows, features, others, is_wanted, *sizes, counts, margins, information)
 
     def _visit(self, i: int, others: IntArray) -> FloatArray:
-        """Return the information of a sparse feature and each of some others."""
+        """Return the information of a sparse feature and each of several others."""
         data = self.data
         return visited_information(data.codes, data.n_states, data.y, self.weights, data.n_classes, i, others)
 
@@ -227,9 +227,9 @@ class _Pairs:
 def visited_information(
     codes: Codes, n_states: IntArray, y: IntArray, weights: AnyArray, n_classes: int, i: int, others: IntArray
 ) -> FloatArray:
-    """Compute I(X_i; X_j | C) of a feature and each of some others, in nats, by visiting its rows sorted by value.
+    """Compute I(X_i; X_j | C) in nats of a feature and several others, by visiting its rows sorted by value.
 
-    This suits features of many values, whose dense pair counts would be large.
+    This is fast for features with many values, because their dense pair counts would be large.
 
     Shapes: codes: (n_features, n_samples); n_states: (n_features,); y, weights: (n_samples,); others, result:
     (n_others,).
@@ -249,7 +249,7 @@ def visited_information(
 def candidate_information(
     codes: Codes, n_states: IntArray, data: EncodedData, features: IntArray, others: list[IntArray]
 ) -> list[FloatArray]:
-    """Compute I(X; Z | C) of each feature and its candidates Z, from dense counts, or sparse where these are large."""
+    """Compute I(X; Z | C) of each feature and its candidates Z from dense counts, or from sparse ones if smaller."""
     n_classes, weights = data.n_classes, data.weights
     sizes = np.array([len(own) for own in others], np.intp)
     flat = np.concatenate([np.empty(0, np.intp), *others])
@@ -297,7 +297,7 @@ def _inform_block(pairs: _Pairs, spans: list[_Span], information: FloatArray, n_
 
 
 def _tabulate(n_samples: int) -> tuple[FloatArray, AnyArray]:
-    """Tabulate x log x as integers in units of each scale, for the scales of up to n_samples, ascending."""
+    """Tabulate x log x as integers in units of each scale, for ascending scales up to n_samples."""
     lowest, highest = unit_scale(float(n_samples)), unit_scale(1.0)
     scales = 2.0 ** np.arange(np.log2(lowest), np.log2(highest) + 1)
     units = np.zeros((len(scales), min(n_samples + 1, _TABULATED)), np.int64)

@@ -1,7 +1,7 @@
-"""Packing of samples into 64-bit words for counting, and the number of threads worth starting.
+"""Packing of samples into 64-bit words for counting, and the number of useful threads.
 
 Each value of a packed feature is a bit set over the samples. Samples are numbered class by class, and each class starts
-at a word of its own, so that an AND and a popcount count a pair of values within a class.
+at a new word. An AND and a popcount therefore count a pair of values within a class.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["WORDS_A_SAMPLE", "are_packed", "each_child", "number_bits", "worth_t
 #: to the pair counts costs as much as a sample per count.
 WORDS_A_SAMPLE = 8
 _CELL_COST = 8
-#: Cost that is worth another thread: 1.3 ms, since starting two threads takes 0.2 ms.
+#: Minimum cost for another thread: 1.3 ms, because starting two threads takes 0.2 ms.
 _WORTH_A_THREAD = 2**20
 
 
 def are_packed(data: EncodedData) -> AnyArray:
-    """Return a mask (n_features,) of the features to pack: features of few values, on the CPU, with unweighted rows."""
+    """Return a mask (n_features,) of the features to pack: with few values, on the CPU, and without weights."""
     words = data.n_states**2 * (data.n_samples // 64 + _CELL_COST * data.n_classes)
     is_packed: AnyArray = (words <= WORDS_A_SAMPLE * data.n_samples) & (data.sample_weight is None)
     return is_packed & (data.device == "cpu")
@@ -51,5 +51,5 @@ def worth_threads(cost: int, n_jobs: int | None) -> int:
 
 
 def each_child(work: Callable[[int], None], n_features: int, cost: int, n_jobs: int | None) -> None:
-    """Call ``work`` for each feature except the first, in threads, starting with the last, the most expensive."""
+    """Call ``work`` in threads for each feature except the first, starting with the last and most expensive one."""
     in_blocks(lambda first, _: work(n_features - 1 - first), n_features - 1, 1, worth_threads(cost, n_jobs))

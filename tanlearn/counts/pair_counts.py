@@ -1,4 +1,4 @@
-"""Sufficient statistics for learning trees: counts of classes, features and pairs, which can be added over batches."""
+"""Sufficient statistics for learning trees: counts of classes, features and pairs. Counts of batches can be added."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["PairCounts"]
 
-#: Newest format of bytes that can be read. Exact counts are written in format 1, which earlier versions read, too.
+#: Newest format of bytes that can be read. Exact counts are written in format 1, which earlier versions can read, too.
 _FORMAT = 2
 
 # Rows per block of packed samples: 8 kB per value.
@@ -35,7 +35,7 @@ class PairCounts(Counts):
 
     Counts of rows with integer weights, or without weights, are 64-bit integers. They are equal for any partition of
     the rows into batches and any order of merging. A batch with real weights converts them to float64. A row is counted
-    for a feature only if its value is observed, and for a pair only if both values are.
+    for a feature only if its value is observed, and for a pair only if both values are observed.
 
     Parameters
     ----------
@@ -209,13 +209,13 @@ class PairCounts(Counts):
         Raises
         ------
         ValueError
-            If the other counts have other features or classes, contain rows that these counts do not contain, or if one
-            of both has noise. The counts are then unchanged.
+            If the other counts have other features or classes, or contain rows that these counts do not contain, or if
+            either has noise. The counts are then unchanged.
         """
         self._check_schema(other._schema())
         if self.noise or other.noise:
             raise ValueError(
-                "counts with noise cannot be subtracted, because no exact part of them is known. Subtract the exact "
+                "counts with noise cannot be subtracted, because the exact counts are unknown. Subtract the exact "
                 "counts, and add noise to the difference."
             )
         cells, pairs = self._cells - other._cells, self._pairs - other._pairs
@@ -235,8 +235,8 @@ class PairCounts(Counts):
         -------
         ndarray of shape (n_features, n_features)
             Symmetric, unsmoothed information, with the conditional entropies H(X_i | C) on the diagonal. It is exactly
-            0 for a constant feature and, from integer counts, equal on every CPU. (The published ``*_mi.npz`` matrices
-            are its lower triangle.)
+            0 for a constant feature. For integer counts, it is equal on every CPU. The published ``*_mi.npz`` matrices
+            are its lower triangle.
         """
         counts = self._layout, self._cells, self._pairs, self._pair_offset
         return pair_count_information(*counts, n_jobs)
@@ -369,7 +369,7 @@ class PairCounts(Counts):
         return {"cells": self._cells, "pairs": self._pairs}
 
     def _check_feature(self, i: int) -> None:
-        """Raise IndexError if the index is out of range; a negative one would select other counts."""
+        """Raise IndexError if the index is out of range; a negative index would select other counts."""
         if not 0 <= i < self.n_features:
             raise IndexError(
                 f"there is no feature {i}: features are numbered from 0 to {self.n_features - 1}. Pass "
@@ -436,8 +436,8 @@ def _sizes(n_states: AnyArray, n_classes: AnyArray) -> tuple[int, int]:
     for name, values, n_axes in (("n_states", n_states, 1), ("n_classes", n_classes, 0)):
         if values.ndim != n_axes or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
             raise ValueError(
-                f"n_states must list at least one feature, and each feature and the class must have an integer number "
-                f"of values of at least 1; got {name} {values.tolist()}."
+                f"n_states must list at least one feature, and all numbers of values and classes must be integers "
+                f"of at least 1, got {name} {values.tolist()}."
             )
     # Python integers do not overflow.
     states, classes = n_states.tolist(), int(n_classes)

@@ -1,8 +1,8 @@
 """Mutual information for structure learning: I(X_i; C) of each feature and I(X_i; X_j | C) of each pair.
 
-Values are in nats. From integer counts they are equal on every CPU, and equal to the last bit for copies of a feature
-whose values are renamed. Learners compare them rounded to 9e-13 nats: values that are equal in exact arithmetic then
-almost always compare equal, and ties are broken by feature names, or by feature indices if there are no names.
+Values are in nats. If counts are integers, values are equal on every CPU, and renaming the values of a feature does not
+change a bit. Learners compare values rounded to 9e-13 nats, so values that are equal in exact arithmetic almost always
+compare equal. Ties are broken by feature names, or by feature indices if there are no names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Information", "round_information"]
 _QUANTUM = 2.0**-40
 #: Largest number of pair counts that are always kept dense, for any number of rows.
 _DENSE_CELLS = 2**24
-#: A pair with more counts per row is counted sparsely: a row takes 30 ns, a count 1.5 ns.
+#: A pair with more counts per row is counted sparsely, because a row takes 30 ns and a count 1.5 ns.
 _CELLS_A_ROW = 8
 
 
@@ -44,8 +44,9 @@ class Information:
     n_classes: int
     weight: float  # sum of the row weights
     of_class: FloatArray  # (n_features,) I(X_i; C) over the rows in which the feature is present
-    # Maps a permutation of the features to blocks of rows of I(X_i; X_j | C), over the rows of data in which both are
-    # present. The whole matrix may not fit in memory. See :func:`~tanlearn.counts.mutual_information.pair_information`.
+    # Maps a permutation of the features to blocks of rows of the matrix I(X_i; X_j | C), over the rows of data in which
+    # both features are present. The whole matrix may not fit in memory. See
+    # :func:`~tanlearn.counts.mutual_information.pair_information`.
     of_pairs: Callable[[IntArray], Iterator[tuple[int, FloatArray]]]
     names: Sequence[str] | None = None  # feature names, used to break ties
 

@@ -1,4 +1,5 @@
-"""Differential privacy of counts: budgets of privacy loss, and noise of exact samplers.
+"""Differential privacy of counts: limits of the privacy loss (budgets), and noise from exact samplers.
 
-Input: exact counts of rows in declared categories and cut points. Output: counts with noise, for ``from_counts``.
+The input consists of exact counts of rows with declared categories and cut points. The output consists of counts with
+noise, for ``from_counts``.
 """

@@ -1,4 +1,4 @@
-"""Parameters of noise for a privacy loss (epsilon, delta), and its standard deviation."""
+"""Parameters and standard deviation of the noise for a privacy loss (epsilon, delta)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ __all__ = ["gaussian_variance", "laplace_deviation", "largest_rho", "least_epsil
 
 #: Variances are rounded up to a multiple of 1 / 1,024, so that samplers compute with small integers.
 _STEPS = 1024
-#: Relative decrease of rho, much larger than the rounding errors of its computation.
+#: Relative decrease of rho, which is much larger than the rounding errors of its computation.
 _MARGIN = 1e-9
 
 
 def log_delta(rho: float, epsilon: float) -> float:
     """Return the log of a delta such that rho-zCDP implies (epsilon, delta)-differential privacy.
 
-    Corollary 13 of Canonne, Kamath and Steinke 2020: every alpha > 1 gives the valid bound
-    exp((alpha - 1) (alpha rho - epsilon)) / (alpha - 1) (1 - 1 / alpha)^alpha. The alpha is nearly the best.
+    Corollary 13 of Canonne, Kamath and Steinke 2020: every alpha > 1 gives the valid bound exp((alpha - 1) (alpha rho -
+    epsilon)) / (alpha - 1) (1 - 1 / alpha)^alpha. The function uses an alpha that is nearly optimal.
     """
     low, high = 1.0, 2.0 + (epsilon + 1) / (2 * rho)
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""Budgets of privacy loss, and counts released with noise."""
+"""Privacy budgets, which limit the total privacy loss of released counts with noise."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["PrivacyBudget"]
 
 
 class PrivacyBudget:
-    """Limit of the total privacy loss of one data set, to which every release of counts with noise adds.
+    """Limit of the total privacy loss of one data set. Every release of counts with noise adds to the loss.
 
-    All results that are computed from released counts are together (epsilon, delta)-differentially private. For any two
-    data sets that differ by the presence of one row, and any set S of results,
+    Together, all results that are computed from released counts are (epsilon, delta)-differentially private. For any
+    two data sets that differ by one row, which only one of them contains, and any set S of results,
 
         P(results in S | one data set) <= exp(epsilon) P(results in S | the other) + delta.
 
@@ -52,22 +52,21 @@ class PrivacyBudget:
 
     See Also
     --------
-    tanlearn.TableEncoder.declare : Categories and cut points without rows.
-    tanlearn.TableCounts : Counts of raw data.
-    tanlearn.ConcentratedBudget : A budget for several releases, with less noise for each.
+    tanlearn.TableEncoder.declare : Categories and cut points without rows. tanlearn.TableCounts : Counts of raw data.
+    tanlearn.ConcentratedBudget : A budget for several releases, with less noise in each release.
 
     Notes
     -----
     One row changes one class count by 1. It also changes at most one count by 1 in each family, or for each feature and
-    each pair of features. With k such changes, the noise of every count is discrete Laplace with scale k / epsilon, or,
-    if delta permits it and its variance is lower, discrete Gaussian with a variance of k / (2 rho) and the rho of
-    zero-concentrated differential privacy that implies (epsilon, delta). Replacing a row equals removing one row and
-    adding another, with a loss of twice epsilon.
+    each pair of features. With k such changes, the noise of every count is discrete Laplace with scale k / epsilon. If
+    delta permits it and the variance is lower, the noise is discrete Gaussian with variance k / (2 rho) instead, where
+    rho is the loss of zero-concentrated differential privacy that implies (epsilon, delta). Replacing a row means
+    removing one row and adding another, so its loss is twice epsilon.
 
     Samples are exact (Canonne, Kamath and Steinke 2020, "The discrete Gaussian for differential privacy"), because
     rounding errors of floating-point noise reveal counts (Mironov 2012). Random bits come from the operating system.
 
-    Epsilon and delta are added as the decimal numbers that Python prints, so three releases of 0.1 fit into 0.3.
+    Losses are added as decimal numbers, as Python prints them, so three releases with an epsilon of 0.1 fit into 0.3.
 
     Examples
     --------
@@ -92,12 +91,12 @@ class PrivacyBudget:
 
     @property
     def spent_epsilon(self) -> float:
-        """Sum of epsilon of all losses so far."""
+        """Sum of the epsilon of all losses so far."""
         return float(self._spent[0])
 
     @property
     def spent_delta(self) -> float:
-        """Sum of delta of all losses so far."""
+        """Sum of the delta of all losses so far."""
         return float(self._spent[1])
 
     def spend(self, epsilon: float, delta: float = 0) -> None:
@@ -113,7 +112,7 @@ class PrivacyBudget:
         Raises
         ------
         ValueError
-            If the loss exceeds the rest of the budget, or a number is out of range. The budget is then unchanged.
+            If the loss exceeds the remaining budget, or a number is out of range. The budget is then unchanged.
         TypeError
             If a number is not real.
         """
@@ -138,16 +137,16 @@ class PrivacyBudget:
             :meth:`~tanlearn.TableEncoder.declare`, not computed from these rows. The counts are not modified. Keep them
             secret.
         epsilon : float, optional
-            Privacy loss of this release. The default is the rest of the budget.
+            Privacy loss of this release. The default is the remaining budget.
         delta : float, optional
             Probability with which the loss may exceed epsilon. The default is the same fraction of the budget as for
-            epsilon, or the rest if ``epsilon`` is None.
+            epsilon, or the remaining budget if ``epsilon`` is None.
         structure : Structure, optional
-            Structure of whose families the counts are released. They need less noise than the counts of all pairs. The
-            structure must not be learned from the same rows, except from released counts.
+            If a structure is given, only the counts of its families are released. They need less noise than the counts
+            of all pairs. The structure must not be learned from the same rows, except from released counts.
         encoder_is_public : bool, default=False
-            If categories and cut points were not declared, set it to True to confirm that they were fitted to public
-            data, not to the counted rows.
+            Pass True to confirm that undeclared categories and cut points were fitted to public data, not to the
+            counted rows.
         random_state : int, optional
             Seed that makes the noise reproducible. Use it only in tests: anyone with the seed can subtract the noise,
             so there is no privacy guarantee.
@@ -191,7 +190,7 @@ class PrivacyBudget:
         return released
 
     def _loss(self, epsilon: float | None, delta: float | None) -> tuple[Fraction, Fraction]:
-        """Return epsilon and delta of a release; None is replaced by a default."""
+        """Return epsilon and delta of a release, with defaults instead of None."""
         rest = self._epsilon - self._spent[0], self._delta - self._spent[1]
         if epsilon is None:
             if rest[0] <= 0:
@@ -203,13 +202,14 @@ class PrivacyBudget:
         return loss
 
     def _pay(self, epsilon: Fraction, delta: Fraction) -> None:
-        """Add a loss, or raise ValueError if that exceeds the budget."""
+        """Add a loss, or raise ValueError if the total would exceed the budget."""
         limits = self._epsilon, self._delta
         for name, limit, spent, more in zip(("epsilon", "delta"), limits, self._spent, (epsilon, delta), strict=True):
             if spent + more > limit:
                 raise ValueError(
-                    f"{name} {float(more)} exceeds the rest of the budget: {float(limit - spent)} of {float(limit)}. "
-                    f"Spend less; a new budget for the same rows would weaken their protection."
+                    f"{name} must be at most the remaining budget, {float(limit - spent)} of {float(limit)}, got "
+                    f"{float(more)}. Pass a smaller value; a new budget for the same rows would weaken their "
+                    f"protection."
                 )
         self._spent = self._spent[0] + epsilon, self._spent[1] + delta
 

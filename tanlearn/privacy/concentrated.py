@@ -1,4 +1,4 @@
-"""Budgets whose losses are added as zero-concentrated differential privacy."""
+"""Privacy budgets in which losses are added as zero-concentrated differential privacy."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["ConcentratedBudget"]
 
 
 class ConcentratedBudget:
-    """Limit of the privacy loss of one data set, for several releases of counts with discrete Gaussian noise.
+    """Limit of the privacy loss of one data set for several releases of counts with discrete Gaussian noise.
 
     All releases together are (epsilon, delta)-differentially private, as with :class:`~tanlearn.PrivacyBudget`. Losses
     are added as zero-concentrated differential privacy (zCDP). With many columns, several releases then need less noise
-    than if their epsilon and delta are added.
+    than if their epsilons and deltas were added.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class ConcentratedBudget:
     epsilon, delta : float
         The limits.
     releases : list of AddedNoise
-        Noise of every release, with the epsilon of this release alone for the delta of the budget.
+        Noise of every release, with the epsilon that this release alone would have for the delta of the budget.
 
     Raises
     ------
@@ -52,10 +52,10 @@ class ConcentratedBudget:
 
     Notes
     -----
-    Results are rho-zCDP if for all tables D and D' that differ by the presence of one row, and all alpha > 1, the
-    Renyi divergence of order alpha between the results of D and of D' is at most rho alpha. Losses rho of several
-    releases add up, even if a release depends on the results of earlier ones (Bun and Steinke 2016, lemma 2.3).
-    Discrete Gaussian noise on counts, of which one row changes k by 1, is rho-zCDP with
+    Let D and D' be any two data sets that differ by one row, which only one of them contains. Results are rho-zCDP if
+    the Renyi divergence of order alpha between the results of D and D' is at most rho alpha for all alpha > 1. The
+    losses rho of several releases add up, even if a release depends on the results of earlier ones (Bun and Steinke
+    2016, lemma 2.3). If one row changes k counts by 1, discrete Gaussian noise on the counts is rho-zCDP with
 
         rho = k / (2 variance)                  (Canonne, Kamath and Steinke 2020, theorem 14),
 
@@ -63,8 +63,8 @@ class ConcentratedBudget:
 
         delta = min over alpha > 1 of exp((alpha - 1) (alpha rho - epsilon)) / (alpha - 1) (1 - 1 / alpha)^alpha
 
-    (corollary 13). The budget is the largest rho with which this delta does not exceed the given one. The variances of
-    two releases of equal parts are about half of the variances of discrete Gaussian noise of a
+    (corollary 13). The budget is the largest rho for which this delta does not exceed the given delta. If the budget is
+    divided into two equal releases, their variances are about half of the variances of discrete Gaussian noise with a
     :class:`~tanlearn.PrivacyBudget`. If one row changes few counts, discrete Laplace noise can have a lower variance.
 
     Examples
@@ -81,7 +81,7 @@ class ConcentratedBudget:
     def __init__(self, epsilon: float, delta: float) -> None:
         loss = read_loss(epsilon, delta)
         if not loss[1]:
-            raise ValueError("delta must be above 0, for example 1e-6. Use PrivacyBudget for a delta of 0.")
+            raise ValueError("delta must be above 0, got 0. Pass for example 1e-6, or use PrivacyBudget.")
         self.epsilon, self.delta = epsilon, delta
         self._rho = Fraction(largest_rho(float(loss[0]), float(loss[1])))
         self._spent = Fraction(0)
@@ -89,7 +89,7 @@ class ConcentratedBudget:
 
     @property
     def rho(self) -> float:
-        """Total loss, as zero-concentrated differential privacy."""
+        """Limit of the total loss of zero-concentrated differential privacy."""
         return float(self._rho)
 
     @property
@@ -99,21 +99,21 @@ class ConcentratedBudget:
 
     @property
     def spent_epsilon(self) -> float:
-        """Epsilon of all losses so far together, for the delta of the budget."""
+        """Joint epsilon of all losses so far, for the delta of the budget."""
         return self._epsilon_of(self._spent)
 
     def spend(self, rho: float) -> None:
-        """Record a privacy loss outside of this library, for example of other statistics of the same rows.
+        """Record a privacy loss that is caused outside this library, for example by other statistics of the same rows.
 
         Parameters
         ----------
         rho : float
-            Loss, above 0. A result with an epsilon, and a delta of 0, has a loss of at most epsilon ** 2 / 2.
+            Loss, above 0. A result with a given epsilon and a delta of 0 has a loss of at most epsilon ** 2 / 2.
 
         Raises
         ------
         ValueError
-            If more than the rest of the budget would be spent, or rho is out of range. Nothing is spent then.
+            If rho exceeds the remaining budget or is out of range. The budget is then unchanged.
         TypeError
             If rho is not a number.
         """
@@ -128,23 +128,23 @@ class ConcentratedBudget:
         encoder_is_public: bool = False,
         random_state: Any = None,
     ) -> TableCounts:
-        """Return counts with discrete Gaussian noise, and spend a part of the budget.
+        """Return counts with discrete Gaussian noise, and subtract their privacy loss from the budget.
 
         Parameters
         ----------
         counts : TableCounts
             Counts of rows, as in :meth:`~tanlearn.PrivacyBudget.release`.
         part : float, optional
-            Part of the whole rho, above 0 and at most 1; by default the rest of the budget.
+            Fraction of the total rho to spend, above 0 and at most 1; by default the remaining budget.
         structure : Structure, optional
             Release only the counts of the families of this structure, which need less noise than the counts of all
             pairs. It must not be learned from the same rows, except from released counts.
         encoder_is_public : bool, default=False
-            Set it to confirm that categories and cut points were fitted to public data and not to the counted rows, if
-            they were not declared.
+            Pass True to confirm that undeclared categories and cut points were fitted to public data, not to the
+            counted rows.
         random_state : int, optional
-            Seed that repeats the noise, for tests only. Anyone with the seed can subtract the noise, so there is no
-            guarantee.
+            Seed that makes the noise reproducible. Use it only in tests: anyone with the seed can subtract the noise,
+            so there is no privacy guarantee.
 
         Returns
         -------
@@ -154,10 +154,10 @@ class ConcentratedBudget:
         Raises
         ------
         ValueError
-            If the budget is exceeded, or the counts cannot be protected, as in
-            :meth:`~tanlearn.PrivacyBudget.release`. Nothing is spent then.
+            If the loss exceeds the budget, or the counts cannot be protected (see
+            :meth:`~tanlearn.PrivacyBudget.release`). The budget is then unchanged.
         TypeError
-            If the counts are not a TableCounts, or not of pairs or families, or a parameter is of the wrong type.
+            If ``counts`` is not a TableCounts of pairs or families, or a parameter has the wrong type.
 
         Warns
         -----
@@ -178,7 +178,7 @@ class ConcentratedBudget:
         return released
 
     def _epsilon_of(self, rho: Fraction) -> float:
-        """Return the epsilon of a loss, for the delta of the budget; at most the epsilon of the budget."""
+        """Return the epsilon of a loss for the delta of the budget, at most the epsilon of the budget."""
         if rho >= self._rho:
             return float(self.epsilon)
         return least_epsilon(float(rho), float(self.delta)) if rho else 0.0
@@ -188,9 +188,9 @@ class ConcentratedBudget:
         rest = self._rho - self._spent
         if rho > rest:
             raise ValueError(
-                f"rho {float(rho):.3g} exceeds the rest of the budget: {float(rest):.3g} of {self.rho:.3g} "
-                f"(part={float(rest / self._rho):.3g}). Spend less; a new budget for the same rows would "
-                f"weaken their protection."
+                f"rho must be at most the remaining budget, {float(rest):.3g} of {self.rho:.3g} "
+                f"(part={float(rest / self._rho):.3g}), got {float(rho):.3g}. Pass a smaller value; a new budget "
+                f"for the same rows would weaken their protection."
             )
         self._spent += rho
 
@@ -200,9 +200,9 @@ class ConcentratedBudget:
 
 
 def _positive(value: Any, name: str) -> Fraction:
-    """Return a positive finite number as the fraction of its decimal number."""
+    """Return a positive finite number as a fraction, converted from its decimal representation."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     if not 0 < float(value) < math.inf:
-        raise ValueError(f"{name} must be finite and above 0, got {value}.")
+        raise ValueError(f"{name} must be finite and positive, got {value}.")
     return Fraction(value) if isinstance(value, Integral | Fraction) else Fraction(repr(float(value)))

@@ -1,4 +1,4 @@
-"""Noise on counts: how many counts one row changes, and valid counts from noisy ones."""
+"""Noise on counts: the number of counts that one row changes, and valid counts with noise."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LARGEST = 2**50
 def n_changed_counts(counts: Any) -> int:
     """Return the largest number of counts that one row changes, each by 1.
 
-    A row belongs to one class. It is counted at most once for each family, or for each feature and each pair; it is not
-    counted where a value is missing. This number is the L1 sensitivity and the squared L2 sensitivity for adding or
+    A row belongs to one class. It is counted at most once for each family, or for each feature and each pair, and is
+    not counted if a value is missing. The result is the L1 sensitivity and the squared L2 sensitivity for adding or
     removing a row.
     """
     if isinstance(counts, PairCounts):
@@ -30,7 +30,7 @@ def n_changed_counts(counts: Any) -> int:
 
 
 def add_noise(counts: Any, draw: Callable[[], int]) -> Any:
-    """Return a copy of counts with the noise of ``draw`` on every count, and with negative counts replaced by 0.
+    """Return a copy of counts with noise from ``draw`` on every count. Negative counts are replaced by 0.
 
     Class counts are at least 1, because classifiers need rows of every class. Learners divide the counts of each table
     by their own sums, so sums of different tables need not agree.
@@ -45,6 +45,6 @@ def add_noise(counts: Any, draw: Callable[[], int]) -> Any:
 
 
 def _noisy(counts: AnyArray, draw: Callable[[], int]) -> IntArray:
-    """Return counts with noise, between 0 and the largest count; the noise may exceed 64 bits."""
+    """Return counts with noise, limited to 0 and the largest count. The noise may exceed 64 bits."""
     sums = [min(max(count + draw(), 0), _LARGEST) for count in counts.tolist()]
     return np.array(sums, np.int64)

@@ -1,4 +1,4 @@
-"""Steps of a release that all budgets have: checks of losses, counts and seeds, and the counts with noise."""
+"""Steps of a release that all budgets share: checks of losses, counts and seeds, and the counts with noise."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tanlearn.structures.structures import Structure, check_structure
 
 __all__ = ["budget_is_spent", "check_seed", "make_sampler", "read_counts", "read_loss", "with_noise"]
 
-#: Smallest epsilon; noise for smaller ones exceeds all numbers of rows.
+#: Smallest epsilon. For smaller values, the noise would exceed all realistic numbers of rows.
 _LEAST_EPSILON = 1e-12
 
 
 def read_loss(epsilon: Any, delta: Any) -> tuple[Fraction, Fraction]:
-    """Return epsilon and delta as the fractions of their decimal numbers, after checking them."""
+    """Check epsilon and delta, and return them as fractions, converted from their decimal representations."""
     found = []
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, Real):
@@ -38,18 +38,19 @@ def read_loss(epsilon: Any, delta: Any) -> tuple[Fraction, Fraction]:
         found.append(Fraction(value) if isinstance(value, Integral | Fraction) else Fraction(repr(float(value))))
     if found[0] < _LEAST_EPSILON:
         raise ValueError(
-            f"epsilon must be at least {_LEAST_EPSILON:g}, got {epsilon}. Small values protect more, for example 0.5."
+            f"epsilon must be at least {_LEAST_EPSILON:g}, got {epsilon}. Pass for example 0.5; smaller values "
+            f"protect better."
         )
     if not 0 <= found[1] < 1:
-        raise ValueError(f"delta must be at least 0 and below 1, got {delta}. Use 0, or for example 1e-6.")
+        raise ValueError(f"delta must be at least 0 and below 1, got {delta}. Pass 0, or for example 1e-6.")
     return found[0], found[1]
 
 
 def budget_is_spent(epsilon: Any) -> ValueError:
-    """Return the error for a release by a budget of which nothing is left."""
+    """Return the error for a release after the budget has been spent."""
     return ValueError(
-        f"the budget of epsilon {epsilon} is spent. Use the counts that are already released: another release adds to "
-        f"the loss."
+        f"the privacy budget (epsilon {epsilon}) is spent, so no more counts can be released. Use the counts that "
+        f"were already released."
     )
 
 
@@ -60,18 +61,18 @@ def check_seed(random_state: Any) -> None:
 
 
 def make_sampler(random_state: Any) -> ExactSampler:
-    """Return a sampler of noise; warn of a seed."""
+    """Return a sampler of noise, and warn if it has a seed."""
     if random_state is None:
         return ExactSampler(None)
     warn(
-        "random_state repeats the noise, so anyone with this seed can subtract the noise: these counts have no "
-        "privacy guarantee. Use random_state=None for counts that you share."
+        "these counts have no privacy guarantee, because anyone who has the seed can compute the noise and subtract "
+        "it. Use random_state=None for counts that you share."
     )
     return ExactSampler(int(random_state))
 
 
 def with_noise(counts: TableCounts, own: Any, draw: Callable[[], int], noise: AddedNoise) -> TableCounts:
-    """Return the counts ``own`` of codes with the noise of ``draw``, its record, and the encoder of ``counts``."""
+    """Return the counts ``own`` with noise from ``draw``, the record of the noise, and the encoder of ``counts``."""
     noisy = add_noise(own, draw)
     encoder = copy(counts.encoder)
     encoder.value_ranges_ = [None] * encoder.n_features_in_  # those of the counted rows are not public
@@ -80,30 +81,31 @@ def with_noise(counts: TableCounts, own: Any, draw: Callable[[], int], noise: Ad
 
 
 def read_counts(counts: Any, structure: Structure | None, encoder_is_public: bool) -> Any:
-    """Return the counts of codes to release, after checking that noise can protect their rows.
+    """Check that noise can protect the counted rows, and return the counts to release.
 
-    With a structure, these are the counts of its families.
+    With a structure, these counts are the counts of its families.
     """
     if not isinstance(counts, TableCounts):
         raise TypeError(f"counts must be a TableCounts, got {type(counts).__name__}. Pass encoder and classes with it.")
     if counts.noise:
-        raise ValueError("the counts already have noise. Release the counts of rows, once.")
+        raise ValueError("the counts already have noise. Release exact counts of rows, and release them once.")
     own = counts.counts
     if not isinstance(own, PairCounts | FamilyCounts):
         raise TypeError(
-            f"the counts are {type(own).__name__}, which contain only the values that occur, and these would be "
-            f"revealed. Count pairs, or the families of a structure: TableCounts.of_encoder(encoder, classes)."
+            f"counts of type {type(own).__name__} cannot be released, because they contain only values that occur, "
+            f"and thus reveal these values. Count pairs, or the families of a structure: "
+            f"TableCounts.of_encoder(encoder, classes)."
         )
     if not counts.counts_rows_once or own.dtype.kind != "i":
         raise ValueError(
-            "the counted rows may have weights, because these are counts of a model or float counts, but noise "
-            "protects a row of weight 1 only. Count rows without weights: TableCounts.of_encoder(encoder, "
+            "counts of a model and float counts cannot be released, because the rows may have weights, but noise "
+            "protects only rows of weight 1. Count rows without weights: TableCounts.of_encoder(encoder, "
             "classes).update(X, y)."
         )
     if not getattr(counts.encoder, "is_declared_", False) and encoder_is_public is not True:
         raise ValueError(
             "categories and cut points were not declared. If they come from the counted rows, they reveal values of "
-            "rows, and noise does not change that. Declare them: TableCounts.of_encoder(TableEncoder().declare({...}), "
+            "these rows in spite of the noise. Declare them: TableCounts.of_encoder(TableEncoder().declare({...}), "
             "classes). If the encoder was fitted to public data, pass encoder_is_public=True."
         )
     return own if structure is None else _families(own, structure)
@@ -119,7 +121,7 @@ def _families(counts: Any, structure: Structure) -> FamilyCounts:
         return found
     if not np.array_equal(Structure(counts.parents).parents, structure.parents):
         raise ValueError(
-            f"the counts were made for the families of {Structure(counts.parents)!r}, but structure is {structure!r}. "
-            f"Pass counts of pairs, or leave structure out."
+            f"the counts are counts of the families of {Structure(counts.parents)!r}, but structure is "
+            f"{structure!r}. Pass counts of pairs, or leave structure out."
         )
     return counts

@@ -1,9 +1,9 @@
-"""Exact samples of discrete Laplace and Gaussian distributions, from random bits and integers only.
+"""Exact samples of discrete Laplace and Gaussian distributions, computed from random bits and integers only.
 
-Floating-point Laplace noise is unsafe: its low-order bits depend on the number to which it is added, and reveal it
-(Mironov 2012, "On significance of the least significant bits for differential privacy"). Here, every probability is a
-fraction of integers, and every decision compares a uniform random integer with an integer. The algorithms are from
-Canonne, Kamath and Steinke 2020, "The discrete Gaussian for differential privacy".
+Floating-point Laplace noise is unsafe: its low-order bits reveal the number to which it is added (Mironov 2012, "On
+significance of the least significant bits for differential privacy"). Here, every probability is a fraction of
+integers, and every decision compares a uniform random integer with an integer. The algorithms are from Canonne, Kamath
+and Steinke 2020, "The discrete Gaussian for differential privacy".
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ __all__ = ["ExactSampler"]
 class ExactSampler:
     """Sampler of integer noise.
 
-    Without a seed, random bits come from the operating system (``os.urandom``), whose generator is meant for
-    cryptography. With a seed, they come from the Mersenne Twister, which repeats them and is not secret.
+    Without a seed, random bits come from the operating system (``os.urandom``), which provides a cryptographic
+    generator. With a seed, they come from the Mersenne Twister, which is reproducible but not secret.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -63,7 +63,8 @@ class ExactSampler:
     def gaussian(self, variance: Fraction) -> int:
         """Return a sample with P(x) proportional to exp(-x ** 2 / (2 variance)) (algorithm 3).
 
-        The parameter is an upper bound of the variance of the samples, and nearly equal to it from 1.
+        The parameter is an upper bound of the variance of the samples. If it is at least 1, it is nearly equal to the
+        variance.
         """
         a, b = variance.numerator, variance.denominator
         t = isqrt(a // b) + 1

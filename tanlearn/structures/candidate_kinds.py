@@ -1,8 +1,8 @@
 """Kinds of candidate parents, from which candidate sets are made.
 
 The kinds are from differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, and "unconstrained" of 4.5
-(a pseudo-TAN). Three kinds are not from a paper: "order-free", "information" (the parents with the most information
-about a feature given the class), and "gain" (the parents whose interaction with a feature predicts the class best).
+(a pseudo-TAN). The other kinds are "order-free", "information" (the parents with the most information about a feature
+given the class), and "gain" (the parents whose interaction with a feature predicts the class best).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PARAMETERS = {
     "order-free": ("n_candidates",),
 }
 CANDIDATE_KINDS = tuple(_PARAMETERS)
-#: Default number of candidate parents per feature (in [DT], 8 are enough on every data set).
+#: Default number of candidate parents per feature. In [DT], 8 are enough on every data set.
 DEFAULT_SUBSET = 8
 
 
@@ -66,11 +66,11 @@ class Candidates(BaseEstimator):
     image_shape : tuple of (height, width), optional
         Image size for ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
     knowledge : Knowledge, optional
-        Required and forbidden edges, tiers, and monotone columns, whose log odds hold for rows without missing values.
-        Excluded edges are no candidates, nor are edges from monotone columns. Required parents are in all choices
-        of a feature, whatever ``n_candidates``: :class:`~tanlearn.TANClassifier` allows one per feature, and
-        :class:`~tanlearn.KTreeClassifier` two. Random orderings have required parents and earlier tiers first. If edges
-        are required, k-trees always use an ordering.
+        Required and forbidden edges, tiers, and monotone columns. Log odds are monotone for rows without missing
+        values. Excluded edges and edges from monotone columns are not candidates. Each choice for a feature contains
+        its required parents, regardless of ``n_candidates``. :class:`~tanlearn.TANClassifier` allows one required
+        parent per feature, and :class:`~tanlearn.KTreeClassifier` two. Random orderings begin with required parents and
+        earlier tiers. If edges are required, k-trees always use an ordering.
 
     See Also
     --------
@@ -113,7 +113,9 @@ class Candidates(BaseEstimator):
         super()._validate_params()
         for name, value in self.get_params(deep=False).items():
             if value is not None and name not in ("kind", "knowledge", *_PARAMETERS[self.kind]):
-                raise ValueError(f"candidates of kind {self.kind!r} do not use {name}={value!r}: leave it out.")
+                raise ValueError(
+                    f"candidates of kind {self.kind!r} do not use {name}, got {name}={value!r}. Leave it out."
+                )
 
 
 def make_candidates(
@@ -127,17 +129,17 @@ def make_candidates(
     n_parents: int = 1,
     rules: EdgeRules | None = None,
 ) -> CandidateSets:
-    """Create the candidate sets of a kind (a string or :class:`Candidates`), or validate those given as lists.
+    """Create the candidate sets of a kind (a string or :class:`Candidates`), or validate given candidate lists.
 
     With the same ``rng``, the sets for a smaller ``n_candidates`` are subsets of the sets for a larger one.
-    "information" needs ``information``, which returns I(X_i; X_j | C), and "gain" needs ``gains``, which returns gains
-    of pairs; both return shape (n_features, n_features). If ``n_states`` (n_features,) is given, "order-free",
-    "information" and "gain" leave out features of one value, as children and as parents.
+    "information" needs the function ``information``, which returns I(X_i; X_j | C). "gain" needs the function
+    ``gains``, which returns gains of pairs. Both return shape (n_features, n_features). If ``n_states`` (n_features,)
+    is given, "order-free", "information" and "gain" leave out features with a single value, as children and as parents.
 
-    With ``rules``, all candidates are allowed, and only sets with all required parents can be selected. Required
-    parents are candidates in addition to ``n_candidates``. Random orderings have required parents and earlier tiers
-    first. If edges are required, pairs of parents always have an ordering, because a draw without one could close a
-    cycle with the required edges.
+    With ``rules``, only allowed parents are candidates, and only sets with all required parents can be selected.
+    Required parents are candidates in addition to ``n_candidates``. Random orderings begin with required parents and
+    earlier tiers. If edges are required, pairs of parents always have an ordering, because random parents without an
+    ordering could close a cycle with the required edges.
     """
     given = Candidates(candidates) if isinstance(candidates, str) else candidates
     if not isinstance(given, Candidates):
@@ -158,7 +160,7 @@ def make_candidates(
     elif kind in ("information", "gain"):
         scores, of_pairs = (information, "I(X_i; X_j | C)") if kind == "information" else (gains, "gains of pairs")
         if scores is None:
-            raise ValueError(f"candidates={kind!r} needs rows to count: pass a function that returns {of_pairs}.")
+            raise ValueError(f"candidates={kind!r} needs counts of rows. Pass a function that returns {of_pairs}.")
         lists = _best(scores(), _varied(among, n_states), limit or DEFAULT_SUBSET)
     else:
         lists = _subsets(among, limit or (DEFAULT_SUBSET if kind == "subset" else None), rng)
@@ -189,7 +191,7 @@ def _order(
 
 
 def _allowed(lists: Sequence[IntArray], rules: EdgeRules | None) -> Sequence[IntArray]:
-    """Remove parents that the rules do not allow from the lists."""
+    """Remove parents from the lists that the rules do not allow."""
     return lists if rules is None else [parents[rules.allowed[i, parents]] for i, parents in enumerate(lists)]
 
 
@@ -204,7 +206,7 @@ def _before(order: IntArray) -> list[IntArray]:
 
 
 def _varied(lists: Sequence[IntArray], n_states: IntArray | None) -> Sequence[IntArray]:
-    """Remove features of one value from the lists, and empty the lists of these."""
+    """Remove features with a single value from the lists, and empty their own lists."""
     if n_states is None:
         return lists
     return [parents[(n_states[parents] > 1) & (n_states[i] > 1)] for i, parents in enumerate(lists)]

@@ -29,12 +29,12 @@ class CandidateSets:
     group : ndarray of shape (n_features + 1,)
         The CPTs of feature ``i`` are ``group[i]:group[i + 1]``.
     arborescence : bool
-        Whether a whole tree is drawn, which cannot have a cycle, instead of independent parents for each feature.
+        Whether a whole tree without cycles is drawn, instead of independent parents for each feature.
     allow_cycles : bool
         Whether independent draws may form a cycle.
     selectable : ndarray of shape (n_tables,), bool, optional
-        CPTs that structures can contain; by default all. Other CPTs are only terms of larger ones, or the CPTs without
-        parents of features with required parents. Each feature must have a selectable CPT.
+        CPTs that structures can contain; by default all. A CPT is not selectable if it is only a term of a larger CPT,
+        or lacks required parents. Each feature must have a selectable CPT.
 
     Examples
     --------
@@ -64,8 +64,8 @@ class CandidateSets:
         allow_cycles : bool, default=False
             Draw the parents of each feature independently even if they may form a cycle.
         n_parents : {1, 2}, default=1
-            Largest number of parents of a feature. With 2, there is also a CPT for each pair, after the CPTs of single
-            parents.
+            Largest number of parents of a feature. With 2, there is also a CPT for each pair of parents, after the CPTs
+            of single parents.
 
         Returns
         -------
@@ -83,8 +83,8 @@ class CandidateSets:
             parents = [int(j) if isinstance(j, (int, np.integer)) else -1 for j in given]
             if len(set(parents)) < len(parents) or i in parents or any(not 0 <= j < n_features for j in parents):
                 raise ValueError(
-                    f"candidates[{i}] must contain distinct features (0..{n_features - 1}) other than {i}, got "
-                    f"{list(given)}; 'no parent' is added automatically."
+                    f"candidates[{i}] must contain distinct features from 0 to {n_features - 1} other than {i}, got "
+                    f"{list(given)}. The candidate without parents is added automatically."
                 )
             rows += [(-1, -1), *((j, -1) for j in parents)]
             rows += combinations(parents, 2) if n_parents == 2 else []
@@ -157,7 +157,7 @@ class CandidateSets:
 
     @property
     def has_one_parent(self) -> bool:
-        """True if no candidate has two or more augmenting parents, so that draws are forests or cycles."""
+        """True if no candidate has two or more augmenting parents."""
         return not (self.parents[:, 1] >= 0).any()
 
     @property
@@ -170,9 +170,9 @@ class CandidateSets:
     def draws(self) -> str:
         """Method of drawing a structure.
 
-        "arborescence" draws a whole tree. "independent" draws the parents of each feature independently; either no
-        cycle can arise, or cycles are allowed. "acyclic" draws one feature after another, among the candidates that
-        close no cycle.
+        "arborescence" draws a whole tree. "independent" draws the parents of each feature independently, if no cycle
+        can arise or cycles are allowed. "acyclic" draws the parents of one feature after another, among the candidates
+        that close no cycle.
         """
         if self.arborescence:
             return "arborescence"
@@ -201,8 +201,8 @@ class CandidateSets:
                 if (not parents) != (t == first) or (len(parents) > 1 and not proper):
                     raise ValueError(
                         f"the candidates of feature {i} must be none, single parents, and pairs of these, in this "
-                        f"order; got {parents} at index {t - first}. CandidateSets.from_lists(..., n_parents=2) "
-                        f"creates such sets."
+                        f"order; got {parents} at index {t - first}. Create them by CandidateSets.from_lists(..., "
+                        f"n_parents=2)."
                     )
         return members
 

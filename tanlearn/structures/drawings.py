@@ -19,10 +19,11 @@ _LETTERS = 13
 
 
 def structure_svg(parents: IntArray, order: IntArray | None, names: Sequence[str] | None = None) -> str:
-    """Return an SVG element with the edges between features, in layers with parents above their children.
+    """Return an SVG element that shows the edges between features, in layers with parents above their children.
 
-    ``order`` (n_features,) is a topological order, or None if there is a cycle; the result then is a sentence. Names
-    are escaped and default to feature indices. Lines have the color of the surrounding text.
+    ``order`` (n_features,) is a topological order, or None if there is a cycle. With a cycle, the result is a sentence
+    instead of a drawing. Names are escaped; the default names are feature indices. Lines have the color of the
+    surrounding text.
     """
     if order is None:
         return "<p>The parents form a cycle, so there is no picture in layers.</p>"

@@ -18,35 +18,36 @@ __all__ = ["ColumnNumbers", "EdgeRules", "Knowledge", "initial_structure", "read
 class Knowledge(BaseEstimator):
     """Knowledge about the edges between features: required and forbidden edges, and tiers of columns.
 
-    Learners of structures have a parameter ``knowledge``. They return the best structure that they find among those
-    with all required edges and no forbidden edge. The class is a parent of every feature in any case, so knowledge is
-    about augmenting parents only.
+    Structure learners have a parameter ``knowledge``. They return the best structure they find that has all required
+    edges and no forbidden edge. The class is always a parent of every feature, so knowledge is about edges between
+    features only.
 
     Columns are given by name if the data have column names, or by position from 0.
 
     Parameters
     ----------
     required : sequence of (parent, child), default=()
-        Edges that the network contains. A learner of trees allows one required parent per feature.
+        Edges that the network must contain. Learners of trees allow one required parent per feature.
     forbidden : sequence of (parent, child), default=()
-        Edges that the network does not contain. List both directions to exclude an edge in either direction.
+        Edges that the network must not contain. List both directions to exclude an edge completely.
     tiers : sequence of sequences of columns, default=()
         Groups of columns in the order of time or causation. A column is never a parent of a column in an earlier tier.
         Edges within a tier, and edges of columns without a tier, are unrestricted.
     increasing : sequence of columns, default=()
-        Columns with which the log odds of the second class (in sorted order) do not fall. They must contain numbers or
-        ordered categories, and there must be two classes. Only :class:`~tanlearn.BayesForestClassifier`,
-        :class:`~tanlearn.TANClassifier` and :class:`~tanlearn.KTreeClassifier` support them.
+        Columns with rising log odds: if the value of such a column rises, the log odds of the second class (in sorted
+        order) do not fall. The columns must contain numbers or ordered categories, and there must be two classes. Only
+        :class:`~tanlearn.BayesForestClassifier`, :class:`~tanlearn.TANClassifier` and
+        :class:`~tanlearn.KTreeClassifier` support this parameter.
     decreasing : sequence of columns, default=()
-        Columns with which these log odds do not rise.
+        Columns with falling log odds: if the value of such a column rises, these log odds do not rise.
 
     See Also
     --------
-    tanlearn.Structure : A fixed structure, where all edges are known.
+    tanlearn.Structure : A fixed structure with known edges.
 
     Notes
     -----
-    A structure is acyclic, so a required edge also excludes all edges that would close a cycle with required edges.
+    Structures have no cycles, so required edges also exclude all edges that would close a cycle with them.
 
     Examples
     --------
@@ -88,7 +89,7 @@ class Knowledge(BaseEstimator):
     def rules(self, names: Sequence[str] | None, n_features: int, *, max_parents: int | None = None) -> EdgeRules:
         """Check the knowledge against the columns of the data, and return it as masks.
 
-        Call it in a structure learner of your own, with ``data.names`` and ``data.n_features``.
+        Call it in your own structure learner with ``data.names`` and ``data.n_features``.
 
         Parameters
         ----------
@@ -109,7 +110,7 @@ class Knowledge(BaseEstimator):
         ValueError
             If a column is unknown or is its own parent, an edge is both required and forbidden, a required edge leads
             to an earlier tier, required edges form a cycle, a column is in two tiers, or a feature has more required
-            parents than ``max_parents``. Also if there are ``increasing`` or ``decreasing`` columns.
+            parents than ``max_parents``. It is also raised if there are ``increasing`` or ``decreasing`` columns.
         """
         self._validate_params()
         if self.increasing or self.decreasing:
@@ -152,8 +153,8 @@ class Knowledge(BaseEstimator):
 class EdgeRules:
     """Required and allowed edges between features.
 
-    An edge that is not allowed is forbidden, leads to an earlier tier, would close a cycle with required edges, or
-    would be one parent too many.
+    An edge is not allowed if it is forbidden, leads to an earlier tier, would close a cycle with required edges, or
+    would give a feature too many parents.
     """
 
     allowed: AnyArray  # (n_features, n_features) bool, [child, parent]; contains the required edges
@@ -172,17 +173,17 @@ class EdgeRules:
         return [np.flatnonzero(row).tolist() for row in self.required]
 
     def with_most_parents(self, max_parents: int) -> EdgeRules:
-        """Return the rules of fewer parents per feature: one with so many required parents has no others."""
+        """Return the rules with a smaller limit of parents: a feature with that many required parents has no others."""
         is_full = (self.required.sum(axis=1) >= max_parents)[:, np.newaxis]
         return replace(self, allowed=np.where(is_full, self.required, self.allowed))
 
     def without_edges_of(self, mask: AnyArray) -> EdgeRules:
-        """Return the rules with no other edges than required ones from and to some features, mask (n_features,)."""
+        """Return the rules in which some features, a mask (n_features,), have only required edges."""
         is_excluded = mask | mask[:, np.newaxis]
         return replace(self, allowed=np.where(is_excluded, self.required, self.allowed))
 
     def without_children_of(self, mask: AnyArray) -> EdgeRules:
-        """Return the rules with no other edges than required ones from some features, mask (n_features,)."""
+        """Return the rules in which only required edges start at some features, a mask (n_features,)."""
         return replace(self, allowed=np.where(mask, self.required, self.allowed))
 
     def structure(self) -> Structure:
@@ -190,22 +191,22 @@ class EdgeRules:
         return Structure(padded_parents(self.parents()))
 
     def choices(self) -> AnyArray:
-        """Return whether feature i may have a single parent j, or none, shape (n_features, n_features + 1).
+        """Return whether feature i may have parent j as its only parent, shape (n_features, n_features + 1).
 
-        The last column stands for no parent.
+        The last column means no parent.
         """
         return np.column_stack([self.allowed, ~self.required.any(axis=1)])
 
     def permits_family(self, child: int, parents: Sequence[int]) -> bool:
-        """Return whether some parents are all allowed for a feature, and contain the required ones."""
+        """Return whether all given parents are allowed for a feature, and include the required ones."""
         own = list(parents)
         return bool(self.allowed[child, own].all() and self.required[child].sum() == self.required[child, own].sum())
 
     def ordered(self, preferred: IntArray) -> IntArray:
         """Return an ordering in which required parents come before their children, and earlier tiers come first.
 
-        Among the features that may come next, the first one in ``preferred`` (n_features,) is taken. If tiers and
-        required edges of features without a tier contradict each other as an ordering, the required edges are met.
+        Among the features that may come next, the first one in ``preferred`` (n_features,) is selected. If no ordering
+        satisfies both tiers and required edges of features without a tier, the ordering satisfies the required edges.
         """
         if not self.required.any() and (self.tier < 0).all():
             return preferred
@@ -227,16 +228,16 @@ class EdgeRules:
         for child, parent in np.argwhere(self.required).tolist():
             if position[parent] > position[child]:
                 raise ValueError(
-                    f"the edge {self.shown[parent]} -> {self.shown[child]} is required, but the ordering has "
-                    f"{self.shown[child]} first. Change the ordering, or remove the edge."
+                    f"the edge {self.shown[parent]} -> {self.shown[child]} is required, but {self.shown[child]} "
+                    f"comes first in the ordering. Change the ordering, or remove the edge."
                 )
 
     def permits(self, structure: Structure) -> bool:
-        """Return whether a structure contains all required edges, and allowed edges only."""
+        """Return whether a structure contains all required edges and only allowed edges."""
         return next(self._violations(structure), None) is None
 
     def check(self, structure: Structure, name: str) -> None:
-        """Raise ValueError for a structure that violates the knowledge; ``name`` is the parameter in the message."""
+        """Raise ValueError for a structure that violates the knowledge; the message contains the parameter ``name``."""
         for child, parent in self._violations(structure):
             found = "lacks the required" if self.required[child, parent] else "contains the excluded"
             raise ValueError(
@@ -258,18 +259,18 @@ def read_rules(knowledge: Knowledge | None, data: Any, *, max_parents: int | Non
 
 
 def initial_structure(initial: Structure | None, rules: EdgeRules | None) -> Structure | None:
-    """Return the checked initial structure of a search; by default that of the required edges, None without rules."""
+    """Return the checked initial structure of a search: by default the required edges, or None without rules."""
     if rules is None:
         return initial
     if initial is None:
         return rules.structure()
-    if initial.n_features == len(rules.tier):  # searches have an error of their own for another number
+    if initial.n_features == len(rules.tier):  # searches raise their own error for another number of features
         rules.check(initial, "initial")
     return initial
 
 
 class ColumnNumbers:
-    """Numbers of columns that users give by name or position; ``shown`` has the name of each column in messages."""
+    """Numbers of columns that users specify by name or position; ``shown`` contains their names for messages."""
 
     def __init__(self, names: Sequence[str] | None, n_features: int) -> None:
         self.shown = [str(i) for i in range(n_features)] if names is None else [repr(str(name)) for name in names]
@@ -277,7 +278,7 @@ class ColumnNumbers:
         self._n_features = n_features
 
     def find(self, place: str, column: Any) -> int:
-        """Return the number of a column; raise ValueError with ``place``, as in "required[0]", if there is none."""
+        """Return the number of a column; raise ValueError with ``place``, such as "required[0]", if it is unknown."""
         if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
             if not 0 <= column < self._n_features:
                 raise ValueError(
@@ -337,7 +338,7 @@ class _Edges(ColumnNumbers):
 
 
 def _ancestors(required: AnyArray, shown: Sequence[str]) -> AnyArray:
-    """Return the ancestors of each feature by required edges, (n_features, n_features) bool, [feature, ancestor]."""
+    """Return the ancestors of each feature along required edges, (n_features, n_features) bool, [feature, ancestor]."""
     import graphlib
 
     sorter = graphlib.TopologicalSorter({i: np.flatnonzero(required[i]).tolist() for i in range(len(required))})

@@ -1,4 +1,4 @@
-"""Candidate parents whose CPTs are too large for the rows, so that almost all of their entries would stay empty."""
+"""Candidate parents with CPTs that are too large for the rows, so that almost all entries would stay empty."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def leave_out_large(
 ) -> CandidateSets:
     """Leave out candidates whose CPTs are too large for the rows.
 
-    Candidates without parents are kept. A pair of parents is left out if one of its single parents is. Features
-    whose required parents need large CPTs keep all candidates. If candidates are left out, a warning names the largest
-    one; ``label`` returns the name of a feature. Without it, there is no warning.
+    Candidates without parents are kept. A pair of parents is left out if one of its single parents is left out.
+    Features with required parents that need large CPTs keep all candidates. If candidates are left out, a warning names
+    the largest one. ``label`` returns the name of a feature for the warning; without it, no warning is issued.
 
     Shapes: n_states: (n_features,).
     """
@@ -39,7 +39,7 @@ def leave_out_large(
     has_parents = (candidates.parents >= 0).any(axis=1)
     is_large = has_parents & (sizes > max(MOST_ENTRIES, MOST_PER_ROW * n_samples))
     selectable = candidates.selectable
-    if selectable is not None:  # keep the candidates of features all of whose required parents need large CPTs
+    if selectable is not None:  # keep them if all candidates with the required parents have large CPTs
         remains = np.logical_or.reduceat(selectable & ~is_large, candidates.group[:-1])
         is_large &= np.repeat(remains, np.diff(candidates.group))
     if not is_large.any():
@@ -63,8 +63,8 @@ def _warn(
     t = int(np.where(is_large, sizes, 0).argmax())
     given = " and ".join(label(j) for j in layout.parents[t].tolist() if j >= 0)
     warn(
-        f"{int(is_large.sum()):,} of {n_candidates:,} candidate CPTs were left out, because most of their "
-        f"entries would be empty. The largest, of {label(int(layout.child[t]))} given {given} "
+        f"{int(is_large.sum()):,} of {n_candidates:,} candidate CPTs were left out, because most of their entries "
+        f"would be empty. The largest, of {label(int(layout.child[t]))} given {given} "
         f"({' x '.join(map(str, layout.shape(t)))} values and classes), has {int(sizes[t]):,} entries for "
-        f"{n_samples:,} rows. Merge rare values of these columns, or pass candidates as lists to keep all."
+        f"{n_samples:,} rows. Merge rare values of these columns, or pass candidates as lists to keep all of them."
     )

@@ -13,14 +13,14 @@ _ASPECT = 1.6
 
 
 def layered_positions(parents: IntArray, order: IntArray) -> FloatArray:
-    """Compute the coordinates of all features, layer by layer, with siblings side by side and subtrees close together.
+    """Compute the coordinates of all features in layers, with siblings side by side and subtrees close together.
 
-    A feature is one layer below the deepest of its parents, so edges to this parent never cross. With two parents,
-    edges to the other parent may cross. Trees are side by side and, where that gets too wide, in several lines.
-    Features without any edge come last.
+    A feature is one layer below the deepest of its parents, so edges to this parent never cross. Edges to a second
+    parent may cross. Trees are side by side, in several lines if one line would be too wide. Features without any edge
+    come last.
 
-    The result contains x to the right and y upward. Layers are 1 apart, adjacent features of a layer at least 1.
-    ``order`` (n_features,) lists parents before their children.
+    The result contains x to the right and y upward. The distance between layers is 1, and between adjacent features of
+    a layer at least 1. ``order`` (n_features,) lists parents before their children.
     """
     above = _deepest_parents(parents, order)
     children: list[list[int]] = [[] for _ in above]
@@ -59,7 +59,7 @@ def _deepest_parents(parents: IntArray, order: IntArray) -> IntArray:
 
 
 def _place(root: int, children: list[list[int]], positions: FloatArray) -> list[int]:
-    """Write the coordinates of a tree, its root at y = 0 and its leftmost feature at x = 0; return its features."""
+    """Write the coordinates of a tree with its root at y = 0 and its leftmost feature at x = 0. Return its features."""
     members, stack = [], [root]
     while stack:
         i = stack.pop()
@@ -96,7 +96,7 @@ def _place(root: int, children: list[list[int]], positions: FloatArray) -> list[
 
 
 def _pack(shapes: list[list[int]], positions: FloatArray) -> None:
-    """Move the trees side by side, and into several lines where one would get too wide."""
+    """Move the trees side by side, into several lines if one line would be too wide."""
     sizes = [positions[members].max(axis=0) - positions[members].min(axis=0) + 1 for members in shapes]
     area = sum(float(width * (height + 0.5)) for width, height in sizes)
     widest = max([*(float(width) for width, _ in sizes), (_ASPECT * area) ** 0.5])

@@ -1,4 +1,4 @@
-"""Feature orderings: permutations by the user, and the pixel orders A, B and C of differentiable TAN, section 4.4."""
+"""Feature orderings: permutations by the user, and the pixel orders A, B and C of differentiable TAN (section 4.4)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def check_ordering(ordering: Any, n_features: int) -> IntArray:
 def pixel_ordering(name: str, image_shape: tuple[int, int]) -> IntArray:
     """Return a pixel order of differentiable TAN, section 4.4.
 
-    ``"A"`` goes row by row. ``"B"`` goes row by row through the lower triangle with the diagonal, each pixel followed
-    by its mirror image above the diagonal. ``"C"`` starts in the center and adds one ring after another: the row above
-    and the row below, the column to the left and the column to the right, then the corners. B and C require a square
+    ``"A"`` goes row by row. ``"B"`` goes row by row through the diagonal and the lower triangle, and each pixel is
+    followed by its mirror image above the diagonal. ``"C"`` starts in the center and adds one ring after another: first
+    the row above and the row below, then the left and the right column, then the corners. B and C require a square
     image.
 
     Pixel ``(row, column)`` is feature ``row * width + column``. Shapes: result: (height * width,).

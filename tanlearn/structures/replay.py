@@ -17,8 +17,9 @@ def structures_along(history: Iterable[Any], n_features: int) -> Iterator[tuple[
     Parameters
     ----------
     history : iterable of ParentChange
-        ``history_`` of a search. Its records change naive Bayes, one feature each. Consecutive records of one step form
-        one change, because the structures between them, such as in the reversal of an arc, can have cycles.
+        ``history_`` of a search that starts from naive Bayes. Each record changes the parents of one feature.
+        Consecutive records of one step, such as the reversal of an arc, form one change, because structures between
+        them can have cycles.
     n_features : int
         Number of features.
 

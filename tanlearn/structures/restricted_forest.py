@@ -1,7 +1,7 @@
-"""Forest of maximum weight among those with all required and no excluded edges.
+"""Forest of maximum weight with all required and no excluded edges.
 
-Edges may be excluded in one direction, so the forest is a maximum-weight branching (Chu and Liu 1965; Edmonds 1967)
-instead of a spanning tree. No parent is an edge of weight 0 from an artificial root.
+An edge may be excluded in one direction only, so the forest is a maximum-weight branching (Chu and Liu 1965; Edmonds
+1967) instead of a spanning tree. A feature without parent has an edge of weight 0 from an artificial root.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tanlearn.structures.knowledge import EdgeRules
 
 __all__ = ["dense_gains", "restricted_forest"]
 
-#: Weight of an edge, in nats, in addition to its gain, if all edges are wanted. It is the resolution of gains.
+#: Weight in nats that is added to the gain of each edge if all edges are wanted. It is the resolution of gains.
 _OF_AN_EDGE = 2.0**-40
 
 
@@ -30,7 +30,7 @@ def dense_gains(blocks: Iterable[tuple[int, FloatArray]], n_features: int) -> Fl
 
 
 def restricted_forest(gains: FloatArray, rules: EdgeRules, roots: IntArray, *, spanning: bool) -> IntArray:
-    """Return the parent of each feature, -1 for none, in the forest of maximum weight that the rules permit.
+    """Return the parent of each feature (-1 for none) in the forest of maximum weight that the rules permit.
 
     The rules must allow one parent per feature. Without ``spanning``, edges with a gain of 0 or less are left out
     unless they are required. Gains do not depend on the direction, so the root of each tree is the first feature in

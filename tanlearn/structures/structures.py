@@ -20,24 +20,25 @@ _LEAST_WIDTH = 2
 
 
 class Structure:
-    """Structure of a Bayesian-network classifier: the parents of each feature are the class and other features.
+    """Structure of a Bayesian-network classifier: each feature has the class and possibly other features as parents.
 
-    These other features are called augmenting parents. Naive Bayes has none. A tree-augmented naive Bayes (TAN) has at
-    most one per feature, so that they form a forest. In a k-dependence network, every feature has at most k parents.
+    These other features are called augmenting parents. Naive Bayes has no augmenting parents. In a tree-augmented naive
+    Bayes (TAN), each feature has at most one, so that the edges form a forest. In a k-dependence network, each feature
+    has at most k augmenting parents.
 
     Parameters
     ----------
     parent : array-like of shape (n_features,) or (n_features, k)
-        Augmenting parents of each feature, -1 for none. Their order is the order of the axes of the CPT. In CPTs that
-        back off to fewer parents, the last parent is left out first.
+        Augmenting parents of each feature, -1 for none, in the order of the axes of the CPT. If a CPT backs off to
+        fewer parents, the last parent is left out first.
     allow_cycles : bool, default=False
-        Accept parents that form a cycle. Such a structure is not a Bayesian network: its scores rank classes, but are
-        not log joint probabilities (the pseudo-TAN of differentiable TAN, section 4.5).
+        Accept parents that form a cycle (the pseudo-TAN of differentiable TAN, section 4.5). A structure with a cycle
+        is not a Bayesian network: its scores rank classes, but are not log joint probabilities.
 
     Attributes
     ----------
     parents : ndarray of shape (n_features, width)
-        Augmenting parents of each feature, followed by -1. The width is the largest number of parents, but at least 2.
+        Augmenting parents of each feature, followed by -1. The width is the largest number of parents, and at least 2.
 
     Raises
     ------
@@ -60,13 +61,13 @@ class Structure:
             parents = parents[:, np.newaxis]
         if parents.ndim != 2 or 0 in parents.shape:
             raise ValueError(
-                f"parent must have shape (n_features,) or (n_features, k), got {np.shape(parent)}. Pass the "
-                f"numbers of the parents of each feature, and -1 for an absent parent."
+                f"parent must have shape (n_features,) or (n_features, k), got {np.shape(parent)}. Pass the indices "
+                f"of the parents of each feature, and -1 for no parent."
             )
         if parents.dtype.kind not in "iu":
             raise ValueError(
-                f"parent must contain feature indices, got dtype {parents.dtype}. Number the features from 0; "
-                f"-1 is none."
+                f"parent must contain feature indices from 0, or -1 for no parent, got dtype {parents.dtype}. "
+                f"Convert it to int."
             )
         n_features = parents.shape[0]
         width = max(_LEAST_WIDTH, int((parents != -1).sum(axis=1).max()))
@@ -75,15 +76,15 @@ class Structure:
             given = [j for j in row if j != -1]
             if any(not 0 <= j < n_features for j in given) or i in given or len(set(given)) < len(given):
                 raise ValueError(
-                    f"parent[{i}] must contain distinct features (0..{n_features - 1}) other than {i}, or -1 for none; "
-                    f"got {given}."
+                    f"parent[{i}] must contain distinct features from 0 to {n_features - 1} other than {i}, or -1 "
+                    f"for none, got {given}."
                 )
             table[i, : len(given)] = given
         self.parents: IntArray = table
         self._order = _topological_order(table)
         if self._order is None and not allow_cycles:
             raise ValueError(
-                "parent forms a cycle, so this is not a Bayesian network. Remove an edge of the cycle, or pass "
+                "the parents form a cycle, so this is not a Bayesian network. Remove an edge of the cycle, or pass "
                 "allow_cycles=True if you only need to rank classes."
             )
 
@@ -109,7 +110,7 @@ class Structure:
 
     @property
     def n_edges(self) -> int:
-        """Number of edges between features, without those from the class."""
+        """Number of edges between features, without edges from the class."""
         return int((self.parents >= 0).sum())
 
     @property
@@ -122,8 +123,11 @@ class Structure:
             If a feature has two or more. Use ``parents`` instead.
         """
         if (self.parents[:, 1] >= 0).any():
-            raise AttributeError("this structure has features with two or more augmenting parents: use .parents")
-        return np.ascontiguousarray(self.parents[:, 0])  # kernels would compile once more for strided arrays
+            raise AttributeError(
+                "parent requires at most one augmenting parent per feature, but a feature of this "
+                "structure has two or more. Use parents."
+            )
+        return np.ascontiguousarray(self.parents[:, 0])  # kernels would be compiled again for strided arrays
 
     @property
     def is_acyclic(self) -> bool:
@@ -229,5 +233,5 @@ def check_structure(structure: Structure, n_features: int) -> None:
     if structure.n_features != n_features:
         raise ValueError(
             f"the structure has {structure.n_features} features, but X has {n_features} columns. Pass the columns "
-            f"that it was made for, or learn a structure from these data, for example with structure=ChowLiu()."
+            f"of the structure, or learn a structure from these data, for example with structure=ChowLiu()."
         )

@@ -21,7 +21,7 @@ from tanlearn.kernels._backends import backend_of
 
 __all__ = ["TableLayout", "n_table_cells"]
 
-#: Largest number of cells: below 2**63, with a margin for the rounding of the estimate.
+#: Largest number of cells: below 2**63, with a margin for rounding errors of the estimate.
 _MOST_CELLS = 2.0**62
 #: Largest number of augmenting parents that device kernels support.
 _DEVICE_PARENTS = 2
@@ -32,8 +32,8 @@ class TableLayout:
     """Layout of the CPTs of several families in the flat vector ``cells``.
 
     The class prior comes first (``cells[:n_classes]``). CPT ``t`` is ``cells[offset[t]:offset[t + 1]]``, with axes
-    ``[child value][parent value(s)][class]``, in C order. So a lookup reads ``n_classes`` contiguous numbers, and a sum
-    over the child's values adds long contiguous rows.
+    ``[child value][parent value(s)][class]``, in C order. A lookup therefore reads ``n_classes`` contiguous numbers,
+    and a sum over the child's values adds long contiguous rows.
     """
 
     child: IntArray  # (n_tables,) feature of each CPT
@@ -45,7 +45,7 @@ class TableLayout:
     def offset(self) -> IntArray:
         """Start of each CPT, and end of the last one, shape (n_tables + 1,).
 
-        Raises TableMemoryError if the cells are too many to number by 64-bit integers.
+        Raises TableMemoryError if 64-bit integers cannot number all cells.
         """
         # With two parents there are fewer than 2**62, and the check would cost a third more.
         if self.parents.shape[1] > 2 and self.sizes().sum() > _MOST_CELLS:
@@ -110,7 +110,7 @@ class TableLayout:
             cells[self.offset[t] : self.offset[t + 1]] += selected[first:last]
 
     def groups(self) -> tuple[IntArray, IntArray]:
-        """Return the number of values of the distributions, and the offsets, of the class prior and each CPT.
+        """Return the number of values of the distributions and the offset of the class prior and of each CPT.
 
         The distributions of group ``g`` are in ``cells[offset[g]:offset[g + 1]]``, each over ``n_values[g]`` values.
 
@@ -141,9 +141,9 @@ class TableLayout:
         return out
 
     def count(self, codes: Codes, y: IntArray, weights: AnyArray, device: str = "cpu") -> AnyArray:
-        """Count the weight of each cell; a row does not count for families in which it has a missing value.
+        """Count the weight of each cell. A row is not counted in families in which it has a missing value.
 
-        The result has the dtype of the weights; integers are exact. It does not depend on the device.
+        The result has the dtype of the weights, is exact for integers, and does not depend on the device.
 
         Shapes: codes: (n_features, n_samples); y, weights: (n_samples,); result: (n_cells,).
         """
@@ -157,7 +157,7 @@ class TableLayout:
         return backend.get(counts)
 
     def check_memory(self, n_samples: int | None, label: Callable[[int], str] = "feature {}".format) -> None:
-        """Raise TableMemoryError if the CPTs are too large: 16 bytes per cell, for its count and its logarithm.
+        """Raise TableMemoryError if the CPTs are too large. A cell takes 16 bytes, for its count and its logarithm.
 
         ``n_samples`` is None if more rows may follow. ``label`` returns the name of a feature in the message.
         """
@@ -183,7 +183,7 @@ class TableLayout:
             t = int(n_parents.argmax())
             raise ValueError(
                 f"device={device!r} supports at most {_DEVICE_PARENTS} augmenting parents per feature, but feature "
-                f"{self.child[t]} has {n_parents[t]}. Use device='cpu', or learn a structure with fewer."
+                f"{self.child[t]} has {n_parents[t]}. Use device='cpu', or learn a structure with fewer parents."
             )
 
     def arrays(self) -> scores.Families:
@@ -194,7 +194,7 @@ class TableLayout:
 def n_table_cells(parents: IntArray, n_states: IntArray, n_classes: int) -> int:
     """Return the number of entries of all CPTs of a structure, including the class probabilities.
 
-    The result is a Python integer, so forged structures cannot make it overflow.
+    The result is a Python integer, which cannot overflow for forged structures.
 
     Shapes: parents: (n_features, n_parents), -1 for none; n_states: (n_features,).
     """

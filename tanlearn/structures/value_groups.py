@@ -1,4 +1,4 @@
-"""Groups of values, from coarse to fine, and scores of ordered values: the resolutions of sums of terms."""
+"""Groups of values, from coarse to fine, and scores of ordered values. Sums of terms use both."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from tanlearn._typing import FloatArray, IntArray
 
 __all__ = ["group_scores", "group_values", "nested_groups", "normal_scores", "with_own_group"]
 
-#: Ranks are kept away from 0 and 1 by this much, so that the score of a rare extreme value is at most 3.1.
+#: Minimum distance of ranks from 0 and 1, with which the score of a rare extreme value is at most 3.1.
 _MARGIN = 1e-3
 _NOTHING = 1e-300
 
 
 def group_values(weights: FloatArray, n_groups: int, *, is_ordered: bool) -> IntArray:
-    """Return the group of each value, shape (n_values,), numbered from 0, each with at least one value.
+    """Return the group of each value, shape (n_values,). Groups are numbered from 0, and none is empty.
 
     Ordered values are divided into at most ``n_groups`` groups of adjacent values of about equal weight. The groups for
-    ``n_groups`` are unions of the groups for ``2 * n_groups``. Among other values, the ``n_groups - 1`` most frequent
-    are groups of their own, and the last group contains the rest; ties are broken by the lower code.
+    ``n_groups`` are unions of the groups for ``2 * n_groups``. Of unordered values, each of the ``n_groups - 1`` most
+    frequent is a separate group, and the last group contains all others. Among equally frequent values, the lower code
+    comes first.
 
     Shapes: weights: (n_values,), the total weight of the rows that have each value.
     """
@@ -37,7 +38,7 @@ def group_values(weights: FloatArray, n_groups: int, *, is_ordered: bool) -> Int
 
 
 def nested_groups(weights: FloatArray, sizes: Sequence[int], *, is_ordered: bool) -> list[IntArray]:
-    """Return the different divisions into at most so many groups, from coarse to fine; a single group is left out.
+    """Return the distinct divisions into several groups, from coarse to fine.
 
     Shapes: weights: (n_values,); each division: (n_values,).
     """
@@ -50,9 +51,9 @@ def nested_groups(weights: FloatArray, sizes: Sequence[int], *, is_ordered: bool
 
 
 def with_own_group(divisions: Sequence[IntArray], n_values: int) -> list[IntArray]:
-    """Append one more value to divisions of the ``n_values`` before it, as a group of its own in each of them.
+    """Append one more value to divisions of ``n_values`` values, as a separate group in each division.
 
-    Without divisions, the others form one group.
+    Without divisions, the other values form one group.
 
     Shapes: each division: (n_values,); each result: (n_values + 1,).
     """
@@ -61,9 +62,10 @@ def with_own_group(divisions: Sequence[IntArray], n_values: int) -> list[IntArra
 
 
 def normal_scores(weights: FloatArray) -> FloatArray:
-    """Return the normal scores of ordered values: normal quantiles of their middle ranks, with mean 0 and variance 1.
+    """Return the normal scores of ordered values: normal quantiles of their middle ranks, standardized.
 
-    They depend on the order of the values only, so they do not change if a column is transformed monotonically.
+    Their mean is 0 and their variance is 1. They depend on the order of the values only, so monotone transformations of
+    a column do not change them.
 
     Shapes: weights, result: (n_values,).
     """
@@ -80,7 +82,7 @@ def group_scores(weights: FloatArray, groups: IntArray) -> FloatArray:
 
 
 def _middle_ranks(weights: FloatArray) -> FloatArray:
-    """Return the fraction of the weight before each value, plus half of its own."""
+    """Return the fraction of the weight before each value, plus half of the value's own weight."""
     total = weights.sum()
     if total <= 0:
         return (np.arange(len(weights)) + 0.5) / len(weights)

@@ -169,7 +169,7 @@ def test_files_contain_the_kinds_that_have_a_name(empty):
 )
 def test_rows_of_another_schema_are_refused(empty, other, difference):
     whole = count(empty, rows())
-    message = f"counts can be added only over the same features, classes and contexts, but {difference}. Encode"
+    message = f"counts can be added only if features, classes and contexts are the same, but  {difference}. Encode"
     with pytest.raises(ValueError, match=message):
         whole.update(other)
     if other.n_features == 3:
@@ -182,7 +182,7 @@ def test_rows_of_another_schema_are_refused(empty, other, difference):
 @every_kind
 def test_counts_of_another_kind_are_refused(empty):
     whole, other = count(empty, rows()), next(own for own in EMPTY.values() if own is not empty)
-    with pytest.raises(TypeError, match=f"counts in {type(whole).__name__}, and the others in {type(other).__name__}"):
+    with pytest.raises(TypeError, match=f"counts of type {type(whole).__name__} and {type(other).__name__}"):
         whole.merge(other)
     assert whole == count(empty, rows())
 
@@ -210,7 +210,7 @@ def test_integer_weights_that_overflow_are_refused(empty):
     heavy = EncodedData(data.codes[:, :2], data.n_states, data.y[:2], 2, np.full(2, 2**61))
     counts = empty.empty().update(heavy)
     for add in (lambda: counts.update(heavy), lambda: counts.merge(empty.empty().update(heavy))):
-        with pytest.raises(ValueError, match=f"weights add up to {2**63}, but may add up to {2**63 - 1} at most"):
+        with pytest.raises(ValueError, match=f"sum of integer weights must be at most {2**63 - 1}, got {2**63}"):
             add()
     assert counts == empty.empty().update(heavy)
 

@@ -302,7 +302,7 @@ def test_bytes_contain_the_records_of_noise():
     restored = PairCounts.from_bytes(data)
     assert restored.noise == counted.noise
     assert restored == counted
-    with pytest.raises(ValueError, match="these counts have noise for privacy"):
+    with pytest.raises(ValueError, match="counts with noise for privacy cannot be updated"):
         restored.update(random_data(5))
 
 

@@ -36,7 +36,7 @@ def test_parts_add_up_and_the_rest_is_the_default():
     assert 0.7 < last.epsilon < 1  # of this release alone
     assert last.delta == 1e-6
     assert repr(budget) == "ConcentratedBudget(epsilon=1, delta=1e-06, rho=0.0244, spent_rho=0.0244)"
-    with pytest.raises(ValueError, match=r"the budget of epsilon 1 is spent\. Use the counts .* another release adds"):
+    with pytest.raises(ValueError, match=r"the privacy budget \(epsilon 1\) is spent, .* Use the counts"):
         budget.release(counted())
 
 
@@ -58,7 +58,7 @@ def test_what_exceeds_a_budget_spends_nothing():
     assert 0.8 < budget.spent_epsilon < 1
     with pytest.raises(ValueError, match=r"rho 0\.0122 exceeds the rest .*: 0\.00436 of 0\.0244 \(part=0\.179\)"):
         budget.release(counted(), part=0.5)
-    with pytest.raises(ValueError, match=r"rho 0\.01 exceeds the rest of the budget"):
+    with pytest.raises(ValueError, match=r"rho 0\.01 must be at most the remaining budget"):
         budget.spend(0.01)
     with pytest.raises(ValueError, match="already have noise"):
         budget.release(PrivacyBudget(1).release(counted()))
@@ -75,7 +75,7 @@ def test_what_exceeds_a_budget_spends_nothing():
         (0, ValueError, "part must be finite and above 0, got 0."),
         (np.nan, ValueError, "part must be finite and above 0, got nan."),
         ("1", TypeError, "part must be a number, got '1'."),
-        (Fraction(3, 2), ValueError, "exceeds the rest of the budget"),
+        (Fraction(3, 2), ValueError, "must be at most the remaining budget"),
     ],
 )
 def test_parts_out_of_range_are_refused(part, error, message):
@@ -84,7 +84,7 @@ def test_parts_out_of_range_are_refused(part, error, message):
 
 
 def test_losses_out_of_range_are_refused():
-    with pytest.raises(ValueError, match=r"delta must be above 0, for example 1e-6\. Use PrivacyBudget"):
+    with pytest.raises(ValueError, match=r"delta must be above 0, got 0\. Pass for example 1e-6, or use PrivacyBudget"):
         ConcentratedBudget(1, 0)
     with pytest.raises(ValueError, match="epsilon must be at least 1e-12"):
         ConcentratedBudget(0, 1e-6)

@@ -98,7 +98,7 @@ def test_information_takes_who_tells_most(kind):
     found = lists(make(kind, 6, n_candidates=1, ordering=order))
     for place, i in enumerate(order):
         assert found[i] == [-1, *sorted(order[:place], key=lambda j: -information(6)[i, j])[:1]]
-    with pytest.raises(ValueError, match="needs rows to count"):
+    with pytest.raises(ValueError, match="needs counts of rows"):
         make_candidates(kind, 3, rng=np.random.default_rng(0))
 
 
@@ -164,7 +164,10 @@ def test_sets_of_a_structure_leave_no_choice():
         ({"kind": [[1]], "n_features": 2}, r"candidates\[0\] must contain .* got \[1\]"),
         ({"kind": [[]], "n_features": 2}, "must have 2 features, got 1"),
         ({"kind": [[], [0.9]], "n_features": 2}, r"candidates\[1\] must contain .* got \[0.9\]"),
-        ({"kind": "all", "n_candidates": 2}, "candidates of kind 'all' do not use n_candidates=2: leave it out"),
+        (
+            {"kind": "all", "n_candidates": 2},
+            "candidates of kind 'all' do not use n_candidates, got n_candidates=2. Leave it out",
+        ),
         ({"kind": "subset", "image_shape": (3, 3)}, "do not use image_shape"),
         ({"kind": "heuristic", "image_shape": (-3, -3)}, r"needs image_shape.*got \(-3, -3\)"),
         ({"kind": "heuristic", "image_shape": (3, 3.0)}, r"needs image_shape.*got \(3, 3.0\)"),
