@@ -16,17 +16,17 @@ from tanlearn._warnings import warn
 
 __all__ = ["on_first_compilation", "watch_compilation", "write_compilation_note"]
 
-#: Seconds of compilation without a note: a kernel or two.
+#: Seconds of compilation after which a note is written. One or two kernels take less.
 _SHORT = 1.0
 
-#: The five default learners of ``tanlearn compare`` took 40 s of processor time.
+#: Compilation for the five default learners of ``tanlearn compare`` took 40 s of processor time.
 _NOTE = (
     "tanlearn: compiling kernels, once per installation, which takes up to a minute. Later runs load them from a cache."
 )
 
 
 class _FirstCompilation(event.Listener):
-    """Call a function when the first kernel is compiled, but not for kernels that are loaded from the cache."""
+    """Listener that calls a function when the first kernel is compiled, not when kernels are loaded from the cache."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self._lock = threading.Lock()
@@ -44,7 +44,7 @@ class _FirstCompilation(event.Listener):
 
 
 class _Watch(event.Listener):
-    """Write a note on a terminal when compilation takes long, and warn if its results cannot be stored, each once."""
+    """Listener that writes a note on a terminal if compilation takes long, and warns if results cannot be stored."""
 
     def __init__(self) -> None:
         self._depth, self._begin, self._seconds = 0, 0.0, 0.0
@@ -73,7 +73,7 @@ class _Watch(event.Listener):
         if failure is not None:
             self._has_warned = True
             warn(
-                f"compiled kernels cannot be stored, and every process compiles them again: {failure}. Set the "
+                f"compiled kernels cannot be stored, so every process compiles them again: {failure}. Set the "
                 f"environment variable NUMBA_CACHE_DIR to a writable folder with free space."
             )
 

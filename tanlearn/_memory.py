@@ -13,25 +13,24 @@ _GIB = 2**30
 VARIABLE = "TANLEARN_MAX_TABLE_GIB"
 #: Upper limit for any machine. Filling arrays of 8 GiB takes a minute.
 _MOST = 8 * _GIB
-#: Arrays with more entries per row than this stay mostly empty; their limit is a quarter.
+#: Arrays with more entries per row than this stay mostly empty. For them, the limit is divided by four.
 _CELLS_A_ROW = 100
-#: Limit that is equal on all machines, because it determines the model, such as the number of networks of a forest.
-#: usps, with 11,000 rows of 256 columns, takes 3.3 GiB.
+#: Limit that is equal on all machines, because it changes the model, such as the number of networks of a forest. usps,
+#: with 11,000 rows of 256 columns, takes 3.3 GiB.
 _FIXED = 4 * _GIB
 #: Files with the memory limit of a container in bytes, or "max" without one.
 _CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 class TableMemoryError(MemoryError, ValueError):
-    """Error for CPTs or counts above the memory limit, which is both a MemoryError and a ValueError."""
+    """Error for CPTs or counts above the memory limit. It is both a MemoryError and a ValueError."""
 
 
 def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, remedy: str) -> None:
     """Raise TableMemoryError for arrays that need more than half of the machine's memory, or more than 8 GiB.
 
     For arrays with more than 100 entries per row, the limit is a quarter of that size. The environment variable
-    ``TANLEARN_MAX_TABLE_GIB`` replaces both limits. ``what`` (singular, the subject of the sentence) and ``remedy`` are
-    parts of the message.
+    ``TANLEARN_MAX_TABLE_GIB`` replaces both limits. The message contains ``what``, a singular subject, and ``remedy``.
     """
     is_sparse = cells_a_row > _CELLS_A_ROW
     limit = _given_limit()
@@ -40,7 +39,7 @@ def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, reme
     if n_bytes > limit:
         kind = f"arrays with {cells_a_row:,.0f} entries per row" if is_sparse else "arrays"
         raise TableMemoryError(
-            f"{what} has {n_cells:,} entries, which need {format_size(n_bytes)}, but {kind} may take "
+            f"{what} has {n_cells:,} entries, which need {format_size(n_bytes)}, but {kind} may take at most "
             f"{format_size(limit)}. {remedy}; or set the environment variable {VARIABLE} to allow more."
         )
 
@@ -48,15 +47,15 @@ def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, reme
 class Need(NamedTuple):
     """Memory of one kind of arrays during a fit."""
 
-    what: str  # words for the arrays, in the plural
+    what: str  # name of the arrays, in the plural
     n_bytes: float
 
 
 def check_fit(learner: str, needs: Sequence[Need], shape: tuple[int, int, int]) -> None:
     """Raise TableMemoryError for a fit that needs more than half of the memory of this process, or more than 8 GiB.
 
-    The environment variable replaces the limit. ``learner`` is the subject of the message, and ``shape`` the numbers
-    of rows, columns and classes.
+    The environment variable replaces the limit. ``learner`` is the subject of the message, and ``shape`` contains the
+    numbers of rows, columns and classes.
     """
     total, limit = sum(need.n_bytes for need in needs), _given_limit()
     limit = _default_limit() if limit is None else limit
@@ -65,8 +64,9 @@ def check_fit(learner: str, needs: Sequence[Need], shape: tuple[int, int, int]) 
         largest = max(needs, key=lambda need: need.n_bytes)
         raise TableMemoryError(
             f"{learner} would need about {format_size(total)} for {n_rows:,} rows, {n_columns:,} columns and "
-            f"{n_classes:,} classes, of which {largest.what} take {format_size(largest.n_bytes)}, but a fit may take "
-            f"{format_size(limit)}. Drop or merge rare classes and rare values, leave out columns, fit a sample of the "
+            f"{n_classes:,} classes, of which {largest.what} take {format_size(largest.n_bytes)}, but a fit may "
+            f"take at most {format_size(limit)}. Drop or merge rare classes and rare values, leave out columns, fit "
+            f"a sample of the "
             f"rows, or use NaiveBayesClassifier; or set the environment variable {VARIABLE} to allow more."
         )
 
@@ -74,8 +74,8 @@ def check_fit(learner: str, needs: Sequence[Need], shape: tuple[int, int, int]) 
 def fixed_limit(cells_a_row: float = 0.0) -> float:
     """Return the limit that is equal on all machines: 4 GiB, or the value of the environment variable.
 
-    4 GiB are divided by four for more than 100 entries per row in the CPTs of a network without augmenting parents.
-    Time grows with memory: 4 GiB take a forest two minutes for 300 rows of 5,000 columns.
+    If the CPTs of a network without augmenting parents have more than 100 entries per row, 4 GiB are divided by four.
+    The limit also bounds the time: a forest of 4 GiB takes two minutes for 300 rows of 5,000 columns.
     """
     limit = _given_limit()
     if limit is None:

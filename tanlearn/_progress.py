@@ -14,11 +14,11 @@ class Report(Protocol):
     """Function that is called with messages about the progress."""
 
     def __call__(self, message: str, least: int = 1) -> object:
-        """Pass on a message that is printed with a ``verbose`` of at least ``least``."""
+        """Report a message, which is printed if ``verbose`` is at least ``least``."""
 
 
 class _Surroundings(NamedTuple):
-    """Settings of the fit that contains a fit, or of the command that starts it."""
+    """Settings of the enclosing fit, or of the command that starts a fit."""
 
     prefix: str = ""
     verbose: int = 0
@@ -35,7 +35,7 @@ def silent(message: str, least: int = 1) -> None:
 
 
 def reporter(verbose: int) -> Report:
-    """Return a function that prints messages up to a level, and passes all of them to the listener."""
+    """Return a function that prints messages up to a level, and passes all messages to the listener."""
     prefix, outer_verbose, listener, printer = _surroundings.get()
 
     def report(message: str, least: int = 1) -> None:
@@ -54,7 +54,7 @@ def print_line(line: str) -> None:
 
 @contextmanager
 def part_of_fit(name: str, verbose: int) -> Iterator[None]:
-    """Prefix the messages of a fit within this context with the name of a part, and print them up to a level."""
+    """Within this context, prefix messages of a fit with the name of a part, and print them up to a level."""
     outer = _surroundings.get()
     inner = outer._replace(prefix=f"{outer.prefix}{name}: ", verbose=max(verbose, outer.verbose))
     with _within(inner):

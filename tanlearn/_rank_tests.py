@@ -16,7 +16,7 @@ __all__ = ["critical_difference", "friedman_test", "nemenyi_test", "ranks_of", "
 
 
 def with_ties(values: FloatArray) -> FloatArray:
-    """Round values to ten decimals: means of equal numbers in another order may differ in the last bit."""
+    """Round values to ten decimals, because means of equal numbers in another order may differ in the last bit."""
     return values.round(10)
 
 
@@ -31,9 +31,9 @@ def ranks_of(values: FloatArray) -> FloatArray:
 def friedman_test(values: FloatArray) -> tuple[float, float]:
     """Return Friedman's chi-squared, and the p-value of its correction by Iman and Davenport ([D], section 3.2.2).
 
-    Both are NaN for two learners, and where all learners are equal on each data set. The p-value is at least the chance
-    that random orders of the k learners agree on all n data sets, k! to the power of 1 - n. The F distribution of the
-    correction has probability 0 for agreement, even on two data sets.
+    Both are NaN for two learners, and if all learners are equal on each data set. The p-value is at least k! to the
+    power of 1 - n, the probability that random orders of the k learners agree on all n data sets. Without this limit,
+    it would be 0 for full agreement, even on two data sets.
     """
     from scipy.stats import f, friedmanchisquare
 

@@ -1,9 +1,9 @@
 """Independent tasks on joblib's active backend: in threads of this process, in other processes, or on a cluster.
 
-The input of a task has two parts: a possibly large part that many tasks share, such as the rows, and its own. For other
-processes, the shared part is pickled once. joblib's Dask backend sends it to the cluster once, as it does with large
-arguments. loky pickles everything except arrays for each task. It therefore gets arrays of bytes, and writes those
-above its ``max_nbytes`` to a file that all workers map.
+The input of a task has two parts: a possibly large part that many tasks share, such as the rows, and the task's own
+part. For other processes, the shared part is pickled once. joblib's Dask backend sends it to the cluster once, as it
+does with large arguments. loky pickles everything except arrays for each task. The shared part is therefore packed into
+arrays of bytes, and loky writes arrays above its ``max_nbytes`` to a file that all workers map.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ALIGNMENT = 8
 
 
 def are_at_home() -> bool:
-    """Return whether tasks run in this process: whether joblib's active backend shares its memory."""
+    """Return whether tasks run in this process, that is, whether joblib's active backend shares its memory."""
     backend, _ = get_active_backend(prefer="threads")
     return bool(getattr(backend, "supports_sharedmem", False))
 
@@ -41,7 +41,7 @@ def as_completed(
 
     The shared object may be large and is the same in many tasks. All tasks are created first. Tasks in other processes
     have one thread each. Closing the generator cancels tasks that have not started; joblib ends loky's workers, and
-    workers of a cluster finish their current task. Raises TypeError if something cannot be sent to another process.
+    workers of a cluster finish their current task. Raises TypeError if an object cannot be sent to another process.
     """
     todo = list(tasks)
     if are_at_home():
@@ -90,7 +90,7 @@ def _results(calls: list[Any], n_jobs: int | None) -> Generator[Any]:
 
 
 class _Packed:
-    """Object pickled to arrays of bytes; its own arrays are not copied."""
+    """Object pickled to arrays of bytes, without copies of its arrays."""
 
     def __init__(self, content: Any) -> None:
         self.buffers: list[AnyArray] = []
@@ -110,7 +110,7 @@ class _Packed:
 
 
 def dump(content: Any, **options: Any) -> bytes:
-    """Return a pickle; raises TypeError if pickling fails, because joblib would wait forever for the task on Dask."""
+    """Return a pickle. Raise TypeError if pickling fails, because joblib would wait forever for the task on Dask."""
     try:
         import cloudpickle  # used by joblib 1.6 and by Dask
     except ImportError:
@@ -119,8 +119,8 @@ def dump(content: Any, **options: Any) -> bytes:
         dumped: bytes = cloudpickle.dumps(content, **options)
     except Exception as error:  # objects may raise anything when they are pickled
         raise TypeError(
-            f"a task cannot be sent to another process: {error}. Remove callbacks and losses that "
-            f"hold locks, files or connections, or run in this process: joblib.parallel_config(backend='threading')."
+            f"a task cannot be sent to another process: {error}. Remove callbacks and losses that hold locks, files "
+            f"or connections, or run tasks in this process: joblib.parallel_config(backend='threading')."
         ) from error
     return dumped
 
@@ -131,7 +131,7 @@ def _numbered(number: int, function: Callable[..., Result], *arguments: Any) -> 
 
 
 def _unpacked(number: int, shared: _Packed, own: bytes) -> tuple[int, Any]:
-    """Run a task in another process, without nested joblib workers (with Dask, all of the cluster)."""
+    """Run a task in another process without nested joblib workers (with Dask, these would be the whole cluster)."""
     function, arguments = pickle.loads(own)
     with parallel_config(backend="threading", n_jobs=1):
         return number, function(shared.unpack(), *arguments)

@@ -1,4 +1,4 @@
-"""Threads of this process that work on items, or on blocks of rows."""
+"""Threads of this process that process items or blocks of rows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Result = TypeVar("Result")
 def number_of_threads(n_jobs: int | None) -> int:
     """Return the number of threads for ``n_jobs``, as in joblib; None uses ``joblib.parallel_config``, or 1.
 
-    Worker processes of a pool get threads too; joblib's own ``effective_n_jobs`` warns there that it cannot start
+    Worker processes of a pool get threads, too, where joblib's own ``effective_n_jobs`` warns that it cannot start
     processes. ``n_jobs=0`` raises ValueError.
     """
     if n_jobs == 0:
-        raise ValueError("n_jobs must be a number of threads from 1, or -1 for all cores; got 0.")
+        raise ValueError("n_jobs must be a positive number of threads, or -1 for all cores, got 0.")
     if n_jobs is None:
         n_jobs = get_active_backend()[1]
     if n_jobs == 1:
@@ -33,10 +33,10 @@ def number_of_threads(n_jobs: int | None) -> int:
 
 
 def in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None = None) -> list[Result]:
-    """Call a function with each item in threads, and return the results in the order of the items.
+    """Call a function for each item in threads, and return the results in the order of the items.
 
-    The number of threads is determined by joblib, even for nested calls, but Python starts them. ``joblib.Parallel``
-    polls for results every 10 ms, so two empty tasks take 12 ms (0.2 ms here).
+    joblib determines the number of threads, even for nested calls, but does not start them: ``joblib.Parallel`` polls
+    for results every 10 ms, so two empty tasks take 12 ms instead of 0.2 ms.
     """
     tasks = list(items)
     n_threads = min(number_of_threads(n_jobs), len(tasks))
@@ -53,19 +53,19 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs
 
 
 def one_blas_thread() -> Any:
-    """Return a context manager in which BLAS uses only the calling thread.
+    """Return a context manager within which BLAS uses only the calling thread.
 
     SciPy's L-BFGS computes products of short vectors with BLAS, and OpenBLAS wakes threads for some of them. On two
-    cores that were busy otherwise, gradient TAN on 120 rows took ten times as long (1.12 s instead of 0.11 s). Sums
-    over long vectors also depended on the number of threads. The limit is per process: if several threads enter at
-    once, one setting may be lost.
+    busy cores, gradient TAN on 120 rows therefore took ten times as long (1.12 s instead of 0.11 s). Sums over long
+    vectors also depended on the number of threads. The limit applies to the process: if several threads enter at once,
+    one setting may be lost.
     """
     return _libraries().limit(limits=1, user_api="blas")
 
 
 @cache
 def _libraries() -> Any:
-    """Return the controller of the thread pools of loaded libraries; finding them takes milliseconds."""
+    """Return the cached controller of the thread pools of loaded libraries; creating it takes milliseconds."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -74,7 +74,7 @@ def _libraries() -> Any:
 def in_blocks(function: Callable[[int, int], object], n_rows: int, size: int, n_jobs: int | None = None) -> None:
     """Call ``function(first, last)`` for each block of ``size`` rows, ``last`` exclusive, in threads.
 
-    The blocks do not depend on the number of threads. Each thread takes the next block when it is finished with one; a
+    The blocks do not depend on the number of threads. Each thread takes the next block when it has finished one. One
     task per block would cost 60 µs.
     """
     starts = range(0, n_rows, size)

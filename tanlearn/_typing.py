@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-#: Encoded feature values; the largest value of the dtype represents a missing value (see :func:`missing_code`).
+#: Encoded feature values. The largest value of the dtype represents a missing value (see :func:`missing_code`).
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.intp]

@@ -25,19 +25,19 @@ _N_ROWS = 60
 
 
 def warmup(*learners: Any, progress: Callable[[int, int], Any] | None = None) -> None:
-    """Compile the kernels of learners and store them in Numba's cache, so that first fits need no compilation.
+    """Compile the kernels of learners and store them in Numba's cache, so that first fits are fast.
 
-    Each learner is fitted to three small data sets, with numbers, with numbers and missing values, and with integer
-    categories, and predicts their classes. Call it once after an installation, for example while building a container
-    image. Run it as the same user, and with the same ``NUMBA_CACHE_DIR``, as later processes. Some settings and column
-    types need further kernels, which are compiled when they are first used.
+    Call it once after an installation, for example while building a container image. Run it as the same user and with
+    the same ``NUMBA_CACHE_DIR`` as later processes. Each learner is fitted to three small data sets (numbers, numbers
+    with missing values, integer categories) and predicts their classes. Some settings and column types need further
+    kernels, which are compiled when they are first used.
 
     Parameters
     ----------
     *learners : classifier
         Unfitted classifiers, which are not changed. The default is one instance of each classifier of the package.
     progress : callable, optional
-        Function that is called with the number of finished fits, starting at 0, and the number of all fits.
+        Function that is called with the number of finished fits, starting at 0, and the total number of fits.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Warnings attributed to the line of the user, however deep in the library they are issued."""
+"""Warnings that are attributed to the user's line of code, wherever in the library they are issued."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["subject_of_warnings", "warn"]
 # Packages whose frames may be between the line of the user and a warning: the library, and packages that call it.
 _INNER = frozenset(("tanlearn", "sklearn", "joblib", "dask", "distributed", "contextlib", "threading", "concurrent"))
 
-#: Beginning of all warnings, such as the name of a data set.
+#: Prefix of all warnings, such as the name of a data set.
 _SUBJECT: ContextVar[str] = ContextVar("subject", default="")
 
 
 @contextmanager
 def subject_of_warnings(subject: str) -> Iterator[None]:
-    """Prefix all warnings of this thread with some words."""
+    """Prefix all warnings of this thread with a string."""
     token = _SUBJECT.set(subject)
     try:
         yield
@@ -30,7 +30,7 @@ def subject_of_warnings(subject: str) -> Iterator[None]:
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Issue a warning attributed to the first caller outside of the library.
 
-    In a thread that the library started, no frame is the user's, and the outermost frame is used.
+    In a thread that the library started, no frame belongs to the user, so the outermost frame is used.
     """
     if isinstance(message, str):
         message = f"{_SUBJECT.get()}{message}"

@@ -1,7 +1,7 @@
 """Checks of your own losses and learners: interface, gradient, randomness and weights.
 
-The checks correspond to ``sklearn.utils.estimator_checks`` for estimators. They call the object with small random data.
-An ``AssertionError`` states the expected result, the actual result and the remedy.
+They correspond to ``sklearn.utils.estimator_checks`` for estimators, and call the object with small random data. An
+``AssertionError`` states the expected result, the actual result and the remedy.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from tanlearn.training.losses import require_loss
 
 __all__ = ["check_learner", "check_loss"]
 
-#: Rows and values per feature of the data on which learners are tried.
+#: Numbers of rows and of values per feature of the data for checking learners.
 N_ROWS, N_STATES, N_CLASSES = 120, (2, 3, 2, 4, 2), 3
-#: Step of the finite differences, and their largest error: a central difference in float64 is exact to about 1e-9.
+#: Step of the finite differences, and their largest allowed error. A central difference in float64 has an error of
+#: about 1e-9.
 _STEP, _TOLERANCE = 1e-5, 1e-5
-#: Fraction of derivatives that may differ: a piecewise loss has kinks, and a step may cross one.
+#: Fraction of derivatives that may differ, because a step may cross a kink of a piecewise loss.
 _MAX_KINKS = 0.05
 
 
 def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
-    """Check a loss of your own: shapes, dtypes, independent rows, and the gradient by finite differences.
+    """Check your own loss: shapes, dtypes, independent rows, and the gradient by finite differences.
 
     Parameters
     ----------
@@ -83,8 +84,8 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
         values, gradient = evaluate(scores, y)
     except (IndexError, ValueError) as error:
         raise AssertionError(
-            f"{name} fails for {n_classes} classes: {error}. If the loss is made for another number of classes, pass "
-            f"it as n_classes."
+            f"{name} fails for {n_classes} classes: {error}. If the loss is made for another number of classes, "
+            f"pass this number as n_classes."
         ) from error
     is_finite = np.isfinite(values) & np.isfinite(gradient).all(axis=1)
     _expect(
@@ -95,13 +96,14 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     again = evaluate(scores, y)
     _expect(
         np.array_equal(values, again[0]) and np.array_equal(gradient, again[1]),
-        f"{name} returns different values for the same arguments. A loss must not keep a state or draw random numbers.",
+        f"{name} returns different values for the same arguments. Do not store a state or draw random numbers in a "
+        f"loss.",
     )
     part = evaluate(scores[5:17], y[5:17])
     _expect(
         np.allclose(part[0], values[5:17]) and np.allclose(part[1], gradient[5:17]),
-        f"{name} returns different values for 12 of 40 rows than for all rows: rows must be independent. Return one "
-        f"loss per row, not divided by the number of rows; the caller takes the mean.",
+        f"{name} returns different values for a row if other rows are left out, but rows must be independent. "
+        f"Return one loss per row, not divided by the number of rows; the caller computes the mean.",
     )
     _check_gradient(name, lambda rows: evaluate(rows, y)[0], scores, gradient)
     impossible = scores.copy()
@@ -109,13 +111,14 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     found = evaluate(impossible, y)
     _expect(
         not np.isnan(found[0]).any() and not np.isnan(found[1]).any(),
-        f"{name} returns nan where a class other than the true one has the score -inf (probability 0). Use functions "
-        f"such as scipy.special.log_softmax, which accept -inf.",
+        f"{name} returns nan if the score of a wrong class is -inf (probability 0). Use functions such as "
+        f"scipy.special.log_softmax, which accept -inf.",
     )
     single = evaluate(scores.astype(np.float32), y)
     _expect(
         np.allclose(single[0], values, rtol=1e-3, atol=1e-3),
-        f"{name} returns different values for float32 and float64 scores. Trainings use float32.",
+        f"{name} returns different values for float32 and float64 scores, but trainings use float32. Use stable "
+        f"functions such as scipy.special.log_softmax.",
     )
 
 
@@ -130,8 +133,8 @@ def _loss_of(loss: Any, name: str, scores: FloatArray, y: IntArray) -> tuple[Flo
     for what, found, shape in (("loss", returned[0], y.shape), ("d_scores", returned[1], scores.shape)):
         _expect(
             np.ndim(found) > 0,
-            f"{name} must return one number per row, but {what} is a single number. Return the loss of each row; the "
-            f"caller takes the mean.",
+            f"{name} must return one number per row, but {what} is a single number. Return the loss of each row; "
+            f"the caller computes the mean.",
         )
         _expect(
             isinstance(found, np.ndarray),
@@ -145,8 +148,8 @@ def _loss_of(loss: Any, name: str, scores: FloatArray, y: IntArray) -> tuple[Flo
         )
         _expect(
             found.dtype == scores.dtype or scores.dtype != np.float64,
-            f"{name} must return {what} with the dtype of the scores, float64; got {found.dtype}. Single precision is "
-            f"too rough for the check by differences.",
+            f"{name} must return {what} with the dtype of the scores, float64, got {found.dtype}. Compute it with "
+            f"the dtype of scores.",
         )
     _expect(
         np.array_equal(own_scores, scores) and np.array_equal(own_y, y),
@@ -158,7 +161,7 @@ def _loss_of(loss: Any, name: str, scores: FloatArray, y: IntArray) -> tuple[Flo
 def _check_gradient(
     name: str, values_of: Callable[[FloatArray], FloatArray], scores: FloatArray, gradient: FloatArray
 ) -> None:
-    """Compare the gradient with central differences; all rows are moved at once, because they are independent."""
+    """Compare the gradient with central differences of all rows at once, because rows are independent."""
     expected = np.empty_like(scores)
     for c in range(scores.shape[1]):
         step = np.zeros(scores.shape[1])
@@ -179,20 +182,20 @@ def _check_gradient(
     where += f"{expected[row, c]:.6g}"
     _expect(
         not is_right(-gradient),
-        f"{name} returns the gradient with the wrong sign: {where}. The loss is minimized. Negate d_scores.",
+        f"{name} returns the gradient with the wrong sign: {where}. The loss is minimized, so negate d_scores.",
     )
     size = float(np.sum(gradient * gradient))
     factor = float(np.sum(gradient * expected)) / size if size else 0.0
     _expect(
         not is_right(factor * gradient),
-        f"{name} returns {1 / factor if factor else 0:.6g} times the right gradient: {where}. Return the gradient of "
-        f"each row's loss; the caller takes the mean.",
+        f"{name} returns {1 / factor if factor else 0:.6g} times the right gradient: {where}. Return the gradient "
+        f"of each row's loss; the caller computes the mean.",
     )
     raise AssertionError(f"{name} returns a wrong gradient in {differs(gradient).mean():.0%} of the entries, {where}.")
 
 
 def check_learner(learner: Any, *, random_state: int = 0) -> None:
-    """Check a structure learner or a parameter learner of your own on small random data.
+    """Check your own structure learner or parameter learner on small random data.
 
     Parameters
     ----------
@@ -207,10 +210,10 @@ def check_learner(learner: Any, *, random_state: int = 0) -> None:
     TypeError
         If the learner is a class, or has neither method.
     AssertionError
-        If the learner returns an object of a wrong type, returns a network of other features, changes the data, or
-        returns a different result for the same seed. If its CPTs contain nan or do not sum to one, its ``from_counts``
-        disagrees with ``learn`` or ``fit``, or its ``history_`` has a wrong format. If it is deterministic, also if
-        rows of weight 0 change the result.
+        If the learner returns an object of a wrong type or a network of other features, changes the data, or returns a
+        different result for the same seed. If its CPTs contain nan or do not sum to one, if its ``from_counts``
+        disagrees with ``learn`` or ``fit``, or if its ``history_`` has a wrong format. If the learner is deterministic,
+        but rows of weight 0 change the result.
 
     Examples
     --------
@@ -232,12 +235,12 @@ def check_learner(learner: Any, *, random_state: int = 0) -> None:
     can_learn, can_fit = (callable(getattr(learner, method, None)) for method in ("learn", "fit"))
     if not can_learn and not can_fit:
         raise TypeError(
-            f"{kind} has neither learn(data, rng), which makes a structure learner, nor fit(structure, data, rng), "
-            f"which makes a parameter learner. Add one of them."
+            f"{kind} must have learn(data, rng) (a structure learner) or fit(structure, data, rng) (a parameter "
+            f"learner). Add one of them."
         )
     if callable(getattr(learner, "predict", None)):
         raise TypeError(
-            f"{kind} has a method predict, so it is a classifier. Use check_estimator of "
+            f"{kind} has a method predict, so it is a classifier, not a learner. Use check_estimator of "
             f"sklearn.utils.estimator_checks."
         )
     data = _random_rows(random_state)
@@ -259,7 +262,7 @@ def _random_rows(seed: int) -> EncodedData:
 
 
 def _unchanged(learner: Any, method: str, kind: str, data: EncodedData, *arguments: Any) -> Any:
-    """Return the result of a method for a copy of the rows; fail if the method changes the copy."""
+    """Return the result of a method for a copy of the rows. Fail if the method changes the copy."""
     own = data.take(np.arange(data.n_samples))
     result = getattr(learner, method)(*arguments[:-1], own, arguments[-1])
     is_same = all(np.array_equal(getattr(own, name), getattr(data, name)) for name in ("codes", "y", "weights"))
@@ -272,7 +275,9 @@ def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: i
 
     def learn(rows: EncodedData, own_seed: int = seed) -> Structure:
         found = _unchanged(learner, "learn", kind, rows, np.random.default_rng(own_seed))
-        _expect(found is not None, f"{kind}.learn returns nothing. End it with: return Structure(...)")
+        _expect(
+            found is not None, f"{kind}.learn must return a Structure, got None. End it with: return Structure(...)"
+        )
         _expect(
             isinstance(found, Structure),
             f"{kind}.learn must return a Structure, got an object of type {type(found).__name__}. Convert "
@@ -280,7 +285,8 @@ def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: i
         )
         _expect(
             found.n_features == rows.n_features,
-            f"{kind}.learn returned a structure of {found.n_features} features for rows of {rows.n_features}.",
+            f"{kind}.learn must return a structure of {rows.n_features} features, like the rows, got "
+            f"{found.n_features}.",
         )
         return found
 
@@ -298,12 +304,13 @@ def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: i
         found = learner.from_counts(counts, np.random.default_rng(seed))
         _expect(
             found == structure,
-            f"{kind}.from_counts returns {found}, but {kind}.learn returns {structure} for equal rows.",
+            f"{kind}.from_counts and {kind}.learn must return the same structure for the same rows, got {found} and "
+            f"{structure}.",
         )
 
 
 def _check_parameter_learner(learner: Any, kind: str, data: EncodedData, seed: int) -> None:
-    """Try a parameter learner on rows of a fixed structure; its CPTs are read by the log joint of all possible rows."""
+    """Try a parameter learner on rows of a fixed structure, and read its CPTs from the log joint of all rows."""
     structure = Structure([-1, 0, 0, 2, -1])
     every = np.array(list(itertools.product(*map(range, N_STATES))))
     codes = EncodedData.from_codes(every, np.zeros(len(every), int), n_states=N_STATES, n_classes=N_CLASSES).codes
@@ -312,14 +319,16 @@ def _check_parameter_learner(learner: Any, kind: str, data: EncodedData, seed: i
         found: FloatArray = log_joint(tables, structure, codes)
         _expect(
             found.shape == (len(every), N_CLASSES),
-            f"{kind}.fit returned CPTs of {found.shape[1]} classes for data of {N_CLASSES}.",
+            f"{kind}.fit must return CPTs of {N_CLASSES} classes, like the data, got {found.shape[1]}.",
         )
-        _expect(not np.isnan(found).any(), f"{kind}.fit returned CPTs with nan. Use -inf for the logarithm of 0.")
+        _expect(not np.isnan(found).any(), f"{kind}.fit must return CPTs without nan. Use -inf for the logarithm of 0.")
         return found
 
     def fit(rows: EncodedData, own_seed: int = seed) -> FloatArray:
         tables = _unchanged(learner, "fit", kind, rows, structure, np.random.default_rng(own_seed))
-        _expect(tables is not None, f"{kind}.fit returns nothing. End it with: return Tables(layout, cells)")
+        _expect(
+            tables is not None, f"{kind}.fit must return Tables, got None. End it with: return Tables(layout, cells)"
+        )
         _expect(
             callable(getattr(tables, "scorer", None)),
             f"{kind}.fit must return Tables, got an object of type {type(tables).__name__}. Return "
@@ -330,8 +339,8 @@ def _check_parameter_learner(learner: Any, kind: str, data: EncodedData, seed: i
         total = float(np.exp(found).sum())
         _expect(
             abs(total - 1) < 1e-6 or not getattr(tables, "is_normalized", True),
-            f"the probabilities of all rows and classes by {kind}.fit sum to {total:.6g} instead of 1. Normalize each "
-            f"distribution, or return Tables(..., is_normalized=False).",
+            f"the probabilities of all possible rows and classes must sum to 1, but with the CPTs of {kind}.fit "
+            f"they sum to {total:.6g}. Normalize each distribution, or return Tables(..., is_normalized=False).",
         )
         return found
 
@@ -347,12 +356,12 @@ def _check_parameter_learner(learner: Any, kind: str, data: EncodedData, seed: i
         counts = layout.count(data.codes, data.y, data.weights)
         _expect(
             np.allclose(scores(learner.from_counts(layout, counts)), found),
-            f"{kind}.from_counts and {kind}.fit return different CPTs for equal rows.",
+            f"{kind}.from_counts and {kind}.fit must return the same CPTs for the same rows, but they differ.",
         )
 
 
 def _check_history(learner: Any, kind: str) -> None:
-    """Check the records of a search or training, if the learner keeps any."""
+    """Check the records of a search or training, if the learner stores them."""
     history = getattr(learner, "history_", [])
     for k, entry in enumerate(history):
         missing = [name for name in ("step", "score", "n_evaluations", "seconds") if not hasattr(entry, name)]
@@ -367,7 +376,7 @@ def _check_history(learner: Any, kind: str) -> None:
 
 
 def _not_reproducible(what: str) -> str:
-    """Return the message for a result that is not determined by data and seed."""
+    """Return the message for a result that depends on more than data and seed."""
     return (
         f"{what} returns a different result for the same data and seed. Take all random numbers from rng, and set "
         f"fitted attributes anew in each call."
@@ -380,14 +389,14 @@ def _ignores_weights(what: str) -> str:
 
 
 def _expect(is_met: bool, message: str) -> None:
-    """Raise AssertionError unless a condition is met; unlike ``assert`` also under ``python -O``."""
+    """Raise AssertionError unless a condition is met. Unlike ``assert``, it also works under ``python -O``."""
     if not is_met:
         raise AssertionError(message)
 
 
 @contextmanager
 def _other_global_seed(seed: int) -> Iterator[None]:
-    """Seed NumPy's global generator, so that a learner that uses it is not reproducible, and restore it."""
+    """Reseed NumPy's global generator within this context, so that a learner that uses it is not reproducible."""
     state = np.random.get_state()  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
     try:

@@ -43,7 +43,7 @@ class EncodedPartitions(EncodedSource):
 
     @cached_property
     def sample(self) -> EncodedData:
-        """At most 65,536 rows drawn from all rows, in their order; the draw depends only on the number of rows."""
+        """Sample of at most 65,536 rows, in order. The sample depends only on the number of rows."""
         chosen, first, taken = choose_rows(self.n_samples), 0, []
         for part, n_rows in self._held():
             begin, end = np.searchsorted(chosen, [first, first + n_rows])
@@ -83,9 +83,8 @@ def _encode(part: Part, n_samples: int, encoder: RowEncoder) -> Iterator[Encoded
         yield data
     if found != n_samples:
         raise ValueError(
-            f"partition {part.number} had {n_samples:,} row(s) of nonzero weight when it was first read, and has "
-            f"{found:,} now. Partitions are read several times and must be the same each time: call "
-            f"X = X.persist() first."
+            f"partitions must have the same rows each time they are read, but partition {part.number} had "
+            f"{n_samples:,} row(s) of nonzero weight at first, and now has {found:,}. Call X = X.persist() first."
         )
 
 

@@ -1,4 +1,4 @@
-"""Classifiers that can be trained on Dask collections; on other data, they equal the classifiers of the same names."""
+"""Classifiers that can be trained on Dask collections. On other data, they equal the classifiers of the same names."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class _DaskMixin:
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the classifier to partitions, on the cluster of the current client, or else in threads of Dask.
 
-        Partitions are read twice: first to find classes, categories and cut points, then to count rows. Each of the
-        following needs one more pass: the families of a learned structure, a sample of rows, and training by gradient.
-        If memory suffices, avoid rereading with ``X = X.persist()``.
+        Partitions are read twice: first to find classes, categories and cut points, then to count rows. One more pass
+        each is needed to count the families of a learned structure, to sample rows, and to train by gradient. If memory
+        suffices, call ``X = X.persist()`` first, so that partitions are loaded only once.
 
         Parameters
         ----------
         X : dask DataFrame, Array or Bag of shape (n_samples, n_features)
-            Rows. The items of a Bag are rows; without ``y``, they are tuples (X, y) or (X, y, sample_weight), each a
-            batch. Other data are fitted in this process.
+            Rows. The items of a Bag are rows. Without ``y``, each item is a batch, a tuple (X, y) or (X, y,
+            sample_weight). Other data are fitted in this process.
         y : dask Series, Array or Bag of shape (n_samples,), or str
             Classes, with the same partitions as X, or the name of the column of X that contains them.
         sample_weight : dask Series, Array or Bag of shape (n_samples,), or str, optional
@@ -50,9 +50,9 @@ class _DaskMixin:
         ImportError
             If Dask is not installed.
         ValueError, TypeError
-            If a learner needs all rows at once, a partition contains invalid data, partitions differ in their columns,
+            If a learner needs all rows at once, a partition contains invalid data, partitions have different columns,
             or the number of rows of a partition changes between passes. The message contains the number of the
-            partition, and the estimator is unchanged.
+            partition, and the estimator stays unchanged.
         """
         if collection_kind(X) is None:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
@@ -83,7 +83,7 @@ class _DaskMixin:
         batch_rows : int, default=131072
             Maximum number of rows per batch of sources outside Dask. Partitions are read as a whole.
         exact : bool, default=False
-            Whether to find cut points from all distinct values, even if there are many.
+            Whether to compute cut points from all distinct values, even if there are many.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class _DaskMixin:
         """
         if collection_kind(X) is not None:
             raise TypeError(
-                "partial_fit takes batches in memory, but X is a Dask collection. Fit all partitions with fit, or pass "
+                "X must be a batch in memory, got a Dask collection. Fit all partitions with fit, or pass "
                 "X.compute() and y.compute()."
             )
         return super().partial_fit(X, y, classes, sample_weight)  # type: ignore[misc]
@@ -257,8 +257,8 @@ class NaiveBayesClassifier(_DaskMixin, naive_bayes.NaiveBayesClassifier):
     """Naive Bayes on Dask collections: :class:`tanlearn.NaiveBayesClassifier` with the same parameters.
 
     The parameter learner is ``MaximumLikelihood()``, ``HierarchicalSmoothing()``, ``HierarchicalDirichlet()``,
-    ``ConjugateGradient()`` or ``LBFGS()``. For the last two, workers keep the encoded partitions, and each step sums
-    their losses and gradients.
+    ``ConjugateGradient()`` or ``LBFGS()``. For the last two learners, workers keep the encoded partitions, and each
+    step adds up their losses and gradients.
 
     Parameters
     ----------
@@ -330,8 +330,8 @@ class AODEClassifier(_DaskMixin, baselines.AODEClassifier):
 class BayesForestClassifier(_DaskMixin, bayes_forest.BayesForestClassifier):
     """Forest on Dask collections: :class:`tanlearn.BayesForestClassifier` with the same parameters.
 
-    ``weights`` must be None, because other weights are learned on held-out rows, which need all rows at once. The
-    networks are grown on a sample of 65,536 rows, and all rows are counted in them.
+    ``weights`` must be None, because weights are fitted to held-out predictions, which need all rows at once. The
+    networks are grown on a sample of 65,536 rows. Then all rows are counted in them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Mean loss of partitioned rows: parameters are sent to the workers, and sums of losses and gradients come back."""
+"""Mean loss of partitioned rows. Parameters are sent to the workers, which return sums of losses and gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["EncodedPart", "PartitionedObjective"]
 
 
 class EncodedPart(Weighed):
-    """Encoded rows of a partition with their loss; the objective is rebuilt after a move to another worker."""
+    """Encoded rows of a partition with their loss. The objective is rebuilt after a move to another worker."""
 
     def __init__(self, data: EncodedData, layout: TableLayout, loss: Loss) -> None:
         self._data, self._layout, self._loss = data, layout, loss
@@ -54,7 +54,7 @@ class _Sum(Weighed):
 class PartitionedObjective:
     """Weighted mean loss of partitioned rows, with the interface of :class:`~tanlearn.training.objectives.Objective`.
 
-    Sums are computed in the order of the partitions, whichever worker holds them.
+    Sums are computed in the order of the partitions, regardless of the workers that hold them.
     """
 
     def __init__(self, parts: list[Any], layout: TableLayout) -> None:

@@ -32,12 +32,12 @@ def collection_kind(values: Any) -> str | None:
 
 
 class Partitions:
-    """Rows, classes and weights, partition by partition.
+    """Source that reads rows, classes and weights partition by partition.
 
-    The items of a Bag are rows (lists of equal length) if ``y`` is given, and otherwise tuples (X, y) or (X, y,
-    sample_weight), each a batch. ``y`` and ``sample_weight`` have the same partitions as X, or are names of columns of
-    X. ``columns`` are the features of a DataFrame, by default all others. Raises ImportError without Dask, TypeError
-    for other types, and ValueError for unknown columns or different partitions.
+    If ``y`` is given, the items of a Bag are rows (lists of equal length). Otherwise, each item is a batch, a tuple (X,
+    y) or (X, y, sample_weight). ``y`` and ``sample_weight`` have the same partitions as X, or are names of columns of
+    X. ``columns`` lists the features of a DataFrame, by default all other columns. Raises ImportError without Dask,
+    TypeError for other types, and ValueError for unknown columns or different partitions.
     """
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, columns: Any = None) -> None:
@@ -45,7 +45,7 @@ class Partitions:
         self._n_samples: tuple[int, ...] = ()
         if y is None and sample_weight is not None and collection_kind(X) == "bag":
             raise TypeError(
-                "sample_weight needs y: without y, the items of a Bag are tuples, (X, y, sample_weight) with weights."
+                "sample_weight needs y. Pass y, or leave both out and use a Bag of tuples (X, y, sample_weight)."
             )
         named = [name for name in (y, sample_weight) if isinstance(name, str)]
         if named or columns is not None:
@@ -70,7 +70,7 @@ class Partitions:
         return summary
 
     def encoded(self, encoder: RowEncoder) -> EncodedPartitions:
-        """Return the encoded rows, of partitions with rows of nonzero weight."""
+        """Return the encoded rows of all partitions that contain rows of nonzero weight."""
         filled = [(part, n) for part, n in zip(self._parts, self._n_samples, strict=True) if n]
         return EncodedPartitions([part for part, _ in filled], [n for _, n in filled], encoder)
 
@@ -141,9 +141,11 @@ def _summarize(part: Part, exact: bool) -> _Found:
 def _select(X: Any, named: list[str], columns: Any) -> Any:
     """Return the feature columns of a DataFrame and the columns with classes and weights."""
     if collection_kind(X) != "frame":
-        raise TypeError(f"y, sample_weight and columns can only name columns of a DataFrame, got {_described(X)}.")
+        raise TypeError(
+            f"y, sample_weight and columns can be column names only if X is a DataFrame, got {_described(X)}."
+        )
     if isinstance(columns, str):
-        raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
+        raise TypeError(f"columns must be a list of names, got {columns!r}. Pass a list.")
     known = Counter(X.columns)
     features = [name for name in known if name not in named] if columns is None else list(columns)
     chosen = [*named, *features]
@@ -153,8 +155,9 @@ def _select(X: Any, named: list[str], columns: Any) -> Any:
             raise ValueError(f"{found} called {name!r}. The columns are: {', '.join(map(repr, X.columns))}.")
     if len(set(chosen)) < len(chosen):
         name = Counter(chosen).most_common(1)[0][0]
-        raise ValueError(f"{name!r} is named twice among y, sample_weight and columns. Name it once.")
-    # Without ``columns`` nothing is selected, because pandas would not name the partition that lacks a column.
+        raise ValueError(f"{name!r} occurs twice among y, sample_weight and columns. Use each column once.")
+    # Without ``columns``, nothing is selected, because errors of pandas would not name the partition that lacks a
+    # column.
     return X if columns is None else X[[*features, *named]]
 
 
@@ -163,8 +166,8 @@ def _partitions(name: str, collection: Any) -> list[Any]:
     kind = collection_kind(collection)
     if kind is None:
         raise TypeError(
-            f"{name} must be a Dask DataFrame, Series, Array or Bag like X, got {_described(collection)}. Convert it, "
-            f"for example with dask.array.from_array(values, chunks=X.chunks[0])."
+            f"{name} must be a Dask collection like X, got {_described(collection)}. Convert it, for example with "
+            f"dask.array.from_array(values, chunks=X.chunks[0])."
         )
     if kind == "array" and collection.ndim == 2:
         collection = collection.rechunk({1: -1})  # all columns in one chunk
@@ -176,7 +179,7 @@ def _partitions(name: str, collection: Any) -> list[Any]:
 
 
 def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
-    """Return one task per partition for y or the weights, after checking that they match X; return names and None."""
+    """Check that y or the weights match X, and return one task per partition; return names and None unchanged."""
     if given is None or isinstance(given, str):
         if name == "y" and given is None and collection_kind(X) != "bag":
             raise TypeError(f"y must be a collection like X, or a column name, got None for {_described(X)}.")
@@ -184,12 +187,15 @@ def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
     own, theirs = (one.chunks[0] if collection_kind(one) == "array" else (np.nan,) for one in (X, given))
     if own != theirs and not np.isnan([*own, *theirs]).any():
         if sum(own) != sum(theirs):
-            raise ValueError(f"{name} has {sum(theirs):,} row(s), but X has {sum(own):,}. Both need the same rows.")
+            raise ValueError(
+                f"{name} must have one row per row of X, but {name} has {sum(theirs):,} row(s) and X "
+                f"has {sum(own):,}. Select both from the same rows."
+            )
         given = given.rechunk({0: own})
     tasks = _partitions(name, given)
     if len(tasks) != n_partitions:
         raise ValueError(
-            f"{name} has {len(tasks)} partition(s), but X has {n_partitions}. Both need the same partitions: select "
+            f"{name} has {len(tasks)} partition(s), but X has {n_partitions}. Both need the same partitions. Select "
             f"them from one DataFrame, or repartition (rechunk) one like the other."
         )
     return tasks

@@ -1,4 +1,4 @@
-"""Partition with its classes and weights, opened by the task that reads it."""
+"""Partition with its classes and weights, which the task that reads it opens."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["Part"]
 class Part(NamedTuple):
     """Partition of rows, classes and weights.
 
-    Its opened form is never the result of a task: Dask computes the size of frames and arrays, but assumes 56 bytes for
-    any other object, so idle workers may fetch it needlessly.
+    An opened partition is never the result of a task. Dask would assume 56 bytes for it, because it computes only the
+    sizes of frames and arrays, and idle workers might then fetch it needlessly.
     """
 
     number: int  # of the partition, from 0
@@ -33,7 +33,7 @@ class Part(NamedTuple):
                 if isinstance(name, str) and name not in X.columns:
                     there = ", ".join(map(repr, X.columns))
                     raise ValueError(
-                        f"in partition {self.number}: no column is called {name!r}. The columns are: {there}."
+                        f"in partition {self.number}: there is no column {name!r}. The columns are: {there}."
                     )
             chosen = {name: X[name] for name in (y, sample_weight) if isinstance(name, str)}
             X, y, sample_weight = (
@@ -49,16 +49,16 @@ class Part(NamedTuple):
             if len(other) != len(X):
                 raise ValueError(
                     f"in partition {self.number}: {name} has {len(other):,} row(s), but X has {len(X):,}. Both need "
-                    f"the same partitions: select them from one DataFrame, or repartition (rechunk) one like the other."
+                    f"the same partitions. Select them from one DataFrame, or repartition (rechunk) one like the other."
                 )
             if hasattr(other, "iloc") and hasattr(X, "iloc") and not X.index.equals(other.index):
                 raise ValueError(
-                    f"in partition {self.number}: X and {name} have different indexes, so their rows differ. Select "
-                    f"both from one DataFrame, or call reset_index on both."
+                    f"in partition {self.number}: X and {name} must have the same index, but their indexes differ. "
+                    f"Select both from one DataFrame, or call reset_index on both."
                 )
         return [given]
 
 
 def _in_hand(values: Any) -> Any:
-    """Return values with a length: partitions of Bags may be iterators, which are read into a list."""
+    """Return values that have a length: partitions of Bags may be iterators, which are converted to lists."""
     return values if values is None or hasattr(values, "__len__") else list(values)

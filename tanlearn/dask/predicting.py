@@ -16,9 +16,9 @@ __all__ = ["apply_lazily"]
 def apply_lazily(model: Any, method: str, X: Any) -> Any:
     """Return the lazy result of a prediction method for each block of a Dask collection.
 
-    A DataFrame gives a Series of classes, or a DataFrame whose columns are the classes, with the index of X. An Array
-    gives an Array of shape (n_samples,) or (n_samples, n_classes). A Bag, whose items are rows, gives a Bag of classes
-    or of lists of numbers. The model is sent to each worker once.
+    For a DataFrame, the result is a Series of classes, or a DataFrame with one column per class, with the index of X.
+    For an Array, it is an Array of shape (n_samples,) or (n_samples, n_classes). For a Bag of rows, it is a Bag of
+    classes or of lists of numbers. The model is sent to each worker once.
     """
     sent, classes = delayed(model, traverse=False), model.classes_
     if collection_kind(X) == "frame":
@@ -36,7 +36,7 @@ def apply_lazily(model: Any, method: str, X: Any) -> Any:
 
 
 def _blank(classes: AnyArray, method: str) -> AnyArray:
-    """Return the result of a method for no rows."""
+    """Return the result of a method for an empty block."""
     return np.empty(0, classes.dtype) if method == "predict" else np.empty((0, len(classes)))
 
 

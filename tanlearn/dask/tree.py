@@ -9,14 +9,14 @@ from typing import Any
 
 __all__ = ["Weighed", "compute", "delayed", "merged"]
 
-#: Maximum number of parts that one task merges, and thus holds at once. 1,000 partitions take three rounds.
+#: Maximum number of parts that one task merges, and holds in memory at once. 1,000 partitions take three rounds.
 FAN_IN = 16
 
 
 class Weighed:
     """Base class of task results that report their size.
 
-    Dask moves and spills results by size, and assumes 56 bytes for objects that do not report it.
+    Dask moves and spills results by size. It assumes 56 bytes for objects that do not report their size.
     """
 
     def __sizeof__(self) -> int:
@@ -38,7 +38,7 @@ def delayed(function: Any, **options: Any) -> Any:
 
 
 def merged(parts: Sequence[Any]) -> Any:
-    """Return a task with the sum of one or more parts, in their order; no process holds all parts at once."""
+    """Return a task that adds one or more parts in order. No process holds all parts at once."""
     level = list(parts)
     while len(level) > 1:
         level = [delayed(_merge)(level[first : first + FAN_IN]) for first in range(0, len(level), FAN_IN)]
@@ -46,7 +46,7 @@ def merged(parts: Sequence[Any]) -> Any:
 
 
 def compute(task: Any) -> Any:
-    """Compute a task or a list of tasks, on the cluster of the current client or else in threads of Dask."""
+    """Compute a task or a list of tasks on the cluster of the current client, or else in threads of Dask."""
     import dask
 
     return dask.compute(task)[0]

@@ -1,4 +1,4 @@
-"""Encoding of tables without classes, for estimators that are fitted without ``y``."""
+"""Encoding of rows without classes, for estimators that are fitted without ``y``."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["encode_table"]
 def encode_table(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[CodedRows, Table]:
     """Validate and encode the arguments of ``fit``, and set ``encoder_`` and the names of the columns.
 
-    Rows of weight 0 are dropped first. Raises ValueError for an encoder whose cut points or missing values depend on
-    classes.
+    Rows of weight 0 are dropped first. Raises ValueError for an encoder with cut points or missing values that depend
+    on classes.
     """
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
     validate_data(estimator, native_frame(X), skip_check_array=True)
@@ -34,13 +34,13 @@ def encode_table(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Cod
     encoder = new_encoder(estimator)
     if getattr(encoder.discretizer, "uses_classes", False):
         raise ValueError(
-            f"encoder={estimator.encoder!r} chooses cut points by classes, but {type(estimator).__name__} is fitted "
-            f"without classes. Pass TableEncoder(discretizer=QuantileDiscretizer(max_bins=12))."
+            f"cut points must not depend on classes, because {type(estimator).__name__} is fitted without classes, "
+            f"got encoder={estimator.encoder!r}. Pass TableEncoder(discretizer=QuantileDiscretizer(max_bins=12))."
         )
     if encoder.handle_missing not in (None, "marginalize"):
         raise ValueError(
-            f"encoder has handle_missing={encoder.handle_missing!r}, which makes missing values a category, but "
-            f"{type(estimator).__name__} treats them as unknown values. Leave handle_missing out."
+            f"encoder must not have handle_missing={encoder.handle_missing!r}, which makes missing values a "
+            f"category, because {type(estimator).__name__} treats them as unknown values. Leave handle_missing out."
         )
     names = getattr(estimator, "feature_names_in_", None)
     codes = encoder.fit_columns(columns, np.zeros(columns.n_samples, np.intp), weights, names=names)

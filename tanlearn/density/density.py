@@ -1,4 +1,4 @@
-"""Density of rows without a class, as a scikit-learn estimator: scores, surprising values, sampling and queries."""
+"""Density of rows without classes, as a scikit-learn estimator: scores, surprising values, sampling and queries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BLOCK_NUMBERS = 2**23
 
 
 class TANDensity(OutlierMixin, LatentNetworkEstimator):
-    """Density of rows without a class, modeled by a tree-augmented network with a latent class.
+    """Density of rows without classes, modeled by a tree-augmented network with a latent class.
 
     The network is the same as in :class:`~tanlearn.TANImputer`. Use it to find outliers and unusual values, to sample,
     and to compute conditional probabilities.
@@ -39,8 +39,9 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
     Parameters
     ----------
     n_components : "auto" or int, default="auto"
-        Number of latent classes. 1 is a single Chow-Liu tree. "auto" compares 1, 2, 4, 8, 16 and 32 latent classes,
-        with and without a tree between the columns, by the log-probability of a tenth of the values, which are hidden.
+        Number of latent classes. 1 is a single Chow-Liu tree. "auto" hides a tenth of the values, and compares 1, 2, 4,
+        8, 16 and 32 latent classes, with and without a tree between the columns, by the log-probability of the hidden
+        values.
     contamination : float, default=0.05
         Fraction of the training rows that ``predict`` treats as outliers, above 0 and at most 0.5.
     encoder : TableEncoder, optional
@@ -126,9 +127,9 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         y : object, optional
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            Nonnegative weights. A weight of 2 counts a row twice, and rows of weight 0 are dropped. With several latent
-            classes, repeating a row instead of doubling its weight gives another model, because the random start is
-            drawn per row.
+            Nonnegative weights. A row of weight 2 counts twice, and rows of weight 0 are dropped. With several latent
+            classes, a repeated row gives a different model than a row of weight 2, because the random start is drawn
+            per row.
 
         Returns
         -------
@@ -138,7 +139,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         Raises
         ------
         ValueError, TypeError
-            If a column or a parameter is invalid, or the encoder needs classes or has no cut points.
+            If a column or a parameter is invalid, or if the encoder needs classes or has no cut points.
         """
         rows = self._fit_network(X, sample_weight)
         self._log_widths = _log_widths(self.encoder_)
@@ -237,8 +238,8 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         -------
         ndarray of shape (n_samples, n_features)
             The log density of each value given the values of earlier columns, and 0 for missing values. The
-            contributions of a row add up to ``score_samples``. The part of the sum that is due to unseen categories is
-            divided equally among them, and likewise for numbers outside the training range.
+            contributions of a row add up to ``score_samples``. The part due to unseen categories is divided equally
+            among them, and the part due to numbers outside the training range is divided equally among these numbers.
 
         Raises
         ------
@@ -260,7 +261,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         for first in range(0, codes.shape[1], n_rows):
             block = np.ascontiguousarray(codes[:, first : first + n_rows])
             parts = explain(self.tables_, self.structure_, block, n_jobs=self.n_jobs)
-            sums = np.concatenate([parts[:, -1:], parts[:, order]], axis=1).cumsum(axis=1)  # the prior first
+            sums = np.concatenate([parts[:, -1:], parts[:, order]], axis=1).cumsum(axis=1)  # the prior comes first
             evidence = np.logaddexp.reduce(sums, axis=2)
             found[first : first + n_rows, order] = np.diff(evidence, axis=1)
         found -= self._widths_of(codes)
@@ -356,9 +357,9 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         Returns
         -------
         dict
-            Probabilities by category, or by interval (low, high) of a numeric column. Intervals contain their upper
-            end; the outermost ones end at -inf and inf. For a list of columns, the keys are tuples with the value of
-            each column, in the order of the list. All other columns are marginalized exactly.
+            Probabilities by category, or by interval (low, high) of a numeric column. Intervals include their upper
+            end, and the outermost intervals end at -inf and inf. For a list of columns, the keys are tuples with the
+            values of the columns in the order of the list. All other columns are marginalized exactly.
 
         Raises
         ------
@@ -385,7 +386,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         for name, i in zip(names, numbers, strict=True):
             if i in others:
                 raise ValueError(
-                    f"given contains {name!r}, the column whose probabilities are requested. Leave it out of given."
+                    f"given must not contain {name!r}, because its probabilities are requested. Remove it from given."
                 )
         if not 0 < len(numbers) == len(set(numbers)):
             raise ValueError(f"feature must be a column or a list of different columns, got {feature!r}.")
@@ -474,16 +475,17 @@ def _cut_points(encoder: TableEncoder, i: int) -> FloatArray:
     found: list[FloatArray] | None = getattr(encoder.discretizer_, "cut_points_", None)
     if found is None:
         raise ValueError(
-            f"encoder has the discretizer {encoder.discretizer_!r} without cut_points_, but the density of a number "
-            f"needs the width of its interval. Pass TableEncoder(discretizer=QuantileDiscretizer())."
+            f"the discretizer of encoder must have cut_points_, because the density of a number depends on the "
+            f"width of its interval, got {encoder.discretizer_!r}. Pass "
+            f"TableEncoder(discretizer=QuantileDiscretizer())."
         )
     return found[int(np.count_nonzero(~encoder.is_discrete_[:i]))]
 
 
 def _weighted_quantile(values: FloatArray, weights: FloatArray, fraction: float) -> float:
-    """Return the quantile of values, each repeated as often as its weight, with NumPy's linear interpolation."""
+    """Return a quantile of values repeated as often as their weights, with NumPy's linear interpolation."""
     order = np.argsort(values, kind="stable")
-    above = weights[order].cumsum()  # a value has the positions from the sum before it to this sum less 1
+    above = weights[order].cumsum()  # a value has the positions from the sum before it to its own sum minus 1
     position = fraction * max(above[-1] - 1, 0)
     below = np.floor(position)
     low, high = values[order][np.searchsorted(above, [below, min(below + 1, above[-1] - 1)], side="right")]

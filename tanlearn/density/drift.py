@@ -1,4 +1,4 @@
-"""Drift between two data sets: columns, and dependences between columns, whose distributions differ."""
+"""Drift between two data sets: changed distributions of columns, and changed dependences between columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def drift_report(density: TANDensity, reference: Any, new: Any) -> Any:
     Parameters
     ----------
     density : TANDensity
-        Density that was fitted to the reference data, whose encoder and structure are used. Fit it with
+        Density that was fitted to the reference data. Its encoder and structure are used. Fit it with
         ``n_components=1``, so that its tree describes the dependences.
     reference : array-like or frame of shape (n_reference, n_features)
         Rows of the reference data.
@@ -57,10 +57,10 @@ def drift_report(density: TANDensity, reference: Any, new: Any) -> Any:
 
         log_ratio_given_parent = sum_tuv n_tuv log(n_tuv / n_tu)  -  sum_uv n_uv log(n_uv / n_u)
 
-    Twice this ratio has approximately a chi-squared distribution if nothing changed. The sum over the columns is the
-    log-likelihood ratio of two trees against one. Rows in which the column or its parent is missing are not counted.
-    Unseen categories of the new data are counted as one further value. P-values are not corrected for the number of
-    columns.
+    If nothing changed, twice this ratio has approximately a chi-squared distribution. The sum over the columns is the
+    log-likelihood ratio of two trees against one. Rows with a missing value of the column or its parent are not
+    counted. Unseen categories of the new data are counted as one further value. P-values are not corrected for the
+    number of columns.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Imputation of missing values without a class, as a scikit-learn transformer."""
+"""Imputation of missing values without classes, as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
           column gets the mean of its interval;
         - "draw": a random draw of all missing values of the row from their joint distribution, see :meth:`draw`.
     n_components : "auto" or int, default="auto"
-        Number of latent classes. 1 is a single Chow-Liu tree. "auto" compares 1, 2, 4, 8, 16 and 32 latent classes,
-        with and without a tree between the columns, by the log-probability of a tenth of the values, which are hidden.
+        Number of latent classes. 1 is a single Chow-Liu tree. "auto" hides a tenth of the values, and compares 1, 2, 4,
+        8, 16 and 32 latent classes, with and without a tree between the columns, by the log-probability of the hidden
+        values.
     encoder : TableEncoder, optional
         Encoder of raw columns. By default, numeric columns are discretized to at most 12 intervals with about equally
         many rows.
@@ -77,9 +78,9 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
 
         p(x) = sum_c p(c) prod_j p(x_j | x_p(j), c)
 
-    Missing values are marginalized exactly in ``fit`` and ``transform``. The class labels ``y`` are ignored, because
-    they are unknown for new rows. If training rows were imputed with their labels, a classifier could infer the labels
-    from the imputed values.
+    Missing values are marginalized exactly in ``fit`` and ``transform``. Class labels ``y`` are ignored, because new
+    rows have no labels. If training rows were imputed with their labels, a classifier could infer the labels from the
+    imputed values.
 
     References
     ----------
@@ -131,9 +132,9 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         y : object, optional
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            Nonnegative weights. A weight of 2 counts a row twice, and rows of weight 0 are dropped. With several latent
-            classes, repeating a row instead of doubling its weight gives another model, because the random start is
-            drawn per row.
+            Nonnegative weights. A row of weight 2 counts twice, and rows of weight 0 are dropped. With several latent
+            classes, a repeated row gives a different model than a row of weight 2, because the random start is drawn
+            per row.
 
         Returns
         -------
@@ -181,9 +182,9 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
     def draw(self, X: Any, n_draws: Any = 5, *, random_state: Any = None) -> list[Any]:
         """Impute the missing values several times by random draws, for multiple imputation.
 
-        The missing values of a row are drawn together from their distribution given its observed values. A numeric
-        value is one of the training values in its interval. Repeat an analysis with each completed copy. The variation
-        of the results then represents the uncertainty of the missing values, given the fitted network.
+        The missing values of a row are drawn together from their distribution given the observed values of the row. A
+        numeric value is one of the training values in its interval. Repeat your analysis with each completed copy. The
+        variation of the results then represents the uncertainty about the missing values, given the fitted network.
 
         Parameters
         ----------
@@ -217,8 +218,8 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         columns = read_rows(self, X)
         if not isinstance(n_draws, Integral) or n_draws < 1:
             raise ValueError(
-                f"n_draws must be a positive integer, the number of completed copies; got {n_draws!r}. "
-                f"Pass for example n_draws=5."
+                f"n_draws, the number of completed copies, must be a positive integer, got {n_draws!r}. Pass for "
+                f"example n_draws=5."
             )
         rng = generator(self.random_state if random_state is None else random_state)
         codes = self.encoder_.encode_columns(columns)

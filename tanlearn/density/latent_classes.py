@@ -1,4 +1,4 @@
-"""Expectation maximization for a network whose class is latent, from rows with missing values.
+"""Expectation maximization for a network with a latent class, from rows with missing values.
 
 An iteration computes the posterior of the latent class and the expected counts over the completions of each row
 (Dempster, Laird and Rubin 1977; for trees, Meila and Jordan, "Learning with mixtures of trees", 2000). Counts of
@@ -24,14 +24,15 @@ from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["CodedRows", "add_pseudo_rows", "fit_latent_classes", "smooth_over_intervals"]
 
-#: Pseudo-rows, distributed as the feature's own frequencies, per distribution of categories (as Friedman and others
+#: Number of pseudo-rows, distributed like the feature itself, per distribution of categories (as in Friedman and others
 #: 1997) and of intervals. With 5 pseudo-rows for intervals, errors of numbers on iris are a third larger.
 _PSEUDO_ROWS = 5.0, 1.0
 #: Count added to each cell, so that values without rows keep a probability.
 _ALPHA = 0.01
-#: Part of the count of an interval that goes to each adjacent interval.
+#: Fraction of the count of an interval that moves to each adjacent interval.
 _MIXED = 0.125
-#: Iterations of one run, and the increase of the mean log-likelihood per row at which it stops, in nats.
+#: Maximum number of iterations of one run, and increase of the mean log-likelihood per row, in nats, below which it
+#: stops.
 _MAX_ITER, _TOLERANCE = 30, 1e-3
 
 
@@ -48,7 +49,7 @@ class CodedRows(NamedTuple):
 def fit_latent_classes(
     structure: Structure, rows: CodedRows, posterior: FloatArray, n_jobs: int | None = None
 ) -> tuple[Tables, FloatArray]:
-    """Fit the CPTs of a forest with a latent class, starting from the posterior of the class.
+    """Fit the CPTs of a forest with a latent class, starting from a posterior of the class.
 
     Returns the CPTs and the posterior under them.
     """
@@ -81,7 +82,7 @@ def _estimate(counts: FloatArray, layout: TableLayout, has_intervals: AnyArray) 
 
 
 def add_pseudo_rows(counts: FloatArray, layout: TableLayout, has_intervals: AnyArray) -> None:
-    """Add pseudo-rows, distributed as the feature's own frequencies, to each distribution in place.
+    """Add pseudo-rows, distributed like the feature itself, to each distribution in place.
 
     Shapes: counts: (n_cells,); has_intervals: (n_features,).
     """
@@ -93,9 +94,9 @@ def add_pseudo_rows(counts: FloatArray, layout: TableLayout, has_intervals: AnyA
 
 
 def smooth_over_intervals(counts: FloatArray, layout: TableLayout, has_intervals: AnyArray) -> None:
-    """Distribute the counts of intervals in place: three quarters stay, and an eighth goes to each adjacent interval.
+    """Smooth the counts of intervals in place: three quarters stay, and an eighth moves to each adjacent interval.
 
-    An outermost interval keeps the eighth for which there is no adjacent interval, so that all totals stay the same.
+    An outermost interval has only one adjacent interval and keeps the other eighth, so that all totals stay the same.
     Parents with intervals are smoothed, too. Shapes: counts: (n_cells,); has_intervals: (n_features,).
     """
     for i in range(layout.n_tables):

@@ -1,4 +1,4 @@
-"""Common part of the estimators with a latent class: fitting and the attributes of the fitted network."""
+"""Base class of the estimators with a latent class: fitting, and attributes of the fitted network."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LatentNetworkEstimator(BaseEstimator):
     #: Files contain no classes.
     _has_classes: ClassVar[bool] = False
 
-    #: Treatment of missing values by an encoder without ``handle_missing``: they are unknown values.
+    #: Default of the encoder's ``handle_missing``: missing values are unknown values.
     _default_handle_missing: ClassVar[str | None] = None
 
     n_components: Any
@@ -68,7 +68,7 @@ class LatentNetworkEstimator(BaseEstimator):
         return QuantileDiscretizer(max_bins=12, n_jobs=self.n_jobs)
 
     def _get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes for a model file, besides the encoder."""
+        """Return the fitted attributes for a model file, except the encoder."""
         return {"n_components": int(self.n_components_), **self.interval_numbers_.to_state(), **self.model_.to_state()}
 
     def _set_state(self, state: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
-"""Learning of a network without class: naive Bayes or a tree with a latent class.
+"""Learning of a network without observed class: naive Bayes or a tree with a latent class.
 
-The number of latent classes, and whether the features have a tree between them, are selected by the log-probability of
-values that are hidden from the fit.
+Some values are hidden from the fit. Their log-probability is used to select the number of latent classes, and whether
+there is a tree between the features.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from tanlearn.structures.structures import Structure
 
 __all__ = ["LatentCandidate", "learn_network"]
 
-#: Numbers of latent classes that are compared, while there are this many rows per class.
+#: Numbers of latent classes to compare, and minimum number of rows per latent class.
 _SIZES, _ROWS_PER_CLASS = (1, 2, 4, 8, 16, 32), 8
-#: Larger numbers are not tried after this many that did not improve.
+#: The comparison ends after this many numbers without improvement.
 _PATIENCE = 2
-#: Fraction of the values that are hidden, and the largest number of rows used for the selection.
+#: Fraction of the values that are hidden, and maximum number of rows for the selection.
 _HIDDEN, _MOST_ROWS = 0.1, 5_000
 #: The tree is learned again from the posterior of the latent class, at most this many times.
 _ROUNDS = 3
-#: The tree has no edge whose CPT has more entries than the first number, and more per row than the second one. Almost
-#: all of its entries would stay empty: with two columns of 800 names for 800 rows, a fit took minutes.
+#: An edge is left out of the tree if its CPT has more entries than the first number, and more entries per row than the
+#: second one. Almost all of these entries would stay empty: with two columns of 800 names for 800 rows, a fit took
+#: minutes.
 _MOST_ENTRIES, _MOST_PER_ROW = 2**17, 10
 
 
 class LatentCandidate(NamedTuple):
-    """One network that was compared in the selection."""
+    """Network that was compared in the selection."""
 
     n_components: int  # latent classes
     has_tree: bool  # whether features have other features as parents
@@ -48,7 +49,7 @@ def learn_network(
 ) -> tuple[BayesNet, list[LatentCandidate]]:
     """Return the network, and the candidates of the selection.
 
-    ``n_components`` is a number of latent classes, with a tree, or "auto".
+    ``n_components`` is the number of latent classes of a network with a tree, or "auto".
     """
     seed = int(rng.integers(2**62))
     found: list[LatentCandidate] = []
@@ -91,7 +92,7 @@ def _compare(rows: CodedRows, seed: int, n_jobs: int | None) -> list[LatentCandi
 def _networks(
     rows: CodedRows, size: int, seed: int, n_jobs: int | None, *, has_tree: bool = True
 ) -> Iterator[BayesNet]:
-    """Yield a network without edges between features, then, with ``has_tree``, one with a tree that starts from it."""
+    """Yield a network without edges between features, then with ``has_tree`` a network with a tree."""
     n_features, n_samples = rows.codes.shape
     start: FloatArray = np.ones((n_samples, 1))
     if size > 1:
@@ -111,7 +112,7 @@ def _networks(
 
 
 def _tree(rows: CodedRows, posterior: FloatArray, n_jobs: int | None) -> Structure:
-    """Return the tree of maximum likelihood; each row is counted in all classes, weighted by the posterior."""
+    """Return the tree of maximum likelihood. Each row is counted in all classes, weighted by the posterior."""
     n_samples, size = posterior.shape
     codes = rows.codes if size == 1 else np.ascontiguousarray(np.tile(rows.codes, size))
     weights = None if size == 1 else posterior.T.ravel()

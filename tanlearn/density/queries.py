@@ -1,4 +1,4 @@
-"""Joint probabilities of values of several features given values of others, by one pass for each combination."""
+"""Joint probabilities of values of several features given values of others, with one pass per combination."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tanlearn.models.log_joint import log_evidence
 
 __all__ = ["MOST_COMBINATIONS", "joint_probabilities"]
 
-#: Combinations of values of a query: a dictionary of some 20 MB.
+#: Maximum number of combinations of values of a query, whose dictionary takes about 20 MB.
 MOST_COMBINATIONS = 100_000
 #: Codes per block of combinations, 8 to 16 MB.
 _BLOCK_CODES = 2**23
@@ -22,7 +22,7 @@ _BLOCK_CODES = 2**23
 def joint_probabilities(
     network: BayesNet, codes: Codes, features: Sequence[int], *, n_jobs: int | None = None
 ) -> FloatArray:
-    """Return p(values of the features | observed values) for all combinations, the last feature the fastest.
+    """Return p(values of the features | observed values) for all combinations; the last feature varies fastest.
 
     ``codes`` is one row, (n_features, 1), in which the features are missing. Raises ValueError if there are more than
     ``MOST_COMBINATIONS``.
@@ -31,9 +31,9 @@ def joint_probabilities(
     n = math.prod(shape)
     if n > MOST_COMBINATIONS:
         raise ValueError(
-            f"the columns have {n:,} combinations of values ({' x '.join(map(str, shape))}), but a query returns at "
-            f"most {MOST_COMBINATIONS:,} probabilities. Query fewer columns together, use an encoder with fewer "
-            f"intervals, or count the rows of sample()."
+            f"a query returns at most {MOST_COMBINATIONS:,} probabilities, but the columns have {n:,} combinations "
+            f"of values ({' x '.join(map(str, shape))}). Query fewer columns together, use an encoder with fewer "
+            f"intervals, or count rows of sample()."
         )
     logs = np.empty(n)
     n_rows = max(1, _BLOCK_CODES // len(codes))

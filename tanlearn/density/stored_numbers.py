@@ -1,4 +1,4 @@
-"""Observed numbers of each interval, for draws, and tables whose missing values are filled."""
+"""Observed numbers of each interval, for random draws, and tables with imputed values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tanlearn.sources.table import Table
 
 __all__ = ["IntervalNumbers", "completed_table"]
 
-#: Training values that are kept per interval; evenly spaced in their order if there are more.
+#: Maximum number of training values that are kept per interval. If there are more, evenly spaced ones are kept.
 _MOST_NUMBERS = 256
 
 
@@ -74,9 +74,9 @@ class IntervalNumbers:
 
 
 def completed_table(X: Any, absent: AnyArray, values: AnyArray) -> Any:
-    """Return a copy of ``X`` with ``values`` where ``absent`` is true; both have shape (n_samples, n_features).
+    """Return a copy of ``X`` with ``values`` at the positions where ``absent`` is true.
 
-    Frames stay frames, and arrays of numbers stay arrays of floating numbers.
+    Frames stay frames, and arrays of numbers become arrays of floats. Shapes: values, absent: (n_samples, n_features).
     """
     native = native_frame(X)
     table = None if hasattr(native, "columns") else np.asarray(native)

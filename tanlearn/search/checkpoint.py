@@ -1,4 +1,4 @@
-"""Checkpoint of a search: one line that identifies the search, then one line of JSON per finished training."""
+"""Checkpoint of a search: a line that identifies the search, and a line of JSON per finished training."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fingerprint(estimator: Any, parts: Sequence[Part], runs: Sequence[Run]) -> s
     Raises ValueError if a parameter, such as a lambda, cannot be serialized.
     """
     parameters = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _IRRELEVANT}
-    # The string distinguishes these searches from older ones, which scored runs before calibration.
+    # This string distinguishes these searches from older searches, which scored runs before calibration.
     return digest(
         "search", ["scores after calibration", type(estimator).__qualname__, parameters, list(runs), list(parts)]
     )
@@ -58,22 +58,22 @@ class SearchCheckpoint:
             results = [_read_result(line) for line in lines]
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise ValueError(
-                f"{self.path} is not a search checkpoint, or is damaged ({error}). Name another file, or remove this "
-                f"one."
+                f"{self.path} is not a search checkpoint, or is damaged ({error}). Pass another path, or remove "
+                f"this file."
             ) from error
         if found[0] < _FORMAT:
             raise ValueError(
-                f"{self.path} has format {found[0]}, which lacks values that this version needs. Name another file, or "
-                f"remove this one to start anew."
+                f"{self.path} has format {found[0]}, which lacks values that this version needs. Pass another path, "
+                f"or remove this file to start a new search."
             )
         if found[0] > _FORMAT:
             raise ValueError(
-                f"{self.path} has format {found[0]}, but this version reads formats up to {_FORMAT}: upgrade tanlearn."
+                f"{self.path} has format {found[0]}, but this version reads formats up to {_FORMAT}. Upgrade tanlearn."
             )
         if found[1] != digest:
             raise ValueError(
-                f"{self.path} is the checkpoint of a search with other data, settings or seed. Name another file, or "
-                f"remove this one to start anew."
+                f"{self.path} is the checkpoint of a search with other data, settings or seed. Pass another path, "
+                f"or remove this file to start a new search."
             )
         self.finished = results
         if unfinished:

@@ -58,7 +58,7 @@ class ParetoFront:
     estimators: list[TANClassifier]
 
     def best_within(self, *, size_bits: float | None = None, n_operations: float | None = None) -> TANClassifier:
-        """Return the classifier with the lowest held-out error within a budget.
+        """Return the classifier with the lowest held-out error within limits of size and operations.
 
         Size and operations are computed for the classifier trained on all rows. Its structure may differ from the
         structures of the splits.
@@ -77,7 +77,7 @@ class ParetoFront:
         Raises
         ------
         ValueError
-            If no classifier of the front is within the budget.
+            If no classifier of the front is within the limits.
         """
         most = np.inf if size_bits is None else size_bits, np.inf if n_operations is None else n_operations
         sizes = [(model.size_bits_, model.n_operations_) for model in self.estimators]
@@ -86,8 +86,8 @@ class ParetoFront:
             smallest, fewest = map(min, zip(*sizes, strict=True))
             raise ValueError(
                 f"no classifier of the front has size_bits <= {most[0]} and n_operations <= {most[1]}: the smallest "
-                f"has {smallest} bits, the fastest {fewest} operations. Increase the budget, or search fewer bits "
-                f"and larger size_weight."
+                f"has {smallest} bits, the fastest {fewest} operations. Increase the limits, or search with fewer "
+                f"bits and larger size_weight."
             )
         score = self.cv_results["mean_test_score"][self.front]
         return self.estimators[min(allowed, key=lambda i: (-score[i], sizes[i]))]
@@ -129,8 +129,8 @@ def pareto_search(
 ) -> ParetoFront:
     """Search over bits and size penalties, and return the Pareto front of error, size and operations ([RE] V-G).
 
-    All combinations are trained as a population and scored on held-out rows. Classifiers with
-    the settings of the front are then trained on all rows.
+    All combinations are trained and scored on held-out rows. Classifiers with the settings of the front are then
+    trained on all rows.
 
     Parameters
     ----------
@@ -141,7 +141,8 @@ def pareto_search(
     y : array-like of shape (n_samples,)
         Classes.
     bits : sequence
-        Values of the estimator's parameter ``bits``: None, sums, or pairs of integer and fraction bits.
+        Values of the estimator's parameter ``bits``: None, total numbers of bits, or pairs of integer and fraction
+        bits.
     size_weight : sequence of float
         Values of the estimator's parameter ``size_weight``, in nats per CPT entry and row, relative to the mean loss
         per row.
@@ -169,7 +170,7 @@ def pareto_search(
     Raises
     ------
     ValueError
-        If there are no combinations, or under the same conditions as in :class:`~tanlearn.TANSearchCV`.
+        If there are no combinations, or if :class:`~tanlearn.TANSearchCV` raises ValueError.
 
     Examples
     --------

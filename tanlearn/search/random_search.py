@@ -1,4 +1,4 @@
-"""Random search over the settings of gradient TAN, trained as a resumable population."""
+"""Random search over the settings of gradient TAN, with trainings that can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def default_distributions(estimator: TANClassifier) -> dict[str, Any]:
     """Return the default search space of an estimator, for :class:`TANSearchCV` or ``RandomizedSearchCV``.
 
     The ranges contain the best settings of wide searches on validation rows of letter, satimage, usps and mnist. The
-    best ``gamma`` increases with the number of features: 5 for 16, 30 for 36, 100 for 256. Parameters of the hybrid
-    loss are included if the estimator has that loss, and the number of candidate parents if its kind of candidates has
-    one. Raises ValueError if the estimator is not a TANClassifier.
+    best ``gamma`` increases with the number of features: 5 for 16, 30 for 36, 100 for 256. If the estimator has the
+    hybrid loss, its parameters are included. If its kind of candidates has a number of candidate parents, this number
+    is included. Raises ValueError if the estimator is not a TANClassifier.
     """
     if not isinstance(estimator, TANClassifier):
         raise ValueError(
@@ -61,16 +61,16 @@ def default_distributions(estimator: TANClassifier) -> dict[str, Any]:
 class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Random search over the settings of gradient TAN.
 
-    Use it instead of scikit-learn's ``RandomizedSearchCV`` for many similar trainings. Each split is encoded only once
-    for all trainings, each worker runs one training at a time, and finished trainings are stored in a file.
+    It is faster than scikit-learn's ``RandomizedSearchCV`` for many similar trainings, because each split is encoded
+    only once. Each worker runs one training at a time, and finished trainings can be stored in a file.
 
     Parameters
     ----------
     estimator : TANClassifier, optional
-        Base classifier. The default is ``TANClassifier()``. If its ``loss`` is None, the search uses ``Hybrid()``: the
-        selection of a loss within ``fit`` is not needed, because the search selects the settings. Runs are calibrated
-        like ``best_estimator_``, since calibration may change predicted classes. Calibration also trains each run on up
-        to five folds; ``calibrate=False`` avoids this.
+        Base classifier. The default is ``TANClassifier()``. If its ``loss`` is None, the search uses ``Hybrid()``,
+        because the search itself selects the settings. Runs are calibrated like ``best_estimator_``, because
+        calibration may change predicted classes. Calibration trains each run on up to five additional folds;
+        ``calibrate=False`` avoids this.
     param_distributions : dict, optional
         Lists or SciPy distributions to draw from, by name of the parameter. Names of nested parameters are, for
         example, ``loss__gamma`` and ``training__learning_rate``. The default is :func:`default_distributions`.
@@ -78,18 +78,19 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     n_iter : int, default=40
         Number of settings to draw.
     cv : int, splitter or float, default=0.2
-        A fraction is the size of the held-out rows of one stratified split. Any other value determines the folds, as in
+        A float is the fraction of held-out rows of one stratified split. Any other value determines the folds, as in
         scikit-learn.
     refit : bool, default=True
         Whether to train the best settings again on all rows.
     checkpoint : str or path, optional
-        File to which each finished training is written. If the file exists, a search with the same data and settings
-        resumes from it. The file of another search raises an error.
+        File to which each finished training is appended. If the file exists, a search with the same data and settings
+        resumes from it. If the file belongs to another search, an error is raised.
     n_jobs : int, optional
         Number of threads, as in joblib, each for one training. Within ``joblib.parallel_config(backend="dask")``, or
         with another process backend, trainings run on its workers, and each split is sent once. The estimator's
         ``callback`` is also sent, but values that it stores stay in the worker. Results do not depend on ``n_jobs``.
-        With ``device="cuda"`` no workers are used: trainings of a split run together on the device and finish together.
+        With ``device="cuda"``, no workers are used: all trainings of a split run together on the device and finish
+        together.
     random_state : int or None, default=None
         Seed of the drawn settings, the splits and each training.
     verbose : int, default=0
@@ -108,8 +109,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     n_splits_ : int
         Number of splits.
     best_index_ : int
-        Index of the settings with the highest mean score. In a tie, it is the settings with the fewest parameters, then
-        those that were drawn first.
+        Index of the settings with the highest mean score. Ties are broken by the number of parameters (fewest first),
+        then by the order in which the settings were drawn.
     best_params_ : dict
         The best settings.
     best_score_ : float
@@ -207,8 +208,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             base = clone(base).set_params(loss=Hybrid())  # loss__gamma and other nested names need an object
         if self.checkpoint is not None and self.random_state is None:
             raise ValueError(
-                "a checkpoint needs an int random_state, because otherwise each search draws other "
-                "settings. Set for example random_state=0."
+                "a checkpoint needs an integer random_state, so that every search draws the same settings. Set for "
+                "example random_state=0."
             )
         own = base.get_params()
         if self.checkpoint is not None and own.get("training__callback") is not None:
@@ -218,8 +219,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if own.get("training__checkpoint") is not None:
             raise ValueError(
-                "the estimator's checkpoint contains one training, but a search has many. Set the checkpoint of the "
-                "search instead."
+                "the estimator's checkpoint can store one training only, but a search has many. Set the checkpoint "
+                "of the search instead."
             )
         seed = int(np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state)
         from sklearn.model_selection import ParameterSampler  # an import of 0.14 s that most processes do not need
@@ -230,8 +231,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for setting in settings:
             if any(name.startswith(("encoder", "class_weight")) for name in setting):
                 raise ValueError(
-                    "encoder parameters and class_weight cannot be searched, because each split is encoded and "
-                    "weighted once for all settings. Leave them out of param_distributions."
+                    "parameters of the encoder and class_weight cannot be searched, because each split is encoded "
+                    "and weighted once for all settings. Remove them from param_distributions."
                 )
             clone(base).set_params(**clone(setting, safe=False))  # raises for unknown names
         whole = clone(base)
@@ -312,7 +313,10 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         mean = scores.mean(axis=0)
         if np.isnan(mean).all():
             failures = {result.failure for result in finished if result.failure}
-            raise ValueError(f"no settings were trained on every split. Failures: {sorted(failures) or 'none'}.")
+            raise ValueError(
+                f"a search needs settings that were trained on every split, but there are none. "
+                f"Failures: {sorted(failures) or 'none'}."
+            )
         self.cv_results_: dict[str, Any] = {
             **cv_results(settings, scores, mean),
             "mean_fit_time": seconds.mean(axis=0),

@@ -1,7 +1,7 @@
-"""Populations of trainings: one task per combination of settings and split.
+"""Trainings of a search: one task per combination of settings and split.
 
-Trainings share only the encoded data, their epochs run without the GIL, and each has its own random generator. The
-outcome of a training therefore does not depend on the number or order of the others.
+Trainings share only the encoded data, run epochs without the GIL, and have their own random generators. The outcome of
+a training therefore does not depend on the number or order of other trainings.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from tanlearn.models.log_joint import log_joint
 from tanlearn.training.cuda_training import train_together
 from tanlearn.training.training import Training
 
-#: Fraction of CUDA's free memory that trainings may use, and the maximum number of trainings that run together: with
-#: so many, every kernel launch fills the largest device several times over.
+#: Fraction of CUDA's free memory that trainings may use, and maximum number of trainings that run together. With this
+#: number, every kernel launch fills the largest device several times over.
 MEMORY_SHARE, MOST_TOGETHER = 0.8, 256
 
 __all__ = ["Part", "Run", "RunResult", "run_population"]
@@ -77,14 +77,14 @@ def run_population(
 ) -> Generator[RunResult]:
     """Train and score all runs; yield the results in the order of completion.
 
-    ``n_jobs`` is the number of threads, or of workers of the backend set by :func:`joblib.parallel_config`; there, each
-    split is sent once. Results do not depend on it, only their order does. If the estimator's ``device`` is "cuda",
-    gradient TANs run together on the device, as many as fit in its memory; ``progress`` then receives lines of text,
-    since their results come together.
+    ``n_jobs`` is the number of threads, or of workers of the backend set by :func:`joblib.parallel_config`, to which
+    each split is sent once. Only the order of the results depends on it. If the estimator's ``device`` is "cuda", as
+    many trainings of gradient TANs run together on the device as fit in its memory. Because their results arrive
+    together, ``progress`` then receives lines of text.
 
-    Closing the generator stops the trainings that run in threads or on loky's workers. Trainings on a cluster finish,
-    but no other begins. Raises ImportError or RuntimeError if the device is not available, and TypeError if a process
-    backend cannot serialize the estimator or a value.
+    If the generator is closed, trainings in threads or on loky's workers stop. Running trainings on a cluster finish,
+    but no further training begins. Raises ImportError or RuntimeError if the device is not available, and TypeError if
+    a process backend cannot serialize the estimator or a value.
     """
     device = getattr(estimator, "device", "cpu")
     check_device(device)
@@ -166,7 +166,7 @@ def _run_some(
 
 
 def _free_bytes() -> int:
-    """Return CUDA's free memory in bytes, after that which CuPy keeps for later arrays has been freed."""
+    """Free the memory that CuPy keeps for later arrays, and return CUDA's free memory in bytes."""
     cupy().get_default_memory_pool().free_all_blocks()
     return int(cupy().cuda.runtime.memGetInfo()[0])
 
@@ -197,7 +197,7 @@ def _scored(run: Run, model: Any, part: Part, seconds: float) -> RunResult:
 
 @dataclass(frozen=True)
 class _Interruptible:
-    """Callback of the user that also ends the training when its results are no longer needed."""
+    """Callback of the user, which also stops the training if its results are no longer needed."""
 
     callback: Callable[[Any], Any] | None
     is_over: Callable[[], bool]

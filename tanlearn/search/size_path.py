@@ -40,11 +40,11 @@ def size_path(
     y : array-like of shape (n_samples,)
         Classes.
     size_weights : sequence of float
-        Penalties in nats per parameter and row, relative to the mean loss per row (see
-        :class:`~tanlearn.TANClassifier`), in the order of the path. With increasing penalties, the edges that
-        reduce the loss least per additional CPT entry disappear first.
+        Penalties of the path in order, in nats per parameter and row, relative to the mean loss per row (see
+        :class:`~tanlearn.TANClassifier`). As penalties increase, the edges that reduce the loss least per additional
+        CPT entry disappear first.
     n_epochs : int, optional
-        Passes over the data of all trainings except the first; by default a quarter of the estimator's.
+        Number of epochs of each training except the first; by default a quarter of the estimator's epochs.
     random_states : sequence of int, default=(0,)
         Seeds, one per path.
     sample_weight : array-like of shape (n_samples,), optional
@@ -84,9 +84,11 @@ def size_path(
     if not weights or not seeds:
         raise ValueError("size_weights and random_states must contain at least one number each.")
     if not all(isinstance(seed, (int, np.integer)) for seed in seeds):
-        raise ValueError(f"random_states must be ints, one per path for all its trainings; got {seeds!r}.")
+        raise ValueError(f"random_states must contain one integer per path, got {seeds!r}.")
     if estimator.get_params()["training__checkpoint"] is not None:
-        raise ValueError("a checkpoint contains one training, but a path has several: set the checkpoint to None.")
+        raise ValueError(
+            "a checkpoint can store one training only, but a path has several. Set checkpoint=None in the estimator."
+        )
     later = max(1, (estimator.n_epochs or N_EPOCHS) // 4) if n_epochs is None else n_epochs
     rows = X, y, sample_weight
     paths = in_order(_follow, [(rows, (estimator, weights, later, seed)) for seed in seeds], n_jobs)
@@ -96,7 +98,7 @@ def size_path(
 def _follow(
     rows: tuple[Any, Any, Any], estimator: TANClassifier, size_weights: list[float], later: int, seed: int
 ) -> list[TANClassifier]:
-    """Train the classifiers of one path, all except the first for ``later`` epochs."""
+    """Train the classifiers of one path. All except the first are trained for ``later`` epochs."""
     model = clone(estimator).set_params(warm_start=True, random_state=seed)
     found = []
     for weight in size_weights:

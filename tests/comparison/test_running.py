@@ -306,7 +306,7 @@ def test_published_errors_of_maximum_likelihood(name, errors):
 
 
 def test_no_threads_at_all_is_refused_before_any_learner_is_blamed():
-    with pytest.raises(ValueError, match=r"n_jobs must be a number of threads from 1, .* got 0"):
+    with pytest.raises(ValueError, match=r"n_jobs must be a positive number of threads, .* got 0"):
         compare(load_digits(), ["NB ML"], n_jobs=0)
 
 

@@ -111,7 +111,7 @@ def test_chunks_are_in_memory():
     frame = table()
     rows = partitioned(frame[LABELLED], SIZES["two"])
     model = NaiveBayesClassifier().fit(rows, "sold")
-    with pytest.raises(TypeError, match="partial_fit takes batches in memory"):
+    with pytest.raises(TypeError, match="X must be a batch in memory, got a Dask collection"):
         model.partial_fit(rows[FEATURES], rows["sold"])
     assert model.partial_fit(frame[FEATURES], frame["sold"]).counts_.class_counts.sum() == 2 * len(frame)
     assert not hasattr(NaiveBayesClassifier(parameters=LBFGS()), "partial_fit")
@@ -401,7 +401,9 @@ class Shrinking:
 def test_partitions_that_are_others_when_they_are_read_again_are_refused(model):
     frame = table()
     rows = partitioned(frame, SIZES["one"]).map_partitions(Shrinking(), meta=frame.iloc[:0])
-    with pytest.raises(ValueError, match=r"^partition 0 had \d+ row\(s\) of nonzero weight when it was first read"):
+    with pytest.raises(
+        ValueError, match=r"^partitions must .* partition 0 had \d+ row\(s\) of nonzero weight at first"
+    ):
         clone(model).fit(rows, "sold", "times")
 
 
@@ -513,8 +515,8 @@ def test_wrong_collections_are_refused(case):
     ("model", "reason"),
     [
         (BayesForestClassifier(), "weights='auto' are fitted by leaving rows out"),
-        (NaiveBayesClassifier(parameters=tanlearn.HybridCV()), "needs all rows at once"),
-        (BayesNetClassifier(structure=baselines.GreedySearch()), "needs all rows at once"),
+        (NaiveBayesClassifier(parameters=tanlearn.HybridCV()), "needs? all rows at once"),
+        (BayesNetClassifier(structure=baselines.GreedySearch()), "needs? all rows at once"),
         (NaiveBayesClassifier(parameters=LBFGS(alpha=-1)), "'alpha' parameter of LBFGS"),
     ],
 )

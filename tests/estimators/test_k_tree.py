@@ -315,7 +315,7 @@ def test_another_prior_moves_probabilities():
         ({"loss": Hybrid()}, "loss must be ConditionalNLL, Margin or HingeMargin, got Hybrid"),
         ({"candidates": "unconstrained"}, "must not have. Use candidates='order-free'"),
         ({"training__checkpoint": "file", "loss": None}, "selection on held-out rows needs several"),
-        ({"training__checkpoint": "file", "random_state": None}, "needs an int random_state"),
+        ({"training__checkpoint": "file", "random_state": None}, "needs an integer random_state"),
         ({"training__patience": 3}, "Set validation_fraction, for example"),
         ({"training__temperature": (0, 1)}, "two positive numbers"),
         ({"training__init": "uniform"}, "k-trees support only init='maximum-likelihood', got 'uniform'"),

@@ -483,9 +483,9 @@ def test_a_path_of_prices_is_a_chain_of_warm_starts(n_jobs):
     for weights, seeds, message in (
         ([], [0], "at least one number each"),
         ([0], [], "at least one number each"),
-        ([0], [None], "random_states must be ints"),
+        ([0], [None], "random_states must contain one integer per path"),
     ):
         with pytest.raises(ValueError, match=message):
             size_path(base, X_IRIS, Y_IRIS, weights, random_states=seeds)
-    with pytest.raises(ValueError, match="a checkpoint contains one training"):
+    with pytest.raises(ValueError, match="a checkpoint can store one training only"):
         size_path(clone(base).set_params(training__checkpoint="path"), X_IRIS, Y_IRIS, [0])

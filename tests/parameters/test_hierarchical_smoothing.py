@@ -229,7 +229,7 @@ def test_damaged_files_are_refused(tmp_path):
         ({"values": swapped}, "the entries of feature 0 must be sorted and distinct"),
         ({"values": far}, "a value or a count of feature 0 is out of range"),
         ({"values": open_again}, "a value or a count of feature 3 is out of range"),
-        ({"n_entries": -good["n_entries"]}, "n_entries must be numbers from 0"),
+        ({"n_entries": -good["n_entries"]}, "n_entries must be nonnegative integers"),
         ({"level_counts": good["level_counts"][1:]}, "level_counts must have type float64"),
         ({"level_counts": -good["level_counts"]}, "level_counts must be positive"),
     ):

@@ -127,7 +127,7 @@ def test_trainings_that_fail_are_not_of_the_front():
         ({"bits": [2, 99]}, "bits must be None, a number of bits from 1 to 16"),
         ({"bits": []}, "'bits' need to be a non-empty sequence"),
         ({"size_weight": [-1.0]}, "'size_weight' parameter"),
-        ({"param_grid": {"encoder__n_jobs": [1]}}, "encoder parameters and class_weight cannot be searched"),
+        ({"param_grid": {"encoder__n_jobs": [1]}}, "parameters of the encoder and class_weight cannot be searched"),
     ],
 )
 def test_bad_arguments_are_named(options, message):

@@ -196,7 +196,9 @@ def test_failures_are_results_and_all_failures_an_error():
     found = TANSearchCV(BASE, rates, n_iter=2, random_state=0, refit=False).fit(X, Y)
     assert np.isnan(found.cv_results_["mean_test_score"]).sum() == 1
     assert found.best_params_ == {"training__learning_rate": 0.01}
-    with pytest.raises(ValueError, match=r"no settings were trained on every split.*training diverged"):
+    with pytest.raises(
+        ValueError, match=r"settings that were trained on every split, but there are none.*training diverged"
+    ):
         TANSearchCV(BASE, {"training__learning_rate": [1e39]}, n_iter=1, random_state=0).fit(X, Y)
 
 
@@ -226,9 +228,9 @@ def test_progress_names_the_best_so_far(capsys):
         ({"estimator": BayesNetClassifier(), "param_distributions": None}, "only TANClassifier has default"),
         (
             {"param_distributions": {"encoder__n_jobs": [1]}, "n_iter": 1},
-            "encoder parameters and class_weight cannot be searched",
+            "parameters of the encoder and class_weight cannot be searched",
         ),
-        ({"checkpoint": "x", "random_state": None}, "a checkpoint needs an int random_state"),
+        ({"checkpoint": "x", "random_state": None}, "a checkpoint needs an integer random_state"),
         (
             {"checkpoint": "x", "estimator__training__callback": print},
             "does not record the effects of the estimator's callback",
