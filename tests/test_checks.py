@@ -58,7 +58,7 @@ def wrong_entry(loss, gradient, scores, n_calls):
 
 
 FAULTS = {
-    "wrong sign": (lambda loss, gradient, *_: (loss, -gradient), "with the wrong sign: derivative of row .* Negate"),
+    "wrong sign": (lambda loss, gradient, *_: (loss, -gradient), "with the wrong sign: derivative of row .* negate"),
     "mean": (lambda loss, gradient, *_: (loss, gradient / 40), "rows must be independent|0.025 times"),
     "always halved": (lambda loss, gradient, *_: (loss, gradient / 2), r"returns 0\.5 times the right gradient: "),
     "one entry": (wrong_entry, r"a wrong gradient in 33% of the entries, derivative of row 0 by the score of class 1"),
@@ -177,13 +177,16 @@ def chow_liu(data, rng):
 
 
 STRUCTURE_FAULTS = {
-    "nothing": (Learner(lambda data, rng: None), "Learner.learn returns nothing"),
+    "nothing": (Learner(lambda data, rng: None), "Learner.learn must return a Structure, got None"),
     "list": (Learner(lambda data, rng: [-1] * data.n_features), "must return a Structure, got an object of type list"),
-    "size": (Learner(lambda data, rng: Structure([-1, 0])), "a structure of 2 features for rows of 5"),
+    "size": (Learner(lambda data, rng: Structure([-1, 0])), "a structure of 5 features, like the rows, got 2"),
     "in place": (Learner(spoil), "changes the data"),
     "global": (Learner(with_global_generator), "a different result for the same data and seed"),
     "weights": (Learner(by_number_of_rows), "a different result if the rows of weight 0 are left out"),
-    "counts": (Learner(chow_liu, "pairs"), r"from_counts returns Structure\(.*\), but Learner.learn returns"),
+    "counts": (
+        Learner(chow_liu, "pairs"),
+        r"from_counts and Learner.learn must return the same structure .* got Structure\(.*\) and",
+    ),
 }
 
 
@@ -216,7 +219,7 @@ def spoiled(cells, data):
 
 
 FIT_FAULTS = {
-    "nothing": (Fitter(lambda tables, data: None), "Fitter.fit returns nothing"),
+    "nothing": (Fitter(lambda tables, data: None), "Fitter.fit must return Tables, got None"),
     "array": (Fitter(lambda tables, data: tables.cells), "must return Tables, got an object of type ndarray"),
     "nan": (Fitter(with_cells(spoiled)), "CPTs without nan"),
     "unnormalized": (Fitter(with_cells(lambda cells, data: cells + 0.1)), r"must sum to 1, .* sum to 1\.\d+"),

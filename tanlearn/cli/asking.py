@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ask"]
 
-#: Categories and classes that are shown, at most.
+#: Maximum number of categories and classes to show.
 _N_VALUES, _N_CLASSES = 20, 3
 
 
@@ -51,13 +51,13 @@ def ask(
         ),
     ] = [],  # noqa: B006 - Typer makes a new list
     without: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Columns that are not asked for; comma-separated or repeated.")
+        list[str], typer.Option(metavar="NAME", help="Columns that must not be asked for; comma-separated or repeated.")
     ] = [],  # noqa: B006
     gain: Annotated[GainName, typer.Option(help="Quantity that each question should increase.")] = GainName.INFORMATION,
     depth: Annotated[int, typer.Option(min=1, help="Number of questions to plan ahead.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Ask for the values of a row, the most informative first, until a class is probable enough.
+    """Ask for values of a row, the most informative ones first, until a class is probable enough.
 
     Answers are read from standard input, one per line. An empty line means no answer.
     """
@@ -82,7 +82,7 @@ def _costs(words: list[str]) -> dict[str, float]:
         except ValueError:
             found[""] = math.nan
         if not name or not 0 < found[name.strip()] < math.inf:
-            raise ValueError(f"--cost must be NAME=COST with a positive number, such as age=2; got {word!r}.")
+            raise ValueError(f"--cost must be NAME=COST with a positive number, such as age=2, got {word!r}.")
     return found
 
 
@@ -100,7 +100,7 @@ class Questionnaire:
     ) -> None:
         if not hasattr(file.classifier, "next_feature"):
             raise ValueError(
-                f"{file.path} contains a {type(file.classifier).__name__}, but questions need a single network. Fit "
+                f"questions need a single network, but {file.path} contains a {type(file.classifier).__name__}. Fit "
                 f"another learner."
             )
         for name in [*without, *costs]:
@@ -151,14 +151,14 @@ class Questionnaire:
             typer.echo(f"   {self._ranked(_N_CLASSES)}", err=True)
 
     def _ask(self, i: int) -> bool:
-        """Ask for a column, and store the answer; return whether there was one."""
+        """Ask for a column, store the answer, and return whether there was an answer."""
         name = self._file.names[i]
         question = f"{self._n_asked + 1}. {name}? ({self._allowed(i)}; empty: no answer) "
         while True:
             typer.echo(question, nl=False, err=True)
             line = "" if sys.stdin is None else sys.stdin.readline()
             if not line or not self._is_terminal:
-                typer.echo(line.strip(), err=True)  # a transcript; a terminal shows the answer itself
+                typer.echo(line.strip(), err=True)  # for transcripts, because only a terminal shows the answer itself
             if not line:
                 return False
             try:
@@ -202,7 +202,7 @@ class Questionnaire:
             found = [shown for shown in values if match(shown, text)]
             if len(found) == 1:
                 return values[found[0]]
-        raise ValueError(f"{name!r} must be one of {self._allowed(i)}; got {text!r}.")
+        raise ValueError(f"{name!r} must be one of {self._allowed(i)}, got {text!r}.")
 
     def _ranked(self, most: int) -> str:
         """Return the most probable classes with their probabilities."""

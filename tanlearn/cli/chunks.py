@@ -1,4 +1,4 @@
-"""Reading of files larger than memory: in chunks, with one or more passes per fit.
+"""Reading of files larger than memory, in chunks and with one or more passes per fit.
 
 The type of a column is determined by the whole file, as for tables in memory. A column with text in one chunk and
 numbers in another is read as text, and a column contains dates only if all of its values are dates.
@@ -24,7 +24,7 @@ __all__ = ["ChunkSource", "check_counts", "learn_by_chunks", "note_string_column
 
 
 class ChunkSource:
-    """Rows of a file as a source for ``fit_batches``; each iteration reads the file again."""
+    """Source of rows of a file for ``fit_batches``. Each iteration reads the file again."""
 
     def __init__(
         self,
@@ -39,12 +39,12 @@ class ChunkSource:
         is_part: bool = False,
     ) -> None:
         self._file = FileSource(table, names, target, n_rows, string_columns=string_columns, prepare=prepare)
-        self._draw = draw  # draws the share of a pass that is done; None in the first pass, before rows are counted
-        self._is_part = is_part  # whether other rows are elsewhere, so that one class here is enough
+        self._draw = draw  # shows the finished fraction of a pass; None in the first pass, before rows are counted
+        self._is_part = is_part  # whether other rows are in other files, so that one class in this file is enough
 
     @property
     def n_samples(self) -> int:
-        """Number of rows with a class, once all were read."""
+        """Number of rows with a class, after all rows were read."""
         return self._file.n_samples
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
@@ -73,8 +73,8 @@ def check_counts(estimator: Any, name: str) -> None:
     if not hasattr(estimator, "fit_batches"):
         able = [known.name for known in LEARNERS.values() if hasattr(known.make(), "fit_batches")]
         raise ValueError(
-            f"{name} needs all rows at once, so it cannot be fitted in chunks. Learners that can: {', '.join(able)}. "
-            f"--chunk-rows 0 reads all rows at once."
+            f"{name} cannot be fitted in chunks, because it needs all rows at once. Use one of these learners: "
+            f"{', '.join(able)}, or read all rows at once with --chunk-rows 0."
         )
 
 
@@ -94,7 +94,7 @@ def learn_by_chunks(
 
 
 def note_string_columns(names: Sequence[str], encoder: TableEncoder) -> None:
-    """Print notes about columns of number-like strings that count as text, with the reason."""
+    """Print why columns of number-like strings are read as text."""
     from pandas import Series
 
     for name, known in zip(names, encoder.categories_, strict=True):

@@ -16,7 +16,7 @@ from tanlearn.sources.string_formats import (
 
 __all__ = ["note_dates", "note_missing", "note_number_strings", "note_suspects", "reading_advice"]
 
-#: Minimum number of rows for notes about distinct values: in fewer rows, all may differ by chance.
+#: Minimum number of rows for notes about distinct values, because in fewer rows all values may differ by chance.
 _FEWEST_ROWS = 30
 _MOST_CLASSES = 50
 #: Maximum number of values to suggest for ``--missing``.
@@ -56,9 +56,15 @@ def note_number_strings(column: Any) -> None:
     others = strings[pd.to_numeric(strings, errors="coerce").isna()].tolist()
     with_points = pd.to_numeric(strings.str.replace(",", ".", regex=False), errors="coerce")
     if not others:
-        note(f"{column.name!r} is read as text: it contains digits with leading zeros, or numbers stored as text.")
+        note(
+            f"{column.name!r} is read as text, because it contains digits with leading zeros, or numbers stored as "
+            f"text."
+        )
     elif with_points.notna().sum() > len(strings) - len(others) and with_points.notna().mean() > 0.5:
-        note(f"{column.name!r} is read as text: it contains commas, as in {others[0]!r}. --decimal , reads numbers.")
+        note(
+            f"{column.name!r} is read as text, because it contains commas, as in {others[0]!r}. To read numbers, "
+            f"use --decimal ,."
+        )
     elif len(others) < len(strings) / 2:
         is_few = len(strings) - len(others) <= MAX_NUMERIC_CATEGORIES
         if is_few and any(character.isdigit() for text in others for character in text):
@@ -68,7 +74,7 @@ def note_number_strings(column: Any) -> None:
 
 
 def _detect(strings: Any) -> StringFormat:
-    """Return the found notation of a column of strings without missing values."""
+    """Return the notation of a column of strings, found from its values that are not missing."""
     number = strings.value_counts(sort=False)
     return detect_format(list(number.index), number.to_numpy())
 
@@ -123,7 +129,10 @@ def note_suspects(X: Any, y: AnyArray, target: str) -> None:
         return
     n_classes = len(set(y.tolist()))
     if n_classes > _MOST_CLASSES and n_classes > n_samples / 10:
-        note(f"{target!r} has {n_classes:,} different values in {n_samples:,} rows. Is it a quantity, not a class?")
+        note(
+            f"{target!r} has {n_classes:,} different values in {n_samples:,} rows, so it may be a quantity, not a "
+            f"class."
+        )
     for name in X.columns:
         values = X[name]
         if values.dtype.kind in "iu":
@@ -136,4 +145,4 @@ def note_suspects(X: Any, y: AnyArray, target: str) -> None:
                 if found.kind == "free text":
                     note(f"{name!r} looks like {describe_format(found)}. Use --drop to leave it out.")
         if is_suspect:
-            note(f"{name!r} looks like an identifier of rows. If it is one, use --drop to leave it out.")
+            note(f"{name!r} looks like an identifier of rows. If so, use --drop to leave it out.")

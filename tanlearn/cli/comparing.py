@@ -1,4 +1,4 @@
-"""``tanlearn compare``: one row of results per learner and table, printed as soon as it is complete."""
+"""``tanlearn compare``: one row of results per learner and table, printed when it is complete."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -27,7 +27,9 @@ class Printed(StrEnum):
 def _check_output(path: str | None) -> str | None:
     """Return the path of the results file; the names of formats, which the option took before, are accepted."""
     if path is not None and path not in list(Printed) and not path.endswith(".csv"):
-        raise typer.BadParameter(f"the name must end in .csv, got {path}. --print json sets the printed format.")
+        raise typer.BadParameter(
+            f"the name must end in .csv, got {path}. To set the printed format, use for example --print json."
+        )
     return path
 
 
@@ -42,21 +44,21 @@ def compare(
             show_default=False,
         ),
     ] = [],  # noqa: B006 - Typer makes a new list
-    data: Annotated[str | None, typer.Option(help="Same as DATA, for a single table.", show_default=False)] = None,
+    data: Annotated[str | None, typer.Option(help="A single table, instead of DATA.", show_default=False)] = None,
     target: Annotated[
         list[str],
         typer.Option(
             "--target",
             "-t",
-            help="Column with the classes. Give one name for all tables, or one name per table, comma-separated or "
+            help="Column with the classes: one name for all tables, or one name per table, comma-separated or "
             "repeated. By default, the last column.",
         ),
     ] = [],  # noqa: B006
     learners: Annotated[
         list[str],
         typer.Option(
-            help="Names from --list, comma-separated or repeated, or all. By default, six learners; for large "
-            "tables, only the fast ones among them.",
+            help="Names from --list, comma-separated or repeated, or all. By default, six learners, or the fast "
+            "ones among them for large tables.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -82,8 +84,8 @@ def compare(
         int | None,
         typer.Option(
             min=1,
-            help="Epochs of HYB learners and k-trees, with a fixed loss; by default, the loss is chosen on held-out "
-            "rows.",
+            help="Train HYB learners and k-trees for this number of epochs with a fixed loss. By default, the loss "
+            "is selected on held-out rows.",
         ),
     ] = None,
     output: Annotated[
@@ -92,8 +94,8 @@ def compare(
             "--output",
             "-o",
             metavar="FILE.csv",
-            help="Results file. The results of each learner on each fold are appended. After an interruption, the same "
-            "command continues. Use tanlearn report to print tables of the results.",
+            help="Results file (.csv), to which the results of each learner on each fold are appended. After an "
+            "interruption, repeat the command to continue. To print tables of the results, use tanlearn report.",
             callback=_check_output,
         ),
     ] = None,
@@ -129,11 +131,11 @@ def compare(
     with plain_errors():
         if sources and data is not None:
             raise ValueError(
-                f"the data are given twice, as {', '.join(sources)} and as --data {data}. Leave one of them out."
+                f"the data must be given once, got {', '.join(sources)} and --data {data}. Leave one of them out."
             )
         for source in sources or [data or "digits"]:
             check_source(source)
-        # Imported here so that --help and a wrong path answer without the learners.
+        # Imported here so that --help and errors in paths do not wait for the import of the learners.
         from tanlearn.cli.comparison_rows import ResultRows, note_left_out, note_not_done, print_end, print_learners
         from tanlearn.comparison import compare as run
 
@@ -191,4 +193,4 @@ def compare(
 
 def _advice(path: str, is_complete: bool) -> str:
     """Return the action for a results file."""
-    return f"For tables and tests: tanlearn report {path}" if is_complete else "The same command continues."
+    return f"For tables and tests: tanlearn report {path}" if is_complete else "Repeat the command to continue."

@@ -140,13 +140,13 @@ class ResultRows:
 
 
 def lowest(results: Sequence[MeanResult]) -> list[MeanResult]:
-    """Return the results with the lowest test error: one, several in case of ties, or none if all learners failed."""
+    """Return the results with the lowest test error: several if they are equal, none if all learners failed."""
     least = min((result.test_error for result in results if result.test_error is not None), default=None)
     return [result for result in results if result.test_error is not None and result.test_error == least]
 
 
 def summary(results: Sequence[MeanResult]) -> str:
-    """Return one line with the best learner on a data set, its error and how the error was measured."""
+    """Return one line with the best learner on a data set, its error, and the kind of measurement."""
     winners = lowest(results)
     if not winners:
         return "No learner succeeded."
@@ -166,7 +166,7 @@ def summary(results: Sequence[MeanResult]) -> str:
 
 
 def cells(result: MeanResult) -> tuple[str, ...]:
-    """Return one row of a printed table, with the columns of ``HEADERS``; a failed learner has the error "failed"."""
+    """Return one row of a printed table, with the columns of ``HEADERS``. The error of a failed learner is "failed"."""
     if result.failure is not None:
         return result.learner, "failed", "", "", "", ""
     spread = "" if result.test_error_std is None else f" ± {result.test_error_std:.2f}"
@@ -197,7 +197,7 @@ def as_csv(results: Sequence[MeanResult]) -> str:
 def as_markdown(results: Sequence[MeanResult], best: dict[str, list[str]]) -> str:
     """Return the results as a Markdown table, followed by the reasons of failures.
 
-    The errors of the learners that are not significantly worse than the best one are in bold.
+    Errors that are not significantly worse than the best one are in bold.
     """
     are_several = len({result.dataset for result in results}) > 1
     rows = []
@@ -229,7 +229,7 @@ def print_end(rows: ResultRows, printed: str, n_threads: int) -> None:
                 console.print(Text(f"{label}{summary(own)}{rivals}"), soft_wrap=True)
         n_beside = min(n_threads, max(rows.n_cells.values()))
         if n_beside > 1 and rows.started:
-            text = f"Times were measured with {n_beside} folds in parallel. Use --jobs 1 to run one fold at a time."
+            text = f"Times were measured with {n_beside} folds in parallel. For comparable times, use --jobs 1."
             console.print(Text(text), soft_wrap=True)
 
 
@@ -246,8 +246,8 @@ def note_left_out(entries: Sequence[Learner], n_numbers: int) -> None:
     left_out = [name for name in DEFAULT_LEARNERS if LEARNERS[name] not in entries]
     if left_out:
         note(
-            f"left out, because they are slow for {n_numbers:,} values: {', '.join(left_out)}. Use --learners to "
-            f"include them."
+            f"left out, because they are slow for {n_numbers:,} values: {', '.join(left_out)}. To include them, use "
+            f"--learners."
         )
 
 

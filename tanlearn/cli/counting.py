@@ -40,13 +40,16 @@ def counts(
     like: Annotated[
         str | None,
         typer.Option(
-            help="Use the categories, cut points and classes of this file: a summary, counts, or a model.",
+            help="Use the categories, cut points and classes of this file (a summary, counts, or a model).",
             show_default=False,
         ),
     ] = None,
     summary: Annotated[
         bool,
-        typer.Option("--summary", help="Write a summary, for common categories and cut points, instead of counts."),
+        typer.Option(
+            "--summary",
+            help="Instead of counts, write a summary, from which several tables get common categories and cut points.",
+        ),
     ] = False,
     single: Annotated[
         bool,
@@ -112,8 +115,8 @@ def merge(
         other = next((path for path in files if kinds[path] != kinds[first]), None)
         if other is not None:
             raise ValueError(
-                f"{first} is a {kinds[first].name} and {other} a {kinds[other].name}, which cannot be merged. "
-                f"Merge files of the same kind."
+                f"only files of the same kind can be merged, but {first} is a {kinds[first].name} and {other} a "
+                f"{kinds[other].name}. Leave one of them out."
             )
         if kinds[first] is COUNTS:
             _merge_counts(files, output)
@@ -124,15 +127,20 @@ def merge(
 def _check_options(table: str, like: str | None, summary: bool, single: bool, drop: list[str], text: list[str]) -> None:
     """Raise an error for contradictory options, and for inputs that are not tables."""
     if not is_table(table):
-        raise ValueError(f"{table} is not a data file. Name a data file, or - for a pipe.")
+        raise ValueError(f"{table} must be a data file. Name a data file, or - for a pipe.")
     kind = kind_of_file(table, COUNTS, SUMMARY, MODEL)
     if kind is not None:
-        raise ValueError(f"{table} is not a data file, but a {kind.name} of tanlearn. Name a data file.")
+        raise ValueError(f"{table} must be a data file, but is a {kind.name} of tanlearn. Name a data file.")
     settled = [name for name, given in (("--drop", drop), ("--text", text), ("--summary", summary)) if given]
     if like is not None and settled:
-        raise ValueError(f"{like} determines columns and categories, so {settled[0]} has no effect. Leave it out.")
+        raise ValueError(
+            f"{settled[0]} has no effect with --like, because {like} determines columns and "
+            f"categories. Leave out {settled[0]}."
+        )
     if summary and single:
-        raise ValueError("--summary writes no counts, so --single has no effect. Leave it out.")
+        raise ValueError(
+            "--single has no effect with --summary, because a summary contains no counts. Leave out --single."
+        )
 
 
 def _kind_of(path: str, *kinds: Kind) -> Kind:
@@ -141,7 +149,7 @@ def _kind_of(path: str, *kinds: Kind) -> Kind:
     kind = kind_of_file(path, *kinds)
     if kind is None:
         known = " nor ".join(f"a {one.name}" for one in kinds)
-        raise ValueError(f"{path} is neither {known}. Create such a file with tanlearn counts.")
+        raise ValueError(f"{path} must be {known}. Create the file with tanlearn counts.")
     return kind
 
 
@@ -183,7 +191,7 @@ def _count(
 def count_like(
     file: TableFile, target: str, template: TableCounts, origin: str, n_rows: int
 ) -> tuple[int, TableCounts]:
-    """Count the rows of a table in the columns of empty counts; return their number and the counts.
+    """Count the rows of a table with the columns of empty counts. Return the number of rows and the counts.
 
     ``origin`` is the name of the file with these columns in messages.
     """
@@ -283,8 +291,8 @@ def _merge_summaries(files: list[str], output: str) -> None:
         other, own = load_summary(path)
         if own != names:
             raise ValueError(
-                f"{path} has the columns {listed(own)}, but {files[0]} has {listed(names)}. Summarize the same "
-                f"columns in the same order; --drop leaves columns out."
+                f"summaries must have the same columns, but {path} has {listed(own)}, and {files[0]} has "
+                f"{listed(names)}. Summarize the same columns in the same order; use --drop to leave columns out."
             )
         try:
             total.merge(other)

@@ -43,13 +43,18 @@ def export_sql(
     table: Annotated[str, typer.Option(help="Table or view in the database, with the columns of the model.")],
     dialect: Annotated[DialectName, typer.Option(help="Dialect of SQL.")],
     schema: Annotated[str | None, typer.Option(help="Schema of the table.")] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="Column to return before the results; repeatable.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Column to return before the results, such as an id; repeatable.")
+    ] = None,
     result: Annotated[
         list[Result] | None, typer.Option(help="Result to return; repeatable. By default, prediction and probability.")
     ] = None,
     null_missing: Annotated[
         bool,
-        typer.Option("--null-missing", help="Return NULL if a column on which others depend is missing; shorter SQL."),
+        typer.Option(
+            "--null-missing",
+            help="Write shorter SQL, which returns NULL if a column is missing on which other columns depend.",
+        ),
     ] = False,
     max_bytes: Annotated[
         int | None, typer.Option(help="Maximum number of bytes; by default 5,000,000, for DuckDB 1,000,000.")

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["fit"]
 
-#: Larger files, in bytes, are read in chunks of this number of rows. Constants, because the model depends on them.
+#: Files above this size in bytes are read in chunks of this number of rows. Both are constants because the model
+#: depends on them.
 _LARGE, _CHUNK_ROWS = 2 * 2**30, 200_000
 
 
@@ -56,7 +57,9 @@ def fit(
     learner: Annotated[
         str | None,
         typer.Option(
-            "--learner", "-l", help="Name of a learner in tanlearn compare --list; by default, chosen by table size."
+            "--learner",
+            "-l",
+            help="Name of a learner in tanlearn compare --list. The default depends on the table size.",
         ),
     ] = None,
     settings: Annotated[
@@ -71,8 +74,8 @@ def fit(
         int | None,
         typer.Option(
             min=0,
-            help="Read the table in chunks of this number of rows, for learners based on counts; 0 reads all rows at "
-            "once. By default, files over 2 GiB are read in chunks.",
+            help="For learners based on counts, read the table in chunks of this number of rows; 0 reads all rows "
+            "at once. By default, files over 2 GiB are read in chunks.",
             show_default=False,
         ),
     ] = None,
@@ -80,7 +83,8 @@ def fit(
     metadata: Annotated[
         list[str],
         typer.Option(
-            metavar="KEY=VALUE", help="Text to store in the model with the date, rows and versions; repeatable."
+            metavar="KEY=VALUE",
+            help="Text KEY=VALUE to store in the model, with the date, rows and versions; repeatable.",
         ),
     ] = [],  # noqa: B006
     jobs: JobsOption = -1,
@@ -109,7 +113,7 @@ def fit(
             )
         elif not is_table(data):
             if chunk_rows:
-                raise ValueError(f"--chunk-rows reads data files, but {data} is not a file. Leave it out.")
+                raise ValueError(f"--chunk-rows needs a data file, but {data} is not a file. Leave out --chunk-rows.")
             dataset = read_dataset(data, target, drop, reading)
             name, model = _learn(dataset, learner, settings, seed, folds)
         else:
@@ -117,7 +121,7 @@ def fit(
                 n_rows = _rows_a_chunk(table, chunk_rows)
                 if n_rows:
                     if folds is not None:
-                        raise ValueError("--folds needs all rows in memory. Leave it out, or --chunk-rows 0.")
+                        raise ValueError("--folds needs all rows in memory. Leave out --folds, or set --chunk-rows 0.")
                     name, model = _learn_chunks(table, target, drop, learner, settings, seed, n_rows)
                 else:
                     dataset = dataset_of(table, target, drop)
@@ -135,7 +139,7 @@ def _metadata(pairs: list[str]) -> dict[str, str] | None:
     """Return ``--metadata`` as a dictionary, None if it is empty."""
     for pair in pairs:
         if not pair.partition("=")[0].strip() or "=" not in pair:
-            raise ValueError(f"--metadata takes KEY=VALUE, such as author=Ada; got {pair!r}.")
+            raise ValueError(f"--metadata must be KEY=VALUE, such as author=Ada, got {pair!r}.")
     split = [pair.partition("=") for pair in pairs]
     return {key.strip(): value.strip() for key, _, value in split} if pairs else None
 
@@ -146,7 +150,10 @@ def _rows_a_chunk(table: TableFile, chunk_rows: int | None) -> int:
         return chunk_rows
     if table.n_bytes <= _LARGE:
         return 0
-    note(f"{table.name} is large and is read in chunks of {_CHUNK_ROWS:,} rows. --chunk-rows 0 reads all rows at once.")
+    note(
+        f"{table.name} is large and is read in chunks of {_CHUNK_ROWS:,} rows. To read all rows at once, set "
+        f"--chunk-rows 0."
+    )
     return _CHUNK_ROWS
 
 
@@ -218,11 +225,13 @@ def _learn_counts(
     from tanlearn.baselines import LEARNERS, find_learner
 
     if kind is SUMMARY:
-        raise ValueError(f"{path} is a summary without counts. Count with: tanlearn counts TABLE --like {path}.")
+        raise ValueError(
+            f"fit needs rows or counts, but {path} is a summary. Count with: tanlearn counts TABLE --like {path}."
+        )
     if kind is MODEL:
-        raise ValueError(f"{path} is a model. Name a data file or a counts file.")
+        raise ValueError(f"fit needs rows or counts, but {path} is a model. Name a data file or a counts file.")
     if given:
-        raise ValueError(f"{path} contains counts, not rows, so {given[0]} has no effect. Leave it out.")
+        raise ValueError(f"{given[0]} needs rows, but {path} contains counts. Leave out {given[0]}.")
     table = TableCounts.load(path)
     entry = find_learner(learner or ("TAN-CMI ML" if table.counts.has_pairs else "NB ML"))
     name, model = _make(entry, settings, seed, TableEncoder())
@@ -232,7 +241,7 @@ def _learn_counts(
     except (AttributeError, TypeError):  # it needs rows, or counts of another type
         able = [known.name for known in LEARNERS.values() if _learns_from(known.make(), table)]
         raise ValueError(
-            f"{name} cannot be fitted to the counts in {path}. Learners that can: {', '.join(able)}."
+            f"{name} cannot be fitted to the counts in {path}. Use one of these learners: {', '.join(able)}."
         ) from None
     n_rows = table.counts.class_counts.sum()
     _print_fitted(Path(path).stem, n_rows, len(table.encoder.n_states_), model, time.perf_counter() - started)

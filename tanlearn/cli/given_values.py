@@ -18,7 +18,7 @@ __all__ = ["check_column", "frame_of", "given_values", "note_unknown", "plain", 
 
 
 def given_values(file: ModelFile, words: Sequence[str], allowed: str = "FILE:NUMBER, a JSON object,") -> dict[str, Any]:
-    """Parse a JSON object, or words ``name=value``; ``allowed`` names the other accepted forms in messages."""
+    """Parse a JSON object, or words ``name=value``; ``allowed`` lists other accepted forms for messages."""
     pairs: list[tuple[str, Any]]
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         try:
@@ -28,13 +28,13 @@ def given_values(file: ModelFile, words: Sequence[str], allowed: str = "FILE:NUM
     else:
         wrong = next((word for word in words if "=" not in word), None)
         if wrong is not None:
-            raise ValueError(f"a row is {allowed} or name=value; got {wrong!r}.")
+            raise ValueError(f"a row must be {allowed} or name=value, got {wrong!r}.")
         split = [tuple(map(str.strip, word.split("=", 1))) for word in words]
         pairs = [(name, typed(value, name in file.string_columns)) for name, value in split]
     given = dict(pairs)
     if len(given) < len(pairs):
         twice = next(name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i]))
-        raise ValueError(f"{twice!r} is given twice. Leave one of them out.")
+        raise ValueError(f"each column must be given once, but {twice!r} is given twice. Leave one of them out.")
     for name, value in given.items():
         check_column(file, name)
         if isinstance(value, (dict, list)):
@@ -51,7 +51,7 @@ def check_column(file: ModelFile, name: str) -> None:
 
 
 def frame_of(file: ModelFile, given: Mapping[str, Any]) -> Any:
-    """Return given values as a frame of one row, with the columns of the model; absent values are missing."""
+    """Return given values as a frame of one row, with the columns of the model. Columns without a value are missing."""
     import pandas as pd
 
     strings = {

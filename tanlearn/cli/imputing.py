@@ -22,7 +22,7 @@ _DATE_FORMATS = (
     *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%m/%d/%Y", "%m-%d-%Y"),
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y"),
 )
-#: Number of dates that are compared with the formats, at most.
+#: Maximum number of dates that are compared with the formats.
 _MOST_DATES = 1000
 
 
@@ -93,7 +93,7 @@ def impute(
 
 
 def _completed(copy: Any, values: Any, filled: Any, is_date: bool, decimal: str | None) -> Any:
-    """Return a copied column with imputed values; numbers in text have the mark ``decimal`` (None: no text).
+    """Return a copied column with imputed values; ``decimal`` is the decimal mark of numbers in text, or None.
 
     ``values`` and ``filled`` are the column before and after the imputation, with dates as numbers of days.
     """

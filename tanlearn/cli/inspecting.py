@@ -59,7 +59,8 @@ def explain(
         file = ModelFile(model)
         if not hasattr(file.classifier, "explain"):
             raise ValueError(
-                f"{model} contains a {type(file.classifier).__name__}, whose predictions are not sums over columns."
+                f"{model} contains a {type(file.classifier).__name__}, which cannot be explained, because its "
+                f"predictions are not sums over columns."
             )
         shown, name, number = _row(file, row, reading)
         frame = file.prepare(shown, name, number)
@@ -85,7 +86,7 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
                 if 1 <= number <= n_before + len(frame):
                     return frame.iloc[[number - n_before - 1]], table.name, number
                 n_before += len(frame)
-            raise ValueError(f"row {number:,} does not exist: {table.name} has rows 1 to {n_before:,}.")
+            raise ValueError(f"the row must be from 1 to {n_before:,}, the rows of {table.name}, got {number:,}.")
     given = given_values(file, words)
     absent = [name for name in file.names if given.get(name) is None]
     if absent:
@@ -108,7 +109,7 @@ def _explain_row(file: ModelFile, frame: Any, shown: Any, against: str | None) -
         other = labels.index(against)
     else:
         others = [label for label in labels if label != labels[predicted]]
-        raise ValueError(f"--against must be a class other than the predicted one: {listed(others)}; got {against!r}.")
+        raise ValueError(f"--against must be a class other than the predicted one ({listed(others)}), got {against!r}.")
     shares = classifier.explain(frame, against=classifier.classes_[other])[0, :, predicted]
     columns = [
         {"column": name, "value": plain(shown[name].iloc[0]), "log_odds": float(share)}
@@ -125,15 +126,15 @@ def _explain_row(file: ModelFile, frame: Any, shown: Any, against: str | None) -
 
 
 def _refuse_impossible(file: ModelFile, contributions: FloatArray) -> None:
-    """Raise an error for a row of probability zero in every class, which contributions cannot explain."""
+    """Raise an error for a row of probability zero in every class, which cannot be explained."""
     from tanlearn.estimators.impossible_rows import is_impossible
 
     if is_impossible(contributions.sum(axis=0, keepdims=True))[0]:
         names = [*file.names, "(class frequencies)"]
         zeros = [name for name, own in zip(names, contributions, strict=True) if np.isneginf(own).any()]
         raise ValueError(
-            "the probability of the row is zero for every class. It is predicted like a row without values, and "
-            f"cannot be explained. Zeros come from: {listed(zeros)}. Correct these values, or leave them out."
+            "the row cannot be explained, because its probability is zero for every class. (It is predicted like a "
+            f"row without values.) Zeros come from: {listed(zeros)}. Correct these values, or leave them out."
         )
 
 
@@ -171,7 +172,8 @@ def describe(model: ModelArgument, as_json: JsonOption = False) -> None:
         if as_json:
             if not hasattr(file.classifier, "describe"):
                 raise ValueError(
-                    f"{model} contains a {type(file.classifier).__name__}, not a single network. Leave out --json."
+                    f"--json needs a single network, but {model} contains a {type(file.classifier).__name__}. Leave "
+                    f"out --json."
                 )
             typer.echo(json.dumps(file.classifier.describe(), indent=2))
             return
@@ -204,7 +206,7 @@ def _print_model(file: ModelFile) -> None:
         if classifier.encoder_.has_missing_category_[i]:
             shown += "; missing"
         parents = [] if structure is None else [quoted(file.names[j]) for j in structure.parents[i].tolist() if j >= 0]
-        # The class is a parent of all columns. In combined networks, any other column may be one.
+        # The class is a parent of all columns. In combined networks, any other column may be a parent.
         depends = ", ".join(["class", *parents]) if structure is not None else "class and other columns"
         table.add_row(Text(name), kind, str(classifier.encoder_.n_states_[i]), Text(shown), Text(depends))
     console.print(table)
@@ -227,13 +229,15 @@ def export_c(
     bits: Annotated[
         str | None,
         typer.Option(
-            help="Integer and fraction bits to round to, such as 3,1. With --rows and --target, the sum of both "
-            "suffices. For boosted terms and forests, one number of bits, by default 8."
+            help="Integer and fraction bits of rounded numbers, such as 3,1, or with --rows and --target their sum. "
+            "For boosted terms and forests, one number of bits, by default 8."
         ),
     ] = None,
     rows: Annotated[
         str | None,
-        typer.Option(help="Table for a test program, which compares C with Python; it is written next to the header."),
+        typer.Option(
+            help="Table for a test program that compares C with Python. The program is written next to the header."
+        ),
     ] = None,
     target: Annotated[
         str | None,
@@ -249,15 +253,17 @@ def export_c(
         for path in (output, _program(output)) if rows is not None else (output,):
             check_output(path, model, rows)
         if Path(output).suffix.lower() not in _HEADERS:
-            raise ValueError(f"--output must end in {', '.join(_HEADERS)}; got {output!r}.")
+            raise ValueError(f"--output must end in {', '.join(_HEADERS)}, got {output!r}.")
         if target is not None and rows is None:
-            raise ValueError("--target names a column of --rows. Give both, or leave it out.")
+            raise ValueError(
+                "--target needs --rows, because it names a column of these rows. Set both, or leave out --target."
+            )
         wanted_bits = None if bits is None else _bits(bits)
         stem = Path(output).stem
         if name is None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", stem):
             raise ValueError(
-                f"{stem!r} is not a C identifier: a letter (a to z or A to Z), then at most 30 letters, digits or _. "
-                f"Set one with --name."
+                f"the prefix must be a C identifier (a letter, a to z or A to Z, then at most 30 letters, digits or "
+                f"_), got {stem!r}. Set one with --name."
             )
         if rows is not None:
             check_exists(rows)
@@ -271,8 +277,8 @@ def export_c(
         is_network = hasattr(file.classifier, "tables_")
         if is_network and isinstance(wanted_bits, int) and target is None:
             raise ValueError(
-                f"--bits {bits} does not set integer and fraction bits. Set both, such as --bits 3,1, or add --rows "
-                f"and --target to select them by the errors on these rows."
+                f"--bits must set integer and fraction bits, such as --bits 3,1, got {bits}. Set both, or add "
+                f"--rows and --target to select them by the errors on these rows."
             )
         X = y = None
         if rows is not None:
@@ -297,7 +303,9 @@ def export_c(
             if wanted_bits is not None:
                 classifier = classifier.with_bits(wanted_bits, X, y)
             elif classifier.tables_.bits is None:
-                raise ValueError(f"C needs integers: round the CPTs of {model}, for example with --bits 3,1.")
+                raise ValueError(
+                    f"C code needs integers, but the CPTs of {model} are not rounded. Set for example --bits 3,1."
+                )
             classifier.export_c(output, **options)
             size = f"{classifier.size_bits_ / 8:,.0f} bytes of tables"
         also = f", and {_program(output)}" if rows else ""
@@ -317,5 +325,5 @@ def _bits(text: str) -> int | tuple[int, int]:
             return int(numbers[0])
         before, after = map(int, numbers)
     except ValueError:
-        raise ValueError(f"--bits takes two numbers, such as 3,1, or their sum; got {text!r}.") from None
+        raise ValueError(f"--bits must be two numbers, such as 3,1, or their sum, got {text!r}.") from None
     return before, after

@@ -56,7 +56,7 @@ def check_train(train: str | None, table: str) -> None:
     """Raise an error for a table of training rows that does not exist or is the same pipe."""
     if train is not None:
         if train == table == "-":
-            raise ValueError("TABLE and --train are both standard input. Name a file for one of them.")
+            raise ValueError("only one of TABLE and --train can be standard input. Name a file for the other.")
         check_exists(train)
 
 
@@ -65,7 +65,7 @@ def _features(table: TableFile, drop: Sequence[str]) -> tuple[Any, list[str]]:
     dropped = named_columns(drop, table)
     names = [name for name in table.columns if name not in dropped]
     if not names:
-        raise ValueError(f"{table.name}: all columns are dropped. Drop fewer columns.")
+        raise ValueError(f"{table.name}: at least one column is needed, but all are dropped. Drop fewer columns.")
     X, dates = read_features(table, names)
     note_dates(dates)
     for name in names:

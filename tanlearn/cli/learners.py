@@ -1,4 +1,4 @@
-"""Choice of learners by name or table size, with settings of the user."""
+"""Selection of learners by name or table size, with settings by the user."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["DEFAULT_LEARNERS", "change", "default_learner", "default_learners", 
 
 #: Default learners of ``compare``, fast ones first.
 DEFAULT_LEARNERS = ("NB ML", "TAN-CMI ML", "BayesForest", "Term-TAN", "BayesEnsemble", "TAN Order-free HYB")
-#: Default learners of ``fit``, by increasing accuracy; it uses the last one that the table size allows.
+#: Default learners of ``fit``, by increasing accuracy. The last one that the table size allows is used.
 _FIT_LEARNERS = ("TAN-CMI ML", "BayesForest", "BayesEnsemble")
 #: Maximum table size (rows times columns) at which a learner is a default, by its cost. On adult, with 684,000 numbers
 #: and missing values, a fold takes 0.03 s of processor time for TAN-CMI ML, and 10 s for TAN Order-free HYB.
 _MOST_NUMBERS = {2: 10_000_000, 3: 1_000_000, 4: 1_000_000}
 
-#: Remedies for parameters of monotone columns in learners that do not have them.
+#: Remedies for parameters of monotone columns, for learners without these parameters.
 _MONOTONE = {
     name: (
         f" Use --learner BoostedTerms, or --learner 'NB ML' with "
@@ -79,7 +79,7 @@ def change(estimator: Any, settings: Sequence[str]) -> Any:
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
-            raise ValueError(f"--set takes name=value, got {setting!r}.")
+            raise ValueError(f"--set must be name=value, got {setting!r}.")
         name, value = name.strip(), _value(text.strip())
         try:
             estimator.set_params(**{name: value})
@@ -88,7 +88,7 @@ def change(estimator: Any, settings: Sequence[str]) -> Any:
             hint = _nested(name, [*known, *_of_default_parts(estimator, name, value)])
             hint = hint or _MONOTONE.get(name, "") or nearest(name, known)
             raise ValueError(
-                f"{type(estimator).__name__} has no parameter {name!r}.{hint} Its parameters: "
+                f"{type(estimator).__name__} has no parameter {name!r}.{hint} Its parameters are: "
                 f"{', '.join(sorted(known))}."
             ) from error
     return estimator
@@ -123,7 +123,7 @@ def _value(text: str) -> Any:
     except (SyntaxError, ValueError):
         return text
     except (MemoryError, RecursionError):
-        raise ValueError(f"--set: the value {text[:40]}... is nested too deeply.") from None
+        raise ValueError(f"--set: the value must not be nested so deeply, got {text[:40]}....") from None
     return _evaluated(tree, text)
 
 

@@ -46,7 +46,7 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
 
     def show(message: Warning | str, category: Any, *_: Any, **__: Any) -> None:
         kind = category, _subject(str(message))
-        if kind not in printed:  # folds repeat it with other numbers and names
+        if kind not in printed:  # folds repeat the warning with other numbers and names
             printed.add(kind)
             note(f"note: {for_shells(str(message))}")
 
@@ -71,14 +71,14 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
 
 
 def for_shells(message: str) -> str:
-    """Replace advice for Python by advice for the command line."""
+    """Replace advice about Python by advice about the command line."""
     for in_python, in_shells in _ADVICE.items():
         message = re.sub(in_python, in_shells, message)
     return message
 
 
 def _subject(message: str) -> str:
-    """Return the words of a warning before its first number or name, which identify its kind."""
+    """Return the words of a warning before its first number or name, which identify the kind of the warning."""
     words = re.split(r"[\d'\"]", message, maxsplit=1)[0]
     return words if len(words) >= _SHORTEST_SUBJECT else re.sub(r"\d+", "0", message)
 
@@ -102,7 +102,7 @@ def nearest(name: str, known: Any) -> str:
 
 
 def listed(names: Sequence[str], most: int = 30, *, are_quoted: bool = False) -> str:
-    """Return the first names as a comma-separated list, with the number of the others."""
+    """Return the first names as a comma-separated list, with the number of further names."""
     most = most + 1 if len(names) == most + 1 else most  # "and 1 more" is as long as a name
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(name if are_quoted else quoted(name) for name in names[:most]) + rest

@@ -30,7 +30,7 @@ class ModelColumns:
     """Names and types of the columns in a model, counts or summary file."""
 
     def __init__(self, path: str, names: Sequence[str], encoder: TableEncoder) -> None:
-        self.path, self.names = path, list(names)  # path: the name in messages
+        self.path, self.names = path, list(names)  # path for messages
         categories = encoder.categories_
         is_text = [known is not None and any(isinstance(one, str) for one in known.tolist()) for known in categories]
         self.string_columns = [name for name, text in zip(self.names, is_text, strict=True) if text]
@@ -44,19 +44,19 @@ class ModelColumns:
         ]
 
     def columns_of(self, table: TableFile, used: Sequence[str] = (), *, fill_missing: bool | None = None) -> list[str]:
-        """Return the columns of the file that are in a table, and print notes about all others."""
+        """Return the columns of the file that are in a table, and print notes about all other columns."""
         absent = [name for name in self.names if name not in table.columns]
         if absent and fill_missing and len(absent) < len(self.names):
-            note(f"not in {table.name}, so missing in every row: {listed(absent)}.")
+            note(f"columns that {table.name} does not have, treated as missing in every row: {listed(absent)}.")
         elif absent:
             remedy = (
                 ""
                 if fill_missing is None or len(absent) == len(self.names)
-                else " Use --fill-missing to treat them as missing in every row."
+                else " To treat them as missing in every row, use --fill-missing."
             )
             raise ValueError(
-                f"{table.name}: {len(absent)} of the {len(self.names)} columns of {self.path} are absent: "
-                f"{listed(absent)}. The columns are: {listed(table.columns)}.{remedy}"
+                f"{table.name} must have all {len(self.names)} columns of {self.path}, but {len(absent)} are "
+                f"absent: {listed(absent)}. It has the columns {listed(table.columns)}.{remedy}"
             )
         extra = [name for name in table.columns if name not in self.names and name not in used]
         if extra:
@@ -85,8 +85,7 @@ class ModelColumns:
                         advice = "" if found is None or column in self.boolean_columns else reading_advice(found)
                         hint = f" {advice}" if advice else f" If it is a missing value, add --missing {text!r}."
                     raise ValueError(
-                        f"{name}: {column!r} holds the text {text!r} in row {number:,}, but the "
-                        f"model needs {known} there.{hint}"
+                        f"{name}: {column!r} must contain {known}, but row {number:,} contains the text {text!r}.{hint}"
                     )
                 frame = frame.assign(**{column: pd.to_numeric(values)})
         return frame
@@ -102,7 +101,7 @@ class ModelFile(ModelColumns):
         self.classifier: Any = tanlearn.load(path)
         if not hasattr(self.classifier, "classes_"):
             raise ValueError(
-                f"{path} contains a {type(self.classifier).__name__}, but commands need a classifier. Load it in "
+                f"commands need a classifier, but {path} contains a {type(self.classifier).__name__}. Load it in "
                 f"Python with tanlearn.load."
             )
         self.notation: Notation | None = getattr(self.classifier, "_notation", None)

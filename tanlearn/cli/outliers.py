@@ -37,11 +37,12 @@ def outliers(
     *,
     reading: Reading,
 ) -> None:
-    """Score how unusual each row is, and name its most unusual value. No classes are needed.
+    """Score how unusual each row is, and find its most unusual value. No classes are needed.
 
-    The columns are: outlier (true or false); score, the log density relative to the threshold, negative for outliers;
-    column, the column whose value fits the others worst; and surprise, minus the log probability of this value given
-    the others. The model uses the columns of --keep. To exclude an id from it, also name the id in --drop.
+    The output has these columns: outlier (true or false); score, the log density minus the threshold, negative for
+    outliers; column, the column with the least probable value; and surprise, minus the log probability of this value
+    given the others. The model also uses the columns of --keep. To exclude an id from the model, name it in --drop,
+    too.
     """
     with plain_errors():
         check_exists(table)

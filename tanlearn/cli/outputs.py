@@ -27,17 +27,17 @@ def check_output(output: str, *inputs: str | None) -> None:
     """Raise an error for an output that cannot be written, or that is also an input."""
     path = Path(output)
     if path.is_dir():
-        raise ValueError(f"{output} is a folder. Name a file in it.")
+        raise ValueError(f"the output must be a file, but {output} is a folder. Name a file in it.")
     if not path.parent.is_dir():
-        raise ValueError(f"{output}: there is no folder {path.parent}. Create it first, or correct the path.")
+        raise ValueError(f"{output}: the folder {path.parent} does not exist. Create it first, or correct the path.")
     found = special_kind(path)
     if found is not None:
         raise ValueError(
-            f"{output} is {found}, and only regular files are written. Name another output; predict takes - for "
-            f"standard output."
+            f"the output must be a regular file, but {output} is {found}. Name another output (for predict, - is "
+            f"standard output)."
         )
     if path.exists() and any(os.path.samestat(path.stat(), found) for found in map(_status, inputs) if found):
-        raise ValueError(f"{output} is also an input, so it cannot be written. Name another output.")
+        raise ValueError(f"the output must not be an input, but {output} is both. Name another output.")
 
 
 def file_size(path: str) -> str:
@@ -70,14 +70,14 @@ def output_format(output: str, *inputs: str) -> str:
     check_output(output, *inputs)
     name = OUTPUTS.get(Path(output).suffix.lower())
     if name is None:
-        raise ValueError(f"--output must be - or end in {', '.join(OUTPUTS)}; got {output!r}.")
+        raise ValueError(f"--output must be - or end in {', '.join(OUTPUTS)}, got {output!r}.")
     if FORMATS[name].separator is None:
         require_pyarrow(output)
     return name
 
 
 def write_table(parts: Sequence[Any], output: str, name: str, *, has_index: bool, copied: Sequence[str] = ()) -> None:
-    """Write the concatenated parts as a table in a format, by its name.
+    """Concatenate the parts, and write them as a table in the named format.
 
     Number-like strings in ``copied`` become numbers in binary formats.
     """

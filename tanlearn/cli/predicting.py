@@ -1,4 +1,4 @@
-"""``tanlearn predict``: predict the classes of the rows of a table, in their order."""
+"""``tanlearn predict``: predict the class of each row of a table."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def predict(
             have = "has" if len(impossible) == 1 else "have"
             note(
                 f"note: {len(impossible):,} of {n_done:,} rows {have} probability zero in every class "
-                f"({named_rows([*impossible])}) and get the class probabilities without any feature."
+                f"({named_rows([*impossible])}). They get the class probabilities without any feature."
             )
         for message in [] if checked is None else checked.messages():
             note(message)
@@ -92,7 +92,7 @@ def predict(
 
 @contextmanager
 def _collected(impossible: dict[int, None], first_row: int) -> Iterator[None]:
-    """Collect the numbers of rows of probability zero, instead of one warning per chunk."""
+    """Collect the numbers of rows of probability zero, instead of a warning per chunk."""
     from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
 
     shown = warnings.showwarning

@@ -1,4 +1,4 @@
-"""``tanlearn private-counts``: counts of a table with noise that protects its rows."""
+"""``tanlearn private-counts``: counts of a table, with noise that protects its rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def private_counts(
     *,
     reading: Reading,
 ) -> None:
-    """Count values in each class, and add noise, so that no single row can be inferred (differential privacy).
+    """Count values in each class, and add noise that protects each single row (differential privacy).
 
     tanlearn fit accepts the counts instead of a table. Categories and cut points that were read from the rows would
     reveal values, so a JSON file declares them. Strings and booleans are categories. Numbers are cut points, except
@@ -61,7 +61,7 @@ def private_counts(
      "columns": {"age": [30, 50], "town": ["Graz", "Linz"], "rooms": [1, 2, 3]},
      "categorical": ["rooms"]}
 
-    Run the command once per table. Privacy losses of several runs add up.
+    Run the command only once per table, because privacy losses of several runs add up.
     """  # noqa: D301 - Click keeps the lines after a backspace character
     with plain_errors():
         check_output(output, table, declared)
@@ -81,13 +81,14 @@ def private_counts(
         )
         typer.echo(f"{released.counts.describe()} in {output} ({file_size(output)})")
         note(
-            f"{output} may be published: its privacy loss is epsilon {noise.epsilon:g}, delta {noise.delta:g}. Another "
-            f"run with these rows adds its loss. Do not publish warnings of this command: they contain exact numbers."
+            f"{output} may be published: its privacy loss is epsilon {noise.epsilon:g}, delta {noise.delta:g}. "
+            f"Another run with these rows adds to the loss. Do not publish warnings of this command, because they "
+            f"contain exact numbers."
         )
 
 
 def _read_declared(path: str, target: str, *, pairs: bool) -> TableCounts:
-    """Return empty counts in the classes, categories and cut points of a JSON file."""
+    """Return empty counts with the classes, categories and cut points of a JSON file."""
     from tanlearn import TableCounts, TableEncoder
 
     check_exists(path)
@@ -101,8 +102,8 @@ def _read_declared(path: str, target: str, *, pairs: bool) -> TableCounts:
         wrong = f"an unknown key {unknown[0]!r}" if unknown else f"no {absent[0]!r}" if absent else ""
     if wrong:
         raise ValueError(
-            f"{path} must have an object with the keys 'classes' and 'columns', and optionally 'categorical'; it has "
-            f"{wrong}."
+            f"{path} must contain an object with the keys 'classes' and 'columns', and optionally 'categorical', "
+            f"but has {wrong}."
         )
     columns, categorical = content["columns"], content.get("categorical", [])
     if not isinstance(columns, dict) or not isinstance(categorical, list) or set(categorical) - set(columns):
@@ -111,7 +112,9 @@ def _read_declared(path: str, target: str, *, pairs: bool) -> TableCounts:
             f"of these columns."
         )
     if target in columns:
-        raise ValueError(f"{path} declares {target!r}, the column of the classes, in 'columns'. Leave it out there.")
+        raise ValueError(
+            f"{path}: 'columns' must not contain {target!r}, the column of the classes. Remove it from 'columns'."
+        )
     classes = content["classes"]
     if not isinstance(classes, list) or not 1 < len({str(label) for label in classes}) == len(classes):
         raise ValueError(f"{path}: 'classes' must be a list of at least two different values, got {classes!r}.")

@@ -50,7 +50,9 @@ class Draw(Protocol):
 @contextmanager
 def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterator[Draw]:
     """Yield a function that shows the progress of the work, with elapsed and remaining time."""
-    from tanlearn._compilation import on_first_compilation  # imports Numba, and errors are to come before
+    from tanlearn._compilation import (
+        on_first_compilation,
+    )  # imports Numba, which takes time
 
     console = Console(stderr=True)
     columns = (
@@ -64,7 +66,7 @@ def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterato
         console.print(f"{title} ...", markup=False, highlight=False, soft_wrap=True)
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=False)
     with bar as bars, on_first_compilation(_note_compilation):
-        # A bar without a total pulses, while Numba compiles for some seconds on the first run.
+        # On the first run, Numba compiles for some seconds; meanwhile, a bar without a total pulses.
         task = bars.add_task(title.replace("[", "\\["), total=None)
 
         def draw(share: float | None, note: str = "", line: str = "") -> None:

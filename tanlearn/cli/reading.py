@@ -1,4 +1,4 @@
-"""Options of the text layout of tables, declared once for all commands that read tables."""
+"""Options for the layout of tables in text files, declared once for all commands that read tables."""
 
 import functools
 import inspect
@@ -61,7 +61,7 @@ def _option(name: str, help: str, **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class Reading:
-    """Options for reading tables; each field is an option of the commands that read tables."""
+    """Options for reading tables. Each field is an option of all commands that read tables."""
 
     format: Annotated[
         TableFormat | None, _option("--format", "Format of the table; by default, from its extension or content.")
@@ -79,11 +79,11 @@ class Reading:
             callback=_as_separator,
         ),
     ] = None
-    comment: Annotated[str | None, _option("--comment", "Skip lines of text that begin with this, such as '#'.")] = None
+    comment: Annotated[str | None, _option("--comment", "Skip lines that begin with this text, such as '#'.")] = None
     skip_rows: Annotated[int, _option("--skip-rows", "Number of lines before the header of text files.", min=0)] = 0
     no_header: Annotated[
         bool,
-        _option("--no-header", "Text files have no header row; columns are named column_1, column_2 and so on."),
+        _option("--no-header", "Read text files without a header row. Columns are named column_1, column_2 and so on."),
     ] = False
     thousands: Annotated[str, _option("--thousands", "Thousands separator of numbers in text: , . ' or a space.")] = ""
     symbol: Annotated[
@@ -99,7 +99,7 @@ class Reading:
 
     @contextmanager
     def open(self, source: str) -> Iterator[TableFile]:
-        """Open a table by its path; input from a pipe, such as ``-``, is first copied to a temporary file."""
+        """Open a table by its path. Input from a pipe, such as ``-``, is first copied to a temporary file."""
         options: dict[str, Any] = {
             "format": self.format,
             "encoding": self.encoding,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["report"]
 
-#: Values of ``--measure``, written here so that --help answers without the learners.
+#: Values of ``--measure``, listed here so that --help does not wait for the import of the learners.
 MEASURE_NAMES = ("error", "log-loss", "brier", "auc", "fit-seconds", "predict-seconds", "n-parameters")
 
 
@@ -44,11 +44,11 @@ def report(
     ],
     measure: Annotated[
         str,
-        typer.Option(metavar=f"[{'|'.join(MEASURE_NAMES)}]", help="Measure that is compared.", callback=_find_measure),
+        typer.Option(metavar=f"[{'|'.join(MEASURE_NAMES)}]", help="Measure to compare.", callback=_find_measure),
     ] = MEASURE_NAMES[0],
     reference: Annotated[
         str | None,
-        typer.Option(help="Learner that the others are compared with; by default, the one with the best mean rank."),
+        typer.Option(help="Learner to compare all others with; by default, the one with the best mean rank."),
     ] = None,
     without: Annotated[
         list[str],
@@ -87,7 +87,7 @@ def report(
             check_exists(path)
         if picture is not None:
             _check_picture(picture, results)
-        # Imported here so that --help and a wrong path answer without the learners.
+        # Imported here so that --help and errors in paths do not wait for the import of the learners.
         from tanlearn.comparison import Comparison
 
         found = Comparison.load(results[0])
@@ -111,7 +111,7 @@ def report(
 
 
 def _check_picture(path: str, results: list[str]) -> None:
-    """Raise an error for a picture that cannot be written, before any table is printed."""
+    """Raise an error before any table is printed if the picture cannot be written."""
     check_output(path, *results)
     try:
         from matplotlib.backend_bases import FigureCanvasBase
@@ -120,12 +120,12 @@ def _check_picture(path: str, results: list[str]) -> None:
     formats = sorted(FigureCanvasBase.get_supported_filetypes())
     if Path(path).suffix[1:].lower() not in formats:
         raise ValueError(
-            f"--picture must end in .png, .pdf, .svg or another format of {', '.join(formats)}; got {path}."
+            f"--picture must end in .png, .pdf, .svg or another format of {', '.join(formats)}, got {path}."
         )
 
 
 def _without(comparison: "Comparison", options: list[str]) -> "Comparison":
-    """Return a comparison without the learners that the options name."""
+    """Return a comparison without the learners named in options."""
     known = comparison.learners
     names = [name for text in options for name in ([text] if text in known else map(str.strip, text.split(",")))]
     for name in names:

@@ -35,7 +35,7 @@ __all__ = [
 def check_jobs(jobs: int) -> int:
     """Raise an error for 0 threads."""
     if jobs == 0:
-        raise typer.BadParameter("it must be a number of threads from 1, or -1 for all.")
+        raise typer.BadParameter("it must be a positive number of threads, or -1 for all processors.")
     return jobs
 
 
@@ -67,7 +67,7 @@ def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: 
     """Read a table with its classes into memory, and print notes about it."""
     if not is_table(source):
         if drop:
-            raise ValueError(f"--drop names columns of a data file, but {source} is not a file. Leave it out.")
+            raise ValueError(f"--drop needs a data file, but {source} is not a file. Leave out --drop.")
         return load_dataset(source, target=target)
     with reading.open(source) as table:
         return dataset_of(table, target, drop)
@@ -76,22 +76,22 @@ def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: 
 def read_datasets(
     sources: Sequence[str], targets: Sequence[str], drop: Sequence[str], reading: Reading
 ) -> list[Dataset]:
-    """Read several data sets with their classes into memory; by default, the last column contains the classes.
+    """Read several data sets into memory; by default, the last column contains the classes.
 
-    ``targets`` is one name for all tables, or one for each, which may be comma-separated. A dropped column must be
-    in at least one table. It may begin with the table and a colon, and is then left out of this table only.
+    ``targets`` contains one name for all tables, or one name per table; names may be comma-separated. Each dropped
+    column must be in at least one table. If it is written as table:column, it is left out of this table only.
     """
     if len(targets) not in (0, 1, len(sources)):
         raise ValueError(
-            f"--target is given {len(targets)} times for {len(sources)} data sets. Name one column for all of them, "
-            f"or one for each."
+            f"--target must be one column for all data sets or one per data set, got {len(targets)} for "
+            f"{len(sources)} data sets."
         )
     own = list(targets) if len(targets) == len(sources) else [next(iter(targets), None)] * len(sources)
     parts = list(map(str.strip, targets[0].split(","))) if len(targets) == 1 else []
     stems = [Path(source).stem for source in sources]
     for source in sources:
         if sources.count(source) > 1:
-            raise ValueError(f"{source} is given twice. Name each file once.")
+            raise ValueError(f"each file must be given once, but {source} is given twice. Leave one of them out.")
     if len(sources) == 1 and not is_table(sources[0]):
         return [read_dataset(sources[0], own[0], drop, reading)]
     found: list[Dataset] = []
@@ -108,7 +108,10 @@ def read_datasets(
             names = [column for column in columns.values() if len(sources) == 1 or column in table.columns]
             if target is None:
                 target = [name for name in table.columns if name not in names][-1]
-                note(f"{table.name}: the classes are in the last column, {target!r}. --target names another column.")
+                note(
+                    f"{table.name}: the classes are read from the last column, {target!r}. To use another column, "
+                    f"set --target."
+                )
             dataset = dataset_of(table, target, names)
             is_shared = stems.count(stems[number]) > 1  # such as a/train.csv and b/train.csv
             found.append(replace(dataset, name=source) if is_shared else dataset)
@@ -117,8 +120,8 @@ def read_datasets(
             for name in {option} & dropped or map(str.strip, option.split(",")):
                 if name not in dropped:
                     raise ValueError(
-                        f"--drop: no file has a column {name!r}. Leave it out, or correct it. COLUMN drops the "
-                        f"column from all files, and FILE:COLUMN from one file."
+                        f"--drop: no file has a column {name!r}. Correct the name, or leave it out. COLUMN drops "
+                        f"the column from all files, FILE:COLUMN from one file."
                     )
     return found
 
@@ -157,7 +160,7 @@ def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -
     names = named_columns([target, *drop], table)
     left = [name for name in table.columns if name not in names]
     if not left or names.count(target) > 1:
-        raise ValueError(f"{table.name}: there must be a target and another column. Drop fewer columns.")
+        raise ValueError(f"{table.name}: at least one column besides the target is needed. Drop fewer columns.")
     return left
 
 
@@ -190,6 +193,7 @@ def check_classes(classes: Sequence[Any], n_missing: int, n_samples: int, target
     if len(classes) < 2:
         found = f"one value only, {classes[0]!r}" if len(classes) else "no value"
         raise ValueError(
-            f"{name}: the target {target!r} has {found}, in {n_missing + n_samples:,} rows. There must be two classes."
+            f"{name}: the target {target!r} must have at least two classes, but has {found} in "
+            f"{n_missing + n_samples:,} rows."
         )
     note_missing(n_missing, n_samples, target)

@@ -21,9 +21,9 @@ def warmup(
         ),
     ] = [],  # noqa: B006 - Typer makes a new list
 ) -> None:
-    """Compile the kernels of learners and store them, once per installation.
+    """Compile the kernels of learners and store them. Run this command once per installation.
 
-    Run it when an image of a container is built, by the user and with the NUMBA_CACHE_DIR of later processes.
+    To build a container image, run it as the same user and with the same NUMBA_CACHE_DIR as later processes.
     """
     with plain_errors():
         import tanlearn

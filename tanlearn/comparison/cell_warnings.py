@@ -1,4 +1,4 @@
-"""Warnings of cells: each one names its data set and fold, and is issued once for all cells."""
+"""Warnings of cells, which name the data set and the fold and are issued once for all cells."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["about_cell", "each_warning_once"]
 
 
 class _Caught(NamedTuple):
-    """A warning, sorted by data set (-1 for none), repeat and fold."""
+    """Warning, sorted by data set (-1 for none), repeat and fold."""
 
     dataset: int
     repeat: int
@@ -33,8 +33,8 @@ def about_cell(cell: CellResult) -> contextlib.AbstractContextManager[None]:
 def each_warning_once(datasets: Sequence[str]) -> Iterator[None]:
     """Collect warnings, and issue one of each kind at the end, even after an error.
 
-    All learners read the same data and would otherwise repeat the same warnings, in all folds. The first one by data
-    set, repeat and fold is issued, whichever thread was the first to warn. It names the other data sets.
+    All learners read the same data and would otherwise repeat the same warnings in all folds. The first warning by data
+    set, repeat and fold is issued, regardless of the order in which threads warn. It names the other data sets.
     """
     caught: list[warnings.WarningMessage] = []
     try:
@@ -63,6 +63,6 @@ def _read(one: warnings.WarningMessage, datasets: Sequence[str]) -> _Caught:
 
 
 def _issue(one: warnings.WarningMessage, more: str) -> None:
-    """Issue a warning again, with more words."""
+    """Issue a warning again, with an added text."""
     message = f"{one.message}{more}" if more else one.message
     warnings.warn_explicit(message, one.category, one.filename, one.lineno)

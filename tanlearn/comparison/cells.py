@@ -1,4 +1,4 @@
-"""One cell of a comparison: fit, predict and measure a learner on one split of a data set.
+"""One cell of a comparison: a learner is fitted and measured on one split of a data set.
 
 Compilation is excluded from the times. Before its first timed fit on a data set, each learner is fitted to a few rows
 for two epochs and predicts them.
@@ -29,8 +29,8 @@ __all__ = ["RunSettings", "reason", "run_cell", "warm_up"]
 
 #: Rows per class and epochs of the warm-up fit.
 WARM_ROWS, WARM_EPOCHS = 10, 2
-#: Number of timed predictions, of which the fastest counts, because other processes can only slow a prediction down.
-#: Predictions over a second are not repeated.
+#: Number of timed predictions. The fastest one counts, because other processes can only slow a prediction down.
+#: Predictions that take more than a second are not repeated.
 N_PREDICTIONS, LONG_PREDICTION = 3, 1.0
 
 
@@ -73,7 +73,7 @@ def run_cell(
     settings: RunSettings,
     report: Callable[[CellResult, float], Any] | None = None,
 ) -> CellResult | None:
-    """Return a cell with its measures or the reason of its failure; None after the deadline.
+    """Return a cell with its measures or the reason of its failure, or None after the deadline.
 
     ``report`` is called with the finished fraction of a gradient training.
     """
@@ -92,7 +92,7 @@ def run_cell(
 
 @dataclass(frozen=True)
 class _EpochProgress:
-    """Callback of a gradient training that reports its progress and never stops it."""
+    """Callback of a gradient training that reports the progress and never stops the training."""
 
     cell: CellResult
     report: Callable[[CellResult, float], Any]
@@ -129,7 +129,7 @@ def _measures(estimator: Any, table: SplitData, train: IntArray, test: IntArray)
 
 
 def _log_probabilities(estimator: Any, X: Any, classes: AnyArray) -> FloatArray | None:
-    """Return log-probabilities of all classes of the data set, shape (n_rows, n_classes); None without probabilities.
+    """Return log-probabilities of all classes of the data set (n_rows, n_classes), or None without probabilities.
 
     A class without training rows has probability 0, and 0 counts as the smallest positive float.
     """
@@ -166,7 +166,7 @@ def _probability_measures(log_p: FloatArray | None, y: IntArray) -> dict[str, fl
 
 
 def _model_measures(estimator: Any) -> dict[str, Any]:
-    """Return the size of a fitted model and the effort of its training; absent where the estimator has none."""
+    """Return the size of a fitted model and the effort of its training, as far as the estimator has them."""
     structure = getattr(estimator, "structure_", None)
     histories = estimator.learning_history() if hasattr(estimator, "learning_history") else {}
     search = histories.get("structure") or histories.get("training")
@@ -182,7 +182,7 @@ def _model_measures(estimator: Any) -> dict[str, Any]:
 
 
 def _n_evaluations(estimator: Any, history: Any) -> int | None:
-    """Return the number of all structures that a search scored, or of epochs of a training."""
+    """Return the number of structures that a search scored, or of epochs of a training."""
     search = getattr(estimator, "structure_learner_", estimator)
     counted = getattr(search, "n_evaluations_", None)
     if counted is None and history:

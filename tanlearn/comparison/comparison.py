@@ -1,4 +1,4 @@
-"""The results of a comparison, with tests of the differences of learners."""
+"""Results of a comparison, with tests of the differences between learners."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class Comparison(StoredCells):
         """Compute the probabilities that learners are better than, equal to, or worse than one learner.
 
         The probabilities are for a new data set, by the Bayesian signed-ranks test of baycomp (Benavoli et al. 2017).
-        With fewer than six data sets, they are far too close to 0 and 1, and reports leave them out.
+        With fewer than six data sets, these probabilities are far too close to 0 and 1, and reports leave them out.
 
         Parameters
         ----------
@@ -254,9 +254,9 @@ class Comparison(StoredCells):
         is_complete = np.logical_not(np.isnan(values[:, is_ranked]).any(axis=1))
         if is_complete.sum() < 2 or is_ranked.sum() < 2:
             raise ValueError(
-                f"ranks need two learners, and two data sets on which all of them have finished every split. Learners "
-                f"with results: {is_ranked.sum()}. Such data sets: {is_complete.sum()} of {len(self.datasets)}. Add "
-                f"data sets, or leave out learners that have failed."
+                f"ranks need at least two learners, and two data sets on which all learners have finished every "
+                f"split. There are {is_ranked.sum()} learner(s) with results, and {is_complete.sum()} of "
+                f"{len(self.datasets)} data sets are complete. Add data sets, or leave out learners that have failed."
             )
         values = with_ties(values[np.ix_(is_complete, is_ranked)])
         return Ranks(
@@ -361,26 +361,26 @@ class Comparison(StoredCells):
         ...
         """
         if not self.cells:
-            raise ValueError("there are no finished cells to report. Run the comparison first.")
+            raise ValueError("a report needs finished cells, but there are none. Run the comparison first.")
         if reference is not None:
             self._number(reference)
         if format not in REPORT_FORMATS:
-            raise ValueError(f"format must be one of {', '.join(map(repr, REPORT_FORMATS))}; got {format!r}.")
+            raise ValueError(f"format must be one of {', '.join(map(repr, REPORT_FORMATS))}, got {format!r}.")
         return write_report(self, find_measure(measure), reference, alpha, rope, format)
 
     def _test(self, dataset: str, differences: FloatArray) -> tuple[float, float]:
-        """Return p-value and half width of the interval of differences in the splits of a data set, NaN if missing."""
+        """Return the p-value and the half width of the interval of differences over splits; NaN if there is no test."""
         cells = self._of[dataset]
         test_share = sum(cell.n_test for cell in cells) / sum(cell.n_train for cell in cells)
         return corrected_t_test(differences[~np.isnan(differences)], test_share)
 
     def _differences(self, reference: str, measure: str) -> list[tuple[str, FloatArray]]:
-        """Return the differences to the reference on the data sets on which both are complete, by learner."""
+        """Return by learner the differences to the reference on the data sets on which both are complete."""
         base, means = self._number(reference), self.mean(measure)
         found = [(learner, means[:, i] - means[:, base]) for i, learner in enumerate(self.learners) if i != base]
         return [(learner, own[~np.isnan(own)]) for learner, own in found if not np.isnan(own).all()]
 
 
 def _n_pairs(values: FloatArray) -> int:
-    """Return the number of splits in which both of two learners have a value."""
+    """Return the number of splits in which two learners both have a value."""
     return int((~np.isnan(values).any(axis=0)).sum())

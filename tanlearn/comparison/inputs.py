@@ -35,7 +35,9 @@ def named_datasets(datasets: Any) -> list[Dataset]:
     else:
         found = [_dataset(datasets, "data")]
     if not found:
-        raise ValueError("there are no data sets to compare on. Name at least one data set.")
+        raise ValueError(
+            "a comparison needs at least one data set, got none. Pass for example the name of a data set such as iris."
+        )
     _check_distinct("data sets", (dataset.name for dataset in found))
     return found
 
@@ -48,8 +50,8 @@ def _dataset(source: Any, name: str) -> Dataset:
         return load_dataset(source)
     if not isinstance(source, tuple) or len(source) != 2:
         raise TypeError(
-            f"a data set is a name, the path of a file, (X, y), (frame, 'target'), (path, 'target') or a Dataset; got "
-            f"{type(source).__name__}. Pass a list for several data sets, or a dict to name them."
+            f"a data set must be a name, the path of a file, (X, y), (frame, 'target'), (path, 'target') or a "
+            f"Dataset, got {type(source).__name__}. Pass a list for several data sets, or a dict to name them."
         )
     X, y = source
     if isinstance(X, (str, Path)):
@@ -74,13 +76,13 @@ def _dataset(source: Any, name: str) -> Dataset:
 
 
 def _as_array(rows: Any) -> AnyArray:
-    """Return nested lists as an array; NumPy alone would turn numbers into strings if a list also contains strings."""
+    """Return nested lists as an array, without NumPy's conversion of numbers to strings in mixed lists."""
     found = np.asarray(rows)
     return np.array(rows, dtype=object) if found.dtype.kind in "US" else found
 
 
 def data_digest(dataset: Dataset) -> str:
-    """Return a digest of all values, classes, names of columns and predefined splits, in hexadecimal digits."""
+    """Return a hexadecimal digest of all values, classes, names of columns and predefined splits."""
     X = dataset.X
     columns = [X.iloc[:, j].to_numpy() for j in range(X.shape[1])] if hasattr(X, "iloc") else [X]
     columns = [column if column.dtype.kind in "biufUSM" else column.astype(str) for column in columns]
@@ -97,7 +99,7 @@ def named_learners(learners: Any) -> list[Learner]:
         several = [learners] if isinstance(learners, (str, Learner)) or hasattr(learners, "fit") else list(learners)
         found = [_entry(learner, type(learner).__name__) for learner in several]
     if not found:
-        raise ValueError("there are no learners to compare. Name at least one learner.")
+        raise ValueError("a comparison needs at least one learner, got none. Pass for example TANClassifier().")
     _check_distinct("learners", (learner.name for learner in found))
     return found
 
@@ -109,16 +111,17 @@ def _entry(learner: Any, name: str) -> Learner:
     if isinstance(learner, Learner):
         return learner
     if isinstance(learner, type):
-        raise TypeError(f"{learner.__name__} is a class. Pass an object: {learner.__name__}().")
+        raise TypeError(f"a learner must be an object, got the class {learner.__name__}. Pass {learner.__name__}().")
     if hasattr(learner, "learn") and not hasattr(learner, "predict"):
         raise TypeError(
-            f"{name} is a structure learner, not a classifier. Pass BayesNetClassifier(structure={name}())."
+            f"a learner must be a classifier, got the structure learner {name}. Pass "
+            f"BayesNetClassifier(structure={name}())."
         )
     absent = [method for method in ("fit", "predict", "get_params", "set_params") if not hasattr(learner, method)]
     if absent:
         raise TypeError(
-            f"a learner is a name, a Learner or an unfitted classifier of scikit-learn's interface; {name} has no "
-            f"{' and no '.join(absent)}."
+            f"a learner must be a name, a Learner or an unfitted classifier with scikit-learn's interface, but "
+            f"{name} has no {' and no '.join(absent)}."
         )
     return Learner(name, "estimator of the user", "", _Copies(learner))
 
@@ -145,7 +148,7 @@ class _Copies:
 
 
 def settings_of(learner: Learner, n_epochs: int | None) -> str:
-    """Return the settings of a learner that differ from the defaults, in one line; empty if it cannot be created."""
+    """Return the non-default settings of a learner in one line, or an empty string if it cannot be created."""
     try:
         made: Any = learner.make(random_state=None, n_epochs=n_epochs)
     except Exception:  # the cells report it
@@ -154,7 +157,7 @@ def settings_of(learner: Learner, n_epochs: int | None) -> str:
 
 
 def learner_digest(learner: Learner, n_epochs: int | None) -> str:
-    """Return a digest of all settings of a learner that matter for its models; raise ValueError if there is none."""
+    """Return a digest of all settings of a learner that affect its models; raise ValueError if this is impossible."""
     try:
         made = learner.make(random_state=None, n_epochs=n_epochs)
     except Exception as error:  # the cells report it
@@ -164,8 +167,8 @@ def learner_digest(learner: Learner, n_epochs: int | None) -> str:
         return content_digest("learner", [type(made), settings])[:_DIGITS]
     except ValueError as error:
         raise ValueError(
-            f"the settings of {learner.name!r} cannot be recognized in a file later ({error.__cause__}). Define its "
-            f"functions at the top level of a module, or leave out path."
+            f"with path, settings of a learner must have a digest, but those of {learner.name!r} have none "
+            f"({error.__cause__}). Define its functions at the top level of a module, or leave out path."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Splits of data sets into training and test rows, and the cells of a comparison."""
+"""Splits of data sets into training and test rows, and the cells (learner, data set, fold) of a comparison."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ DEFAULT_FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class SplitData:
-    """A data set with its splits, the input that all its cells share."""
+    """Data set with its splits, which all its cells share."""
 
     dataset: Dataset
-    splits: Sequence[Sequence[Split]] = field(repr=False)  # of each repeat, row numbers of each fold
+    splits: Sequence[Sequence[Split]] = field(repr=False)  # for each repeat, the row numbers of each fold
     classes: AnyArray  # (n_classes,) sorted
 
 
@@ -47,8 +47,8 @@ def split_data(datasets: Sequence[Dataset], n_folds: int | None, n_repeats: int,
     if all(dataset.folds is not None for dataset in datasets) and (n_folds is not None or n_repeats > 1):
         name = "n_repeats" if n_folds is None else "n_folds"
         raise ValueError(
-            f"{datasets[0].name} has its own split into training and test rows, so {name} has no effect. Leave {name} "
-            f"out."
+            f"{name} must not be set, because {datasets[0].name} has its own split into training and test rows. "
+            f"Leave {name} out."
         )
     return [_split(dataset, n_folds, n_repeats, random_state) for dataset in datasets]
 
@@ -72,9 +72,9 @@ def _split(dataset: Dataset, n_folds: int | None, n_repeats: int, random_state: 
 
 
 def check_folds(y: AnyArray, n_folds: int | None) -> None:
-    """Raise ValueError if the classes have too few rows for the folds; warn if only some classes have too few.
+    """Raise ValueError if all classes have too few rows for the folds, and warn if only some have too few.
 
-    If ``n_folds`` is None, a third of the rows is held out, which needs at least two rows per class.
+    If ``n_folds`` is None, a third of the rows is held out, which requires at least two rows per class.
     """
     codes, classes = read_classes(y, len(y))
     sizes = np.bincount(codes)
@@ -82,11 +82,16 @@ def check_folds(y: AnyArray, n_folds: int | None) -> None:
     rare = f"the least populated class, {names[least]!r}, has {sizes[least]} row(s)"
     if n_folds is None:
         if sizes[least] < 2:
-            raise ValueError(f"{rare}: no row is left to hold out. Remove the class, collect more rows, or use folds.")
+            raise ValueError(
+                f"every class needs at least two rows, but {rare}. Remove the class, collect more rows, or use folds."
+            )
     elif most < n_folds:
-        raise ValueError(f"no class has a row for each of {n_folds} folds. Use at most {most} folds.")
+        raise ValueError(f"at least one class must have {n_folds} rows for {n_folds} folds. Use at most {most} folds.")
     elif sizes[least] < n_folds:
-        warn(f"{rare}, so some of the {n_folds} folds do not test it. Use fewer folds, or more rows.", UserWarning)
+        warn(
+            f"{rare}, so some of the {n_folds} folds have no test row of this class. Use fewer folds or more rows.",
+            UserWarning,
+        )
 
 
 def plan(
@@ -99,7 +104,7 @@ def plan(
 ) -> list[CellResult]:
     """Return all cells, without measures, by data set, learner, repeat and fold.
 
-    If results are stored, the settings of every learner must be recognizable later.
+    If results are stored, it must be possible to recognize the settings of every learner later.
     """
     versions = f"tanlearn {__version__}, scikit-learn {sklearn.__version__}, numpy {np.__version__}"
     identities: list[dict[str, Any]] = []

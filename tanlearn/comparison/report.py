@@ -21,18 +21,18 @@ REPORT_FORMATS = ("markdown", "latex", "csv")
 #: A :class:`~tanlearn.comparison.Comparison`, whose module imports this one.
 Comparison: TypeAlias = Any
 
-#: Field of a learner that has run, but has no such measure.
+#: Text in the field of a learner that has run but does not have the measure.
 WITHOUT_MEASURE = "none"
-#: Largest number of single tests that are listed; above, only their counts are.
+#: Maximum number of single tests to list. If there are more, only their number is reported.
 MOST_TESTS = 60
-#: Number of data sets from which the smallest p-value of the signed-ranks test is below 5 %.
+#: Minimum number of data sets for which the signed-ranks test can be significant at 5 %.
 ENOUGH_DATASETS = 6
 
 
 def write_report(
     comparison: Comparison, measure: Measure, reference: str | None, alpha: float, rope: float | None, form: str
 ) -> str:
-    """Return the report of a comparison; the reference is the learner with the best mean rank by default."""
+    """Return the report of a comparison. By default, the reference is the learner with the best mean rank."""
     base = reference or _default_reference(comparison, measure)
     if form == "csv":
         return _as_csv(comparison, measure, base, alpha)
@@ -50,7 +50,7 @@ def write_report(
 
 
 def _as_csv(comparison: Comparison, measure: Measure, reference: str | None, alpha: float) -> str:
-    """Return a row per data set and learner: mean, standard deviation, and the difference to the reference."""
+    """Return one row per data set and learner: mean, standard deviation, and difference to the reference."""
     tests = {} if reference is None else {(t.dataset, t.first): t for t in comparison.paired(reference, measure.name)}
     best = _best(comparison, measure, alpha)
     lines = io.StringIO()
@@ -86,7 +86,7 @@ def _protocol(comparison: Comparison) -> str:
 
 
 def _means(comparison: Comparison, measure: Measure, alpha: float) -> Section:
-    """Return the table of means, with the learners in bold that are not significantly worse than the best."""
+    """Return the table of means. Learners that are not significantly worse than the best are in bold."""
     best, means = _best(comparison, measure, alpha), comparison.mean(measure.name)
     rows = []
     for dataset, own in zip(comparison.datasets, means, strict=True):
@@ -120,7 +120,7 @@ def _means(comparison: Comparison, measure: Measure, alpha: float) -> Section:
         notes.append("A data set with a single split has no test and no bold.")
     fields = [field for row in rows for field in row[2:]]
     if any(field.startswith("(") for field in fields):
-        notes.append("In parentheses: number of folds with a result, where a learner has failed or is not finished.")
+        notes.append("In parentheses: number of folds with a result, if the learner has failed or is not finished.")
     if WITHOUT_MEASURE in fields:
         notes.append(f"{WITHOUT_MEASURE}: the learner has run, but has no {measure.label}.")
     title = measure.title[0].upper() + measure.title[1:]
@@ -128,14 +128,14 @@ def _means(comparison: Comparison, measure: Measure, alpha: float) -> Section:
 
 
 def _best(comparison: Comparison, measure: Measure, alpha: float) -> dict[str, list[str]]:
-    """Return the learners in bold: not significantly worse than the best of at least two."""
+    """Return the learners to print in bold: those not significantly worse than the best of at least two."""
     n_results = (~np.isnan(comparison.mean(measure.name))).sum(axis=1).tolist()
     best = comparison.best(measure.name, alpha)
     return {name: best[name] if n > 1 else [] for name, n in zip(comparison.datasets, n_results, strict=True)}
 
 
 def _incomplete(comparison: Comparison, dataset: str, learner: str, of_splits: FloatArray) -> str:
-    """Return the field of a learner without a mean: its number of results, or a note that it has no such measure."""
+    """Return the field of a learner without a mean: its number of results, or a note that it lacks the measure."""
     own = [cell for cell in comparison.cells if (cell.dataset, cell.learner) == (dataset, learner)]
     n_done = int((~np.isnan(of_splits)).sum())
     if n_done == 0 and any(cell.failure is None for cell in own):
@@ -144,7 +144,7 @@ def _incomplete(comparison: Comparison, dataset: str, learner: str, of_splits: F
 
 
 def _default_reference(comparison: Comparison, measure: Measure) -> str | None:
-    """Return the learner with the best mean rank among learners that are complete on the most data sets, or None."""
+    """Return the learner with the best mean rank among those complete on the most data sets, or None."""
     from tanlearn._rank_tests import ranks_of
 
     values = measure.better(comparison.mean(measure.name))
@@ -162,7 +162,7 @@ def _single_tests(comparison: Comparison, measure: Measure, reference: str, alph
     tests = comparison.paired(reference, measure.name)
     title = f"Differences to {reference} on single data sets"
     if not tests:
-        return Section(title, text=f"There is no test: {_why_no_test(comparison, measure, reference)}")
+        return Section(title, text=f"There are no tests: {_why_no_test(comparison, measure, reference)}")
     if len(tests) > MOST_TESTS:
         text = (
             f"There are {len(tests)} tests. `tanlearn report --print csv` prints them, and "
@@ -194,8 +194,8 @@ def _why_no_test(comparison: Comparison, measure: Measure, reference: str) -> st
     values = {dataset: comparison.values(dataset, measure.name) for dataset in comparison.datasets}
     if all(of_splits.shape[1] < 2 for of_splits in values.values()):
         return (
-            "each data set has a single split. Use folds or repeats. McNemar's test of a single split needs the "
-            "prediction of each row, which results do not contain."
+            "each data set has a single split. Use folds or repeats. (McNemar's test of a single split needs "
+            "predictions of single rows, which are not stored.)"
         )
     base = comparison.learners.index(reference)
     if all(np.isnan(of_splits[base]).all() for of_splits in values.values()):
@@ -253,16 +253,17 @@ def _tests_over_datasets(
     header = ["learner", "mean rank", "win/tie/loss", "data sets", "difference", "p (Holm)"]
     header += [f"P(better than {reference})", f"P(within {rope:g})", f"P(worse than {reference})"] if bayes else []
     notes.append(
-        f"All others against {reference}. Win/tie/loss: data sets by the t-tests of single data sets at the level "
-        f"{alpha:g}, after Holm's correction. Difference and p: mean difference and Wilcoxon signed ranks, after "
-        f"Holm's correction, over the data sets on which both are complete; data sets: their number."
+        f"All other learners are compared with {reference}. Win/tie/loss: numbers of data sets, by the t-tests of "
+        f"single data sets at the level {alpha:g} after Holm's correction. Difference: mean over the data sets on "
+        f"which both learners are complete. p: Wilcoxon signed ranks over these data sets, after Holm's correction. "
+        f"Data sets: their number."
     )
     if bayes:
-        notes.append(f"P: Bayesian signed ranks; differences up to {rope:g} count as equal.")
+        notes.append(f"P: probabilities of the Bayesian signed-ranks test; differences up to {rope:g} count as equal.")
     if not is_enough:
         notes.append(
-            f"With {len(comparison.datasets)} data sets, the signed ranks cannot be significant at 5 %, and the "
-            f"Bayesian test is left out. Both take {ENOUGH_DATASETS}."
+            f"With {len(comparison.datasets)} data sets, the signed-ranks test cannot be significant at 5 %, and "
+            f"the Bayesian test is left out. Both need at least {ENOUGH_DATASETS} data sets."
         )
     return Section("All data sets", ReportTable(header, rows), " ".join(notes))
 
@@ -290,13 +291,16 @@ def _costs(comparison: Comparison) -> Section:
         where = "the data sets"
     elif not common:
         where = "the data sets on which the learner has results, which differ between learners"
-    note = f"Means over {where}, of the means over their folds. Evaluations and arcs refer to structures."
+    note = (
+        f"Means over {where}; the result of a data set is the mean over its folds. Evaluations: number of structures "
+        "that the search scored. Arcs: edges between features."
+    )
     header = ["learner", *fields] if are_all else ["learner", "data sets", *fields]
     return Section("Costs", ReportTable(header, rows), note)
 
 
 def _common_datasets(comparison: Comparison, measure: str) -> list[str]:
-    """Return the data sets on which all learners that are complete on any data set are complete."""
+    """Return the data sets on which all learners are complete, except learners that are complete nowhere."""
     means = comparison.mean(measure)
     of_learners = means[:, ~np.isnan(means).all(axis=0)]
     is_common = ~np.isnan(of_learners).any(axis=1) & (of_learners.shape[1] > 0)
@@ -304,7 +308,7 @@ def _common_datasets(comparison: Comparison, measure: str) -> list[str]:
 
 
 def _average(cells: Sequence[CellResult], name: str, digits: int) -> str:
-    """Return the mean of a field over data sets, in which each has the mean of its cells; empty without values."""
+    """Return the mean over data sets of the mean of a field over cells, or an empty string without values."""
     by_dataset: dict[str, list[float]] = {}
     for cell in cells:
         value: Any = getattr(cell, name)

@@ -1,4 +1,4 @@
-"""Sections of a report, and their formats: Markdown that is aligned for reading as plain text, and LaTeX."""
+"""Sections of a report in two formats: Markdown that can be read as plain text, and LaTeX."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ESCAPED = {
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table of strings, of which the first ``n_left`` columns are left-aligned. ``**`` encloses bold fields."""
+    """Table of strings. The first ``n_left`` columns are left-aligned, and ``**`` encloses bold fields."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -31,7 +31,7 @@ class ReportTable:
 
 @dataclass(frozen=True)
 class Section:
-    """A section: a title, a table, sentences about it, and items of a list."""
+    """Section with a title, a table, sentences about the table, and items of a list."""
 
     title: str
     table: ReportTable | None = None
@@ -53,7 +53,7 @@ def as_markdown(sections: Iterable[Section]) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], n_left: int = 1) -> str:
-    """Return a Markdown table with padded columns, of which the first ``n_left`` are left-aligned."""
+    """Return a Markdown table with padded columns. The first ``n_left`` columns are left-aligned."""
     lines = [[str(field).replace("|", "\\|") for field in row] for row in (header, *rows)]
     widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
     rule = ["-" * width if j < n_left else "-" * (width - 1) + ":" for j, width in enumerate(widths)]
@@ -70,7 +70,7 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], n_left:
 
 
 def as_latex(sections: Iterable[Section]) -> str:
-    """Return sections in LaTeX for the package booktabs; the sentences about a table are its caption."""
+    """Return sections in LaTeX for the package booktabs. The sentences about a table become its caption."""
     parts = ["% needs \\usepackage{booktabs}"]
     for section in sections:
         title, text = _latex(section.title), _latex(section.text)

@@ -1,4 +1,4 @@
-"""Result of one cell of a comparison, and the file that cells are appended to."""
+"""Result of one cell of a comparison, and the file to which cells are appended."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RESULTS = Kind("results file", "Name a file that tanlearn compare has written", 
 
 @dataclass(frozen=True)
 class Measure:
-    """Measure of a cell that learners are compared by."""
+    """Measure by which learners are compared."""
 
     name: str  # field of CellResult
     title: str  # heading in tables, with the unit
@@ -45,7 +45,7 @@ class Measure:
         return self.title.partition(" [")[0]
 
     def better(self, values: FloatArray) -> FloatArray:
-        """Return values with the sign changed where needed, so that smaller is better."""
+        """Return values in which smaller is better, with a changed sign if necessary."""
         return -values if self.is_score else values
 
 
@@ -104,12 +104,12 @@ class CellResult:
     n_train, n_test : int
         Numbers of training and test rows.
     n_folds : int
-        Number of folds of the repeat, or 1 if a part of the rows is held out.
+        Number of folds of the repeat, or 1 for a single split.
     seed : int
         Seed of the splits and the learner.
     data_id, learner_id : str
-        Digests of the values of the data set, and of the settings of the learner. Cells with different digests are
-        never compared.
+        Digests of the values of the data set and of the settings of the learner. Cells are compared only if their
+        digests are equal.
     settings : str
         Settings of the learner that differ from the defaults.
     versions : str
@@ -174,13 +174,13 @@ def to_csv(cells: Iterable[CellResult], *, with_header: bool = True) -> str:
     writer = csv.DictWriter(lines, _COLUMNS, lineterminator="\n")
     if with_header:
         writer.writeheader()
-    for cell in cells:  # a line break within a field would make it impossible to recognize an unfinished line
+    for cell in cells:  # with a line break within a field, an unfinished line could not be recognized
         writer.writerow({k: " ".join(v.split()) if isinstance(v, str) else v for k, v in asdict(cell).items()})
     return lines.getvalue()
 
 
 def read_results(path: str | os.PathLike[str]) -> list[CellResult]:
-    """Read the cells of a file; an incomplete last line, left by a killed process, is ignored."""
+    """Read the cells of a file. An incomplete last line, left by a killed process, is ignored."""
     content = read_file(path, RESULTS)
     whole, newline, _ = content.rpartition(b"\n")
     return _parse(path, (whole + newline).decode("utf-8-sig", "replace"))
@@ -193,16 +193,17 @@ def _parse(path: str | os.PathLike[str], text: str) -> list[CellResult]:
     except csv.Error:  # a binary file
         header, rows = ["\0"], []
     if header != _COLUMNS:
-        raise ValueError(f"{path} is not a results file: {_header_problem(header)}")
+        raise ValueError(f"{path} must be a results file, but {_header_problem(header)}")
     cells = [_cell(path, line, row) for line, row in enumerate(rows, start=2) if row]
     seen: dict[tuple[str, str, int, int], int] = {}
     latest: dict[tuple[str, str, int, int], CellResult] = {}
     for line, cell in enumerate(cells, start=2):
         if cell.key in latest and latest[cell.key].failure is None:
             raise ValueError(
-                f"{path} holds the same cell in lines {seen[cell.key]} and {line}: {cell.label}. Remove one of them."
+                f"{path} contains the same cell in lines {seen[cell.key]} and {line}: {cell.label}. Remove one of "
+                f"these lines."
             )
-        seen[cell.key], latest[cell.key] = line, cell  # a cell that failed may have been run again
+        seen[cell.key], latest[cell.key] = line, cell  # a failed cell may have been run again
     check_agreement(cells[:1], cells, str(path), str(path))
     return list(latest.values())
 
@@ -232,8 +233,8 @@ def _cell(path: str | os.PathLike[str], line: int, row: list[str]) -> CellResult
     """Return the cell in a line of the file."""
     if len(row) != len(_COLUMNS):
         raise ValueError(
-            f"{path}, line {line}: there are {len(row)} fields, not {len(_COLUMNS)}. Remove the line; the next run "
-            f"measures its cell again."
+            f"{path}, line {line}: there must be {len(_COLUMNS)} fields, got {len(row)}. Remove the line; the next "
+            f"run measures its cell again."
         )
     found: dict[str, Any] = {}
     for name, text in zip(_COLUMNS, row, strict=True):
@@ -332,7 +333,7 @@ def _lock(file: Any, path: str | os.PathLike[str]) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise ValueError(f"{path} is in use by another comparison. Wait for its end, or name another file.") from None
+        raise ValueError(f"{path} is used by another comparison. Wait until it ends, or pass another path.") from None
 
 
 def find_measure(name: str) -> Measure:

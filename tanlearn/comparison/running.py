@@ -1,4 +1,4 @@
-"""Run of a comparison: all unfinished cells, in this process, in joblib's workers or in separate processes."""
+"""Run of all unfinished cells of a comparison, in this process, in joblib's workers or in separate processes."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def _check_limits(n_jobs: int | None, **limits: float | None) -> None:
 def _finished_cells(
     file: ResultFile, cells: Sequence[CellResult], retry_failed: bool
 ) -> dict[tuple[str, str, int, int], CellResult]:
-    """Return the planned cells that a file contains, after checking that data, folds, seeds and settings agree."""
+    """Return the planned cells that a file contains; raise ValueError if data, folds, seeds or settings differ."""
     check_agreement(file.cells, cells, str(file.path), "this comparison")
     planned = {cell.key: cell for cell in cells}
     done = {cell.key: cell for cell in file.cells if cell.key in planned}
@@ -241,7 +241,7 @@ def _run(
         with contextlib.closing(as_completed(_warm_up_and_run, sent, n_jobs)) as outcomes:
             yield from (cell for _, cell in outcomes if cell is not None)
     else:
-        # Learners run one after another, so that only splits of the same learner affect each other's times.
+        # Learners run one after another, so that only splits of the same learner slow each other down.
         for (dataset, name), group in groupby(todo, key=lambda cell: (cell.dataset, cell.learner)):
             if settings.is_over:
                 return
@@ -266,7 +266,7 @@ def _warm_up_and_run(table: SplitData, learner: Learner, cell: CellResult, setti
 
 
 class _Reporter:
-    """Progress of all cells; parts of cells may be reported from several threads."""
+    """Progress of all cells, which several threads may report."""
 
     def __init__(
         self, cells: Sequence[CellResult], done: dict[Any, CellResult], progress: bool | Callable[[Progress], Any]

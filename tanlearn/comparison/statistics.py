@@ -29,7 +29,7 @@ __all__ = [
     "signed_ranks_p",
 ]
 
-#: Samples of the posterior; their standard error is at most 0.4 percentage points.
+#: Number of samples of the posterior, with which probabilities have a standard error of at most 0.4 percentage points.
 N_SAMPLES = 20_000
 
 
@@ -136,7 +136,7 @@ class Ranks:
     alpha, critical_difference : float
         Significance level, and the difference above which two mean ranks differ significantly.
     values : ndarray of shape (n_datasets, n_learners)
-        Means that are ranked. The sign of AUC is changed, so that smaller is better.
+        Means that are ranked. The sign of AUC is changed, so that smaller values are better.
     learners_left_out : list of str
         Names of the learners that are not ranked, because they are not complete on any data set.
     """
@@ -231,7 +231,7 @@ def holm(p_values: FloatArray) -> FloatArray:
 
 
 def signed_ranks_p(differences: FloatArray) -> float:
-    """Return the p-value of Wilcoxon's test; the ranks of zero differences are divided evenly ([D], section 3.1.3)."""
+    """Return the p-value of Wilcoxon's test. The ranks of zero differences are divided evenly ([D], section 3.1.3)."""
     from scipy.stats import wilcoxon
 
     differences = with_ties(differences)

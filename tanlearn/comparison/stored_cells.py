@@ -1,4 +1,4 @@
-"""The cells of a comparison: their file, their table and their means."""
+"""Finished cells of a comparison, with methods for files, tables and means."""
 
 from __future__ import annotations
 
@@ -134,7 +134,8 @@ class StoredCells:
         for cell in other.cells:
             if cell.key in self._by_key:
                 raise ValueError(
-                    f"results cannot be merged, because both have the cell {cell.label}. Leave one of them out."
+                    f"results can be merged only if they have different cells, but both have the cell {cell.label}. "
+                    f"Leave it out of one of them."
                 )
         return type(self)([*self.cells, *other.cells])
 
@@ -218,8 +219,8 @@ class StoredCells:
         complete = np.flatnonzero(~np.isnan(values).any(axis=1)).tolist()
         if not complete:
             raise ValueError(
-                f"there is no data set on which all of {', '.join(names)} are complete. Leave out learners that have "
-                f"failed: errors(['NB ML', ...])."
+                f"at least one data set must have complete results of all learners ({', '.join(names)}). Leave out "
+                f"learners that have failed: errors(['NB ML', ...])."
             )
         return {name: {self.datasets[i]: float(values[i, j]) for i in complete} for j, name in enumerate(names)}
 

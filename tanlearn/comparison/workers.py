@@ -1,4 +1,4 @@
-"""Processes that run one cell at a time, and are ended and replaced when a cell exceeds its time limit.
+"""Processes that run one cell at a time. If a cell exceeds its time limit, its process is ended and replaced.
 
 A thread cannot be ended while it runs compiled code; a process can. Each worker is a new Python process, which does not
 import the program of the user. It reads tasks from its standard input and writes results to its standard output. It
@@ -34,8 +34,8 @@ from tanlearn.comparison.results import CellResult
 
 __all__ = ["run_in_workers", "serve"]
 
-#: Maximum seconds of the first warm-up of a learner, which on a new machine compiles its kernels, and of later ones. A
-#: warm-up that takes longer is left out.
+#: Maximum number of seconds of the first warm-up of a learner, which compiles its kernels on a new machine, and of
+#: later warm-ups. A warm-up that takes longer is skipped.
 COMPILATION, WARM_UP = 120.0, 30.0
 
 Task = tuple[int, Learner, CellResult]
@@ -50,7 +50,7 @@ def run_in_workers(
     *,
     notes: bool = False,
 ) -> Generator[CellResult]:
-    """Run tasks (number of the data set, learner, cell) in worker processes, and yield the cells as they finish.
+    """Run tasks (number of the data set, learner, cell) in worker processes, and yield cells as they finish.
 
     ``limit`` is the maximum number of seconds of a cell, without the start and the warm-up of its worker. No cell
     begins after the deadline. Closing the generator ends the workers. With ``notes``, the first worker writes a line to
@@ -64,7 +64,9 @@ def run_in_workers(
                 Path(folder, f"{k}.pickle").write_bytes(dump(table))
             sent = [dump((k, learner, cell, settings)) for k, learner, cell in tasks]
         except TypeError as error:
-            raise TypeError(f"{error} A cell_time_limit requires that cells run in other processes.") from error
+            raise TypeError(
+                f"{error} If cell_time_limit is set, cells run in other processes, so this must be possible."
+            ) from error
         pool = _Pool(folder, limit, settings, zip(waiting, sent, strict=True), results, notes)
         threads = [threading.Thread(target=pool.work, daemon=True) for _ in range(n_workers)]
         for thread in threads:
@@ -101,7 +103,7 @@ class _Pool:
         self.workers: list[_Worker] = []
 
     def work(self) -> None:
-        """Run tasks in one worker after another until none is left; a last result of None marks the end."""
+        """Run tasks in one worker after another until no task is left. A last result of None marks the end."""
         worker = None
         try:
             while (task := self._next()) is not None:
@@ -119,7 +121,7 @@ class _Pool:
                             self.left_out.add((k, learner.name))
                 if not self.is_stopped:
                     self.results.put(found)
-        except BaseException as error:  # raised again where the results are awaited
+        except BaseException as error:  # raised again by the code that awaits the results
             self.results.put(error)
         finally:
             if worker is not None:
@@ -138,7 +140,7 @@ class _Pool:
             return None if self.is_stopped or self.settings.is_over else next(self.tasks, None)
 
     def _warm_up_limit(self, k: int, learner: str) -> float:
-        """Return the maximum number of seconds of a warm-up; 0 leaves it out."""
+        """Return the maximum number of seconds of a warm-up; 0 skips it."""
         with self.lock:
             allowed = 0.0 if (k, learner) in self.left_out else WARM_UP if learner in self.warmed else COMPILATION
             self.warmed.add(learner)
@@ -153,11 +155,12 @@ class _Pool:
 
 
 class _Worker:
-    """One worker process, seen from this process."""
+    """Handle of one worker process."""
 
     def __init__(self, folder: str, *, notes: bool) -> None:
         code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({folder!r}, {notes})"
-        # In its own group: Ctrl-C in a terminal interrupts this process only, and no child of the worker survives it.
+        # In its own group, so that Ctrl-C in a terminal interrupts this process only, and children of the worker end
+        # with it.
         self.process = subprocess.Popen(
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
@@ -169,7 +172,7 @@ class _Worker:
     def run(
         self, cell: CellResult, sent: bytes, warm_up_limit: float, limit: float
     ) -> tuple[CellResult, list[Any]] | None:
-        """Run a task; a cell that exceeds the limit, or ends its process, has failed.
+        """Run a task. A cell fails if it exceeds the limit or ends its process.
 
         Returns None if the warm-up exceeds its own limit. A limit of 0 skips the warm-up.
         """
@@ -191,7 +194,7 @@ class _Worker:
         return answer
 
     def _answer(self, allowed: float | None) -> Any:
-        """Return the next answer; after the allowed seconds, if any, the process is killed."""
+        """Return the next answer. If there is a limit, kill the process after the allowed seconds."""
         timer = threading.Timer(min(allowed or threading.TIMEOUT_MAX, threading.TIMEOUT_MAX), self._expire)
         timer.daemon = True
         timer.start()
@@ -241,7 +244,7 @@ def serve(folder: str, notes: bool = False) -> None:
 def _serve(folder: str) -> None:
     """Run the tasks from standard input."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what learners print must not get between the answers
+    os.dup2(2, 1)  # output that learners print must not mix with the answers
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(tasks,), daemon=True).start()
     number, warm = -1, set[str]()

@@ -65,8 +65,8 @@ def make_sampler(random_state: Any) -> ExactSampler:
     if random_state is None:
         return ExactSampler(None)
     warn(
-        "these counts have no privacy guarantee, because anyone who has the seed can compute the noise and subtract "
-        "it. Use random_state=None for counts that you share."
+        "random_state repeats the noise, so anyone who has the seed can subtract it, and these counts have no "
+        "privacy guarantee. Use random_state=None for counts that you share."
     )
     return ExactSampler(int(random_state))
 

@@ -1,5 +1,5 @@
-"""Networks whose log parameters are sums of terms, from coarse to fine, with edges by gain.
+"""Networks of terms: log parameters are sums of terms, from coarse to fine, and edges are selected by gain.
 
-Input: encoded rows. Output: a network, with the ridges and the number of parents that held-out rows selected.
-:func:`~tanlearn.terms.learning.learn_terms` is the entry point.
+The input consists of encoded rows. The output is a network, with ridges and a number of parents that were selected on
+held-out rows. :func:`~tanlearn.terms.learning.learn_terms` is the entry point.
 """

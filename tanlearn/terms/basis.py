@@ -28,13 +28,14 @@ __all__ = [
     "TermStructure",
 ]
 
-#: Kinds of terms, each with a ridge of its own.
+#: Kinds of terms. Each kind has its own ridge.
 OWN_GROUPS, OWN_SMOOTH, EDGE_GROUPS, EDGE_SMOOTH, TRIPLE_GROUPS = range(5)
 #: Kind of the groups of a column, by its number of features.
 GROUPS = (OWN_GROUPS, EDGE_GROUPS, TRIPLE_GROUPS)
-#: Maximum numbers of groups of an ordered feature in its own terms (besides its values), in edges and in triples.
+#: Maximum numbers of groups of an ordered feature in its own terms (in addition to its values), in edges and in
+#: triples.
 OWN_SIZES, EDGE_SIZES, TRIPLE_SIZES = (4, 8, 16, 32), (2, 4, 8), (2, 4)
-#: Maximum numbers of groups of an unordered feature in edges and in triples: the rarest values share the last one.
+#: Maximum numbers of groups of an unordered feature in edges and in triples. The rarest values share the last group.
 MOST_IN_EDGES, MOST_IN_TRIPLES = 32, 8
 
 
@@ -62,10 +63,10 @@ class TermStructure:
 
 
 class Resolutions:
-    """Groups and scores of the values of each feature, which depend only on the values of this feature.
+    """Groups and scores of the values of each feature, computed from this feature only.
 
-    ``directions`` (n_features,) are 1 and -1 for features with rising and falling log odds of two classes, otherwise 0.
-    Only ``features`` (any,) have terms, by default all.
+    ``directions`` (n_features,) are 1 for features with rising log odds of two classes, -1 for falling log odds, and 0
+    otherwise. Only ``features`` (any,) have terms; by default, all have.
     """
 
     def __init__(self, data: EncodedData, directions: IntArray | None = None, features: IntArray | None = None) -> None:
@@ -75,7 +76,7 @@ class Resolutions:
         self.n_states: list[int] = data.n_states.tolist()
         self.is_ordered = [data.is_ordered is not None and bool(data.is_ordered[i]) for i in range(data.n_features)]
         masks = data.has_missing_category, data.is_ordered
-        #: Ordered features whose last value is a category for missing values, which is outside the order.
+        #: Ordered features with a category for missing values as the last value, which has no position in the order.
         self.has_missing = [all(mask is not None and bool(mask[i]) for mask in masks) for i in range(data.n_features)]
         #: Weight of the rows with each value, (n_states,) per feature. Missing values do not count.
         self.weights = weights_of_values(data.codes, data.n_states, data.in_whole_rows().weights)
@@ -86,7 +87,7 @@ class Resolutions:
         ]
 
     def ranked(self, feature: int) -> FloatArray:
-        """Return the weights of the values of a feature, without a category for missing values if it is ordered."""
+        """Return the weights of the values of a feature; if it is ordered, without a category for missing values."""
         weights = self.weights[feature]
         return weights[:-1] if self.has_missing[feature] else weights
 
@@ -103,11 +104,11 @@ class Resolutions:
         return with_own_group(found, len(weights)) if self.has_missing[feature] else found
 
     def divisions(self, feature: int, n_features: int = 2) -> list[IntArray]:
-        """Return the divisions of the values for columns of two or three features, from coarse to fine, (n_states,)."""
+        """Return the divisions (n_states,) of the values for columns of two or three features, from coarse to fine."""
         return self._joint[n_features - 2][feature]
 
     def finest(self, feature: int, n_features: int = 2) -> IntArray:
-        """Return the finest division for columns of several features, (n_states,); all zero if it has one value."""
+        """Return the finest division (n_states,) for columns of several features; all 0 if it has a single value."""
         divisions = self.divisions(feature, n_features)
         return divisions[-1] if divisions else np.zeros(self.n_states[feature], np.intp)
 
@@ -139,7 +140,7 @@ class TermBasis:
         built = [_own_terms(resolutions, i) for i in range(len(resolutions.n_states))]
         built += [_joint_terms(resolutions, one) for one in (*network.edges, *network.triples)]
         self.columns = [column for column, _, _ in built]
-        #: Monotone features: number, direction, number of ranked values, and first term of the values themselves.
+        #: For each monotone feature: its number, direction, number of ranked values, and the first term of its values.
         self.monotone: list[tuple[int, int, int, int]] = []
         first = 0
         for i, (direction, (_, groups_of_terms, smooth)) in enumerate(
@@ -202,7 +203,7 @@ def _joint_terms(
     depth = max(map(len, divisions)) if all(divisions) else 0
     terms = []
     for k in range(depth):
-        # All features are refined together; one with fewer divisions keeps its coarsest one at first.
+        # All features are refined together; a feature with fewer divisions keeps its coarsest division at first.
         cell = np.zeros((), np.intp)
         for groups, fine in zip(divisions, finest, strict=True):
             of_group = np.zeros(int(fine.max()) + 1, np.intp)

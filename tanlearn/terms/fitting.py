@@ -1,4 +1,4 @@
-"""Training of the terms of a network by L-BFGS, with a ridge for each kind of term."""
+"""Training of the terms of a network by L-BFGS, with one ridge per kind of term."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from tanlearn.training.parametrizations import Unnormalized
 
 __all__ = ["Ridges", "TermFit"]
 
-#: Least weight of a value of a monotone feature, so that values without rows are in order, too.
+#: Smallest weight of a value of a monotone feature, so that values without rows are ordered, too.
 LEAST_VARIANCE = 1e-9
 #: Weights of the squared terms, in the order of their kinds.
 Ridges = tuple[float, ...]
 
 
 class TermFit:
-    """Objective of the terms of a network on some rows: the sum of the losses plus half the weighted squared terms.
+    """Objective of the terms of a network: the sum of the losses of rows plus half of the weighted squared terms.
 
-    The weights of the squared terms are the ridges times the unit of the loss. Parameters are the class prior, which
-    has no penalty, and the terms, flat. The objective is convex for a convex loss. A missing value contributes nothing
-    to the score of a row. Monotone features are restricted after the minimization.
+    The weights of the squared terms are the ridges times the unit of the loss. The parameters are a flat vector of the
+    class prior, which has no penalty, and the terms. The objective is convex for a convex loss. A missing value
+    contributes nothing to the score of a row. Curves of monotone features are made monotone after the minimization.
     """
 
     def __init__(self, basis: TermBasis, data: EncodedData, loss: Loss) -> None:
@@ -53,10 +53,10 @@ class TermFit:
     def minimize(
         self, start: FloatArray, ridges: Ridges, *, max_iter: int, tol: float = 0.0, least_decrease: float = 0.0
     ) -> OptimizeOutcome:
-        """Minimize from ``start``.
+        """Minimize the objective, beginning with the parameters ``start``.
 
-        The search ends when no entry of the mean loss's gradient with respect to the scaled terms exceeds ``tol``, or
-        when an iteration lowers the objective by less than the fraction ``least_decrease``. A term is scaled by the
+        The search ends if no entry of the gradient of the mean loss with respect to the scaled terms exceeds ``tol``,
+        or if an iteration lowers the objective by less than the fraction ``least_decrease``. A term is scaled by the
         root of its ridge, because ridges of different kinds differ by factors of a thousand. All parameters are scaled
         by the root of the unit of the loss.
         """
@@ -75,10 +75,10 @@ class TermFit:
         return outcome._replace(x=self._in_order(outcome.x * scale), history=history)
 
     def _in_order(self, parameters: FloatArray) -> FloatArray:
-        """Return parameters in which the curves of monotone features are replaced by the closest monotone curves.
+        """Replace the curves of monotone features by the closest monotone curves, and return the parameters.
 
-        Squared differences of the log odds are weighted by the variances of the rows, as in a Newton step. The mean of
-        the log odds, with these weights, is unchanged.
+        Squared differences of the log odds are weighted by the variances of the rows, as in a Newton step. The weighted
+        mean of the log odds stays the same.
         """
         if not self.basis.monotone:
             return parameters
@@ -98,11 +98,11 @@ class TermFit:
         return self.scores_of_cells(parameters, self.basis.encode(data.codes))
 
     def scores_of_cells(self, parameters: FloatArray, cells: Codes) -> FloatArray:
-        """Return the score of each class for the cells of some rows, (n_columns, n_samples), of ``basis.encode``."""
+        """Return the score of each class for cells of rows (n_columns, n_samples), as returned by ``basis.encode``."""
         return self._layout.log_joint(cells, self._cells(parameters))
 
     def warm_start(self, parameters: FloatArray) -> FloatArray:
-        """Return parameters to start from: the class prior and curves of a network with other edges, and zeros."""
+        """Return initial parameters: class prior and curves of a network with other edges, and zeros for the rest."""
         start, n_own = np.zeros(len(self.start)), self._n_own_parameters
         start[:n_own] = parameters[:n_own]
         return start

@@ -1,4 +1,4 @@
-"""Gains of edges and triples: how much the loss falls, to second order, if their terms are added to a model."""
+"""Gains of edges and triples: second-order estimates of the decrease of the loss if their terms are added."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ __all__ = [
     "with_triples",
 ]
 
-#: Gain of the groups of three features, and the features.
+#: Gain of the groups of three features, and the three features.
 TripleGain = tuple[float, tuple[int, ...]]
-#: Ridge of a cell in its gain.
+#: Ridge of a cell in the formula of the gain.
 SMOOTHING = 4.0
-#: Triples are sought among at most so many features, those of the largest gains of edges: 2,024 triples.
+#: Maximum number of features for triples, those with the largest gains of edges: 2,024 triples.
 MOST_FEATURES_OF_TRIPLES = 24
-#: Number of features that have terms: 523,776 pairs. With 5,000 features there would be 12.5 million pairs.
+#: Maximum number of features with terms: 523,776 pairs. With 5,000 features, there would be 12.5 million pairs.
 MOST_FEATURES = 1_024
-#: Families of a task of a thread.
+#: Number of families per task of a thread.
 _BLOCK = 2**12
 
 
 class EdgeGains(NamedTuple):
-    """Gains of the pairs of some features, or of all."""
+    """Gains of the pairs of all features, or of some of them."""
 
     features: IntArray  # (m,) in order
     gains: FloatArray  # (m, m), symmetric and 0 on the diagonal
 
     def ranks(self, by_name: IntArray) -> IntArray:
-        """Return the positions of the features in ``features``, by name; ``by_name`` (d,) contains all features."""
+        """Return the positions of the features, sorted by name; ``by_name`` (d,) contains all features."""
         position = np.full(len(by_name), -1)
         position[self.features] = np.arange(len(self.features))
         found: IntArray = position[by_name]
         return found[found >= 0]
 
     def parents(self, n_parents: int, by_name: IntArray, rules: EdgeRules | None = None) -> IntArray:
-        """Return the parents of all features, (d, width), see :func:`parents_of_gains`; -1 for none."""
+        """Return the parents of all features, (d, width), -1 for none; see :func:`parents_of_gains`."""
         if rules is not None:  # required edges may connect any features
             every = np.zeros((len(by_name), len(by_name)))
             every[np.ix_(self.features, self.features)] = self.gains
@@ -71,7 +71,7 @@ class EdgeGains(NamedTuple):
         return TermStructure(self.parents(n_parents, by_name, rules))
 
     def triples(self, by_name: IntArray) -> list[tuple[int, ...]]:
-        """Return all triples of the features with the largest gains, in the order of ``by_name`` (d,), all features."""
+        """Return all triples of the features with the largest gains, in the order of ``by_name`` (d,)."""
         ranks = self.ranks(by_name)
         ordered = self.gains[np.ix_(ranks, ranks)]
         most = np.sort(np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")[:MOST_FEATURES_OF_TRIPLES])
@@ -79,10 +79,10 @@ class EdgeGains(NamedTuple):
 
 
 def strongest_features(data: EncodedData, directions: IntArray | None = None, *, n_jobs: int | None = None) -> IntArray:
-    """Return the features with the largest single gains over class frequencies, in order, or all if they are few.
+    """Return in order the features with the largest single gains over class frequencies, or all if they are few.
 
-    Ties are broken by name. The result has :data:`MOST_FEATURES` features, and all features with nonzero ``directions``
-    (n_features,).
+    Ties are broken by name. The result contains :data:`MOST_FEATURES` features, and all features with nonzero
+    ``directions`` (n_features,).
     """
     if data.n_features <= MOST_FEATURES:
         return np.arange(data.n_features)
@@ -98,8 +98,8 @@ def warn_of_many_features(learner: str, n_features: int) -> None:
     """Issue a warning if there are more features than a learner uses."""
     if n_features > MOST_FEATURES:
         warn(
-            f"{learner} uses {MOST_FEATURES:,} of {n_features:,} columns, those that predict the class best alone. "
-            f"Leave out columns to choose others, such as columns that only predict the class together."
+            f"{learner} uses only the {MOST_FEATURES:,} of {n_features:,} columns that predict the class best on "
+            f"their own. If columns predict the class only together, select columns yourself and leave out the others."
         )
 
 
@@ -115,12 +115,12 @@ def edge_gains(
 
     Let g be the sum of the residuals ``[y = c] - p_c`` of the rows in a cell, and h the sum of their variances ``p_c (1
     - p_c)``. Adding a parameter for the cell lowers the loss by about ``g^2 / (2 (h + ridge))``. Without a dependence,
-    the expectation of g^2 is h. The gain of a pair is therefore the sum over cells and classes of ``(g^2 - h) / (h +
-    4)``: it is 0 on average, whatever the number of cells. It is computed for the groups of both features, and for the
-    product of their scores, and the larger one counts.
+      the expectation of g^2 is h. The gain of a pair is therefore defined as the sum over cells and classes of ``(g^2 -
+      h) / (h + 4)``, which is then 0 on average for any number of cells. It is computed for the groups of both features
+      and for the product of their scores, and the larger gain is returned.
 
-    ``probabilities`` are predictions of held-out rows, because residuals of training rows are too small. Gains of equal
-    features are equal bit by bit, on every processor, so that ties are broken by name.
+    ``probabilities`` are predictions of held-out rows, because residuals of training rows are too small. Identical
+    features have gains that are equal bit for bit on every processor, so that ties are broken by name.
 
     Shapes: probabilities: (n_samples, n_classes); features: (m,); result: (m, m).
     """
@@ -142,10 +142,10 @@ def triple_gains(
     *,
     n_jobs: int | None = None,
 ) -> list[TripleGain]:
-    """Return the gains of the groups of three features, with the features, largest first; the first one of equals.
+    """Return the gains of the groups of three features, with the features, in decreasing order; ties keep their order.
 
-    Gains are computed as by :func:`edge_gains`, given the probabilities of a model with edges. Triples with a feature
-    of a single group are left out.
+    Gains are computed as in :func:`edge_gains`, from the probabilities of a model with edges. Triples with a feature of
+    a single group are left out.
 
     Shapes: probabilities: (n_samples, n_classes).
     """
@@ -156,7 +156,7 @@ def triple_gains(
 
 
 class _Families:
-    """Groups of the features, and residuals and variances of the rows, for gains of families of a given size."""
+    """Groups of the features and residuals and variances of the rows, for gains of families of a given size."""
 
     def __init__(self, data: EncodedData, resolutions: Resolutions, probabilities: FloatArray, n_features: int) -> None:
         weights = data.in_whole_rows().weights.astype(np.float64)[:, np.newaxis]
@@ -164,7 +164,7 @@ class _Families:
         self._rows: FloatArray = np.hstack([residuals, weights * probabilities * (1 - probabilities)])
         self._codes, n_groups = _encode(data.codes, resolutions, n_features)
         self._n_groups = np.array(n_groups, np.intp)
-        #: Whether each feature has several groups, (n_features,). A column of other features would have no terms.
+        #: Whether each feature has several groups, (n_features,). Columns of features with one group have no terms.
         self.is_divided = self._n_groups > 1
         self._is_scored = np.array(resolutions.is_ordered)
         self._scores = np.zeros((data.n_features, int(self._n_groups.max())))
@@ -189,7 +189,7 @@ class _Families:
 
 
 def _encode(codes: Codes, resolutions: Resolutions, n_features: int) -> tuple[Codes, list[int]]:
-    """Return the group of each value in its finest division, shape (n_features, n_samples), and the numbers of groups.
+    """Return the group of each value in the finest division, (n_features, n_samples), and the numbers of groups.
 
     The group of missing values is the number of groups.
     """
@@ -203,14 +203,14 @@ def _encode(codes: Codes, resolutions: Resolutions, n_features: int) -> tuple[Co
 
 
 def parents_of_gains(gains: FloatArray, n_parents: int, by_name: IntArray, rules: EdgeRules | None = None) -> IntArray:
-    """Return the parents of each feature, without a cycle: the edges of the largest positive gains.
+    """Return the parents of each feature: edges with the largest positive gains that form no cycle.
 
-    With one parent per feature, it is the maximum spanning forest, directed away from the feature of the largest total
-    gain of each tree. With more, an edge leads from the feature of larger total gain to the other one, and each feature
-    keeps its largest gains. Ties are broken by name.
+    With one parent per feature, the edges are the maximum spanning forest, directed away from the feature with the
+    largest total gain of each tree. With more parents, an edge leads from the feature with the larger total gain to the
+    other feature, and each feature keeps the parents with the largest gains. Ties are broken by name.
 
-    With ``rules``, the structure contains all required edges, also beyond ``n_parents``, and allowed edges only. Then
-    an edge leads from the earlier feature to the later one, in the order of total gains that satisfies the rules.
+    With ``rules``, the structure contains all required edges, even beyond ``n_parents``, and only allowed edges. An
+    edge then leads from the earlier feature to the later one, in an order by total gains that satisfies the rules.
 
     Shapes: gains: (n_features, n_features); by_name: (n_features,); result: (n_features, width), -1 for none.
     """
@@ -218,7 +218,7 @@ def parents_of_gains(gains: FloatArray, n_parents: int, by_name: IntArray, rules
         return _permitted_parents(gains, n_parents, by_name, rules)
     d = len(gains)
     ordered = gains[np.ix_(by_name, by_name)]
-    order = np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")  # most gain first
+    order = np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")  # largest gain first
     found = np.full((d, n_parents), -1)
     if n_parents == 1:
         parent = _spanning_forest(ordered, order)
@@ -233,7 +233,7 @@ def parents_of_gains(gains: FloatArray, n_parents: int, by_name: IntArray, rules
 
 
 def _permitted_parents(gains: FloatArray, n_parents: int, by_name: IntArray, rules: EdgeRules) -> IntArray:
-    """Return the parents of :func:`parents_of_gains` that rules permit."""
+    """Return the parents of :func:`parents_of_gains` under rules."""
     ordered, own = gains[np.ix_(by_name, by_name)], rules.with_most_parents(n_parents).take(by_name)
     order = np.argsort(-np.maximum(ordered, 0).sum(axis=1), kind="stable")
     required = own.parents()
@@ -262,11 +262,11 @@ def with_triples(
     by_name: IntArray,
     rules: EdgeRules | None = None,
 ) -> TermStructure:
-    """Return a network with the triples of largest positive gain, at most ``n_triples``.
+    """Return a network with at most ``n_triples`` triples, those with the largest positive gains.
 
-    The last of three features in the order of the network becomes the child, and the others become its parents, as long
-    as it has at most ``max_parents``, and ``rules`` allow the edges. The order does not depend on the order of the
-    columns.
+    Of the three features, the last in the order of the network becomes the child, and the others become its parents. A
+    triple is skipped if the child would have more than ``max_parents`` parents, or if ``rules`` forbid an edge. The
+    order does not depend on the order of the columns.
 
     Shapes: parents: (n_features, width), -1 for none; by_name: (n_features,).
     """

@@ -1,6 +1,6 @@
 """Training of the terms of a tree by losses that contain the joint likelihood of rows and classes.
 
-The sum S(x, y) of the terms is a score. With class-independent terms f, see :mod:`tanlearn.terms.row_likelihood`,
+The score is the sum S(x, y) of the terms. With class-independent terms f (see :mod:`tanlearn.terms.row_likelihood`),
 
     p(x, y) = exp(S(x, y) + f(x)) / Z,    Z = sum over all x and y of exp(S(x, y) + f(x)),
 
@@ -52,11 +52,11 @@ def joint_frequencies(column: TermColumn, data: EncodedData, p_class: FloatArray
 
 
 class JointTermFit(TermFit):
-    """Objective of the terms of a tree, for the joint likelihood, or for a sum of it and a loss of posteriors.
+    """Objective of the terms of a tree: the joint likelihood, or its sum with a loss of posteriors.
 
-    Parameters are the class prior, the terms and the class-independent terms of all columns, flat. Only the terms have
-    a penalty. The likelihood of a row is linear in the scores, up to log Z, so it depends on the rows by the
-    frequencies of cells and classes. They are smoothed by one additional row, so that the likelihood has a maximum. The
+    The parameters are a flat vector of the class prior, the terms and the class-independent terms of all columns. Only
+    the terms have a penalty. Up to log Z, the likelihood of a row is linear in the scores, so only the frequencies of
+    cells and classes matter. They are smoothed by one additional row, so that the likelihood has a maximum. The
     frequencies of a column are computed from the rows without a missing value in this column.
     """
 
@@ -85,7 +85,7 @@ class JointTermFit(TermFit):
         self.start = np.concatenate([self.start, *row_terms])
 
     def warm_start(self, parameters: FloatArray) -> FloatArray:
-        """Return parameters to start from: the class prior and curves of a network with other edges, and the start."""
+        """Return initial parameters, with class prior and curves of a network that has other edges."""
         start, n_own, first = self.start.copy(), self._n_own_parameters, self._terms.stop
         start[:n_own] = parameters[:n_own]
         if len(parameters) == n_own + self._n_own_cells:  # the other network has no edges
@@ -93,7 +93,7 @@ class JointTermFit(TermFit):
         return start
 
     def _scale(self, ridges: Ridges) -> FloatArray:
-        """Return the factors of all parameters; class-independent terms have roots of inverse curvatures."""
+        """Return the factors of all parameters. Factors of class-independent terms are roots of inverse curvatures."""
         return np.append(super()._scale(ridges), 1 / np.sqrt(self._total * self._frequencies))
 
     def _mean_loss(self, parameters: FloatArray) -> tuple[float, FloatArray]:
@@ -109,7 +109,7 @@ class JointTermFit(TermFit):
         return value, np.append(self._pull_back(d_cells), marginals.sum(axis=1) - self._frequencies)
 
     def _flat(self, of_prior: FloatArray, of_cells: FloatArray) -> FloatArray:
-        """Return values of the prior and of the cells of all columns as one vector, with 0 for missing values."""
+        """Return one vector of the values of the prior and of the cells of all columns, with 0 for missing values."""
         cells = np.zeros((len(self._is_observed), self.n_classes))
         cells[self._is_observed] = of_cells
         return np.append(of_prior, cells.ravel())

@@ -1,4 +1,4 @@
-"""Learning of a network of terms: structure and ridges on held-out rows, then the terms on all rows."""
+"""Learning of a network of terms: selection of structure and ridges on held-out rows, then a fit to all rows."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from tanlearn.training.losses import ConditionalNLL, Loss
 
 __all__ = ["NO_ROWS", "TermOutcome", "learn_terms", "sample_rows", "term_needs"]
 
-#: Numbers of triples per feature that are tried in this order, as long as the held-out loss falls.
+#: Numbers of triples per feature, tried in this order as long as the held-out loss falls.
 TRIPLES = (1, 3)
-#: Maximum number of rows of the selection. The ridges of a larger data set are those of a sample, because a ridge is a
-#: prior that does not depend on the number of rows.
+#: Maximum number of rows of the selection. A larger data set uses the ridges of a sample, because a ridge is a prior
+#: and does not depend on the number of rows.
 MOST_ROWS = 20_000
 NO_ROWS: IntArray = np.empty(0, np.intp)
-#: Iterations and tolerance of the final fit.
+#: Maximum number of iterations and tolerance of the final fit.
 MAX_ITER, TOL = 300, 1e-5
 CONDITIONAL = ConditionalNLL()
 
 
 @dataclass(frozen=True)
 class TermOutcome:
-    """Network of terms, with the choices on held-out rows."""
+    """Network of terms, with the results of the selection on held-out rows."""
 
     network: BayesNet
     history: list[Iteration]  # of the final fit
@@ -79,26 +79,27 @@ def learn_terms(
     2. The held-out predictions of this network give the gains of all edges. The gains of a fold are computed without
        its held-out rows.
     3. Networks with 1, 2, 3 and 5 parents per feature are fitted, each with its own ridges. The search ends at
-       ``max_parents``, or if one parent does not lower the log loss by a standard error, or if more parents do not
-       lower it.
+       ``max_parents``. It also ends if one parent does not lower the log loss by a standard error, or if more parents
+       do not lower it.
     4. If several parents are allowed, the held-out predictions of the best network give the gains of triples: columns
        of a feature and two of its parents. Networks with one and three triples per feature are tried in the same way.
     5. The terms of the selected network are trained on all rows. If no network is better than the class frequencies by
        two standard errors, ridges are so large that terms have no effect.
 
-    With losses other than conditional likelihood, held-out scores and final terms are divided by the temperature of
-    least log loss.
+    With losses other than conditional likelihood, held-out scores and final terms are divided by the temperature with
+    the lowest log loss.
 
-    Rows whose classes cannot be divided into folds are trained with the ridges of :data:`START`, without edges. In this
-    case, and if terms have no effect, the loss is conditional likelihood, because other losses need a temperature.
-    Features with rising or falling log odds (``directions`` 1 or -1, (n_features,)) have no edges. All networks contain
-    the required edges of ``rules``, and other allowed edges only; the first one contains the required edges.
+    If the rows cannot be divided into folds, a network without edges is trained with the ridges of :data:`START`. In
+    this case, and if terms have no effect, the loss is conditional likelihood, because other losses need a temperature.
+    Features with rising or falling log odds (``directions`` (n_features,) 1 or -1) have no edges. All networks contain
+    the required edges of ``rules`` and only allowed edges. The first network contains only the required edges.
 
-    With a ``user_structure``, the second network has all of its edges instead of those by gain, and triples are a
-    feature and two of its parents. The structure of a fold is learned without its held-out rows.
+    With a ``user_structure``, the second network has all edges of this structure instead of edges selected by gain.
+    Triples then consist of a feature and two of its parents. The structure of a fold is learned without its held-out
+    rows.
 
-    ``needed`` (n_needed,) are rows whose held-out predictions are returned: positions among the rows of positive
-    weight, fewer than :data:`MOST_ROWS`. ``report`` is called with progress messages.
+    ``needed`` (n_needed,) lists rows whose held-out predictions are returned, as positions among the rows of positive
+    weight; ``n_needed`` is below :data:`MOST_ROWS`. ``report`` is called with progress messages.
     """
     data = data.present()
     warn_of_many_features("the network of terms", data.n_features)
@@ -134,7 +135,7 @@ def learn_terms(
 
 
 def term_needs(data: EncodedData) -> list[Need]:
-    """Return the memory of a network without edges; networks with edges are tried if they are small enough."""
+    """Return the memory of a network without edges. Networks with edges are tried only if they are small enough."""
     is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
     n_values = np.where(is_ordered, np.minimum(data.n_states, 2 * max(OWN_SIZES)), data.n_states)
     n_terms = int(n_values.sum()) + int(is_ordered.sum()) * sum(OWN_SIZES)
@@ -146,7 +147,7 @@ def term_needs(data: EncodedData) -> list[Need]:
 
 
 def sample_rows(n_rows: int, needed: IntArray = NO_ROWS) -> IntArray:
-    """Return the rows of the selection, in order: all rows, or a random sample that includes the needed rows."""
+    """Return in order the rows for the selection: all rows, or a random sample that includes the needed rows."""
     if n_rows <= MOST_ROWS:
         return np.arange(n_rows)
     others = np.setdiff1d(np.arange(n_rows), needed)
@@ -164,7 +165,7 @@ def _fit(
 ) -> tuple[BayesNet, list[Iteration], list[FloatArray]]:
     """Train the terms of a network on all rows; return it with the history and the standard errors of its curves.
 
-    ``prior_ridges`` are the ridges for the standard errors, so that terms without effect are not certain. The list of
+    ``prior_ridges`` are the ridges for the standard errors, which must not be 0 for terms without effect. The list of
     standard errors is empty for losses other than conditional likelihood.
     """
     resolutions = Resolutions(data, directions, strongest_features(data, directions))

@@ -1,4 +1,4 @@
-"""Losses that train terms: convex and differentiable."""
+"""Losses that can train terms: they must be convex and differentiable."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def require_term_loss(loss: Any, max_parents: int) -> Loss:
     """Return the loss if it can train terms; None means conditional likelihood.
 
     Raises TypeError and ValueError as in :func:`~tanlearn.training.losses.require_loss`. Also raises ValueError for
-    losses with a kink, for losses of other types, which may not be convex, and for losses with the joint likelihood if
-    features can have several parents.
+    losses with a kink, for custom losses, which may not be convex, and for losses with the joint likelihood if features
+    can have several parents.
     """
     if loss is None:
         return ConditionalNLL()
@@ -48,8 +48,8 @@ def require_term_loss(loss: Any, max_parents: int) -> Loss:
     if is_built_in(found) and isinstance(found, (ConditionalNLL, Margin, JointNLL, SoftHybrid)):
         if is_generative(found) and max_parents > 1:
             raise ValueError(
-                f"loss={loss!r} needs max_parents=0 or 1, got {max_parents}: it contains the joint likelihood, and "
-                f"CPTs of several parents are not normalized. Set max_parents=1, or use ConditionalNLL() or Margin()."
+                f"loss={loss!r} contains the joint likelihood and needs normalized CPTs, so max_parents must be 0 "
+                f"or 1, got {max_parents}. Set max_parents=1, or use ConditionalNLL() or Margin()."
             )
         return found
     if isinstance(found, HingeMargin):
@@ -69,9 +69,9 @@ def is_generative(loss: Loss) -> bool:
 
 
 def is_calibrated(loss: Loss) -> bool:
-    """Return whether the minimum of the loss predicts probabilities, so that scores need no temperature.
+    """Return whether minimizing the loss leads to probabilities, so that scores need no temperature.
 
-    A joint likelihood does not, because the features of a tree are more dependent than the model assumes.
+    With a joint likelihood it does not, because real features are more dependent than a tree assumes.
     """
     return isinstance(loss, ConditionalNLL)
 
@@ -79,20 +79,20 @@ def is_calibrated(loss: Loss) -> bool:
 def ridge_unit(loss: Loss) -> float:
     """Return the factor of all ridges, so that the same ridges suit each loss.
 
-    A margin loss with ``scale`` has its bend at ``1 / scale`` nats. Terms are larger by this factor, so their squares
-    are multiplied by ``scale**2``. A hybrid loss is a sum of a likelihood and ``trade_off`` times another one, so its
+    A margin loss with ``scale`` bends at ``1 / scale`` nats. Terms are larger by this factor, so their squares are
+    multiplied by ``scale**2``. A hybrid loss is the sum of a likelihood and ``trade_off`` times another loss, so its
     factor is ``1 + trade_off``.
     """
     return 1.0 + float(loss.trade_off) if isinstance(loss, SoftHybrid) else score_unit(loss) ** 2
 
 
 def score_unit(loss: Loss) -> float:
-    """Return the number that divides log probabilities to get the scores of a loss: the scale of a margin loss."""
+    """Return the divisor of log probabilities that gives the scores of a loss: the scale of a margin loss."""
     return float(loss.scale) if isinstance(loss, Margin) else 1.0
 
 
 def held_out_temperature(loss: Loss, held_out: Sequence[EncodedData], scores: Sequence[FloatArray]) -> float:
-    """Return the temperature of the held-out scores of all folds, each (n_samples, n_classes); 1 for likelihood."""
+    """Return the temperature of held-out scores of all folds, each (n_samples, n_classes); 1 for likelihood."""
     if is_calibrated(loss):
         return 1.0
     y, weights = (np.concatenate([getattr(one, name) for one in held_out]) for name in ("y", "weights"))
@@ -100,10 +100,10 @@ def held_out_temperature(loss: Loss, held_out: Sequence[EncodedData], scores: Se
 
 
 def fit_temperature(scores: FloatArray, y: IntArray, weights: FloatArray) -> float:
-    """Return the divisor of held-out scores that minimizes their log loss.
+    """Return the divisor of scores that minimizes their log loss.
 
-    The objective contains one additional row, whose class is uniformly distributed. Without it, rows that are all
-    classified correctly would get a temperature of 0, and probabilities of 0 and 1.
+    The objective contains one additional row, whose class is uniformly distributed. Without this row, the temperature
+    would be 0 if all rows are classified correctly, and all probabilities would be 0 or 1.
 
     Shapes: scores: (n_samples, n_classes); y, weights: (n_samples,).
     """

@@ -1,7 +1,7 @@
-"""Class-independent terms that maximize the likelihood of the rows, without changing any posterior of complete rows.
+"""Class-independent terms that maximize the likelihood of rows and do not change posteriors of complete rows.
 
 A discriminative training determines the differences between the scores of the classes. If a function f of the features
-is added to the scores of all classes, P(y | x) does not change, but the joint distribution changes, and so do
+is added to the scores of all classes, P(y | x) stays the same. But the joint distribution changes, and with it the
 predictions of rows with missing values. In a tree, ``p(x, y) = exp(f(x) + S(x, y)) / Z`` with terms f for each feature
 and each edge is an exponential family. Its likelihood is concave in f. At the maximum, the model reproduces three kinds
 of frequencies of the rows: the values of each root, the groups of each child given the groups of its parent, and the
@@ -34,7 +34,7 @@ MAX_ITER, TOL = 100, 1e-5
 
 
 def column_frequencies(column: TermColumn, data: EncodedData) -> FloatArray:
-    """Return the smoothed frequency of each cell among the rows without a missing value in the column, (n_cells,)."""
+    """Return the smoothed frequency of each cell among rows without a missing value in the column, (n_cells,)."""
     cell = column.cells_of([data.codes[i] for i in column.features], missing_code(data.codes.dtype))
     counts = np.bincount(cell, data.in_whole_rows().weights, column.n_cells + 1)[:-1].reshape(column.n_groups)
     sides = []
@@ -42,7 +42,7 @@ def column_frequencies(column: TermColumn, data: EncodedData) -> FloatArray:
         side = np.moveaxis(counts, axis, 0).reshape(n_groups, -1).sum(axis=1) + 1 / n_groups
         sides.append(side / side.sum())
     independent = sides[0] if len(sides) == 1 else np.outer(sides[0], sides[1])
-    frequencies: FloatArray = (counts + independent) / (counts.sum() + 1)  # one more row, of independent features
+    frequencies: FloatArray = (counts + independent) / (counts.sum() + 1)  # one more row, with independent features
     return frequencies.ravel()
 
 
@@ -52,7 +52,7 @@ def add_log_frequencies(tables: TermTables, data: EncodedData) -> TermTables:
         one + np.log(column_frequencies(column, data))[:, np.newaxis] if len(column.features) == 1 else one
         for column, one in zip(tables.columns, tables.values, strict=True)
     ]
-    # With its intercept, the model predicts the class frequencies of the training rows on average.
+    # With this intercept, the mean prediction equals the class frequencies of the training rows.
     frequencies = log_frequencies(data.class_totals())
     shift, prior = tables.log_prior - frequencies, tables.log_prior
     return TermTables(tables.layout, tables.columns, values, prior, is_normalized=False, prior_shift=shift)
@@ -79,7 +79,7 @@ def fit_row_terms(tables: TermTables, structure: Structure, data: EncodedData) -
 
 
 def independent_row_terms(columns: Sequence[TermColumn], frequencies: Sequence[FloatArray]) -> list[FloatArray]:
-    """Return the class-independent terms of maximum likelihood if features do not depend on the class, (n_cells,) each.
+    """Return the class-independent terms of maximum likelihood for features independent of the class, (n_cells,) each.
 
     The terms of an edge are the logs of the ratios to independent features.
     """
@@ -93,5 +93,5 @@ def independent_row_terms(columns: Sequence[TermColumn], frequencies: Sequence[F
 
 
 def add_row_terms(values: Sequence[FloatArray], terms: Sequence[FloatArray]) -> list[FloatArray]:
-    """Return the cells (n_cells, n_classes) of each column plus its class-independent terms (n_cells,)."""
+    """Return the sum of the cells (n_cells, n_classes) of each column and its class-independent terms (n_cells,)."""
     return [one + own[:, np.newaxis] for one, own in zip(values, terms, strict=True)]

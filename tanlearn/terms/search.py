@@ -21,8 +21,8 @@ __all__ = ["HeldOutSearch", "log_softmax", "search_bytes"]
 
 #: Factor between neighboring ridges, and the range of ridges.
 STEP, LEAST, MOST = 4.0, 4.0**-3, 4.0**5
-#: Iterations of a fit on the training rows of a fold, and the relative decrease of its objective that ends it. At 1e-4,
-#: the log loss on chess, where ridges are small, is 0.039 instead of 0.031.
+#: Maximum number of iterations of a fit on the training rows of a fold, and the relative decrease of the objective that
+#: ends it. At 1e-4, the log loss on chess, where ridges are small, is 0.039 instead of 0.031.
 MAX_ITER, LEAST_DECREASE = 60, 3e-5
 #: A ridge is changed if the held-out loss falls by this fraction.
 LEAST_GAIN = 1e-3
@@ -34,12 +34,12 @@ _VECTORS = 30 + 30
 
 
 def search_bytes(n_parameters: int) -> float:
-    """Return the memory of a search over the ridges of a network with so many parameters, in bytes."""
+    """Return the memory in bytes of a search over the ridges of a network with ``n_parameters`` parameters."""
     return 8.0 * _VECTORS * n_parameters
 
 
 class SearchResult(NamedTuple):
-    """Ridges with their held-out loss, and the parameters and held-out scores of each fold."""
+    """Ridges with their held-out loss, and with the parameters and held-out scores of each fold."""
 
     ridges: Ridges
     loss: float
@@ -50,8 +50,8 @@ class SearchResult(NamedTuple):
 class HeldOutSearch:
     """Coordinate search over the ridges of a network, by the log loss of held-out rows.
 
-    If the loss of the training does not predict probabilities, the scores are divided by the temperature of least log
-    loss. Each fit starts at the parameters for the closest ridges that have been tried.
+    If the training loss does not lead to probabilities, the scores are divided by the temperature with the lowest log
+    loss. Each fit starts from the parameters for the closest ridges that have been tried.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class HeldOutSearch:
         n_jobs: int | None = None,
         report: Report = silent,
     ) -> None:
-        # parts: training and held-out rows of each fold; resolutions, networks, starts: one for each fold.
+        # parts: training and held-out rows of each fold; resolutions, networks, starts: one entry for each fold.
         self._parts, self._loss, self._n_jobs, self._report = parts, loss, n_jobs, report
         bases = [TermBasis(*one) for one in zip(resolutions, networks, strict=True)]
         self._fits = [build_fit(basis, rest, loss) for basis, (rest, _) in zip(bases, parts, strict=True)]
@@ -103,7 +103,7 @@ class HeldOutSearch:
         return self.results[ridges].loss
 
     def result(self, ridges: Ridges) -> SearchResult:
-        """Return the results of all folds with some ridges."""
+        """Return the results of all folds for the given ridges."""
         self.loss(ridges)
         return self.results[ridges]
 
@@ -112,9 +112,9 @@ class HeldOutSearch:
         return self.result(self.climb(ridges, moves))
 
     def climb(self, ridges: Ridges, moves: Sequence[tuple[int, ...]]) -> Ridges:
-        """Multiply or divide the ridges of some kinds of terms by 4, as long as the held-out loss falls.
+        """Multiply or divide ridges of kinds of terms by 4 as long as the held-out loss falls.
 
-        Each of ``moves`` contains the kinds whose ridges change together.
+        Each entry of ``moves`` lists kinds with ridges that change together.
         """
         best, waiting = self.loss(ridges), list(moves)
         while waiting:
@@ -133,7 +133,7 @@ class HeldOutSearch:
 
 
 def _scaled(ridges: Ridges, kinds: tuple[int, ...], factor: float) -> Ridges:
-    """Return ridges, multiplied by a factor for some kinds of terms, within the range of ridges."""
+    """Return ridges multiplied by a factor for some kinds of terms, limited to the range of ridges."""
     return tuple(min(max(one * factor, LEAST), MOST) if kind in kinds else one for kind, one in enumerate(ridges))
 
 

@@ -42,9 +42,9 @@ from tanlearn.training.losses import Loss
 
 __all__ = ["LEAST_ERRORS_OF_ANY", "START", "Fold", "Selection", "Trial", "divide", "errors_of_gain"]
 
-#: Numbers of parents that are tried in this order, as long as the held-out loss falls.
+#: Maximum numbers of parents, tried in this order as long as the held-out loss falls.
 PARENTS = (1, 2, 3, 5)
-#: Ridges at the start of the search; those of edges and triples start at most at this value.
+#: Ridges at the start of the search. Ridges of edges and triples start at most at the second value.
 START: Ridges = (16.0, 4.0, 16.0, 4.0, 16.0)
 MOST_AT_START = 256.0
 #: Ridges that change together in the search: of networks without edges, with the first edges, with more, and triples.
@@ -54,25 +54,25 @@ MORE_MOVES = (EDGE_GROUPS,), (EDGE_SMOOTH,), tuple(range(TRIPLE_GROUPS))
 TRIPLE_MOVES = (TRIPLE_GROUPS,), (EDGE_GROUPS,), tuple(range(TRIPLE_GROUPS + 1))
 #: Ridges of terms without effect, if no network is better than the class frequencies.
 NO_EFFECT: Ridges = (4.0**10,) * len(START)
-#: Number of folds, and of small data sets of at most so many rows. With five folds instead of three, the log loss of
-#: trees on glass (171 training rows) is 4 % lower, and on vehicle (677) 2 % higher (five folds each). More features
-#: than MOST_FEATURES have three folds, because each takes seconds.
+#: Number of folds, number of folds for small data sets, and their maximum number of rows. With five folds instead of
+#: three, the log loss of trees on glass (171 training rows) is 4 % lower, and on vehicle (677) 2 % higher (five folds
+#: each). With more features than MOST_FEATURES, three folds are used, because each fold takes seconds.
 N_FOLDS, N_FOLDS_OF_FEW, FEW_ROWS = 3, 5, 500
-#: With more rows, the ridges of a network are selected on the first fold only, whose held-out rows are a third.
+#: With more rows, the ridges of a network are selected only on the first fold, which holds out a third of the rows.
 MOST_ROWS_OF_ALL_FOLDS = 2_000
-#: A network is better if its held-out loss is lower by more than this number of standard errors of the difference. With
-#: 2 instead of 1, the log loss of trees on glass is 0.767 instead of 0.699 (five folds).
+#: A network counts as better if its held-out loss is lower by more than this number of standard errors of the
+#: difference. With 2 instead of 1, the log loss of trees on glass is 0.767 instead of 0.699 (five folds).
 LEAST_ERRORS = 1.0
-#: The same for a second and further parents: with 0 instead of 1, the log loss of networks with up to five parents is
-#: 0.5 % lower on average of 51 data sets (five folds), and the error 15.89 instead of 15.94 %.
+#: The same number for a second and further parents. With 0 instead of 1, the log loss of networks with up to five
+#: parents is 0.5 % lower on average of 51 data sets (five folds), and the error 15.89 instead of 15.94 %.
 LEAST_ERRORS_OF_MORE = 0.0
-#: The same in comparison with the class frequencies, because many networks are tried.
+#: The same number for the comparison with class frequencies. It is larger because many networks are tried.
 LEAST_ERRORS_OF_ANY = 2.0
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Held-out results of networks with a maximum number of parents per feature and of triples in total."""
+    """Held-out results of networks with given maximum numbers of parents per feature and of triples."""
 
     n_parents: int
     n_triples: int
@@ -83,7 +83,7 @@ class Trial:
 
 
 class Fold(NamedTuple):
-    """Training rows, held-out rows and their mask, and the resolutions of the training rows."""
+    """Training rows, held-out rows with their mask, and the resolutions of the training rows."""
 
     rest: EncodedData
     held_out: EncodedData
@@ -92,7 +92,7 @@ class Fold(NamedTuple):
 
 
 def divide(data: EncodedData, directions: IntArray | None = None) -> list[Fold]:
-    """Divide rows into folds; return none if the training rows of a fold would have a single class.
+    """Divide rows into folds, or return no folds if the training rows of a fold would have a single class.
 
     For ``directions``, see :class:`~tanlearn.terms.basis.Resolutions`.
     """
@@ -118,9 +118,9 @@ class _Candidate(NamedTuple):
 
 
 class Selection:
-    """Comparison of networks on held-out rows, from few edges to many.
+    """Comparison of networks on held-out rows, from few to many edges.
 
-    The structure of a fold is found without its held-out rows.
+    The structure of a fold is selected without its held-out rows.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Selection:
         self._class_frequencies = self._best = self._frequencies()
         if self._is_better(self._without_edges, LEAST_ERRORS):
             self._best = self._without_edges
-        #: Gains of edges, or the edges of a structure learner, which are the same for all numbers of parents.
+        #: Gains of edges, or the edges of a structure learner, for all numbers of parents.
         self._edges_of_folds: list[EdgeGains | LearnedEdges] = []
         #: The fitted structure learner of the final network, if there is one.
         self.structure_learner: Any = None
@@ -173,7 +173,7 @@ class Selection:
         return self._best.trial
 
     def numbers_of_parents(self) -> list[int]:
-        """Return the maximum numbers of parents to try, in this order; a structure learner has a single one."""
+        """Return the maximum numbers of parents to try, in this order. A structure learner has a single number."""
         if self._user_structure is None:
             return [n for n in PARENTS if n <= min(self._max_parents, self._data.n_features - 1)]
         structures = [edges.network(self._max_parents, self._data.by_name, self._rules) for edges in self._find_edges()]
@@ -208,7 +208,7 @@ class Selection:
         ridges = before.ridges
         if before.n_triples == 0:
             ridges = (*ridges[:TRIPLE_GROUPS], min(4 * ridges[EDGE_GROUPS], MOST_AT_START))
-        # Triples of a structure learner need its edges, even if these alone are not better.
+        # Triples of a structure learner need its edges, even if the edges alone are not better.
         n_parents = before.n_parents if self._user_structure is None else self.numbers_of_parents()[-1]
         structures = [
             self._with_triples(self._with_edges(edges, n_parents), triples, n_triples)
@@ -223,7 +223,7 @@ class Selection:
         return False
 
     def structure(self) -> TermStructure:
-        """Return the structure of the best trial, from all rows."""
+        """Return the structure of the best trial for all rows."""
         if self.best.n_parents == self.best.n_triples == 0:
             return TermStructure.least(self._data.n_features, self._rules)
         directions = self._folds[0].resolutions.directions
@@ -237,7 +237,7 @@ class Selection:
         return self._with_triples(structure, triples, self.best.n_triples)
 
     def _is_too_large(self, structures: Sequence[TermStructure]) -> bool:
-        """Return whether networks would exceed the memory limit, with a warning the first time."""
+        """Return whether networks would exceed the memory limit, and warn if they would for the first time."""
         size = max(
             search_bytes(fold.resolutions.n_terms_of_edges(structure) * self._data.n_classes)
             for fold, structure in zip(self._folds, structures, strict=True)
@@ -248,20 +248,21 @@ class Selection:
             return True
         self._has_warned = True
         warn(
-            f"networks with {len(structures[0].edges):,} edges were not tried: they would take {format_size(size)} for "
-            f"{self._data.n_classes:,} classes. The limit is {format_size(fixed_limit())}. Merge rare classes, leave "
+            f"networks with {len(structures[0].edges):,} edges were not tried, because they would take "
+            f"{format_size(size)} for {self._data.n_classes:,} classes. The limit is {format_size(fixed_limit())}. "
+            f"Merge rare classes, leave "
             f"out columns, or set the environment variable {VARIABLE} to allow more."
         )
         return True
 
     def _with_edges(self, edges: EdgeGains | LearnedEdges, n_parents: int) -> TermStructure:
-        """Return the network with at most so many parents per feature."""
+        """Return the network with at most ``n_parents`` parents per feature."""
         if n_parents == 0:
             return TermStructure.least(self._data.n_features, self._rules)
         return edges.network(n_parents, self._data.by_name, self._rules)
 
     def _with_triples(self, structure: TermStructure, gains: Sequence[TripleGain], n_triples: int) -> TermStructure:
-        """Return a network with at most so many triples."""
+        """Return a network with at most ``n_triples`` triples."""
         return with_triples(structure.parents, gains, n_triples, self._max_parents, self._data.by_name, self._rules)
 
     def _find_edges(self) -> list[EdgeGains | LearnedEdges]:
@@ -272,7 +273,7 @@ class Selection:
         return self._edges_of_folds
 
     def _edges(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> EdgeGains | LearnedEdges:
-        """Return the gains of edges in some rows, or the edges that a structure learner finds in them."""
+        """Return the gains of edges in some rows, or the edges that a structure learner learns from them."""
         if self._user_structure is None:
             return self._gains(rows, resolutions, mask)
         found = LearnedEdges(*self._user_structure.learn(rows, resolutions, self._max_parents, self._rules))
@@ -280,7 +281,7 @@ class Selection:
         return found
 
     def _gains(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> EdgeGains:
-        """Return the gains of edges in some rows, over the networks without edges."""
+        """Return the gains of edges in some rows, relative to the networks without edges."""
         p = np.exp(self._without_edges.log_p[mask])
         features = resolutions.features
         gains = edge_gains(rows, resolutions, p, features, n_jobs=self._n_jobs)
@@ -290,7 +291,7 @@ class Selection:
     def _triples(
         self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray, edges: EdgeGains | LearnedEdges
     ) -> list[TripleGain]:
-        """Return the gains of triples in some rows, over the best networks without triples."""
+        """Return the gains of triples in some rows, relative to the best networks without triples."""
         p = np.exp(self._without_triples.log_p[mask])
         found = triple_gains(rows, resolutions, p, edges.triples(self._data.by_name), n_jobs=self._n_jobs)
         return [(gain, features) for gain, features in found if not resolutions.directions[list(features)].any()]
@@ -365,7 +366,7 @@ class Selection:
         return self._errors_of_difference(found, self._best) > least and of_any > LEAST_ERRORS_OF_ANY
 
     def _errors_of_difference(self, found: _Candidate, other: _Candidate) -> float:
-        """Return how much lower the held-out loss is than another loss, in standard errors of the difference."""
+        """Return the decrease of the held-out loss from another loss, in standard errors of the difference."""
         rows = np.arange(self._data.n_samples), self._data.y
         return errors_of_gain(found.log_p[rows] - other.log_p[rows], self._data.in_whole_rows().weights)
 

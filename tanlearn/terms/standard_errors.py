@@ -1,19 +1,19 @@
 """Standard errors of the curves of features, by a Laplace approximation.
 
-The curve f of a feature is the sum of its own terms and of the part of its edges that depends on this feature alone
-(:mod:`tanlearn.models.contributions`). The part of tables of three features is held fixed. Ridges are normal priors of
-the terms, so that f has a normal prior, too::
+The curve f of a feature is the sum of its own terms and of the part of its edges that depends on this feature only
+(:mod:`tanlearn.models.contributions`). Tables of three features are held fixed. Ridges are normal priors of the terms,
+so f has a normal prior, too::
 
     f = E b + H v,    b ~ N(0, R^-1),    v ~ N(0, I),
 
-with own terms E b, and H H' the prior covariance of the part of the edges. Let f be added to the log odds of class c
-against the other classes, and let the curves of other features, the contributions of pairs beyond their features, and
-the odds among the other classes be fixed. The Hessian of the loss with respect to f is then
+where E b are the own terms, and H H' is the prior covariance of the part from edges. Let f be added to the log odds of
+class c against the other classes. Hold fixed the curves of other features, the pair contributions that are not part of
+a curve, and the odds among the other classes. The Hessian of the loss with respect to f is then
 
     D = diag(d),    d(x) = sum_n w_n p_n (1 - p_n) over the rows with value x,
 
-where p is the probability of class c. The class prior adds a constant to f, without a penalty, in all rows, also in
-those with a missing value. R contains the ridges times 1 - 1 / C, because they penalize the terms of each of C classes.
+where p is the probability of class c. The class prior adds a constant to f in all rows, even if the value is missing,
+and has no penalty. R contains the ridges times 1 - 1 / C, because they penalize the terms of each of C classes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tanlearn.terms.fitting import Ridges
 
 __all__ = ["curve_errors"]
 
-#: Directions of a prior with a smaller variance than this fraction of the largest one are left out.
+#: Directions of a prior are left out if their variance is below this fraction of the largest variance.
 _LEAST_VARIANCE = 1e-12
 
 
@@ -79,7 +79,7 @@ def _edge_factors(
     penalty: FloatArray,
     n_features: int,
 ) -> list[FloatArray]:
-    """Return H of each feature, (n_states, rank), a factor of the prior covariance of its part of the edges."""
+    """Return H of each feature, (n_states, rank), a factor of the prior covariance of its part from edges."""
     covariances: list[FloatArray | None] = [None] * n_features
     groups: list[IntArray] = [np.empty(0, np.intp)] * n_features  # the same ones in all edges of a feature
     for column, cells, (expansion, own_terms) in zip(basis.columns, codes, expansions, strict=True):
@@ -106,25 +106,25 @@ def _edge_factors(
 
 
 def _variances(penalty: FloatArray, shared: FloatArray, d: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the variance of each value's contribution, minus the mean contribution, shape (n_values,), for a class.
+    """Return the variance of each value's centered contribution to a class, shape (n_values,).
 
-    The curve is the sum of one own term per value and of ``shared`` columns with unit variances. The own terms are
-    eliminated, so that the time is linear in the number of values: given the class prior and v, each is a multiple of
-    their sum.
+    The curve is the sum of one own term per value and of ``shared`` columns with unit variances. Given the class prior
+    and v, each own term is a multiple of their sum. The own terms are therefore eliminated, and the time is linear in
+    the number of values.
 
     Shapes: penalty: (n_values,); shared: (n_values, rank); d: (n_values + 1,), the last one of missing values; share:
     (n_values,), fraction of the rows.
     """
     seen = d[:-1]
     inverse = 1 / (seen + penalty)
-    kept = penalty * inverse  # fraction of a shift by the class prior or v that own terms do not cancel
+    kept = penalty * inverse  # fraction of a shift by the class prior or v that own terms leave
     design = np.hstack([np.ones((len(seen), 1)), shared])
     hessian = np.einsum("vt,vs->ts", (seen * kept)[:, np.newaxis] * design, design)
     hessian += np.diag(np.append(max(float(d[-1]), np.finfo(float).tiny), np.ones(shared.shape[1])))
     centered = _centered(kept[:, np.newaxis] * design, share)
     variances: FloatArray = (centered * np.linalg.solve(hessian, centered.T).T).sum(axis=1)
     of_mean = share**2 * inverse
-    # Rounding must not make the part of the other values negative.
+    # Rounding must not make the variance from the other values negative.
     return variances + (1 - share) ** 2 * inverse + np.maximum(of_mean.sum() - of_mean, 0)
 
 

@@ -15,7 +15,7 @@ __all__ = ["Marginals", "TermTree"]
 
 
 class Marginals(NamedTuple):
-    """Log of the sum of exp(score) over all rows and classes, and its gradient: the marginal probabilities."""
+    """Log of the sum of exp(score) over all possible rows and classes, and its gradient, the marginal probabilities."""
 
     log_z: float
     p_class: FloatArray  # (n_classes,)
@@ -36,11 +36,11 @@ class TermTree:
         return np.split(terms, self._ends)
 
     def in_agreement(self, frequencies: Sequence[FloatArray]) -> list[FloatArray]:
-        """Return probabilities of the cells of each column that are marginals of one distribution, (n_cells,) each.
+        """Return cell probabilities (n_cells,) of each column that are marginals of one distribution.
 
-        Frequencies of different columns are not marginals of one distribution, because they are computed from different
-        rows if values are missing, and are smoothed separately. The likelihood would then have no maximum, and terms
-        would grow without bound.
+        Frequencies of different columns are not marginals of one distribution: they are smoothed separately, and with
+        missing values they are computed from different rows. With such frequencies, the likelihood would have no
+        maximum, and terms would grow without bound.
         """
         found = list(frequencies)
         for i in self._order:

@@ -1,4 +1,4 @@
-"""User structures for networks of terms: learned from coarse columns by any structure learner, or fixed."""
+"""Structures given by the user for networks of terms: fixed, or learned by a structure learner from coarse columns."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ MOST_PARENTS = 5
 
 
 class LearnedEdges(NamedTuple):
-    """Edges of a structure learner or of a fixed structure, with the methods of gains of edges."""
+    """Edges of a structure learner or of a fixed structure, with the same methods as `EdgeGains`."""
 
     structure: TermStructure
     learner: Any = None  # fitted; None for a fixed structure
 
     def network(self, n_parents: int, by_name: IntArray, rules: EdgeRules | None) -> TermStructure:
-        """Return the network of all edges, which is the only one."""
+        """Return the only network, which has all edges."""
         return self.structure
 
     def triples(self, by_name: IntArray) -> list[tuple[int, ...]]:
@@ -39,21 +39,21 @@ class LearnedEdges(NamedTuple):
 
 @dataclass(frozen=True)
 class UserStructure:
-    """A structure learner or a fixed structure."""
+    """Structure learner or fixed structure."""
 
     learner: Any  # unfitted, with ``learn(data, rng)``; or a Structure
-    seed: int = 0  # of the random numbers of each call
+    seed: int = 0  # seed of the random numbers of each call
 
     def learn(
         self, data: EncodedData, resolutions: Resolutions, max_parents: int, rules: EdgeRules | None
     ) -> tuple[TermStructure, Any]:
         """Return the structure of some rows, and the fitted copy of the learner (None for a fixed structure).
 
-        Learners see the coarsest columns that contain all terms of edges. Edges of features without terms of edges are
-        left out, unless ``rules`` require them.
+        Learners get coarse columns, which are just fine enough for the terms of edges. Edges of features without such
+        terms are left out, unless ``rules`` require them.
 
-        Raises ValueError if the structure has a cycle or more than ``max_parents`` parents, or violates ``rules``, and
-        TypeError if a learner returns something else.
+        Raises ValueError if the structure has a cycle or more than ``max_parents`` parents, or violates ``rules``.
+        Raises TypeError if a learner does not return a structure.
         """
         coarse, learner = coarse_rows(data, resolutions), None
         if isinstance(self.learner, Structure):
@@ -80,7 +80,7 @@ class UserStructure:
         """Return the edges of features with terms of edges, after checking them."""
         check_structure(found, coarse.n_features)
         if not found.is_acyclic:
-            raise ValueError("structure has a cycle, but networks of terms have none. Remove an edge of the cycle.")
+            raise ValueError("structure must not have a cycle. Remove an edge of the cycle.")
         kept = _with_terms(found, coarse.n_states > 1, rules)
         n_parents = int((kept >= 0).sum(axis=1).max())
         if n_parents > max_parents:
@@ -119,7 +119,7 @@ def family_triples(parents: IntArray, by_name: IntArray) -> list[tuple[int, ...]
 
 
 def _with_terms(structure: Structure, is_divided: AnyArray, rules: EdgeRules | None) -> IntArray:
-    """Return the parents (n_features, width), without the edges of features with one group that are not required."""
+    """Return the parents (n_features, width) without edges of features with one group, unless they are required."""
     kept = []
     for child, row in enumerate(structure.parents.tolist()):
         required = np.zeros(len(is_divided), np.bool_) if rules is None else rules.required[child]

@@ -118,7 +118,7 @@ def test_other_gains_are_those_of_the_classifier(run, model, classifier, options
 @pytest.mark.parametrize(
     ("arguments", "stdin", "message"),
     [
-        (["--without", "spent,signed up,town,age"], "oui\n", "'newsletter' must be one of False, True; got 'oui'."),
+        (["--without", "spent,signed up,town,age"], "oui\n", "'newsletter' must be one of False, True, got 'oui'."),
         (["--without", "newsletter,signed up,town,age"], "much\n", "'spent' must be a finite number, got 'much'."),
         (
             ["--without", "newsletter,signed up,town,age"],
@@ -126,9 +126,9 @@ def test_other_gains_are_those_of_the_classifier(run, model, classifier, options
             "'spent' must be a finite number, got 'inf'.",
         ),
         (["newslettr=True"], "", "the model has no column 'newslettr'. Did you mean 'newsletter'?"),
-        (["new"], "", "a row is a JSON object or name=value; got 'new'."),
+        (["new"], "", "a row must be a JSON object or name=value, got 'new'."),
         (["--without", "ago"], "", "the model has no column 'ago'. Did you mean 'age'?"),
-        (["--cost", "age"], "", "--cost must be NAME=COST with a positive number, such as age=2; got 'age'."),
+        (["--cost", "age"], "", "--cost must be NAME=COST with a positive number, such as age=2, got 'age'."),
         (["--cost", "age=-1"], "", "got 'age=-1'."),
         (["--cost", "ago=1"], "", "the model has no column 'ago'."),
     ],
@@ -159,7 +159,7 @@ def test_forests_have_no_questions(run, shop, tmp_path):
     run("fit", shop, "--target", "buys", "--drop", "id", "--learner", "BayesForest", "-o", path)
     done = run("ask", path)
     assert done.exit_code == 2
-    assert "but questions need a single network. Fit another learner." in done.stderr
+    assert "questions need a single network, but" in done.stderr
 
 
 def test_help_names_the_options(run):

@@ -307,7 +307,10 @@ def test_tables_of_equal_names_are_called_by_their_paths(run, tables, tmp_path):
     done = run("compare", *paths, "--learners", "nb ml", "--folds", "2", "--print", "json")
     assert [row["dataset"] for row in json.loads(done.stdout)] == list(map(str, paths))
     done = run("compare", paths[0], paths[0], "--learners", "nb ml")
-    assert (done.exit_code, done.stderr) == (2, f"tanlearn: {paths[0]} is given twice. Name each file once.\n")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        f"tanlearn: each file must be given once, but {paths[0]} is given twice. Leave one of them out.\n",
+    )
 
 
 def test_one_fold_is_a_third_of_the_rows(run, table):

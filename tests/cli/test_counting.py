@@ -201,7 +201,7 @@ def test_what_does_not_add_up_names_the_file(run, places):
         ([one, places / "nothing"], f"there is no file {places / 'nothing'}."),
     ):
         assert message in refused(run("merge", *files, "-o", output))
-    assert "is also an input, so it cannot be written" in refused(run("merge", one, one, "-o", one))
+    assert "the output must not be an input, but" in refused(run("merge", one, one, "-o", one))
     damaged = places / "damaged"
     damaged.write_bytes(one.read_bytes()[:-200])
     line = refused(run("merge", one, damaged, "-o", output))
@@ -231,7 +231,7 @@ def test_summaries_that_do_not_add_up_name_the_file(run, places):
         (["all.csv"], "--target must name the column with the classes"),
         (["all.csv", "-t", "z"], "there is no column 'z'"),
         (["all.csv", "-t", "y", "--text", "z"], "there is no column 'z'"),
-        (["all.csv", "-t", "y", "--summary", "--single"], "--summary writes no counts, so --single has no effect"),
+        (["all.csv", "-t", "y", "--summary", "--single"], "--single has no effect with --summary"),
         (["all.csv", "-t", "y", "--like", "m", "--drop", "born"], "m determines columns and categories, so --drop"),
         (["all.csv", "-t", "y", "--like", "m"], "there is no file m"),
         (["all.csv", "-t", "y", "--like", "a.csv"], "a.csv is neither a summary nor a counts file nor a model"),

@@ -167,8 +167,8 @@ BAD = {
     "ragged": (b"a,b\n1,x\n2\n", "line 3: the row has 1 field(s), but the header has 2"),
     "bytes": (b"a,b\n1,caf\xe9\n", "line 2 is not valid utf-8 text"),
     "one class": (b"a,b\n1,x\n2,x\n", "the target 'b' has one value only, 'x', in 2 rows. There must be two classes."),
-    "no class": (b"a,b\n1,\n2,\n", "the target 'b' has no value, in 2 rows."),
-    "one column": (b"b\nx\ny\n", "there must be a target and another column"),
+    "no class": (b"a,b\n1,\n2,\n", "the target 'b' must have at least two classes, but has no value in 2 rows."),
+    "one column": (b"b\nx\ny\n", "at least one column besides the target is needed"),
 }
 
 
@@ -212,7 +212,7 @@ def test_a_wrong_option_is_one_line(run, shop, tmp_path, options, message):
 
 
 def test_where_nothing_can_be_written_nothing_is_fitted(run, shop, tmp_path):
-    for path, message in ((tmp_path / "no" / "m.tan", "there is no folder"), (tmp_path, "is a folder")):
+    for path, message in ((tmp_path / "no" / "m.tan", "does not exist. Create it first"), (tmp_path, "is a folder")):
         done = run("fit", shop, "-t", "buys", "-o", path)
         assert done.exit_code == 2
         assert message in done.stderr
@@ -226,7 +226,7 @@ def test_folds_and_threads_are_checked_before_the_work(run, shop, tmp_path):
     for command in (["fit", shop, "-t", "buys", "-o", tmp_path / "m.tan"], ["compare", shop, "-t", "buys"]):
         done = run(*command, "--jobs", "0")
         assert (done.exit_code, done.stdout) == (2, "")
-        assert "it must be a number of threads from 1" in plain(done.stderr)
+        assert "it must be a positive number of threads" in plain(done.stderr)
     done = run("fit", "digits", "--chunk-rows", "50", "-o", tmp_path / "m.tan")
     assert "--chunk-rows reads data files, but digits is not a file. Leave it out." in done.stderr
     assert not (tmp_path / "m.tan").exists()
@@ -411,7 +411,7 @@ def test_metadata_is_stored_and_described(run, shop, tmp_path):
     assert "author      Ada = L\n" in shown
     wrong = run(*base, "--metadata", "author")
     assert wrong.exit_code == 2
-    assert "--metadata takes KEY=VALUE, such as author=Ada; got 'author'." in wrong.stderr
+    assert "--metadata must be KEY=VALUE, such as author=Ada, got 'author'." in wrong.stderr
 
 
 def test_lines_of_a_verbose_fit_do_not_mix_with_the_progress_bar(run, shop, tmp_path, monkeypatch):

@@ -115,10 +115,10 @@ def test_invalid_options_are_one_line(run, frame, tmp_path):
     for arguments, message in (
         (["--drop", "idd"], "there is no column 'idd'. Did you mean 'id'?"),
         (["--train", "no.csv"], "there is no file no.csv."),
-        (["-o", tmp_path / "rows.csv"], "is also an input, so it cannot be written"),
+        (["-o", tmp_path / "rows.csv"], "the output must not be an input, but"),
     ):
         done = run("impute", tmp_path / "rows.csv", *arguments)
         assert done.exit_code == 2
         assert message in done.stderr
     done = run("impute", "-", "--train", "-", stdin="a\n1\n")
-    assert "TABLE and --train are both standard input. Name a file for one of them." in done.stderr
+    assert "only one of TABLE and --train can be standard input. Name a file for the other." in done.stderr

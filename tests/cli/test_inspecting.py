@@ -104,7 +104,7 @@ def test_what_is_not_given_or_unknown_is_reported(run, model):
     ("words", "message"),
     [
         (["agee=3"], "the model has no column 'agee'. Did you mean 'age'? Its columns are: age, town"),
-        (["town=Graz", "age"], "a row is FILE:NUMBER, a JSON object, or name=value; got 'age'."),
+        (["town=Graz", "age"], "a row must be FILE:NUMBER, a JSON object, or name=value, got 'age'."),
         (['{"age": '], "the row is not a JSON object"),
         (['{"age": [1]}'], "'age' must be a string or a number, got [1]."),
         (["age=old"], "'age' holds the text 'old' in row 1, but the model needs numbers there."),
@@ -146,7 +146,7 @@ def test_large_integers_are_distinguished(run, tmp_path):
 def test_a_row_that_is_not_there(run, model, shop, number):
     done = run("explain", model, f"{shop}:{number}")
     assert done.exit_code == 2
-    assert done.stderr == f"tanlearn: row {number} does not exist: {shop} has rows 1 to 300.\n"
+    assert done.stderr == f"tanlearn: the row must be from 1 to 300, the rows of {shop}, got {number}.\n"
 
 
 def test_a_model_is_described_for_people_and_programs(run, model):
@@ -246,13 +246,13 @@ def test_rows_with_classes_choose_how_to_round(run, model, shop, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "C needs integers: round the CPTs of"),
-        (["--bits", "3,x"], "--bits takes two numbers, such as 3,1, or their sum; got '3,x'."),
+        ([], "C code needs integers, but the CPTs of"),
+        (["--bits", "3,x"], "--bits must be two numbers, such as 3,1, or their sum, got '3,x'."),
         (["--bits", "4"], "--bits 4 does not set integer and fraction bits. Set both, such as --bits 3,1"),
         (["--bits", "4"], "add --rows and --target to select them by the errors on these rows."),
-        (["--bits", "3,1", "--target", "buys"], "--target names a column of --rows. Give both, or leave it out."),
-        (["--bits", "3,1", "-o", "m"], "--output must end in .h, .hh, .hpp; got 'm'."),
-        (["--bits", "3,1", "-o", "m.c"], "--output must end in .h, .hh, .hpp; got 'm.c'."),
+        (["--bits", "3,1", "--target", "buys"], "--target needs --rows, because it names a column of these rows."),
+        (["--bits", "3,1", "-o", "m"], "--output must end in .h, .hh, .hpp, got 'm'."),
+        (["--bits", "3,1", "-o", "m.c"], "--output must end in .h, .hh, .hpp, got 'm.c'."),
         (
             ["--bits", "3,1", "-o", "my-m.h"],
             "'my-m' is not a C identifier: a letter (a to z or A to Z), then at most 30 letters, digits or _.",

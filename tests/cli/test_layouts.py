@@ -152,7 +152,7 @@ def test_columns_that_are_not_there_may_be_missing(run, fitted, tmp_path):
     done = run("predict", tmp_path / "m", path)
     assert done.exit_code == 2
     assert "1 of the 2 columns of" in done.output
-    assert "Use --fill-missing to treat them as missing in every row." in done.output
+    assert "To treat them as missing in every row, use --fill-missing." in done.output
     done = run("predict", tmp_path / "m", path, "--fill-missing", "--proba")
     assert f"tanlearn: not in {path}, so missing in every row: x." in done.stderr
     model = tanlearn.load(tmp_path / "m")

@@ -68,7 +68,10 @@ def test_new_rows_are_compared_with_a_training_table(run, rows, tmp_path):
         (["--drop", "idd"], "there is no column 'idd'. Did you mean 'id'?"),
         (["--train", "no.csv"], "there is no file no.csv."),
         (["--contamination", "0.7"], "The 'contamination' parameter of TANDensity must be a float in the range"),
-        (["--drop", "id,kind,weight,height,since"], "all columns are dropped. Drop fewer columns."),
+        (
+            ["--drop", "id,kind,weight,height,since"],
+            "at least one column is needed, but all are dropped. Drop fewer columns.",
+        ),
         (["-o", "out.txt"], "--output must be - or end in"),
     ],
 )

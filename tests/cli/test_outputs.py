@@ -31,14 +31,14 @@ def test_no_command_writes_over_what_it_reads(run, model, shop, tmp_path, alias)
             link.unlink(missing_ok=True)
             link.symlink_to(command[-1])
             command = [*command[:-1], link]
-        refused(run(*command), f"{command[-1]} is also an input, so it cannot be written. Name another output.")
+        refused(run(*command), f"the output must not be an input, but {command[-1]} is both. Name another output.")
         assert {path: path.read_bytes() for path in contents} == contents
 
 
 def test_the_program_beside_a_header_is_an_output_too(run, model, shop, tmp_path):
     rows = shop.rename(tmp_path / "m_test.c")
     content = rows.read_bytes()
-    refused(run("export-c", model, "--bits", "3,1", "--rows", rows, "-o", tmp_path / "m.h"), f"{rows} is also an input")
+    refused(run("export-c", model, "--bits", "3,1", "--rows", rows, "-o", tmp_path / "m.h"), f"but {rows} is both")
     assert rows.read_bytes() == content
 
 
@@ -48,7 +48,7 @@ def test_what_comes_through_the_shell_is_not_written_over(shop):
         command = [*COMMAND, "fit", "-", "-t", "buys", "-o", shop]
         done = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"{shop} is also an input" in done.stderr
+    assert f"but {shop} is both" in done.stderr
     assert shop.read_bytes() == content
 
 
@@ -71,7 +71,7 @@ def test_only_regular_files_are_written(run, model, shop, tmp_path):
                 ["export-c", model, "--bits", "3,1"],
                 ["counts", shop, "-t", "buys"],
             ):
-                refused(run(*command, "-o", output), f"{output} is {kind}, and only regular files are written")
+                refused(run(*command, "-o", output), f"the output must be a regular file, but {output} is {kind}")
         assert pipe.is_fifo()
         assert listening.is_socket()
         assert link.is_symlink()

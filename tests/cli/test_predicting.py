@@ -154,7 +154,7 @@ def test_texts_that_look_like_numbers_stay_texts(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-o", "p.xls"], "--output must be - or end in .csv, .tsv, .parquet, .feather; got 'p.xls'."),
+        (["-o", "p.xls"], "--output must be - or end in .csv, .tsv, .parquet, .feather, got 'p.xls'."),
         (["-o", "no/p.csv"], "there is no folder no"),
         (["--keep", "idd"], "there is no column 'idd'. Did you mean 'id'?"),
     ],

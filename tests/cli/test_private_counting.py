@@ -75,7 +75,7 @@ def test_classes_can_be_declared_in_any_order(run, files):
     ("declared", "message"),
     [
         ("{", r"declared\.json must be a JSON file: "),
-        ([], r"must have an object with the keys 'classes' and 'columns', .*; it has list\."),
+        ([], r"must have an object with the keys 'classes' and 'columns', .*, but has list\."),
         ({"classes": ["a"]}, r"it has no 'columns'\."),
         ({**DECLARED, "epsilon": 1}, r"it has an unknown key 'epsilon'\."),
         ({**DECLARED, "categorical": ["street"]}, r"'categorical' must be a list of some of these columns\."),

@@ -98,7 +98,7 @@ def test_two_learners_have_a_picture_of_errors_only(run, comparison, tmp_path):
     ("picture", "message"),
     [
         ("ranks.txt", "--picture must end in .png, .pdf, .svg or another format of "),
-        ("absent/ranks.png", "there is no folder "),
+        ("absent/ranks.png", "does not exist. Create it first"),
         ("results.csv", "results.csv is also an input, so it cannot be written."),
     ],
 )

@@ -196,7 +196,9 @@ def test_costs_are_means_over_data_sets():
 
 
 def test_an_empty_comparison_has_no_report():
-    with pytest.raises(ValueError, match=r"there are no finished cells to report\. Run the comparison first"):
+    with pytest.raises(
+        ValueError, match=r"a report needs finished cells, but there are none\. Run the comparison first"
+    ):
         Comparison([]).report()
 
 
@@ -259,7 +261,7 @@ def test_sections_are_escaped_and_ordered():
 
 
 def test_an_unknown_format_is_refused(comparison):
-    with pytest.raises(ValueError, match="format must be one of 'markdown', 'latex', 'csv'; got 'html'"):
+    with pytest.raises(ValueError, match="format must be one of 'markdown', 'latex', 'csv', got 'html'"):
         comparison.report(format="html")
 
 
@@ -267,4 +269,4 @@ def test_a_single_split_has_no_test_for_a_reason():
     cells = [replace(cell("one", name, 1, error=error), n_folds=1) for name, error in (("A", 10.0), ("B", 12.0))]
     report = Comparison(cells).report()
     assert "1 repeat of 1 split." in report
-    assert "McNemar's test of a single split needs the prediction of each row, which results do not contain" in report
+    assert "McNemar's test of a single split needs predictions of single rows, which are not stored" in report

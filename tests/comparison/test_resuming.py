@@ -215,12 +215,15 @@ def test_merging():
         (lambda text: text + text.splitlines()[1] + "\n", r"the same cell in lines 2 and 4: iris, NB ML, repeat 1"),
         (lambda text: text + "a,b\n", r"line 4: there are 2 fields, not 24\. Remove the line"),
         (lambda text: text.replace(",75,", ",many,", 1), r"line 2: n_train must be a number, got 'many'"),
-        (lambda text: "x,y\n1,2\n", r"is not a results file: its columns are x, y\. Name a file that tanlearn compare"),
+        (
+            lambda text: "x,y\n1,2\n",
+            r"must be a results file: its columns are x, y\. Name a file that tanlearn compare",
+        ),
         (
             lambda text: text.replace(",", ";"),
             "its fields are separated by semicolons, as some spreadsheets do. Save it",
         ),
-        (lambda text: "\x89PNG\r\0\n", "is not a results file: it is not text"),
+        (lambda text: "\x89PNG\r\0\n", "must be a results file: it is not text"),
     ],
 )
 def test_damaged_files_are_explained(file, change, message):
@@ -236,14 +239,17 @@ def test_damaged_files_are_explained(file, change, message):
 def test_tables_are_never_overwritten(tmp_path):
     path = tmp_path / "shop.csv"
     path.write_text("age,buys\n3,yes\n")
-    with pytest.raises(ValueError, match="is not a results file"):
+    with pytest.raises(ValueError, match="must be a results file"):
         compare("iris", "NB ML", path=path)
     assert path.read_text() == "age,buys\n3,yes\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files are not locked")
 def test_one_comparison_at_a_time_writes_to_a_file(file):
-    with ResultFile.opened(file), pytest.raises(ValueError, match=r"in use by another comparison\. Wait for its end"):
+    with (
+        ResultFile.opened(file),
+        pytest.raises(ValueError, match=r"is used by another comparison\. Wait until it ends"),
+    ):
         compare("iris", "NB ML", path=file)
     assert len(compare("iris", "NB ML", path=file).cells) == 5
 

@@ -133,7 +133,7 @@ def test_own_split_is_used_and_not_to_be_overruled(weather):
     ("y", "learners", "message"),
     [
         (["sun"] * 90, ["NB ML"], "one class only"),
-        (["sun"] * 90, [], "Name at least one learner"),
+        (["sun"] * 90, [], "a comparison needs at least one learner"),
         (["sun", "rain"] * 45, ["NB MM"], "Did you mean 'NB ML'"),
         (["sun"] * 89 + ["rain"], ["NB ML"], "least populated class, 'rain', has 1 row"),
     ],

@@ -197,7 +197,10 @@ def test_ranks_leave_out_incomplete_data_sets():
     assert found.critical_difference == critical_difference(13, 4, 0.1)
     upward = comparison(np.repeat(DEMSAR[:, :, np.newaxis], 2, axis=2), "auc").ranks("auc")
     assert upward.mean_ranks.round(3).tolist() == [3.143, 2.0, 2.893, 1.964]
-    with pytest.raises(ValueError, match=r"ranks need two learners.* results: 4\. Such data sets: 1 of 1\."):
+    with pytest.raises(
+        ValueError,
+        match=r"ranks need at least two learners.* 4 learner\(s\) with results, and 1 of 1 data sets are complete\.",
+    ):
         comparison(values[:1]).ranks()
 
 

@@ -169,7 +169,7 @@ def test_files_contain_the_kinds_that_have_a_name(empty):
 )
 def test_rows_of_another_schema_are_refused(empty, other, difference):
     whole = count(empty, rows())
-    message = f"counts can be added only if features, classes and contexts are the same, but  {difference}. Encode"
+    message = f"counts can be added only if features, classes and contexts are the same, but {difference}. Encode"
     with pytest.raises(ValueError, match=message):
         whole.update(other)
     if other.n_features == 3:

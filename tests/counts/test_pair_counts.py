@@ -242,7 +242,7 @@ def archive(save=np.savez, **fields):
     [
         ({"tanlearn_counts": -3}, "format is not a positive integer"),
         ({"tanlearn_counts": 1.0}, "format is not a positive integer"),
-        ({"n_states": np.array([2.7, 3.2])}, r"integer number of values of at least 1; got n_states \[2\.7, 3\.2\]"),
+        ({"n_states": np.array([2.7, 3.2])}, r"must be integers of at least 1, got n_states \[2\.7, 3\.2\]"),
         ({"n_states": np.array([2, 0])}, r"got n_states \[2, 0\]"),
         ({"n_states": np.array([2**62, 2**62])}, "but the limit is"),
         ({"n_states": np.array([2**20, 2**20])}, "do not fit"),
@@ -335,7 +335,7 @@ def test_other_tables_are_refused():
         PairCounts([2, 3], 2).pair(1, 1)
     with pytest.raises(ValueError, match="at least one feature"):
         PairCounts([], 2)
-    with pytest.raises(ValueError, match=r"integer number of values of at least 1; got n_states \[2\.7\]"):
+    with pytest.raises(ValueError, match=r"must be integers of at least 1, got n_states \[2\.7\]"):
         PairCounts([2.7], 2)
     with pytest.raises(ValueError, match=r"got n_classes 2\.5"):
         PairCounts([2], 2.5)

@@ -242,7 +242,7 @@ def test_invalid_arguments():
         TANImputer(n_components=0).fit(LOST)
     model = TANImputer(n_components=1).fit(LOST)
     for wrong in (0, 1.5):
-        with pytest.raises(ValueError, match=f"n_draws, .* must be a positive integer, got  {wrong}"):
+        with pytest.raises(ValueError, match=f"n_draws, .* must be a positive integer, got {wrong}"):
             model.draw(LOST, wrong)
     with pytest.raises(ValueError, match="feature names should match"):
         model.transform(LOST[LOST.columns[::-1]])

@@ -144,4 +144,4 @@ def test_command_explains_no_row_of_probability_zero(model, tmp_path):
     assert CliRunner().invoke(build_app(), ["explain", str(tmp_path / "model"), f"{path}:1"]).exit_code == 0
     done = CliRunner().invoke(build_app(), ["explain", str(tmp_path / "model"), f"{path}:2"])
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "the probability of the row is zero for every class" in done.stderr
+    assert "its probability is zero for every class" in done.stderr

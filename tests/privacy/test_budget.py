@@ -54,7 +54,7 @@ def test_losses_add_up_as_decimal_numbers():
     for _ in range(3):
         budget.spend(0.1, 2e-7)
     assert (budget.spent_epsilon, budget.spent_delta) == (0.3, 6e-7)
-    with pytest.raises(ValueError, match=r"epsilon 1e-09 must be at most the remaining budget: 0.0 of 0.3"):
+    with pytest.raises(ValueError, match=r"epsilon must be at most the remaining budget, 0.0 of 0.3, got 1e-09"):
         budget.spend(1e-9)
     assert repr(budget) == "PrivacyBudget(epsilon=0.3, delta=1e-06, spent_epsilon=0.3, spent_delta=6e-07)"
 
@@ -66,7 +66,7 @@ def test_what_exceeds_a_budget_spends_nothing():
         with pytest.raises(ValueError, match="must be at most the remaining budget"):
             budget.spend(*loss)
     with pytest.raises(
-        ValueError, match=r"epsilon 0\.5 must be at most the remaining budget: 0\.25 of 1\.0\. Spend less"
+        ValueError, match=r"epsilon must be at most the remaining budget, 0\.25 of 1\.0, got 0\.5\. Pass"
     ):
         budget.release(counted(), epsilon=0.5)
     assert (budget.spent_epsilon, budget.releases) == (0.75, [])
@@ -78,10 +78,15 @@ def test_what_exceeds_a_budget_spends_nothing():
 @pytest.mark.parametrize(
     ("epsilon", "delta", "error", "message"),
     [
-        (0, 0, ValueError, "epsilon must be at least 1e-12, got 0. Small values protect more, for example 0.5."),
+        (
+            0,
+            0,
+            ValueError,
+            "epsilon must be at least 1e-12, got 0. Pass for example 0.5; smaller values protect better.",
+        ),
         (1e-13, 0, ValueError, "epsilon must be at least 1e-12, got 1e-13."),
         (-1.5, 0, ValueError, "epsilon must be at least 1e-12, got -1.5."),
-        (1, 1, ValueError, "delta must be at least 0 and below 1, got 1. Use 0, or for example 1e-6."),
+        (1, 1, ValueError, "delta must be at least 0 and below 1, got 1. Pass 0, or for example 1e-6."),
         (1, -0.1, ValueError, "delta must be at least 0 and below 1, got -0.1."),
         (np.inf, 0, ValueError, "epsilon must be finite, got inf."),
         (1, np.nan, ValueError, "delta must be finite, got nan."),
@@ -136,7 +141,7 @@ def test_seeds_repeat_noise(delta):
 
 
 def test_seeds_are_warned_about():
-    with pytest.warns(UserWarning, match="these counts have no privacy guarantee, .* Use random_state=None"):
+    with pytest.warns(UserWarning, match="these counts have no privacy guarantee. Use random_state=None"):
         PrivacyBudget(1).release(counted(), random_state=0)
     for wrong in (1.5, True, np.random.default_rng(0)):
         budget = PrivacyBudget(1)

@@ -56,7 +56,7 @@ def test_what_exceeds_a_budget_spends_nothing():
     assert budget.spent_epsilon == 0.0
     budget.spend(0.02)
     assert 0.8 < budget.spent_epsilon < 1
-    with pytest.raises(ValueError, match=r"rho 0\.0122 exceeds the rest .*: 0\.00436 of 0\.0244 \(part=0\.179\)"):
+    with pytest.raises(ValueError, match=r"rho must be at most .*, 0\.00436 of 0\.0244 \(part=0\.179\), got 0\.0122"):
         budget.release(counted(), part=0.5)
     with pytest.raises(ValueError, match=r"rho 0\.01 must be at most the remaining budget"):
         budget.spend(0.01)
@@ -72,8 +72,8 @@ def test_what_exceeds_a_budget_spends_nothing():
 @pytest.mark.parametrize(
     ("part", "error", "message"),
     [
-        (0, ValueError, "part must be finite and above 0, got 0."),
-        (np.nan, ValueError, "part must be finite and above 0, got nan."),
+        (0, ValueError, "part must be finite and positive, got 0."),
+        (np.nan, ValueError, "part must be finite and positive, got nan."),
         ("1", TypeError, "part must be a number, got '1'."),
         (Fraction(3, 2), ValueError, "must be at most the remaining budget"),
     ],

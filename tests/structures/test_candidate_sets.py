@@ -158,7 +158,7 @@ def test_sets_of_a_structure_leave_no_choice():
         ({"kind": "nearest"}, "The 'kind' parameter of Candidates must be a str among"),
         (
             {"kind": [[0], []], "n_features": 2},
-            r"candidates\[0\] must contain distinct features \(0\.\.1\) other than 0, got \[0\]",
+            r"candidates\[0\] must contain distinct features from 0 to 1 other than 0, got \[0\]",
         ),
         ({"kind": [[1], [5]], "n_features": 2}, r"candidates\[1\] must contain .* got \[5\]"),
         ({"kind": [[1]], "n_features": 2}, r"candidates\[0\] must contain .* got \[1\]"),

@@ -10,14 +10,14 @@ from tanlearn import Structure
 @pytest.mark.parametrize(
     ("parent", "message"),
     [
-        ([0, -1], r"parent\[0\] must contain distinct features \(0\.\.1\) other than 0, or -1 for none; got \[0\]"),
-        ([-1, 2], r"parent\[1\] must contain .* \(0..1\) other than 1, or -1 for none; got \[2\]"),
+        ([0, -1], r"parent\[0\] must contain distinct features from 0 to 1 other than 0, or -1 for none, got \[0\]"),
+        ([-1, 2], r"parent\[1\] must contain .* from 0 to 1 other than 1, or -1 for none, got \[2\]"),
         ([-2, 0], r"parent\[0\] must contain .* got \[-2\]"),
         ([[1, 1], [-1, -1]], r"parent\[0\] must contain distinct .* got \[1, 1\]"),
         ([1, 0], r"the parents form a cycle.*allow_cycles=True"),
         ([], r"parent must have shape"),
         ([[[1]]], r"parent must have shape"),
-        ([-1.0, 0.0], r"feature indices, got dtype float64"),
+        ([-1.0, 0.0], r"feature indices from 0, .* got dtype float64"),
     ],
 )
 def test_bad_parents_are_refused(parent, message):
