@@ -1,7 +1,7 @@
 """C99 code that adds a row of magnitudes to the sums of the classes.
 
-Magnitudes are stored as bits, or as whole bytes. If they are packed, positions are in bits, so that no position is
-multiplied by the width of a magnitude.
+Magnitudes are packed bit by bit or stored in whole bytes. Positions of packed magnitudes are counted in bits, which
+avoids multiplications by the width of a magnitude.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def add_cells(text: CText, magnitudes: AnyArray, n_bits: int, columns: tuple[int
     end = len(magnitudes) * unit
     if end > _LARGEST_POSITION:
         raise ValueError(
-            f"the CPTs have {end} bits, but positions in C have 32 bits. Use fewer bits, or learn CPTs with fewer "
-            f"values or parents."
+            f"CPTs must have less than 2**32 bits, because positions in C have 32 bits, got {end} bits. Use fewer "
+            f"bits, or learn CPTs with fewer values or parents."
         )
     n_columns, length = columns
     text.add(f"typedef {unsigned_type(max(256, end))} model_position;")

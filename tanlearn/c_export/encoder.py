@@ -1,8 +1,7 @@
 """C99 code that encodes raw values with the same comparisons as in Python.
 
-In C, a number exceeds the same cut points as in Python. Constants have the type of the numbers of their column. For
-single precision and integers, a constant is the largest number of this type that is not above the cut point, so no
-number of the type lies between the constant and the cut point.
+Cut points in C are constants of the C type of their column. For single precision and integers, the constant is the
+largest number of this type that is not above the cut point. Comparisons therefore have the same results as in Python.
 """
 
 from __future__ import annotations
@@ -141,8 +140,9 @@ def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> l
     """
     if encoder.has_missing_category_.any():
         raise ValueError(
-            f"{names[int(encoder.has_missing_category_.argmax())]} has a category for missing values, which C code "
-            f"cannot represent. Fit with encoder=TableEncoder(handle_missing='marginalize'), or impute missing values."
+            f"C code cannot represent a category for missing values, but "
+            f"{names[int(encoder.has_missing_category_.argmax())]} has one. Fit with "
+            f"encoder=TableEncoder(handle_missing='marginalize'), or impute missing values."
         )
     known = type(encoder) is TableEncoder and type(encoder.discretizer_) in (*CUT_POINT_DISCRETIZERS, type(None))
     cuts = iter(encoder.discretizer_.cut_points_ if known and encoder.discretizer_ is not None else [])
@@ -169,7 +169,8 @@ def _cut_point_kind(cut_points: AnyArray, name: str, c_type: str) -> ColumnKind:
     wrong = cut_points[np.abs(cut_points) > largest]
     if wrong.size:
         raise ValueError(
-            f"{name} has the cut point {wrong[0]}, which is out of the range of {c_type}. Pass a wider number_type."
+            f"cut points must be in the range of {c_type}, but {name} has the cut point {wrong[0]}. Pass a wider "
+            f"number_type."
         )
     return ColumnKind("cuts", "number", c_type, [below(cut) for cut in cut_points.tolist()])
 
@@ -184,7 +185,7 @@ def _of_categories(categories: AnyArray, name: str, c_type: str) -> ColumnKind:
     """Return the encoding of a categorical column."""
     values = categories.tolist()
     if not values:
-        raise ValueError(f"{name} had no value in training, so all its values are unseen. Fit without the column.")
+        raise ValueError(f"columns must have values in training, but {name} had none. Fit without the column.")
     types = {*map(type, values)}
     kind = ColumnKind("codes", "code", "", [])
     if types <= {str} or types <= {bytes}:
@@ -200,7 +201,7 @@ def _of_categories(categories: AnyArray, name: str, c_type: str) -> ColumnKind:
     known = [to_c(value, kind.c_type, name) for value in kind.values]
     if kind.name == "numbers" and known != kind.values:
         wrong = next(value for value, near in zip(kind.values, known, strict=True) if value != near)
-        raise ValueError(f"{name} has the category {wrong}, which {c_type} cannot represent. Pass another number_type.")
+        raise ValueError(f"{c_type} cannot represent the category {wrong} of {name}. Pass another number_type.")
     return replace(kind, values=known)
 
 
@@ -224,8 +225,7 @@ def to_c(value: Any, c_type: str, position: str) -> Any:
             if math.isfinite(rounded):
                 return rounded
     raise ValueError(
-        f"{position} contains {value!r}, which {c_type} cannot represent. Pass another number_type, or change the "
-        f"value."
+        f"{c_type} cannot represent {value!r} in {position}. Pass another number_type, or change the value."
     )
 
 
@@ -251,7 +251,7 @@ def add_value_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> No
 
 
 def _add_blocks(text: CText, kinds: list[ColumnKind], value: str) -> str:
-    """Append the cut points and categories; return the code that encodes the C expression ``value`` of feature i."""
+    """Append the cut points and categories. Return the code that encodes the C expression ``value`` of feature i."""
     used = {kind.name: kind for kind in kinds}
     members = {kind.member: text.rename(kind.c_type or "model_code") for kind in kinds}
     if is_union(kinds):

@@ -1,9 +1,9 @@
-"""C99 code that sums the gains of a Bayes forest, by additions and comparisons of integers.
+"""C99 code that sums the gains of a Bayes forest with integer additions and comparisons only.
 
-For each network, codes are converted to the codes of the network, by thresholds. For each family, the code then
-descends from context to context by the values of the parents, and subtracts the gains of the value of the feature: one
-for each class that occurs in the context. Sums are unsigned: their initial value is at least the largest total that a
-row subtracts.
+For each network, thresholds convert the codes of the encoder to the codes of the network. For each family, the program
+descends from context to context by the values of the parents. In each context, it subtracts the gains of the value of
+the feature from the sums of the classes that occur there. Sums are unsigned, and start at the largest total that a row
+can subtract, or above.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ static inline int16_t model_sums(const model_code *codes, model_sum *sums)
 
 
 class ForestSums:
-    """Sums of magnitudes of a Bayes forest, whose gains are rounded to a few bits."""
+    """Sums of magnitudes of a Bayes forest with gains rounded to a few bits."""
 
     def __init__(self, forest: Forest, bits: int) -> None:
         if forest.shift.any():
             raise ValueError(
-                "the class probabilities of the forest differ from the frequencies in training, which C code cannot "
-                "represent. Export it without class_prior."
+                "C code cannot represent a class prior that differs from the class frequencies in training. Export "
+                "the forest without class_prior."
             )
         self._forest, self._step = round_forest(forest, bits)
         self.n_classes = len(forest.log_prior)

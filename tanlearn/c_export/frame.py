@@ -1,4 +1,4 @@
-"""Parts that all C99 headers share: comments, include guard, macros that read constants, names of classes."""
+"""Common parts of all C99 headers: comments, include guard, macros that read constants, names of classes."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def check_identifier(name: str) -> None:
     """Raise ValueError if a name is not a short C identifier."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name):
         raise ValueError(
-            f"name must be a C identifier: a letter (a to z or A to Z), then at most 30 letters, digits or _; got "
+            f"name must be a C identifier (a letter, a to z or A to Z, then at most 30 letters, digits or _), got "
             f"{name!r}. Pass another name."
         )
 

@@ -1,4 +1,4 @@
-"""Export of integer classifiers as C99 headers for embedded use, without floating point, multiplication or files.
+"""Export of integer classifiers as C99 headers without floating point, multiplications or files, for embedded use.
 
 A header contains a complete classifier and needs no library. ``name_predict(row)`` takes raw values,
 ``name_predict_codes(codes)`` takes codes, and both return the number of a class. They add one magnitude per CPT or
@@ -83,8 +83,8 @@ def export_c(
     size = max(len(names), len(model.classes_))
     if size > _MOST:
         raise ValueError(
-            f"there are {size} features or classes, but a 16-bit int in C is at most {_MOST}. Leave columns out, or "
-            f"merge classes."
+            f"there must be at most {_MOST} features and classes, because a C int may have 16 bits, got {size}. "
+            f"Leave columns out, or merge classes."
         )
     kinds = column_kinds(model.encoder_, [f"column {column!r}" for column in names], number_type)
     scores, kinds = _scores(model, kinds, bits)
@@ -93,7 +93,8 @@ def export_c(
     if test_rows is not None:
         if not re.fullmatch(r"[\w .+-]+", target.name, re.ASCII):
             raise ValueError(
-                f"{target.name!r} cannot be included in C: use only letters, digits and _ . + - in the file name."
+                f"the file name must contain only letters, digits and _ . + - to be included in C, got "
+                f"{target.name!r}. Rename it."
             )
         files[target.with_name(f"{target.stem}_test.c")] = self_test(model, scores, target.name, name, kinds, test_rows)
     for file, content in files.items():
@@ -108,13 +109,13 @@ def _check_model(model: Any) -> None:
     tables = getattr(model, "tables_", None)
     if tables is None:
         raise TypeError(
-            f"only boosted terms, forests and classifiers with a single network can be exported to C, and "
-            f"{type(model).__name__} has no single network. Fit a NaiveBayesClassifier, TANClassifier or "
+            f"only boosted terms, forests and classifiers with a single network can be exported to C, got "
+            f"{type(model).__name__}. Fit a NaiveBayesClassifier, TANClassifier or "
             f"BoostedTermsClassifier. Ensembles can be exported with to_javascript and to_sql."
         )
     if tables.bits is None:
         raise ValueError(
-            "the CPTs must be integers to be exported to C: train with bits=..., or export the rounded model from "
+            "C code needs integer CPTs, but the CPTs of the model are not rounded. Train with bits=..., or export "
             "model.with_bits((integer_bits, fraction_bits))."
         )
 

@@ -1,6 +1,6 @@
-"""C99 code of a tree of questions: the feature to measure next, given the answers so far, and the class at the end.
+"""C99 code of a tree of questions, which returns the feature to measure next given the answers, and finally the class.
 
-A node is a number: questions first, then an unsure and a sure answer for each class. The children of a question are
+Nodes are numbers: first the questions, then an unsure and a sure answer for each class. The children of a question are
 consecutive, one per code of its feature. Equal subtrees are stored once.
 """
 
@@ -121,7 +121,7 @@ def export_questions(
     name: str | None = None,
     number_type: str = "double",
 ) -> None:
-    """Write a tree of questions, whose first node is the root, as one C99 header."""
+    """Write a tree of questions as one C99 header. The first node is the root."""
     target = Path(path)
     name = target.stem if name is None else name
     check_identifier(name)
@@ -132,7 +132,7 @@ def export_questions(
     questions = [node for node in nodes if isinstance(node, Question)]
     if not questions:
         raise ValueError(
-            "the tree has no questions, because a class is probable enough without any value. Raise confidence."
+            "a tree needs at least one question, but a class is probable enough without any value. Increase confidence."
         )
     asked = {question.feature for question in questions}
     kinds = [kind if i in asked or kind.name != "cuts" else replace(kind, values=[]) for i, kind in enumerate(kinds)]

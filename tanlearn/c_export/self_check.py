@@ -110,13 +110,13 @@ def self_test(model: Any, scores: Scores, header: str, name: str, kinds: list[Co
 
 
 def _held(column: Column, kind: ColumnKind) -> list[Any]:
-    """Return the values of a column as represented in C; None for missing values."""
+    """Return the values of a column in their C types, with None for missing values."""
     values = column.values if column.categories is None else column.categories.take(column.values, mode="clip")
     missing = np.zeros(len(values), np.bool_) if column.missing is None else column.missing
     if missing.any() and kind.c_type.startswith("int"):
         raise ValueError(
-            f"{column.label} has a missing value in row {missing.argmax()}, which integers in C cannot represent. "
-            f"Leave the row out of test_rows."
+            f"{column.label} has a missing value in row {missing.argmax()} of test_rows, which integers in C cannot "
+            f"represent. Remove the row."
         )
     pairs = enumerate(zip(values.tolist(), missing.tolist(), strict=True))
     if not kind.c_type:

@@ -1,9 +1,9 @@
-"""Arrays beyond the limits of AVR: the compiler accepts 32,767 bytes, and pointers reach 64 KB of flash memory.
+"""Arrays beyond the limits of AVR, where an array has at most 32,767 bytes and pointers reach 64 KB of flash memory.
 
 If ``MODEL_SPLIT`` is defined, as the header does on AVR, a long array is split into several. Each array except the last
-repeats the start of the next one, as many elements as a row may take, so a row always lies in a single array. AVRs with
-more than 64 KB of flash memory store these arrays after the program, and read them by far addresses of 32 bits. On
-other microcontrollers the array is not split.
+also contains the first elements of the next one, as many as a row may have. A row therefore always lies in a single
+array. AVRs with more than 64 KB of flash memory store these arrays after the program, and read them by far addresses of
+32 bits. On other microcontrollers the array is not split.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""C99 code that sums magnitudes without multiplications, the part of an exported classifier that runs per row.
+"""C99 code that sums the magnitudes of a row without multiplications.
 
-A row of a CPT begins at the offset of the CPT plus, for the child and each parent, its value times a stride. There are
-few distinct strides (with one parent, the strides of all parents equal the number of classes), so their multiples are
-stored in a lookup table: the positions of all rows of letter's 42,042 entries take 240 bytes.
+The position of a CPT row is the offset of the CPT plus value times stride for the child and each parent. There are few
+distinct strides; with one parent, the strides of all parents equal the number of classes. Multiples of strides are
+therefore stored in a lookup table, which takes 240 bytes for letter's 42,042 entries.
 
-Shifts and additions instead of the lookup table are not smaller, and compilers turn them back into multiplications.
+Shifts and additions would take as much space, and compilers turn them back into multiplications.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """C99 code that sums the magnitudes of boosted terms, without multiplications.
 
-The cells of a term are consecutive rows. A split moves the position by its stride if the value of the row is on side 1,
-and the stride doubles from split to split. So the next term starts one stride after this one, and no position is
-stored. A split of ordered values takes two numbers: its feature, and the first code on side 1. For a split of
-categories, the second number is the position of its bits, one per category. Cut points that no split uses are left out.
-
-The first class has no cells. The cells of another class are its scores minus the scores of the first class.
+The cells of a term are consecutive rows. If the value of the row is on side 1 of a split, the position increases by the
+stride of the split. The stride doubles from split to split, so the next term starts one stride after the last split,
+and no positions are stored. A split of ordered values takes two numbers: its feature, and the first code on side 1. For
+a split of categories, the second number is the position of its bits, one per category. Cut points that no split uses
+are left out. The first class has no cells, because the cells of each other class are its scores minus the scores of the
+first class.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _IS_IN_SET = "((@set@ >> (code & 7u)) & 1) != 0"
 
 
 class TermSums:
-    """Sums of magnitudes of boosted terms, whose numbers are rounded to a few bits."""
+    """Sums of magnitudes of boosted terms with numbers rounded to a few bits."""
 
     def __init__(self, terms: BoostedTerms, bits: int, groups: list[IntArray]) -> None:
         """Round terms; ``groups`` maps the codes of the encoder to codes in C, for each feature."""
@@ -81,7 +81,7 @@ class TermSums:
 
     @classmethod
     def of(cls, terms: BoostedTerms, bits: int, kinds: list[ColumnKind]) -> tuple[TermSums, list[ColumnKind]]:
-        """Return the scores, and the kinds of columns with only the cut points that splits use."""
+        """Return the scores, and the kinds of columns with only those cut points that splits use."""
         groups, used_kinds = [], []
         is_used = [np.zeros(int(size) - 1, np.bool_) for size in terms.n_states]
         for term in terms.terms():
@@ -151,7 +151,7 @@ class TermSums:
         )
 
     def _add_tests(self, text: CText) -> tuple[list[int], str]:
-        """Append the sets of categories; return the number of each split, and the condition that a code is on side 1.
+        """Append the sets of categories. Return the number of each split, and the condition that a code is on side 1.
 
         A number below the limit is the first code on side 1. Any other number, minus the limit, is the position of a
         set.
@@ -179,7 +179,7 @@ class TermSums:
 
 
 def _of_groups(term: Term, groups: Sequence[IntArray]) -> Term:
-    """Return a term over groups of codes; monotone sides of ordered values become ascending."""
+    """Return a term over groups of codes. Monotone sides of ordered values become ascending."""
     sides, values = [], term.values
     for s, (i, own) in enumerate(zip(term.features.tolist(), term.sides, strict=True)):
         first = np.flatnonzero(np.diff(groups[i], prepend=-1))

@@ -18,13 +18,13 @@ _BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#666666"
 _DIAGRAM = "a critical difference diagram"
 #: Smaller p-values are written as "< 0.001".
 _SMALLEST_P = 0.001
-#: Largest differences whose data sets are named.
+#: Number of data sets to name, those with the largest differences.
 _N_NAMED = 4
-#: Smallest range of mean ranks that fills the width; equal ranks would have no width at all.
+#: Minimum range of mean ranks over the width, because equal ranks would have no range.
 _LEAST_SPREAD = 0.1
 #: Distance of a name from its point, in typographic points.
 _OFFSET = 6
-#: Directions from a point below the diagonal to its name, in the order of preference; mirrored above the diagonal.
+#: Directions from a point below the diagonal to its name, by preference. They are mirrored above the diagonal.
 _DIRECTIONS = ((1, 0), (1, -1), (0, -1), (1, 1), (-1, -1), (0, 1), (-1, 0), (-1, 1))
 #: Horizontal and vertical alignment of a name to the left of and below (-1), at (0), and to the right and above (1).
 _ALIGNMENTS = {-1: ("right", "top"), 0: ("center", "center"), 1: ("left", "bottom")}
@@ -35,7 +35,7 @@ _CAPTION_WIDTH = 40
 
 
 class CriticalDifferenceDisplay:
-    """Critical difference diagram: mean ranks of learners, with bars joining learners without a significant difference.
+    """Critical difference diagram: mean ranks of learners, with bars between those that do not differ significantly.
 
     Learners are ranked by their error on each data set, from 1 for the lowest one. Equal errors share their mean rank.
 
@@ -43,9 +43,9 @@ class CriticalDifferenceDisplay:
     ----------
     errors : Comparison, dict of str to array-like of shape (n_datasets,), dict of str to dict, or pandas.DataFrame
         Errors of each learner (at least 3) on the same data sets (at least 2). Any measure whose smaller values are
-        better can be used. Arrays have the same order of data sets; inner dicts have the names of data sets as keys.
-        For an object without ``items``, such as a :class:`~tanlearn.comparison.Comparison`, its
-        :meth:`~tanlearn.comparison.Comparison.errors` are used. They leave out data sets that are not complete for
+        better can be used. Arrays must have the same order of data sets; inner dicts have the names of data sets as
+        keys. For an object without ``items``, such as a :class:`~tanlearn.comparison.Comparison`, its method
+        :meth:`~tanlearn.comparison.Comparison.errors` is used, which leaves out data sets that are not complete for
         every learner.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
@@ -171,7 +171,7 @@ class CriticalDifferenceDisplay:
         return self.p_values is not None or self.friedman_p_value_ <= self.alpha
 
     def _note(self) -> str:
-        """Return the meaning of the bars."""
+        """Return the sentence that explains the bars."""
         if self.p_values is not None:
             return f"bars: no significant difference at level {self.alpha:g}\nby the given p-values"
         if not self._tests_pairs():
@@ -194,8 +194,8 @@ class PairedErrorsDisplay:
     ----------
     errors : Comparison, dict of str to array-like of shape (n_datasets,), dict of str to dict, or pandas.DataFrame
         Errors of two learners on the same data sets. The first is drawn on the horizontal axis. Any measure whose
-        smaller values are better can be used. Arrays have the same order of data sets; inner dicts have the names of
-        data sets as keys. An object without ``items``, such as a :class:`~tanlearn.comparison.Comparison` of two
+        smaller values are better can be used. Arrays must have the same order of data sets; inner dicts have the names
+        of data sets as keys. An object without ``items``, such as a :class:`~tanlearn.comparison.Comparison` of two
         learners, is also accepted. If it has more than two learners, select two with its
         :meth:`~tanlearn.comparison.Comparison.errors`.
     datasets : sequence of str, optional
@@ -208,8 +208,7 @@ class PairedErrorsDisplay:
     Attributes
     ----------
     wins_ : tuple of (int, int)
-        Number of data sets on which the first learner has the lower error, and number on which the second learner has
-        it.
+        Numbers of data sets on which the first learner and on which the second learner has the lower error.
     n_ties_ : int
         Number of data sets with equal errors.
     ax_ : matplotlib.axes.Axes
@@ -238,12 +237,12 @@ class PairedErrorsDisplay:
         errors = _mapping(errors)
         if len(errors.keys()) != 2:
             raise ValueError(
-                f"errors must contain exactly two learners; got {_listed(errors.keys())}. Select two of them, for "
+                f"errors must contain exactly two learners, got {_listed(errors.keys())}. Select two of them, for "
                 f"example with comparison.errors([first, second])."
             )
         self.names, self.errors, self.datasets = _aligned(errors, n_learners=2, n_datasets=1)
         if datasets is not None and len(datasets) != len(self.errors):
-            raise ValueError(f"datasets must be {len(self.errors)} names, one per error; got {len(datasets)}.")
+            raise ValueError(f"datasets must contain {len(self.errors)} names, one per error, got {len(datasets)}.")
         if datasets is not None:
             self.datasets = list(datasets)
         self.measure = measure
@@ -271,7 +270,7 @@ class PairedErrorsDisplay:
         """
         is_new, ax = ax is None, axes_or_new(ax)
         if is_new:
-            ax.figure.set_size_inches(5.6, 5.2)  # the layout of square axes converges at once if the height limits them
+            ax.figure.set_size_inches(5.6, 5.2)  # if the height limits square axes, their layout converges at once
         first, second = self.errors.T
         low, high = self.errors.min(), self.errors.max()
         margin = 0.06 * (high - low) or 1.0
@@ -296,7 +295,7 @@ class PairedErrorsDisplay:
         return self
 
     def _name_points(self, ax: Any) -> None:
-        """Name the data sets with the largest differences, where names and points do not overlap."""
+        """Name the data sets with the largest differences, if names and points do not overlap."""
         if self.datasets is None:
             return
         ax.figure.draw_without_rendering()  # the layout determines the space between the points
@@ -321,14 +320,14 @@ class PairedErrorsDisplay:
 
 
 def _separate(bars: Sequence[Any]) -> None:
-    """Give each bar its own height, because two adjacent bars at the same height look like one bar."""
+    """Draw each bar at its own height, because two adjacent bars at the same height look like one bar."""
     lowest = min((bar.get_ydata()[0] for bar in bars), default=-1.0)
     for number, bar in enumerate(bars, start=1):
         bar.set_ydata(np.full(len(bar.get_xdata()), lowest * number / len(bars)))
 
 
 def _mapping(errors: Any) -> Mapping[str, Any]:
-    """Return the errors by learner, also of a comparison."""
+    """Return the errors by learner, converted from a comparison if necessary."""
     if hasattr(errors, "items"):
         return cast(Mapping[str, Any], errors)
     if not hasattr(errors, "errors"):
@@ -351,15 +350,16 @@ def _aligned(
     datasets = next((_dataset_names(values) for _, values in errors.items()), None)
     columns = {str(name): _column(str(name), values, datasets) for name, values in errors.items()}
     if len(columns) < n_learners:
-        raise ValueError(f"errors must be of at least {n_learners} learners, got {_listed(columns)}. Add learners.")
+        raise ValueError(f"errors must contain at least {n_learners} learners, got {_listed(columns)}. Add learners.")
     lengths = {name: values.shape for name, values in columns.items()}
     if len(set(lengths.values())) > 1 or len(next(iter(lengths.values()))) != 1:
         raise ValueError(
-            f"errors must be one number per data set for each learner, on the same data sets; got the shapes {lengths}."
+            f"errors must contain one number per data set for each learner, on the same data sets, got the shapes "
+            f"{lengths}."
         )
     table: AnyArray = np.stack(list(columns.values()), axis=1)
     if len(table) < n_datasets:
-        raise ValueError(f"errors must be of at least {n_datasets} data sets, got {len(table)}. Add data sets.")
+        raise ValueError(f"errors must contain at least {n_datasets} data sets, got {len(table)}. Add data sets.")
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise ValueError(
@@ -371,7 +371,7 @@ def _aligned(
 
 
 def _column(learner: str, errors: Any, datasets: list[Any] | None) -> FloatArray:
-    """Return the errors of a learner, in the order of the data sets of the first learner if they have names."""
+    """Return the errors of a learner. If data sets have names, they are in the order of the first learner."""
     names = _dataset_names(errors)
     values: FloatArray = np.asarray(list(errors.values()) if isinstance(errors, Mapping) else errors, float)
     if names == datasets or names is None or datasets is None:
@@ -380,7 +380,7 @@ def _column(learner: str, errors: Any, datasets: list[Any] | None) -> FloatArray
         different = sorted(map(str, set(names) ^ set(datasets))) or ["a repeated name"]
         raise ValueError(
             f"errors of all learners must be on the same data sets, but {different[0]!r} is missing for {learner!r} "
-            f"or for the first learner. Leave it out."
+            f"or for the first learner. Leave out this data set."
         )
     return values[[names.index(name) for name in datasets]]
 

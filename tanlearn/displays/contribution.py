@@ -24,21 +24,21 @@ __all__ = ["ContributionDisplay", "EncodedRows", "classes_of", "encode_for_displ
 _GREY = "#666666"
 #: Height of the distribution of the rows, as a fraction of the axes.
 _STRIP = 0.14
-#: Bands that are longer than this multiple of the range of the curves are cut off.
+#: Bands longer than this multiple of the range of the curves are truncated.
 _MOST_BAND = 1.0
-#: Standard errors in a band. Of a normal distribution, two of them to both sides contain 95 %.
+#: Standard errors to each side in a band. Two of them contain 95 % of a normal distribution.
 _N_ERRORS = 2
 _ROWS_LABEL = "rows"
 _BAND_LABEL = f"± {_N_ERRORS} standard errors"
-#: Maximum number of classes in a plot: colors of more classes would repeat.
+#: Maximum number of classes in a plot, because colors of more classes would repeat.
 _MOST_CLASSES = len(COLORS)
-#: Characters per inch of a label, and the fewest in a line; those of a legend, and the width of a symbol.
+#: Characters per inch of a label, and minimum number in a line; characters per inch of a legend, and width of a symbol.
 _PER_INCH, _FEWEST = 12, 18
 _LEGEND_PER_INCH, _SYMBOL = 15, 6
 
 
 class ContributionDisplay:
-    """Plot of the contribution of each value of a feature to the log odds of a class, relative to the mean of all rows.
+    """Plot of the contribution of each value of a feature to the log odds of a class, relative to the mean.
 
     Create the plot with :meth:`from_estimator`. A numeric feature is plotted as a curve over its raw values, with steps
     at the cut points. A categorical feature is plotted as bars. A value with a contribution above 0 is evidence for the
@@ -83,7 +83,7 @@ class ContributionDisplay:
 
     The CPT of a feature with a parent contains the contributions of both features and of their pair. The functional
     ANOVA [1]_ separates them. For each value of either feature, the contribution of the pair then has mean 0 over the
-    complete rows with this value, and one more row for smoothing. The method ``explain`` does not separate these
+    complete rows with this value, plus one row for smoothing. The method ``explain`` does not separate these
     contributions. If the network has no edges, the curve equals the contributions of ``explain``, shifted to mean 0.
 
     References
@@ -126,7 +126,7 @@ class ContributionDisplay:
             if numbers is not None and numbers.shape != shape:
                 raise ValueError(
                     f"{name} must have shape {shape}, one row per value of {values.feature!r} and one column per "
-                    f"class; got {numbers.shape}."
+                    f"class, got {numbers.shape}."
                 )
             if numbers is not None and not np.isfinite(numbers).all():
                 value, curve = np.argwhere(~np.isfinite(numbers))[0].tolist()
@@ -151,8 +151,8 @@ class ContributionDisplay:
         estimator : classifier
             Fitted classifier with a single network.
         X : array-like or frame of shape (n_samples, n_features)
-            Rows whose distribution is shown, and over which the contributions have mean 0. Usually, these are the rows
-            of ``fit``.
+            Rows, usually the rows of ``fit``. The plot shows their distribution, and contributions have mean 0 over
+            them.
         feature : int or str
             Name of the feature, or its column number from 0.
         target : class, optional
@@ -299,7 +299,7 @@ class ContributionDisplay:
         return np.sort(np.argsort(-ranges, kind="stable")[:_MOST_CLASSES])
 
     def _curves(self) -> list[tuple[str, Any, FloatArray, FloatArray | None]]:
-        """Return color, class, curve and length of the band for each class that is shown."""
+        """Return color, class, curve and length of the band for each class to show."""
         errors = self.standard_errors
         return [
             (color, self.classes[k], self.contributions[:, k], None if errors is None else _N_ERRORS * errors[:, k])
@@ -307,14 +307,14 @@ class ContributionDisplay:
         ]
 
     def _notes(self, n_shown: int | None = None) -> list[str]:
-        """Return a note on rows and values outside of the plot."""
+        """Return a note about rows and values outside of the plot."""
         notes, n_classes = self.values.notes(n_shown), len(self.classes)
         if n_classes > _MOST_CLASSES:
             notes.append(f"{_MOST_CLASSES} of {n_classes} classes, those with the largest range")
         return notes
 
     def _limits(self, shown: IntArray) -> tuple[float, float]:
-        """Return the range of the contributions of some values and of their bands, as far as these are shown."""
+        """Return the range of the contributions of some values and of the visible parts of their bands."""
         part = np.ix_(shown, self._classes_shown())
         curves = self.contributions[part]
         low, high = min(0.0, float(curves.min())), max(0.0, float(curves.max()))
@@ -350,9 +350,9 @@ def encode_for_display(estimator: Any, X: Any, sample_weight: Any) -> EncodedRow
     """Return encoded rows; raise TypeError for classifiers without a single network."""
     if not hasattr(estimator, "_contribution_errors"):
         raise TypeError(
-            f"{type(estimator).__name__} has no single network, so its log odds are not a sum over features and pairs. "
-            f"Pass a classifier with CPTs, such as TermNetClassifier, NaiveBayesClassifier, or network_ of a "
-            f"BayesEnsembleClassifier."
+            f"the classifier must have a single network, so that its log odds are a sum over features and pairs, "
+            f"got {type(estimator).__name__}. Pass a classifier with CPTs, such as TermNetClassifier, "
+            f"NaiveBayesClassifier, or network_ of a BayesEnsembleClassifier."
         )
     check_is_fitted(estimator)
     columns = read_columns(X, n_jobs=estimator.n_jobs)
@@ -377,7 +377,7 @@ def classes_of(estimator: Any, target: Any) -> tuple[list[int], Any]:
 
 
 def _n_legend_columns(labels: list[str], inches: float) -> int:
-    """Return the largest number of columns of a legend that is not wider than the axes; columns are filled in turn."""
+    """Return the largest number of columns with which a legend is not wider than the axes."""
     for n in range(len(labels), 1, -1):
         n_rows = -(-len(labels) // n)
         columns = [labels[k : k + n_rows] for k in range(0, len(labels), n_rows)]

@@ -21,8 +21,8 @@ _X_LABELS = {
 #: Parameters of classifiers that are the losses of stages.
 _LOSSES = {"parameters": "parameters__loss", "training": "loss"}
 _GREY = "#666666"
-#: Learners whose ends differ by more than this factor are drawn on a logarithmic x axis: on a linear one, the curve of
-#: the fastest would take less than a twentieth of the width.
+#: The x axis is logarithmic if the ends of the curves differ by more than this factor. On a linear axis, the curve of
+#: the fastest learner would take less than a twentieth of the width.
 _LOG_FROM = 20
 
 
@@ -33,9 +33,9 @@ class ConvergenceDisplay:
     is therefore scaled to 0 at the first entry and to 1 at the best entry of its history. The curves then show how fast
     each learner reaches its own optimum. Compare results only by the errors.
 
-    The curve of errors and the marker at its end may differ. The curve shows intermediate models, as
-    :meth:`~tanlearn.BayesNetClassifier.learning_errors` describes them. The marker shows the fitted classifier, for
-    example after calibration and refits. A dotted line connects the curve and the marker.
+    The curve of errors and the marker at its end may differ. The curve shows intermediate models (see
+    :meth:`~tanlearn.BayesNetClassifier.learning_errors`). The marker shows the fitted classifier, for example after
+    calibration and refits. A dotted line connects the curve and the marker.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class ConvergenceDisplay:
     Attributes
     ----------
     axes_ : list of matplotlib.axes.Axes
-        Axes of the last plot: for the scores, if a learner has a history, and for the held-out errors, if there are
-        any.
+        Axes of the last plot: one for the scores if a learner has a history, and one for the held-out errors if there
+        are any.
     figure_ : matplotlib.figure.Figure
         Figure of the last plot.
 
@@ -99,7 +99,7 @@ class ConvergenceDisplay:
         share_score: bool = False,
     ) -> None:
         if x not in _X_LABELS:
-            raise ValueError(f"x must be one of {', '.join(map(repr, _X_LABELS))}; got {x!r}.")
+            raise ValueError(f"x must be one of {', '.join(map(repr, _X_LABELS))}, got {x!r}.")
         self.histories = {name: list(history) for name, history in histories.items()}
         self.errors = {name: list(pairs) for name, pairs in (errors or {}).items() if len(pairs)}
         self.final_errors = dict(final_errors or {})
@@ -109,7 +109,9 @@ class ConvergenceDisplay:
         empty = [name for name, history in self.histories.items() if not history]
         if unknown or any(name in empty for name in self.errors):
             name = unknown[0] if unknown else next(name for name in self.errors if name in empty)
-            raise ValueError(f"errors must belong to learners with a history, but {name!r} has none. Leave it out.")
+            raise ValueError(
+                f"errors must belong to learners with a history, but {name!r} has none. Remove {name!r} from errors."
+            )
         invisible = [name for name in empty if name not in self.final_errors]
         if invisible or not self.histories:
             raise ValueError(
@@ -218,8 +220,8 @@ class ConvergenceDisplay:
         Raises
         ------
         ValueError
-            If some but not all of ``X``, ``y``, ``X_test`` and ``y_test`` are given, or a classifier has neither a
-            history nor, because of missing test rows, an error to draw.
+            If some but not all of ``X``, ``y``, ``X_test`` and ``y_test`` are given, or if a classifier has no history
+            and its error is unknown because there are no test rows.
         ImportError
             If Matplotlib is not installed.
         """
@@ -227,7 +229,7 @@ class ConvergenceDisplay:
         missing = [name for name, value in rows.items() if value is None]
         if 0 < len(missing) < len(rows):
             raise ValueError(
-                f"errors of the search steps need X, y, X_test and y_test; {' and '.join(missing)} "
+                f"errors of the search steps need X, y, X_test and y_test, but {' and '.join(missing)} "
                 f"{'is' if len(missing) == 1 else 'are'} missing. Pass all four, or none of them."
             )
         histories: dict[str, Sequence[Any]] = {}
@@ -282,7 +284,9 @@ class ConvergenceDisplay:
             axes = list(figure.subplots(n_axes, 1, sharex=True, squeeze=False)[:, 0])
         axes = list(axes)
         if len(axes) < n_axes:
-            raise ValueError(f"axes must be {n_axes}, one for the scores and one for the errors; got {len(axes)}.")
+            raise ValueError(
+                f"axes must contain {n_axes} axes, one for the scores and one for the errors, got {len(axes)}."
+            )
         axes = axes[:n_axes]
         styles = learner_styles(self.histories)
         if has_scores:
@@ -310,8 +314,8 @@ class ConvergenceDisplay:
         Returns
         -------
         dict of str to (ndarray, ndarray)
-            Positions on the horizontal axis, and scores, which are scaled if there are several curves and
-            ``share_score`` is False; by learner.
+            Positions on the horizontal axis and scores, by learner. The scores are scaled if there are several curves
+            and ``share_score`` is False.
         """
         is_scaled = self._is_scaled()
         found = {}
@@ -322,7 +326,7 @@ class ConvergenceDisplay:
         return found
 
     def _is_scaled(self) -> bool:
-        """Return whether scores are scaled: there are several curves, and they do not share an objective."""
+        """Return whether scores are scaled, that is, if there are several curves with different objectives."""
         return not self.share_score and sum(map(bool, self.histories.values())) > 1
 
     def _positions(self, entries: Sequence[Any]) -> FloatArray:
@@ -341,7 +345,7 @@ class ConvergenceDisplay:
         ]
 
     def _plot_scores(self, ax: Any, styles: dict[str, dict[str, Any]]) -> None:
-        """Plot the scores as steps: a score holds until the next entry."""
+        """Plot the scores as steps, because a score holds until the next entry."""
         for name, (positions, scores) in self.curves().items():
             ax.plot(positions, scores, drawstyle="steps-post", markevery=[len(scores) - 1], label=name, **styles[name])
         objectives = {self.objectives.get(name, "") for name, history in self.histories.items() if history}
@@ -390,13 +394,13 @@ class ConvergenceDisplay:
 
 
 def _scaled(scores: FloatArray) -> FloatArray:
-    """Return scores scaled to 0 at the first entry and to 1 at the best one; 1 if none is better than the first."""
+    """Return scores scaled to 0 at the first and to 1 at the best entry; all 1 if no entry is better than the first."""
     first, best = scores[0], scores.max()
     return np.ones(len(scores)) if best == first else (scores - first) / (best - first)
 
 
 def _objectives(estimator: Any, stages: Mapping[str, Any]) -> dict[str, str]:
-    """Return the names of the scores of stages: the score of a search, and minus the loss of a training."""
+    """Return the names of the scores of stages: the score of a search, or minus the loss of a training."""
     params = estimator.get_params() if stages else {}
     found = {stage: f"minus {_class_name(params.get(name), 'the loss')}" for stage, name in _LOSSES.items()}
     score = params.get("structure__score")

@@ -24,7 +24,7 @@ class ExplanationDisplay:
     Parameters
     ----------
     shares : ndarray of shape (n_features + 1,)
-        Contributions of the features to the log odds; the last one is the contribution of the class frequencies.
+        Contributions of the features to the log odds. The last entry is the contribution of the class frequencies.
     labels : sequence of n_features str
         Labels of the features, with their values.
     target, against : object
@@ -63,11 +63,11 @@ class ExplanationDisplay:
 
     def __init__(self, shares: FloatArray, labels: Sequence[str], *, target: Any, against: Any) -> None:
         if len(shares) != len(labels) + 1:
-            raise ValueError(f"labels must have {len(shares) - 1} elements, one fewer than shares; got {len(labels)}.")
+            raise ValueError(f"labels must have {len(shares) - 1} elements, one fewer than shares, got {len(labels)}.")
         if not np.isfinite(shares).all():
             raise ValueError(
-                f"shares must be finite; got {shares[~np.isfinite(shares)][0]}: a class of probability 0 has no log "
-                f"odds. Compare with another class, or smooth the CPTs."
+                f"shares must be finite, got {shares[~np.isfinite(shares)][0]}, because a class of probability 0 "
+                f"has no log odds. Compare with another class, or smooth the CPTs."
             )
         self.shares = np.asarray(shares, float)
         self.labels = list(labels)
@@ -124,7 +124,10 @@ class ExplanationDisplay:
         if against is not None:
             other = class_code(against, estimator.classes_, "against")
         if one == other:
-            raise ValueError(f"target and against must be two classes; both are {classes[one]!r}.")
+            raise ValueError(
+                f"target and against must be different classes, but both are {classes[one]!r}. Pass "
+                f"another class as against."
+            )
         shares = estimator.explain(X, against=estimator.classes_[other])[0, :, one]
         names, values = feature_names(estimator), _values(X)
         labels = [f"{name} = {_format_value(value)}" for name, value in zip(names, values, strict=True)]

@@ -15,10 +15,10 @@ from tanlearn.files.encoders import encoder_columns
 
 __all__ = ["FeatureValues", "feature_values", "shortened"]
 
-#: Characters in a line of the name of a category; 24 small ones take half of the width of a phone.
+#: Characters per line of the name of a category. A line of 24 small characters takes half of the width of a phone.
 _LINE = 24
-#: Outer intervals that are longer than the distance between the first and the last cut point are shown for this
-#: fraction of it.
+#: If an outer interval is longer than the distance between the first and the last cut point, this fraction of the
+#: distance is shown.
 _SHOWN_OUTSIDE = 0.5
 #: Width of the interval of missing values, as a fraction of the axis.
 _MISSING_WIDTH = 0.08
@@ -91,8 +91,8 @@ class FeatureValues:
         n_bars = self.n_values if self.cut_points is None else np.size(row_edges) - 1
         if self.row_counts is not None and self.row_counts.shape != (n_bars,):
             raise ValueError(
-                f"row_counts of {feature!r} must have shape ({n_bars},): one per category, or one fewer than "
-                f"row_edges; got {self.row_counts.shape}."
+                f"row_counts of {feature!r} must have shape ({n_bars},), one per category or one fewer than "
+                f"row_edges, got {self.row_counts.shape}."
             )
         #: Edges of all intervals, (n_values + 1,); positions -0.5, 0.5, ... of categories.
         self.edges = np.arange(self.n_values + 1) - 0.5
@@ -112,7 +112,7 @@ class FeatureValues:
 
     @property
     def shown_range(self) -> tuple[float, float]:
-        """Range of the axis: numbers without outliers, which would compress the other numbers, and missing values."""
+        """Range of the axis: numbers without outliers, which would compress all others, and missing values."""
         low, high = self._shown_numbers
         return low, float(self.edges[-1]) if self.has_missing_category else high
 
@@ -152,7 +152,7 @@ class FeatureValues:
         Parameters
         ----------
         n_shown : int, optional
-            Number of categories on the axis. By default, all categories are on it.
+            Number of categories on the axis. By default, all categories are shown.
 
         Returns
         -------
@@ -197,7 +197,7 @@ def feature_values(estimator: Any, columns: Any, i: int, counts: FloatArray, wei
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-    """Return names in at most two lines of 24 characters; the middle is left out where the beginnings are equal."""
+    """Return names in at most two lines of 24 characters. If beginnings are equal, the middle is left out."""
     n = 2 * _LINE
     found = [textwrap.fill(name, _LINE, max_lines=2, placeholder="…") for name in names]
     if len({*found}) < len({*names}):

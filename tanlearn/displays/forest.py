@@ -17,7 +17,7 @@ _BLUE = "#0072b2"
 
 
 class ForestImportanceDisplay:
-    """Plot of feature importances: increase of the out-of-fold log loss if a feature is left out, in nats per row.
+    """Plot of feature importances: increase of the out-of-fold log loss in nats per row without a feature.
 
     Parameters
     ----------
@@ -54,7 +54,9 @@ class ForestImportanceDisplay:
 
     def __init__(self, importances: FloatArray, feature_names: Sequence[str]) -> None:
         if len(importances) != len(feature_names):
-            raise ValueError(f"feature_names must be {len(importances)}, one per feature; got {len(feature_names)}.")
+            raise ValueError(
+                f"feature_names must contain {len(importances)} names, one per feature, got {len(feature_names)}."
+            )
         self.importances, self.feature_names = np.asarray(importances, float), list(feature_names)
 
     @classmethod
@@ -114,7 +116,7 @@ class ForestImportanceDisplay:
 
 
 def plot_importances(importances: FloatArray, names: Sequence[str], ax: Any = None, *, most: int = 20) -> Any:
-    """Draw feature importances (n_features,), in nats, as bars, the ``most`` largest from the top."""
+    """Draw the ``most`` largest feature importances (n_features,), in nats, as bars from the top."""
     ax = axes_or_new(ax)
     shown = np.argsort(-importances, kind="stable")[:most]
     ax.barh(np.arange(len(shown)), importances[shown], color=_BLUE)
@@ -128,7 +130,7 @@ def plot_importances(importances: FloatArray, names: Sequence[str], ax: Any = No
 
 
 def plot_dependences(strengths: FloatArray, names: Sequence[str], ax: Any = None, *, most: int = 20) -> Any:
-    """Draw a heat map of the strengths of dependences, with a row for each parent and a column for each child.
+    """Draw a heat map of the strengths of dependences, with one row per parent and one column per child.
 
     ``strengths`` (n_features, n_features) are in nats. Only the ``most`` features with the strongest dependences are
     shown, in the order of the columns. The diagonal is left out, and negative strengths are white.

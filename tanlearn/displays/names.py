@@ -12,7 +12,7 @@ __all__ = ["feature_number", "value_names"]
 
 
 def value_names(encoder: Any, i: int) -> list[str]:
-    """Return labels for the values of a column: its categories or intervals, and "missing" if that is a category."""
+    """Return labels for the values of a column: its categories or intervals, and "missing" if it is a category."""
     column = encoder_columns(encoder)[i]
     return [*_names(column), *(["missing"] if "has_missing_category" in column else [])]
 
@@ -35,4 +35,4 @@ def feature_number(estimator: Any, feature: Any) -> int:
     if not isinstance(feature, str) and 0 <= feature < len(names):
         return int(feature)
     shown = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
-    raise ValueError(f"feature must be from 0 to {len(names) - 1} or a column name ({shown}); got {feature!r}.")
+    raise ValueError(f"feature must be from 0 to {len(names) - 1} or a column name ({shown}), got {feature!r}.")

@@ -15,7 +15,7 @@ from tanlearn.files.description import feature_names
 
 __all__ = ["PairContributionDisplay"]
 
-#: Maximum number of combinations of categories with a number.
+#: Maximum number of combinations of categories in which numbers are printed.
 _MOST_NUMBERS = 60
 #: Opacity of the white over combinations without rows.
 _WHITE = 0.65
@@ -91,7 +91,7 @@ class PairContributionDisplay:
             if numbers is not None and numbers.shape != shape:
                 raise ValueError(
                     f"{name} must have shape {shape}, the numbers of values of {first.feature!r} and "
-                    f"{second.feature!r}; got {numbers.shape}."
+                    f"{second.feature!r}, got {numbers.shape}."
                 )
             if numbers is not None and not np.isfinite(numbers).all():
                 i, j = np.argwhere(~np.isfinite(numbers))[0].tolist()
@@ -161,8 +161,8 @@ class PairContributionDisplay:
             shown = ", ".join(f"({every[i]!r}, {every[j]!r})" for i, j in of_either[:8])
             shown += ", ..." if len(of_either) > 8 else ""
             raise ValueError(
-                f"features must share a CPT, but {names[0]!r} and {names[1]!r} do not, so the pair contributes nothing "
-                f"beyond its features. Plot ContributionDisplay of each"
+                f"features must share a CPT, but {names[0]!r} and {names[1]!r} do not, so the pair contributes "
+                f"nothing beyond the single features. Plot ContributionDisplay of each"
                 + (f", or another pair: {shown}." if pairs else "; the network has no edges.")
             )
         tables = found.of_pair(first, second)
@@ -257,7 +257,7 @@ class PairContributionDisplay:
 
 
 def _shown(values: FeatureValues, most: int) -> IntArray:
-    """Return the positions of the values that are shown: all intervals, or the most frequent categories."""
+    """Return the positions of the values to show: all intervals, or the most frequent categories."""
     return values.most_frequent(values.n_values if values.categories is None else most)
 
 

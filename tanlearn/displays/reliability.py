@@ -1,4 +1,4 @@
-"""Reliability diagram: accuracy of predictions by their confidence."""
+"""Reliability diagram: accuracy of predictions over their confidence."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ReliabilityDisplay:
                 continue
             if np.shape(numbers) != np.shape(is_right) or not np.size(numbers):
                 raise ValueError(
-                    f"confidence, before and is_right must have the same length, at least 1; got shapes "
+                    f"confidence, before and is_right must have the same length, at least 1, got shapes "
                     f"{np.shape(numbers)} and {np.shape(is_right)}."
                 )
             if not (np.min(numbers) >= 0 and np.max(numbers) <= 1):

@@ -17,7 +17,7 @@ from tanlearn.structures.structures import Structure
 __all__ = ["StructureDisplay", "edge_information"]
 
 _BLUE, _GREY, _ORANGE = "#0072b2", "#555555", "#d55e00"
-#: Maximum number of features that are all labeled; otherwise only the features with most children are.
+#: Up to this number of features, all are labeled; otherwise, only the features with the most children are.
 _MOST_NAMES, _HUBS = 40, 12
 _WEIGHTS = "auto", "information", "probability"
 
@@ -85,10 +85,10 @@ class StructureDisplay:
         n_features = structure.n_features
         names = [str(i) for i in range(n_features)] if feature_names is None else [str(name) for name in feature_names]
         if len(names) != n_features:
-            raise ValueError(f"feature_names must be {n_features}, one per feature; got {len(names)}.")
+            raise ValueError(f"feature_names must contain {n_features} names, one per feature, got {len(names)}.")
         if weights is not None and np.shape(weights) != structure.parents.shape:
             raise ValueError(
-                f"weights must have the shape of structure.parents, {structure.parents.shape}; got {np.shape(weights)}."
+                f"weights must have the shape of structure.parents, {structure.parents.shape}, got {np.shape(weights)}."
             )
         if relevance is not None and np.shape(relevance) != (n_features,):
             raise ValueError(f"relevance must have shape ({n_features},), got {np.shape(relevance)}.")
@@ -195,7 +195,7 @@ class StructureDisplay:
         """
         if image_shape is not None and int(np.prod(image_shape)) != self.structure.n_features:
             raise ValueError(
-                f"image_shape must have {self.structure.n_features} pixels, one per feature; got {tuple(image_shape)}."
+                f"image_shape must have {self.structure.n_features} pixels, one per feature, got {tuple(image_shape)}."
             )
         is_new = ax is None
         ax = axes_or_new(ax)
@@ -297,7 +297,7 @@ class StructureDisplay:
 
 
 def edge_information(structure: Structure, tables: Tables) -> tuple[FloatArray, FloatArray]:
-    """Return the information of the model's distribution, in nats, for a network of trees.
+    """Return the mutual information, in nats, in the distribution of a network of trees.
 
     The first result is the conditional mutual information of each feature and its parent given the class, of shape
     (n_features, width). The second is the mutual information of each feature and the class, of shape (n_features,).

@@ -25,7 +25,7 @@ class TableDisplay:
     Parameters
     ----------
     table : ndarray of shape (n_values, n_columns)
-        Probabilities, of which each column sums to 1, or scores.
+        Probabilities, where each column sums to 1, or scores.
     values : sequence of n_values str
         Names of the values of the feature.
     columns : sequence of n_columns str
@@ -112,9 +112,9 @@ class TableDisplay:
         """
         if not hasattr(estimator, "tables_") or not estimator.tables_.is_dense:
             raise TypeError(
-                f"{type(estimator).__name__} has no tables_ to plot. Fit a classifier with a single structure that "
-                f"stores CPTs entry by entry. Back-off smoothing stores counts, and TermNetClassifier stores sums of "
-                f"terms, whose CPTs are tables_[i]."
+                f"{type(estimator).__name__} has no tables_ with CPTs to plot. Fit a classifier with a single "
+                f"structure that stores CPTs entry by entry. (Back-off smoothing stores counts. TermNetClassifier "
+                f"stores sums of terms; its CPTs are tables_[i].)"
             )
         i, names = feature_number(estimator, feature), feature_names(estimator)
         tables, encoder = estimator.tables_, estimator.encoder_

@@ -121,7 +121,7 @@ class TrainingDisplay:
             axes = list(figure.subplots(len(curves), 1, sharex=True))
         axes = list(axes)
         if len(axes) < len(curves):
-            raise ValueError(f"axes must be {len(curves)}, one per curve; got {len(axes)}.")
+            raise ValueError(f"axes must contain {len(curves)} axes, one per curve, got {len(axes)}.")
         for ax, (label, numbers, colour) in zip(axes, curves, strict=False):
             ax.plot(epochs, numbers, color=colour)
             ax.set_ylabel(label)

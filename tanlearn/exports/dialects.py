@@ -1,4 +1,4 @@
-"""SQL dialects: names, constants and functions that SQLite, DuckDB and PostgreSQL write differently."""
+"""SQL dialects: names, constants and functions that differ between SQLite, DuckDB and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 __all__ = ["DIALECTS", "Dialect"]
 
-#: Arguments of a function, at most: 127 in older versions of SQLite.
+#: Maximum number of arguments of a function: 127 in older versions of SQLite.
 _MOST_ARGUMENTS = 100
-#: Terms of a sum before parentheses: parsers limit the depth of an expression, SQLite to 1,000.
+#: Maximum number of addends without parentheses, because parsers limit the depth of an expression (SQLite to 1,000).
 _MOST_TERMS = 100
-#: Powers of two in factors of this many bits, which SQLite reads exactly.
+#: Number of bits per factor of powers of two, which SQLite reads exactly.
 _BITS = 30
 
 
@@ -29,7 +29,7 @@ class Dialect:
     # SQLite 3.40 in 0.3 s and 1.3 s (one core of a busy machine, with 150 and 300 rows).
     most_bytes: int
     largest: str  # function for the largest argument
-    # Suffix of a query that keeps an optimizer from merging it into the next one, which would repeat its expressions.
+    # Suffix that prevents an optimizer from merging a query into the next one, which would repeat its expressions.
     fence: str
     is_typed: bool  # whether columns have types; SQLite stores any value in any column
     double: str  # type of numbers
@@ -38,12 +38,13 @@ class Dialect:
         """Return an identifier."""
         if self.most_bytes_of_name is not None and len(name.encode()) > self.most_bytes_of_name:
             raise ValueError(
-                f"{self.title} shortens names to {self.most_bytes_of_name} bytes, and {name!r} has "
-                f"{len(name.encode())}. Shorten it, with columns=[...] for columns of the table."
+                f"{self.title} allows names of at most {self.most_bytes_of_name} bytes, but {name!r} has "
+                f"{len(name.encode())}. Pass a shorter name, for columns of the table with columns=[...]."
             )
         if "\0" in name or not name:
             raise ValueError(
-                f"{name!r} cannot be a name in SQL. Rename it, for the table's columns with columns=[...]."
+                f"a name in SQL must not be empty or contain null characters, got {name!r}. Rename it, for columns "
+                f"of the table with columns=[...]."
             )
         return '"' + name.replace('"', '""') + '"'
 
@@ -56,7 +57,7 @@ class Dialect:
         return str(value) if isinstance(value, int) else self.exact(value)
 
     def number(self, value: float) -> str:
-        """Return a double-precision constant; SQLite may read its last digit differently."""
+        """Return a double-precision constant, whose last digit SQLite may read differently."""
         if math.isinf(value):
             return f"CAST('-Infinity' AS {self.double})" if self.is_typed else "-9e999"
         if self.name == "postgresql":  # decimal constants would be of type numeric
@@ -65,7 +66,7 @@ class Dialect:
         return text if "e" in text else f"{text}e0"
 
     def exact(self, value: float) -> str:
-        """Return a double-precision constant with exactly this value, to compare with.
+        """Return a double-precision constant with exactly this value, for comparisons.
 
         SQLite reads only 15 digits reliably. More digits are written as an integer times a power of two.
         """
@@ -81,7 +82,7 @@ class Dialect:
         return f"({text})"
 
     def maximum(self, values: Sequence[str]) -> str:
-        """Return the largest of some expressions."""
+        """Return the largest of several expressions."""
         parts = list(values)
         while len(parts) > 1:
             groups = [parts[k : k + _MOST_ARGUMENTS] for k in range(0, len(parts), _MOST_ARGUMENTS)]
@@ -89,7 +90,7 @@ class Dialect:
         return parts[0]
 
     def total(self, values: Sequence[str]) -> str:
-        """Return the sum of some expressions."""
+        """Return the sum of several expressions."""
         parts = list(values)
         while len(parts) > _MOST_TERMS:
             groups = [parts[k : k + _MOST_TERMS] for k in range(0, len(parts), _MOST_TERMS)]
@@ -97,19 +98,19 @@ class Dialect:
         return " + ".join(parts)
 
     def product(self, flag: str, constant: str) -> str:
-        """Return a constant where a column is 1, and 0 where it is 0.
+        """Return a constant if a column is 1, and 0 if it is 0.
 
-        The time of SQLite 3.40 is quadratic in the number of constant factors: boosted terms of 2.8 MB took 31 s with
-        products, and take 3 s with ``iif``.
+        SQLite uses ``iif`` instead of products, because the time of SQLite 3.40 is quadratic in the number of constant
+        factors. Boosted terms of 2.8 MB take 3 s with ``iif`` and 31 s with products.
         """
         return f"{flag} * {constant}" if self.is_typed else f"iif({flag}, {constant}, 0)"
 
     def exponential(self, value: str) -> str:
-        """Return the exponential of an expression; PostgreSQL raises an error where the result is too small."""
+        """Return the exponential of an expression. PostgreSQL would raise an error for results that are too small."""
         return f"exp({self.maximum([value, self.number(-700.0)])})"
 
     def is_nan(self, value: str) -> str:
-        """Return the condition that a number is NaN, with OR before it; SQLite stores NaN as NULL."""
+        """Return the condition that a number is NaN, preceded by OR; empty for SQLite, which stores NaN as NULL."""
         return f" OR CAST({value} AS {self.double}) = CAST('NaN' AS {self.double})" if self.is_typed else ""
 
 

@@ -62,7 +62,7 @@ function scoresOf(codes) {
 def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     """Return an ECMAScript module that predicts rows of raw values, in a browser, in Node.js or in Deno.
 
-    The module has no dependencies. Its results equal the results of Python up to rounding.
+    Its results equal the results of Python up to rounding.
 
     Parameters
     ----------
@@ -75,17 +75,17 @@ def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     Returns
     -------
     str
-        The module. It exports ``predict(row)``, ``predictProba(row)``, ``predictLogProba(row)``, ``classes``, the order
-        of the probabilities, and ``columns``, the names of the columns. For a single network, it also exports
-        ``predictJointLogProba(row)``. A row is an object of raw values by column name, or an array if columns had no
-        names in ``fit``.
+        The module. It exports the functions ``predict(row)``, ``predictProba(row)`` and ``predictLogProba(row)``, the
+        list ``classes`` in the order of the probabilities, and the list ``columns`` of the names of the columns. For a
+        single network, it also exports ``predictJointLogProba(row)``. A row is an object of raw values by column name,
+        or an array if columns had no names in ``fit``.
 
     Raises
     ------
     NotFittedError
         If the classifier is not fitted.
     TypeError
-        If the classifier is of a kind that cannot be exported.
+        If classifiers of this class cannot be exported.
     ValueError
         If values are encoded by your own class, a category or class cannot be represented in JavaScript, or the module
         is too large.
@@ -93,9 +93,9 @@ def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     Notes
     -----
     ``null``, ``undefined`` and ``NaN`` are missing values, which are treated as in Python. Unseen categories count as
-    missing. As in Python, absent columns, infinite numbers, and strings instead of numbers are errors, and so are
-    unseen categories if the encoder has ``handle_unknown="error"``. Rows for which the marginalization of missing
-    values needs more than 1e9 operations are errors, too.
+    missing. As in Python, the functions throw an error for absent columns, infinite numbers, strings instead of
+    numbers, and unseen categories if the encoder has ``handle_unknown="error"``. They also throw an error if the
+    marginalization of missing values needs more than 1e9 operations.
 
     Examples
     --------
@@ -132,8 +132,9 @@ def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     size = len(module.encode())
     if size > max_bytes:
         raise ValueError(
-            f"the module has {size:,} bytes, more than max_bytes={max_bytes:,}. Pass a larger max_bytes, or fit a "
-            f"smaller model: fewer n_estimators of a forest, fewer max_terms of boosted terms, or a single network."
+            f"the module must have at most max_bytes={max_bytes:,} bytes, but has {size:,}. Pass a larger "
+            f"max_bytes, or fit a smaller model: fewer n_estimators of a forest, fewer max_terms of boosted terms, "
+            f"or a single network."
         )
     return module
 
@@ -160,7 +161,7 @@ def _of_terms(boosting: BoostedTerms) -> tuple[dict[str, Any], str]:
 
 
 def _of_ensemble(ensemble: Ensemble) -> tuple[dict[str, Any], str]:
-    """Return the constants and the functions of an ensemble; constants are null for models of weight 0."""
+    """Return the constants and the functions of an ensemble. Constants are null for models of weight 0."""
     has_forest, has_network, has_terms = (ensemble.weights != 0).tolist()
     fields = {
         "forest": _forest(ensemble.forest) if has_forest else None,
@@ -206,7 +207,7 @@ def _network(network: BayesNet) -> dict[str, Any]:
 
 
 def _term(features: Any, groups: Any, cells: AnyArray, n_states: list[int]) -> dict[str, Any]:
-    """Return the constants of an addend of a CPT; without ``groups`` if each value is its own group."""
+    """Return the constants of an addend of a CPT, without ``groups`` if each value is a separate group."""
     sizes = list(cells.shape[:-1])
     is_plain = sizes == [n_states[i] for i in features]
     return {
@@ -256,7 +257,7 @@ def _forest_network(network: ForestNetwork, weights: AnyArray) -> dict[str, Any]
 
 
 def _boosting(boosting: BoostedTerms) -> dict[str, Any]:
-    """Return the constants of boosted terms; equal splits of several terms are written once."""
+    """Return the constants of boosted terms. Equal splits of several terms are written once."""
     splits: dict[tuple[int, str], int] = {}
     terms = []
     for term in boosting.terms():
@@ -288,11 +289,11 @@ def _column(column: RawColumn) -> dict[str, Any]:
 
 
 def _number(value: Any, name: str) -> Any:
-    """Return a category as a string or a number; raise ValueError for a number that JavaScript does not have."""
+    """Return a category as a string or a number; raise ValueError for a number that JavaScript cannot represent."""
     if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
         raise ValueError(
-            f"column {name!r} has the category {value}, but JavaScript has no exact integers above 2**53. Convert the "
-            f"column to strings before fit."
+            f"JavaScript cannot represent integers above 2**53 exactly, but column {name!r} has the category "
+            f"{value}. Convert the column to strings before fit."
         )
     return int(value) if isinstance(value, bool) else value
 

@@ -1,11 +1,10 @@
 """Log probabilities of a forest as nodes of an ONNX graph.
 
-A family of a network has a trie of contexts (:mod:`tanlearn.forest.context_tables`). A row is in the root context of
-each family, and descends to a context of the next level by its value of the next parent. The pairs of a context and
-such a value are keys of a ``LabelEncoder``, which is a hash table, whose values are the contexts of the next level. The
-size of the constants therefore grows with the number of contexts that occur, and not with the number of combinations of
-values. A second hash table has the first entry of a value of the feature in a context. All families of a network
-descend together.
+A family of a network has a trie of contexts (:mod:`tanlearn.forest.context_tables`). A row starts in the root context
+of each family, and descends to the next level by its value of the next parent. A ``LabelEncoder``, which is a hash
+table, maps pairs of a context and such a value to the context of the next level. The size of the constants therefore
+grows with the number of contexts that occur, not with the number of combinations of values. A second hash table maps
+pairs of a context and a value of the feature to their first entry. All families of a network descend together.
 
 A context has entries for some classes. Each set of classes has a row of positions, -1 for classes without entries.
 
@@ -29,7 +28,7 @@ __all__ = ["add_forest", "merged_codes"]
 
 
 def add_forest(graph: Graph, forest: Forest, codes: str) -> str:
-    """Append a forest; return the unnormalized log probabilities, (n, C)."""
+    """Append a forest, and return the unnormalized log probabilities, (n, C)."""
     n_classes = len(forest.log_prior)
     prior = graph.constant(np.asarray(forest.log_prior, np.float64)[np.newaxis])
     scores = [
@@ -45,7 +44,7 @@ def add_forest(graph: Graph, forest: Forest, codes: str) -> str:
 
 
 def merged_codes(graph: Graph, cuts: Discretization, codes: str) -> str:
-    """Append the merged codes of all features, (n, d); the number of merged values is a missing value."""
+    """Append the merged codes of all features, (n, d). The number of merged values represents a missing value."""
     merged = [
         np.minimum(own.astype(np.int64), n)
         for own, n in zip(np.split(cuts.merged, cuts.start[1:-1]), cuts.n_states.tolist(), strict=True)
@@ -101,7 +100,7 @@ def _network_scores(
 
 
 def _keys(graph: Graph, node: str, n_values: int, values: str) -> str:
-    """Append the keys of contexts and values; those without a context are negative."""
+    """Append the keys of contexts and values. Keys without a context are negative."""
     return graph.add("Add", [graph.add("Mul", [node, graph.constant(np.array(n_values))]), values])
 
 

@@ -20,7 +20,7 @@ __all__ = ["OUTPUTS", "Graph"]
 OUTPUTS = ("output_label", "output_probability", "output_log_joint")
 #: Versions of the operators, which onnxruntime supports since 1.12.
 _OPERATORS, _ML_OPERATORS, _FORMAT = 17, 2, 8
-#: Bytes of a pair of integers in a lookup, at most; integers are stored with as many bytes as they need.
+#: Maximum number of bytes of a pair of integers in a lookup; integers are stored with as many bytes as they need.
 _BYTES_PER_PAIR = 12
 
 
@@ -62,7 +62,7 @@ class Graph:
         return [self.add("Gather", [array, self.constant(np.array(i))], axis=1) for i in range(n_columns)]
 
     def lookup(self, keys: AnyArray, values: AnyArray, array: str) -> str:
-        """Append a lookup: the value of the key that equals each integer of an array, or -1 if there is no such key."""
+        """Append a lookup that maps integers, which are keys, to values, and other integers to -1."""
         if not len(keys):
             keys, values = np.array([-1]), np.array([-1])
         self.n_bytes += _BYTES_PER_PAIR * len(keys)

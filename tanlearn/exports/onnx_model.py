@@ -56,7 +56,7 @@ def to_onnx(model: Any, *, max_bytes: int = 200_000_000) -> Any:
     ImportError
         If the package ``onnx`` is not installed.
     TypeError
-        If the classifier is of a kind that cannot be exported.
+        If classifiers of this class cannot be exported.
     ValueError
         If probabilities of a network are 0, its structure has a cycle, its columns depend on each other so much that
         missing values cannot be marginalized in 16 MiB per row, the model is too large, values are encoded by your own
@@ -66,8 +66,8 @@ def to_onnx(model: Any, *, max_bytes: int = 200_000_000) -> Any:
     Notes
     -----
     NaN and the empty string are missing values, which are treated as in Python: single networks marginalize them
-    exactly. Unseen categories count as missing. Infinite numbers, which ``predict`` refuses, belong to the outermost
-    intervals. Results equal the results of Python up to rounding.
+    exactly. Unseen categories count as missing. Infinite numbers, for which ``predict`` raises an error, belong to the
+    outermost intervals. Results equal the results of Python up to rounding.
 
     A network marginalizes missing values in a fixed order of the columns. Each row with a missing value takes 8 bytes
     for each class and each combination of values of the columns that are summed together: in a tree, a column and its
@@ -92,7 +92,7 @@ def to_onnx(model: Any, *, max_bytes: int = 200_000_000) -> Any:
             f"BayesForestClassifier, a BoostedTermsClassifier or a BayesEnsembleClassifier."
         ) from error
     if not 0 < max_bytes <= _MOST_BYTES:
-        raise ValueError(f"max_bytes must be from 1 to {_MOST_BYTES:,}, the limit of ONNX files; got {max_bytes:,}.")
+        raise ValueError(f"max_bytes must be from 1 to {_MOST_BYTES:,}, the limit of ONNX files, got {max_bytes:,}.")
     try:
         import onnx
     except ModuleNotFoundError as error:
@@ -125,26 +125,27 @@ def _check_columns(columns: Sequence[RawColumn]) -> None:
             raise ValueError(f"a column cannot be called {column.name!r}, the name of an output. Rename it before fit.")
         if column.refuses_unseen:
             raise ValueError(
-                "ONNX cannot raise an error for an unseen category. Fit with TableEncoder(handle_unknown='missing')."
+                "handle_unknown='error' cannot be exported, because ONNX cannot raise an error for an unseen "
+                "category. Fit with TableEncoder(handle_unknown='missing')."
             )
         if "" in (column.categories or ()):
             raise ValueError(
-                f"column {column.name!r} has the empty string as a category, which is a missing value in ONNX. Replace "
-                f"it before fit."
+                f"the empty string is a missing value in ONNX, but it is a category of column {column.name!r}. "
+                f"Replace it before fit."
             )
 
 
 def _check_network(network: BayesNet) -> None:
     """Raise ValueError for networks that cannot be exported."""
     if not network.structure.is_acyclic:
-        raise ValueError("the structure has a cycle, and such networks cannot be exported to ONNX. Use to_javascript.")
+        raise ValueError("networks with a cycle cannot be exported to ONNX. Use to_javascript.")
     tables = network.tables
     if tables.is_dense and np.isneginf(tables.cells[tables.layout.n_classes :]).any():
-        raise ValueError("CPTs contain probabilities of 0, which cannot be exported to ONNX. Fit with smoothing.")
+        raise ValueError("probabilities of 0 in CPTs cannot be exported to ONNX. Fit with smoothing.")
 
 
 class _LeastBytes:
-    """Lower bounds of the sizes of the constants of models, which are known before any is computed."""
+    """Lower bounds of the sizes of constants, before any of them is computed."""
 
     def network(self, network: BayesNet) -> int:
         """Return the bytes of the log probabilities."""
@@ -168,9 +169,9 @@ def _check_size(n_bytes: int, max_bytes: int) -> None:
     """Raise ValueError if constants are too large."""
     if n_bytes > max_bytes:
         raise ValueError(
-            f"the constants of the ONNX model have at least {n_bytes:,} bytes, more than max_bytes={max_bytes:,}. Pass "
-            f"a larger max_bytes, or fit a smaller model: fewer n_estimators of a forest, fewer max_terms of boosted "
-            f"terms, or fewer parents per column of a network."
+            f"the constants of the ONNX model must have at most max_bytes={max_bytes:,} bytes, but have at least "
+            f"{n_bytes:,}. Pass a larger max_bytes, or fit a smaller model: fewer n_estimators of a forest, fewer "
+            f"max_terms of boosted terms, or fewer parents per column of a network."
         )
 
 

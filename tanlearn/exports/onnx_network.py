@@ -1,14 +1,14 @@
 """Log joint of a network as nodes of an ONNX graph, with missing values marginalized by variable elimination.
 
 A factor is a table of log probabilities over values of some features. Without missing values, the log joint is a sum of
-entries of factors, which ``Gather`` looks up. Otherwise, features that can be missing and have children are
-marginalized in the product of the factors, one after another:
+entries of factors, which ``Gather`` looks up. With missing values, features that can be missing and have children are
+marginalized one after another in the product of the factors:
 
     message(v) = log sum_x exp(evidence(x) + sum of the factors that depend on x, for x and v)
 
-``evidence(x)`` is 0 if the feature is missing or has the value x, and -inf otherwise. The order of elimination is fixed
-by the graph, for all rows, so the cost of a row with missing values does not depend on the number of missing values.
-Missing features without children add 0 if CPTs are normalized, and are eliminated otherwise.
+``evidence(x)`` is 0 if the feature is missing or has the value x, and -inf otherwise. The graph has one order of
+elimination for all rows, so the cost of a row with missing values does not depend on their number. Missing features
+without children add 0 if CPTs are normalized, and are eliminated otherwise.
 
 Shapes: n rows, m of them with missing values, C classes; codes (n,); factor (n or 1, values of each feature, C).
 """
@@ -28,7 +28,7 @@ from tanlearn.models.bayes_net import BayesNet
 
 __all__ = ["NetworkNodes"]
 
-#: Limit of the bytes that the largest sum of factors takes per row: 16 GiB for 1,000 rows with missing values.
+#: Maximum number of bytes of the largest sum of factors per row: 16 GiB for 1,000 rows with missing values.
 _MOST_BYTES = 2**24
 _BYTES_PER_NUMBER = 8
 
@@ -44,7 +44,7 @@ class _Elimination(NamedTuple):
 
 
 class NetworkNodes:
-    """Nodes that compute the log joint of a network from codes, where the number of values is a missing value."""
+    """Nodes that compute the log joint of a network from codes. The number of values represents a missing value."""
 
     def __init__(self, graph: Graph, network: BayesNet, columns: Sequence[RawColumn]) -> None:
         self._graph, self._tables = graph, network.tables
@@ -121,7 +121,7 @@ class NetworkNodes:
         return scope, self._graph.add("Gather", [self._graph.constant(rows), index])
 
     def _plan_elimination(self) -> list[_Elimination]:
-        """Return an order of elimination; the next feature always has the fewest combinations of values."""
+        """Return an order of elimination, in which the next feature always has the fewest combinations of values."""
         hidden = set(self._hidden)
         neighbors: dict[int, set[int]] = {i: {i} for i in self._hidden}
         for i in range(len(self._n_states)):
@@ -154,9 +154,9 @@ class NetworkNodes:
             return
         names = ", ".join(repr(columns[i].name) for i in largest)
         raise ValueError(
-            f"marginalizing missing values in ONNX would take {n_bytes:,} bytes per row, more than {_MOST_BYTES:,}, "
-            f"because these columns depend on each other: {names}. Fit with fewer parents per column or fewer values, "
-            f"or use to_javascript, which marginalizes only the missing values of a row."
+            f"marginalization of missing values in ONNX may take at most {_MOST_BYTES:,} bytes per row, but would "
+            f"take {n_bytes:,}, because these columns depend on each other: {names}. Fit with fewer parents per "
+            f"column or fewer values, or use to_javascript, which marginalizes only the missing values of a row."
         )
 
     def _eliminate(self, codes: Sequence[str]) -> str:

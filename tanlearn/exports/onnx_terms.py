@@ -1,9 +1,9 @@
 """Scores of boosted terms as nodes of an ONNX graph.
 
-The splits of a term on one feature divide its values into groups; a missing value is one more group. A term is a table
-over the groups of its features, with additional entries for missing values, which are means. The graph looks up the
-groups of a row, adds their strides to the index of an entry, and looks up the entry. Terms are added in blocks, which
-limits the memory of a batch.
+The splits of a term on one feature divide its values into groups. Missing values are an additional group. A term is a
+table over the groups of its features, with additional entries for missing values, which are means. The graph looks up
+the groups of a row, adds their strides to the index of an entry, and looks up the entry. Terms are added in blocks,
+which limits the memory of a batch.
 
 Shapes: n rows, C classes, T terms of a block with up to W features; codes (n, n_features).
 """
@@ -39,7 +39,7 @@ def add_terms(graph: Graph, terms: BoostedTerms, codes: str) -> str:
 
 
 class _Groups(NamedTuple):
-    """Groups of the values of a feature by the sides of its splits in a term; the last one is for missing values."""
+    """Groups of the values of a feature by the sides of its splits in a term, with a last group for missing values."""
 
     start: int  # first of the entries of the feature in the list of all groups
     sides: IntArray  # (n_groups,) sides of the splits, as bits of the number of a cell; 0 for the last
@@ -47,7 +47,7 @@ class _Groups(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """A term as a table over groups."""
+    """Term as a table over groups."""
 
     features: list[int]
     starts: list[int]  # of the groups of each feature
@@ -56,7 +56,7 @@ class _Table(NamedTuple):
 
 
 class _AllGroups:
-    """Groups of all values and of a missing value, for all splits; equal splits of several terms are kept once."""
+    """Groups of all values and of missing values, for all splits. Equal splits of several terms are stored once."""
 
     def __init__(self, n_states: IntArray) -> None:
         self._lists = [np.zeros(int(n_states.max()) + 1, np.int64)]  # for absent features of terms with fewer

@@ -1,4 +1,4 @@
-"""Columns of raw values of an exported classifier: their cut points or categories, and the code of a missing value."""
+"""Columns of an exported classifier: their cut points or categories, and the code of a missing value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tanlearn.encoding.table_encoder import TableEncoder
 
 __all__ = ["MISSING", "RawColumn", "raw_columns"]
 
-#: Code of a missing value without a category of its own, in exported classifiers.
+#: Code of a missing value that is not a category, in exported classifiers.
 MISSING = -1
 
 
@@ -40,7 +40,7 @@ def raw_columns(encoder: TableEncoder, names: list[str]) -> list[RawColumn]:
         kind = type(encoder if type(encoder) is not TableEncoder else encoder.discretizer_).__name__
         raise ValueError(
             f"only columns encoded by cut points or categories can be exported, but this model uses {kind}. Fit it "
-            f"again with encoder=TableEncoder() and its default discretizer."
+            f"again with encoder=TableEncoder() and the default discretizer."
         )
     cuts = iter(encoder.discretizer_.cut_points_ if encoder.discretizer_ is not None else [])
     columns = []
@@ -51,8 +51,8 @@ def raw_columns(encoder: TableEncoder, names: list[str]) -> list[RawColumn]:
         for value in categories or ():
             if not isinstance(value, str | bool | int | float) or (isinstance(value, str) and "\0" in value):
                 raise ValueError(
-                    f"column {name!r} has the category {value!r}. Only strings without null characters, booleans and "
-                    f"numbers can be exported. Convert the column before fit."
+                    f"exported categories must be strings without null characters, booleans or numbers, but column "
+                    f"{name!r} has the category {value!r}. Convert the column before fit."
                 )
         columns.append(RawColumn(name, cut_points, categories, missing, encoder.handle_unknown == "error"))
     return columns

@@ -1,7 +1,7 @@
 """Export of a fitted classifier as one SQL statement.
 
-The statement is a chain of queries: raw values, codes, values marginalized from the leaves of the tree to its roots,
-the log joint of each class, and the requested results.
+The statement is a chain of queries. They compute raw values, codes, marginalized values from the leaves of the tree to
+its roots, the log joint of each class, and the requested results.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ OUTPUTS = {
     "log_probability": "log_probability_",
     "log_joint": "log_joint_",
 }
-#: Largest number of constants, so that a statement that is too large is refused before it is written.
+#: Maximum number of constants, so that an error is raised before a statement is written that is too large.
 _MOST_CONSTANTS = 20_000_000
-#: Smallest size of a parameter of a forest, or of boosted terms, in a statement.
+#: Minimum number of bytes of a parameter of a forest, or of boosted terms, in a statement.
 _BYTES_PER_PARAMETER = 25
 
 
@@ -57,7 +57,7 @@ def to_sql(
 ) -> str:
     """Return one SQL SELECT statement that predicts the rows of a table in a database.
 
-    The statement takes raw values. Its log joint equals ``predict_joint_log_proba`` up to rounding. It needs no other
+    The statement reads raw values. Its log joint equals ``predict_joint_log_proba`` up to rounding. It needs no other
     table, function or extension.
 
     Parameters
@@ -79,14 +79,14 @@ def to_sql(
     keep : sequence of str, default=()
         Columns of the table that the statement returns before its results, such as a key.
     output : str or sequence of str, default=("prediction", "probability")
-        Results to return: ``"prediction"``, the class in a column of this name; and ``"probability"``,
-        ``"log_probability"`` or ``"log_joint"``, each with one column per class, such as ``probability_yes``. Forests,
-        boosted terms and ensembles have no ``"log_joint"``.
+        Results to return. ``"prediction"`` is one column with the class. ``"probability"``, ``"log_probability"`` and
+        ``"log_joint"`` have one column per class, such as ``probability_yes``. Forests, boosted terms and ensembles
+        have no ``"log_joint"``.
     missing : {"marginalize", "null"}, default="marginalize"
         Treatment of rows with missing values. With "marginalize", they are treated exactly as in Python; each column of
         a network may depend on at most one other column. With "null", all results of a row are NULL if a missing column
-        is the parent of another column, or if a boosted term contains it. Other missing values of networks are
-        marginalized exactly. Statements of networks and boosted terms are shorter, and all networks are accepted. For
+        is a parent of another column or occurs in a boosted term. Other missing values of networks are marginalized
+        exactly. This setting gives shorter statements of networks and boosted terms, and accepts all networks. For
         forests, both settings give the same statement, which treats missing values as in Python.
     max_bytes : int, optional
         Maximum size of the statement in bytes. By default 5,000,000, and 1,000,000 for DuckDB, which plans large
@@ -103,18 +103,18 @@ def to_sql(
     NotFittedError
         If the classifier is not fitted.
     TypeError
-        If the classifier is of a kind that cannot be exported.
+        If classifiers of this class cannot be exported.
     ValueError
         If a parameter is invalid, the columns have no names, values are encoded by your own class, the network is not
         a tree and ``missing="marginalize"``, a name is too long, or the statement is too large.
 
     Notes
     -----
-    NULL, and NaN where the database stores it, are missing values. Unseen categories count as missing. Values that
-    ``predict`` refuses with an error give NULL in all results: infinite numbers, text in a numeric column of SQLite,
-    and unseen categories if the encoder has ``handle_unknown="error"``. Numbers of any type are compared with cut
-    points in double precision. Rows of probability zero in every class get the prediction of a row without values, as
-    in Python, but without a warning.
+    NULL is a missing value, and so is NaN if the database can store it. Unseen categories count as missing. If
+    ``predict`` raises an error for a value, all results of its row are NULL: for infinite numbers, text in a numeric
+    column of SQLite, and unseen categories if the encoder has ``handle_unknown="error"``. All numbers are compared with
+    cut points in double precision. Rows of probability zero in every class get the prediction of a row without values,
+    as in Python, but without a warning.
 
     Examples
     --------
@@ -140,7 +140,9 @@ def to_sql(
     names = _names_in_table(model, columns)
     scores = _make_scores(model, encoded, chosen, missing, max_bytes)
     if "log_joint" in outputs and not isinstance(scores, NetworkScores):
-        raise ValueError(f"{type(model).__name__} has no log joint. Leave 'log_joint' out of output.")
+        raise ValueError(
+            f"output must not contain 'log_joint', because {type(model).__name__} has no log joint. Remove it."
+        )
     chain = _Chain(chosen, _free_prefix(table))
     of_table = [f"t.{chosen.quote(name)}" for name in (*keep, *names)]
     kept = [f"k{i}" for i in range(len(keep))]
@@ -174,15 +176,15 @@ def _too_large(size: str, model: Any, columns: list[RawColumn], missing: str, ma
     remedies += ["fewer max_terms of boosted terms"] * any(isinstance(part, BoostedTerms) for part in written)
     shorter = "missing='null', " * (missing == "marginalize" and _null_is_shorter(own, columns))
     return ValueError(
-        f"the statement has {size} bytes, more than max_bytes={max_bytes:,}. Pass {shorter}a larger max_bytes, or fit "
-        f"a smaller model: {', '.join(remedies)}."
+        f"the statement must have at most max_bytes={max_bytes:,} bytes, but has {size}. Pass {shorter}a larger "
+        f"max_bytes, or fit a smaller model: {', '.join(remedies)}."
     )
 
 
 def _null_is_shorter(model: Any, columns: list[RawColumn]) -> bool:
-    """Return whether ``missing="null"`` shortens the statement of a model.
+    """Return whether ``missing="null"`` gives a shorter statement.
 
-    It leaves out the marginalization of parents in a network, and of the columns of boosted terms.
+    It omits the marginalization of parents in a network, and of columns of boosted terms.
     """
     used: set[int] = set()
     if isinstance(model, BayesNet):
@@ -264,7 +266,7 @@ class _Chain:
         most = self._dialect.most_columns
         if most is not None and len(columns) > most:
             raise ValueError(
-                f"{self._dialect.title} computes at most {most:,} columns in a query, and this network needs "
+                f"{self._dialect.title} allows at most {most:,} columns in a query, but this network needs "
                 f"{len(columns):,}. Pass missing='null', or fit with fewer columns."
             )
         self.names = list(columns)
@@ -274,7 +276,7 @@ class _Chain:
 
 
 def _add_results(chain: _Chain, model: Any, has_zeros: bool, outputs: list[str]) -> dict[str, str]:
-    """Append the queries after the log joint ``j0``, ``j1``, ...; return the results by the names of their columns."""
+    """Append the queries after the log joint ``j0``, ``j1``, .... Return the results by the names of their columns."""
     dialect, n_classes, calibration = chain._dialect, len(model.classes_), model.calibration_
     log_joint = [f"j{y}" for y in range(n_classes)]
     scores = log_joint
@@ -319,7 +321,7 @@ def _scaled(distance: str, calibration: Calibration, dialect: Dialect) -> str:
 
 
 def _probability(log_probability: str, dialect: Dialect) -> str:
-    """Return the exponential of a log probability; PostgreSQL raises an error for results that are too small."""
+    """Return the exponential of a log probability. PostgreSQL would raise an error for results that are too small."""
     return dialect.exponential(log_probability) if dialect.name == "postgresql" else f"exp({log_probability})"
 
 
@@ -346,13 +348,13 @@ def _names_in_table(model: Any, columns: Sequence[str] | None) -> list[str]:
     if columns is None:
         if not hasattr(model, "feature_names_in_"):
             raise ValueError(
-                f"the columns had no names in fit. Pass columns=[...] with the {n_features} columns of the table, in "
-                f"the order of fit."
+                f"SQL needs names of columns, but fit got none. Pass columns=[...] with the {n_features} columns of "
+                f"the table, in the order of fit."
             )
         return [str(name) for name in model.feature_names_in_]
     if isinstance(columns, str) or len(columns) != n_features:
         got = repr(columns) if isinstance(columns, str) else f"{len(columns)} names"
-        raise ValueError(f"columns must contain the {n_features} columns of fit, in this order; got {got}.")
+        raise ValueError(f"columns must contain {n_features} names, in the order of the columns of fit, got {got}.")
     return list(columns)
 
 
@@ -372,13 +374,13 @@ def _check_network(network: BayesNet, names: list[str], missing: str) -> None:
     sizes = network.tables.layout.sizes()
     if network.tables.is_dense and sizes.sum() > _MOST_CONSTANTS:
         raise ValueError(
-            f"the network has {int(sizes.sum()):,} CPT entries, too many for one SQL statement. Fit with fewer "
+            f"the network has too many CPT entries for one SQL statement, {int(sizes.sum()):,}. Fit with fewer "
             f"columns, values or parents."
         )
 
 
 def _free_prefix(table: str) -> str:
-    """Return a prefix of names of queries that differ from the name of the table."""
+    """Return a prefix with which names of queries differ from the name of the table."""
     prefix = "step"
     while table.lower().startswith(prefix):
         prefix += "_"

@@ -1,7 +1,7 @@
-"""SQL expressions for the code of a raw value, with the comparisons of the encoder.
+"""SQL expressions for the code of a raw value, with the same comparisons as in the encoder.
 
-The code of a value that ``predict`` refuses (an infinite number, text in a column of numbers, or an unseen category
-with ``handle_unknown="error"``) is NULL, so that all results of the row are NULL.
+If ``predict`` raises an error for a value, its code is NULL, so that all results of the row are NULL. This holds for
+infinite numbers, text in a column of numbers, and unseen categories with ``handle_unknown="error"``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from tanlearn.exports.raw_columns import MISSING, RawColumn
 
 __all__ = ["code_of", "raw_value"]
 
-#: Cut points of one CASE, at most; more are searched by bisection.
+#: Maximum number of cut points of one CASE. More cut points are searched by bisection.
 _MOST_BRANCHES = 8
 
 
@@ -21,7 +21,7 @@ def raw_value(column: RawColumn, name: str, dialect: Dialect) -> str:
 
 
 def code_of(column: RawColumn, value: str, dialect: Dialect) -> str:
-    """Return the code of a raw value, which is MISSING for missing values unless they have a category."""
+    """Return the code of a raw value. It is MISSING for missing values, unless they are a category."""
     if column.cut_points is not None:
         code = _interval(column.cut_points, value, dialect)
         return (

@@ -1,4 +1,4 @@
-"""SQL expressions for the log probabilities of an ensemble: the weighted sum of the log probabilities of its models."""
+"""SQL expressions for the log probabilities of an ensemble, weighted sums of the log probabilities of its models."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class EnsembleScores:
         return f"z{y} - zm - zl + {self._dialect.number(float(self._ensemble.shift[y]))}"
 
     def _normalize(self, prefix: str) -> Iterator[Step]:
-        """Yield the largest of the scores of all classes, and the log of the sum of their exponentials beyond it."""
+        """Yield the largest score, and the log of the sum of the exponentials of all scores relative to it."""
         names = [f"{prefix}{y}" for y in range(self.n_classes)]
         yield {f"{prefix}m": self._dialect.maximum(names)}, []
         total = self._dialect.total([self._dialect.exponential(f"{name} - {prefix}m") for name in names])

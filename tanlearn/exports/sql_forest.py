@@ -1,7 +1,7 @@
 """SQL expressions for the scores of a forest.
 
-A forest adds, for each family of each network, the weighted gains of the contexts of a row: nested CASE expressions
-over the values of the parents, from the root of the context trie on (:mod:`tanlearn.forest.context_tables`).
+For each family of each network, a forest adds the weighted gains of the contexts of a row
+(:mod:`tanlearn.forest.context_tables`). In SQL, these are nested CASE expressions over the values of the parents.
 """
 
 from __future__ import annotations
@@ -83,13 +83,13 @@ class _Families:
         self.parents = [[j for j in row if j >= 0] for row in tables.parents.tolist()]
 
     def score(self, f: int, y: int) -> str:
-        """Return the contribution of a family to the score of a class; a missing child adds nothing."""
+        """Return the contribution of a family to the score of a class. A missing child adds nothing."""
         nothing, name = self._dialect.number(0.0), f"{self._prefix}{f}"
         gains = self._context(f, int(self._root[f]), 0, y) or nothing
         return f"CASE WHEN {name} IS NULL THEN NULL WHEN {name} = {MISSING} THEN {nothing} ELSE {gains} END"
 
     def _context(self, f: int, node: int, level: int, y: int) -> str | None:
-        """Return the gains of a context and of the contexts below it, or None if there are none for the class."""
+        """Return the gains of a context and of the contexts below it, or None if they have no gains for the class."""
         trie = self._trie
         parts = []
         first, last = int(trie.class_start[node]), int(trie.class_start[node + 1])

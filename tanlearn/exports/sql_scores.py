@@ -1,15 +1,15 @@
 """SQL expressions for the log joint of one network, with missing values marginalized in trees.
 
-The log joint of a class is its log prior plus one contribution per feature. If the parent p of a feature i is observed,
-or i has none, its contribution is
+The log joint of a class is its log prior plus one contribution per feature. If feature i has no parent, or its parent p
+is observed, its contribution is
 
 - ``log P(x_i | x_p, y)`` if the feature is observed;
 - ``log sum_v P(v | x_p, y) b_i(v)`` if it is missing, where ``log b_i(v)`` is the sum of the contributions of its
   children for the value v of their parent. Without children, this is 0 in normalized CPTs.
 
-If the parent is missing, the contribution is part of the contribution of the parent. A query for each height of the
-tree therefore computes ``log b_i(v)`` of the features with children, from the leaves to the roots, and divides them by
-their largest.
+If the parent is missing, the contribution is part of the contribution of the parent. For each height of the tree, from
+the leaves to the roots, a query therefore computes ``log b_i(v)`` of the features with children. The numbers b_i are
+divided by the largest of them.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from tanlearn.models.bayes_net import BayesNet
 
 __all__ = ["NetworkScores", "Step"]
 
-#: Columns that a query computes: expressions by name, and the names of earlier columns that later queries do not need.
+#: Columns that a query computes (expressions by name), and names of earlier columns that later queries do not need.
 Step: TypeAlias = tuple[dict[str, str], list[str]]
 #: Codes of each entry along an axis of a lookup, and the expression for the code.
 _Axis: TypeAlias = tuple[str, list[list[int]]]
-#: Natural logarithm of the largest factor between probabilities that double precision represents, with a margin.
+#: Natural logarithm of the largest ratio of probabilities that double precision can represent, with a margin.
 _MOST_NATS = 690.0
 
 
 class NetworkScores:
     """Contributions of the features of a network to the log joint, as SQL expressions of the codes ``x0``, ``x1``, ...
 
-    If ``is_exact``, missing values are marginalized, which needs a tree. Otherwise a contribution is NULL if a parent
-    is missing.
+    If ``is_exact``, missing values are marginalized, which requires a tree. Otherwise, a contribution is NULL if a
+    parent is missing.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class NetworkScores:
         return found
 
     def _ratios(self, features: list[int]) -> dict[str, str]:
-        """Return b_i(v) divided by the largest."""
+        """Return all b_i(v), divided by the largest of them."""
         return {
             f"e{i}_{v}_{y}": self._if_missing(i, f"exp(b{i}_{v}_{y} - m{i}_{y})")
             for i in features
@@ -203,8 +203,8 @@ class NetworkScores:
         nats = self._spread(i) - float(own.min(where=np.isfinite(own), initial=0.0))
         if nats > _MOST_NATS:
             raise ValueError(
-                f"column {self._columns[i].name!r} has children whose probabilities differ by up to {nats:.0f} nats, "
-                f"but double precision represents only {_MOST_NATS:.0f}, so SQL cannot marginalize it. Pass "
+                f"SQL can marginalize column {self._columns[i].name!r} only if probabilities of its children differ "
+                f"by at most {_MOST_NATS:.0f} nats in double precision, but they differ by up to {nats:.0f}. Pass "
                 f"missing='null'."
             )
 
@@ -220,7 +220,7 @@ class NetworkScores:
         return nats
 
     def _lookup(self, axes: list[_Axis], table: AnyArray) -> str:
-        """Return the entry of a table for the codes of its axes; NULL for codes that are not on an axis."""
+        """Return the entry of a table for the codes of its axes, or NULL for codes that are not on an axis."""
         if not axes:
             return self._dialect.number(float(table))
         expression, groups = axes[0]

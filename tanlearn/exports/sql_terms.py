@@ -1,11 +1,11 @@
 """SQL expressions for the scores of boosted terms.
 
-A term is a table over the sides of some splits. For each split, a query computes two numbers: 1 or 0, whether the value
-of a row agrees with side 0, and with side 1. A missing value agrees with both. Then
+A term is a table over the sides of some splits. For each split, a query computes whether the value of a row agrees with
+side 0 and with side 1, as 1 or 0. A missing value agrees with both sides.
 
 - a complete row has one cell per term, whose number has the side of split s as its bit s;
 - with missing values, the value of a term is ``sum_c agrees(c) weight(c) value(c) / sum_c agrees(c) weight(c)``, where
-  a cell c agrees if all its sides do. These sums over products are nested, one level per split.
+  a cell c agrees if all its sides do. These sums of products are nested, with one level per split.
 
 Only differences to the values of the first class are written, because posteriors do not depend on a constant of the
 row. Terms are added in groups, so that no query has too many columns.
@@ -25,9 +25,9 @@ from tanlearn.models.boosted_terms import BoostedTerms, Term
 
 __all__ = ["TermScores"]
 
-#: Number of columns that the splits and cells of a group of terms take, at most, unless it is a single term.
+#: Maximum number of columns for the splits and cells of a group of terms, unless the group is a single term.
 _MOST_COLUMNS = 300
-#: More runs of values than this are listed one by one.
+#: If there are more runs of values, the values are listed one by one.
 _MOST_RUNS = 2
 
 
@@ -57,7 +57,7 @@ class TermScores:
         return f"p{y}"
 
     def _zero_or_null(self) -> str:
-        """Return 0, or NULL if the row has a code of NULL, or a missing value that is not averaged."""
+        """Return 0, or NULL if a code of the row is NULL, or a missing value is not averaged."""
         codes = self._dialect.total([f"x{i}" for i in range(len(self._columns))])
         used = np.unique(self._terms.features[self._terms.features >= 0]).tolist()
         names = [f"x{i}" for i in used if self._columns[i].can_be_missing]
@@ -116,9 +116,9 @@ class TermScores:
         return f"CASE WHEN {_is_among(f'x{i}', is_in, first)} THEN 1 ELSE 0 END"
 
     def _total_weight(self, term: Term, splits: list[int]) -> str:
-        """Return the total weight of the cells that agree with a row with missing values, NULL for complete rows.
+        """Return the total weight of the cells that agree with a row with missing values, or NULL for complete rows.
 
-        It is 1 instead of 0, so that the value of the term is 0.
+        A total weight of 0 is replaced by 1, so that the value of the term is 0.
         """
         names = ", ".join(f"x{i}" for i in self._missing_columns(term))
         total = self._sum_of_agreeing(term.weights, splits)

@@ -1,8 +1,8 @@
 """Archives of a JSON manifest and arrays, sealed with a digest, written atomically and validated when read.
 
-For the format, see :mod:`tanlearn.files.models`. Models and checkpoints differ only in the content of the manifest.
-Nothing is unpickled or evaluated. Each size stated in a file is compared with the number of bytes that are there before
-anything is allocated.
+For the format, see :mod:`tanlearn.files.models`. Models and checkpoints differ only in the content of the manifest. No
+content is unpickled or evaluated. Before memory is allocated, each size stated in a file is compared with the number of
+bytes in the file.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _HEADER = re.compile(
 
 
 class ExplainedError(ValueError):
-    """ValueError whose message includes the remedy."""
+    """ValueError with a message that includes the remedy."""
 
 
 def pack(description: dict[str, Any], arrays: dict[str, AnyArray], kind: Kind = MODEL) -> bytes:
@@ -86,7 +86,7 @@ def unpack(content: bytes, kind: Kind = MODEL) -> tuple[Any, dict[str, AnyArray]
     """
     if _digest(memoryview(content)[:-_SEAL]).encode() != content[-_SEAL:]:
         if content[:4] == b"PK\3\4" and content[30 : 30 + len(_MANIFEST)] == _MANIFEST.encode():
-            raise ExplainedError(f"it is damaged: truncated or altered. {kind.damaged}.")
+            raise ExplainedError(f"it is damaged (truncated or altered). {kind.damaged}.")
         raise ExplainedError(f"it is not a tanlearn {kind.name}. {kind.other}.")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         entries = archive.infolist()
@@ -119,8 +119,8 @@ def _read_manifest(manifest: Any, kind: Kind) -> tuple[dict[Any, Any], Any]:
         raise ExplainedError(f"it has format {found} instead of format {kind.format!r}. {kind.other}.")
     if manifest["version"] != _VERSION:
         raise ExplainedError(
-            f"it has format {manifest['version']} of tanlearn {manifest.get('tanlearn')}, and this version reads "
-            f"format {_VERSION}: upgrade tanlearn."
+            f"it has format {manifest['version']} of tanlearn {manifest.get('tanlearn')}, but this version reads "
+            f"format {_VERSION}. Upgrade tanlearn."
         )
     _, _, _, members, description = fields(manifest, "format", "version", "tanlearn", "members", kind.name)
     return _unique([fields(member, "name", "sha256") for member in members]), description
@@ -149,7 +149,7 @@ def read_archive(
 
 
 def kind_of_file(path: str | os.PathLike[str], *kinds: Kind) -> Kind | None:
-    """Return which of the kinds a file is, from its first bytes, or None; the rest of the file is not validated."""
+    """Return the kind of a file judged by its first bytes, or None. The rest of the file is not validated."""
     # The manifest is the first entry and begins with the format.
     begins = {json.dumps({"format": kind.format})[:-1].encode(): kind for kind in kinds}
     try:

@@ -29,8 +29,8 @@ from tanlearn.files.discrete_network import (
 
 __all__ = ["format_bif", "parse_bif"]
 
-# Each alternative starts with characters that no other starts with, or either matches to its end or fails for good.
-# Parsing therefore takes linear time for malformed text, too.
+# No two alternatives start with the same characters, or an alternative either matches to its end or fails for good.
+# Parsing therefore takes linear time even for malformed text.
 _TOKEN = re.compile(
     r"""(?P<skip>\s++|//[^\n]*+|/\*.*?\*/)
     |property(?=[\s"])(?P<property>(?:"[^"]*+"|[^;"])*+)(?P<end>;)?
@@ -78,7 +78,7 @@ def parse_bif(content: bytes) -> Network:
     try:
         cursor = _Cursor(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise ValueError(f"byte {error.start} is not UTF-8. Save the file as UTF-8.") from error
+        raise ValueError(f"the file must be UTF-8, but byte {error.start} is not. Save the file as UTF-8.") from error
     variables: dict[str, Variable] = {}
     blocks = []
     while cursor.token.kind != "end":
@@ -90,7 +90,9 @@ def parse_bif(content: bytes) -> Network:
         elif keyword == "variable":
             variable = _variable(cursor)
             if variable.name in variables:
-                raise ValueError(f"{variable.position}: variable {variable.name!r} is declared twice: rename one.")
+                raise ValueError(
+                    f"{variable.position}: variable {variable.name!r} is declared twice. Rename one of them."
+                )
             variables[variable.name] = variable
         elif keyword == "probability":
             blocks.append(_block(cursor))
@@ -101,7 +103,7 @@ def parse_bif(content: bytes) -> Network:
     for block in blocks:
         child, parents = _header(block, variables)
         if child in definitions:
-            raise ValueError(f"line {block.line}: variable {child!r} has two probability blocks: remove one.")
+            raise ValueError(f"line {block.line}: variable {child!r} has two probability blocks. Remove one of them.")
         try:
             definitions[child] = Definition(parents, _table(block, child, parents, variables, cursor, logarithms))
         except ValueError as error:
@@ -112,13 +114,13 @@ def parse_bif(content: bytes) -> Network:
             n_implied += table.size - (len(block.entries) - 1) * table.shape[-1]
         if n_implied > LARGEST_NETWORK:
             raise ValueError(
-                f"line {block.line}: defaults so far imply more than {LARGEST_NETWORK} numbers: remove parents."
+                f"line {block.line}: defaults may imply at most {LARGEST_NETWORK} numbers in total. Remove parents."
             )
     return Network(variables, definitions)
 
 
 def format_bif(network: Network) -> str:
-    """Format a network as BIF. Names must consist of letters, digits and ``_``; notes must not contain ``;``."""
+    """Format a network as BIF. Names must consist of letters, digits and ``_``, and notes must not contain ``;``."""
     lines, strings = ["network tanlearn {", "}"], DecimalStrings()
     for name, states, note, _ in network.variables.values():
         lines += [f"variable {name} {{", f"    type discrete [ {len(states)} ] {{ {', '.join(states)} }};"]
@@ -191,11 +193,11 @@ class _Cursor:
         return self.line_of(next(itertools.islice(words, i, None)).start())
 
     def fail(self, message: str) -> NoReturn:
-        """Raise ValueError with the line of the next token."""
+        """Raise ValueError with the line number of the next token."""
         raise ValueError(f"line {self.line_of(self.token.position)}: {message}")
 
     def take(self, kind: str, *strings: str) -> _Token:
-        """Consume and return the next token, which must have this kind and, if given, one of these spellings."""
+        """Consume and return the next token, which must have the given kind and spelling, if any."""
         token = self.token
         if token.kind != kind or (strings and token.text not in strings):
             self.fail(f"expected {' or '.join(map(repr, strings)) or 'a ' + kind}, found {token.text[:40]!r}.")
@@ -272,7 +274,7 @@ def _variable(cursor: _Cursor) -> Variable:
     count = int(n_states) if n_states.isdecimal() and len(n_states) < 10 else -1
     states = _joined(groups, count)
     if len(states) != count:
-        raise ValueError(f"line {line}: variable {name!r} must have {n_states[:40]} states, but {len(states)} follow.")
+        raise ValueError(f"line {line}: variable {name!r} must have {n_states[:40]} states, got {len(states)}.")
     try:
         unique([name], "variables")
         return Variable(name, unique(states, "states"), note, f"line {line}")
@@ -329,7 +331,9 @@ def _table(
     kinds = [entry[0] for entry in block.entries]
     if "table" in kinds:
         if len(kinds) > 1:
-            raise ValueError("a table must be the only entry, because it contains all numbers: remove the others.")
+            raise ValueError(
+                "a table must be the only entry, because it contains all numbers. Remove the other entries."
+            )
         # In a table, the state of the variable is the slowest index; in rows, it is the fastest.
         flat = _logarithms(block.entries[0], math.prod(shape), cursor, logarithms)
         return normalize(np.ascontiguousarray(np.moveaxis(flat.reshape(shape[-1], *shape[:-1]), 0, -1)))
@@ -341,7 +345,7 @@ def _table(
         row = _logarithms(entry, shape[-1], cursor, logarithms)
         if kind == "default":
             if default is not None:
-                raise ValueError(f"line {cursor.line_of_number(entry, 0)}: there are two defaults: remove one.")
+                raise ValueError(f"line {cursor.line_of_number(entry, 0)}: there are two defaults. Remove one of them.")
             default = row
             continue
         groups = [group.split() for group in given.split(",")] if isinstance(given, str) else given
@@ -349,10 +353,12 @@ def _table(
         index = tuple(known.get(state, -1) for known, state in zip(numbers, states, strict=False))
         if len(states) != len(parents) or -1 in index or not parents:
             line = cursor.line_of_number(entry, 0)
-            raise ValueError(f"line {line}: ({', '.join(states)[:80]}) must be one state each of {list(parents)}.")
+            raise ValueError(
+                f"line {line}: ({', '.join(states)[:80]}) must contain one state of each parent, {list(parents)}."
+            )
         if index in rows:
             line = cursor.line_of_number(entry, 0)
-            raise ValueError(f"line {line}: ({', '.join(states)}) occurs twice: remove one.")
+            raise ValueError(f"line {line}: ({', '.join(states)}) occurs twice. Remove one of the entries.")
         rows[index] = row
     table: FloatArray = np.empty(shape)
     if default is not None:
@@ -360,7 +366,7 @@ def _table(
     elif len(rows) < math.prod(shape[:-1]):
         index = next(index for index in np.ndindex(*shape[:-1]) if index not in rows)
         states = [variables[name].states[i] for name, i in zip(parents, index, strict=True)]
-        raise ValueError(f"the numbers for ({', '.join(states)}) are missing: add them, or a default.")
+        raise ValueError(f"the numbers for ({', '.join(states)}) are missing. Add them, or add a default.")
     if rows:
         table[tuple(np.array([*rows]).T)] = np.array([*rows.values()])
     return normalize(table)

@@ -34,7 +34,7 @@ def describe_counts(writer: Writer, counts: Counts, owner: str) -> dict[str, Any
     if counts.kind is None:
         raise TypeError(
             f"a file can contain {', '.join(kind.__name__ for kind in _kinds().values())}, but not "
-            f"{type(counts).__name__}. Save the model fitted from them instead."
+            f"{type(counts).__name__}. Save the model that was fitted from them instead."
         )
     return {
         "kind": counts.kind,
@@ -51,7 +51,9 @@ def restore_counts(
         raise ValueError("counts must be an object.")
     known = _kinds()
     if type(kind) is not str or kind not in known:
-        raise ExplainedError(f"it holds counts of the kind {kind!r}, unknown to this version: upgrade tanlearn.")
+        raise ExplainedError(
+            f"it contains counts of kind {kind!r}, which this version does not support. Upgrade tanlearn."
+        )
     found = known[kind].from_state({name: reader.decode(value) for name, value in state.items()}, n_states, n_classes)
     found.noise = () if noise is None else read_noise(noise)
     return found

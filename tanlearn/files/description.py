@@ -1,4 +1,4 @@
-"""Descriptions of fitted networks as JSON that can be read without any library.
+"""Descriptions of fitted networks as JSON, which can be read without any library.
 
 *Version 1.* :func:`describe` returns a dictionary for ``json.dumps`` with the keys
 
@@ -103,7 +103,7 @@ def describe(model: Any) -> dict[str, Any]:
 def feature_names(model: Any, class_name: str | None = None) -> list[str]:
     """Return the column names of a fitted classifier, or x0, x1 and so on if columns have no names.
 
-    A given ``class_name`` must be a nonempty string that differs from all column names; otherwise ValueError is raised.
+    Raises ValueError unless ``class_name``, if given, is a nonempty string that differs from all column names.
     """
     given = getattr(model, "feature_names_in_", None)
     names = [f"x{i}" for i in range(model.n_features_in_)] if given is None else [str(name) for name in given]

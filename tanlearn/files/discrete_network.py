@@ -1,9 +1,9 @@
 """Networks of discrete variables in the form shared by all interchange formats, and exact decimal logarithms.
 
-Files contain probabilities as decimal fractions; models contain logarithms. The double nearest to exp(x) does not give
-x back in one of ten cases, and underflows for x < -745. :func:`text_of` therefore writes as many digits as needed to
-distinguish x from other doubles, mostly 17, and :func:`log_of` rounds the logarithm of that fraction correctly on every
-machine. Programs that read doubles round the numbers that they read.
+Files contain probabilities as decimal fractions; models contain logarithms. In one of ten cases, the logarithm of the
+double nearest to exp(x) is not x, and exp(x) underflows for x < -745. :func:`text_of` therefore writes as many digits
+as are needed to distinguish x from other doubles, mostly 17. :func:`log_of` rounds the logarithm of this fraction
+correctly on every machine. Other programs round the fractions to doubles.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ LARGEST_NETWORK = 2**24
 LARGEST_MODEL = 2**26
 #: Maximum number of parents of a variable. CPTs of more parents are too large, unless parents have a single state.
 MOST_PARENTS = 30
-#: Largest deviation of a sum of probabilities from 1 that rounding explains. Files of well-known networks: up to 0.001.
+#: Largest deviation of a sum of probabilities from 1 that is accepted as rounding. Files of well-known networks have up
+#: to 0.001.
 LARGEST_ERROR = 0.01
 #: Deviations up to this come from logarithms in double precision, and are not corrected.
 ROUNDING = 1e-9
@@ -88,7 +89,7 @@ def log_of(text: str) -> float:
             return rounded
     probability = decimal.Decimal(text)
     if probability > 1 + LARGEST_ERROR:
-        raise ValueError(f"a probability must lie between 0 and 1, got {text[:40]}.")
+        raise ValueError(f"a probability must be between 0 and 1, got {text[:40]}.")
     return float(_LOGARITHM.ln(probability))
 
 
@@ -100,7 +101,7 @@ class Logarithms(dict[str, float]):
         return found
 
     def of(self, words: Sequence[str]) -> FloatArray:
-        """Return the logarithms of several strings, as :func:`log_of` does, shape (len(words),)."""
+        """Return the logarithms of several strings, see :func:`log_of`, shape (len(words),)."""
         return np.fromiter(map(self.__getitem__, words), np.float64, len(words))
 
 
@@ -143,12 +144,17 @@ def cpt_shape(variables: dict[str, Variable], child: str, parents: Sequence[str]
     for name in unique([*parents, child], "a variable and its parents"):
         if name not in variables:
             known = ", ".join([*variables][:10])
-            raise ValueError(f"{name!r} is not declared; the first variables are {known}. Declare or correct it.")
+            raise ValueError(
+                f"variables must be declared, but {name!r} is not (the first variables are {known}). "
+                f"Declare it, or correct the name."
+            )
     if len(parents) > MOST_PARENTS:
-        raise ValueError(f"it has {len(parents)} parents, but at most {MOST_PARENTS} are allowed. Remove some.")
+        raise ValueError(f"it must have at most {MOST_PARENTS} parents, got {len(parents)}. Remove parents.")
     shape = tuple(len(variables[name].states) for name in (*parents, child))
     if math.prod(shape) > LARGEST_NETWORK:
-        raise ValueError(f"its table has {math.prod(shape)} numbers, more than {LARGEST_NETWORK}. Remove parents.")
+        raise ValueError(
+            f"its table must have at most {LARGEST_NETWORK} numbers, got {math.prod(shape)}. Remove parents."
+        )
     return shape
 
 
@@ -163,6 +169,6 @@ def normalize(log_table: FloatArray) -> FloatArray:
         worst = int(error.argmax())
         raise ValueError(
             f"the probabilities must sum to 1, but distribution {worst + 1} of {error.size} sums to "
-            f"{total.ravel()[worst]:.6g}. Correct it."
+            f"{total.ravel()[worst]:.6g}. Correct this distribution."
         )
     return np.where(error > ROUNDING, log_table - np.log(total), log_table)

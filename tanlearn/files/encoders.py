@@ -90,8 +90,8 @@ def encoder_columns(encoder: TableEncoder) -> list[dict[str, Any]]:
     for part, known in ((encoder, [TableEncoder]), (discretizer, CUT_POINT_DISCRETIZERS)):
         if part is not None and type(part) not in known:
             raise ExplainedError(
-                f"encoder_ uses {type(part).__name__}, but files store only {known[0].__name__}. Fit with that class, "
-                f"or pickle the model."
+                f"encoder_ uses {type(part).__name__}, but files can store only {known[0].__name__}. Fit with "
+                f"{known[0].__name__}, or pickle the model."
             )
     columns, cuts = [], iter([] if discretizer is None else discretizer.cut_points_)
     for i, (categories, typical) in enumerate(zip(encoder.categories_, encoder.typical_values_, strict=True)):
@@ -110,7 +110,7 @@ def restore_encoder(
     columns: list[dict[str, Any]],
     value_ranges: list[tuple[float, float] | None] | None = None,
 ) -> TableEncoder:
-    """Set the fitted attributes of an unfitted encoder from columns as in :func:`encoder_columns`; return the encoder.
+    """Set the fitted attributes of an unfitted encoder from columns of :func:`encoder_columns`, and return it.
 
     ``discretizer`` is unfitted, or None without continuous columns. ``value_ranges`` contains the training range of
     each continuous column, or None if unknown. Invalid values raise ValueError.
@@ -146,7 +146,7 @@ def column_label(encoder: TableEncoder, i: int) -> str:
 
 
 def encoder_difference(one: TableEncoder, two: TableEncoder) -> str | None:
-    """Return the first difference between two encoders that affects codes as text, or None.
+    """Return as text the first difference between two encoders that affects codes, or None.
 
     Typical values of intervals do not affect codes and are not compared.
     """
@@ -199,8 +199,8 @@ def _check_categories(column: int, categories: Any) -> AnyArray:
     strange = [v for v in values if type(v) not in (bool, int, float, str, bytes) and not isinstance(v, np.generic)]
     if strange:
         raise ExplainedError(
-            f"column {column} has the category {strange[0]!r}, but files store only strings and numbers. Cast the "
-            f"categories to str, and fit again."
+            f"column {column} has the category {strange[0]!r}, but files can store only strings and numbers. Cast "
+            f"the categories to str, and fit again."
         )
     if len(set(values)) < len(values) or any(v != v for v in values) or len(values) > LARGEST_N_STATES:
         raise ValueError(f"the categories of column {column} must be distinct, and at most {LARGEST_N_STATES}.")

@@ -1,4 +1,4 @@
-"""Correctly rounded logarithms of short decimal fractions in integer arithmetic, ten times as fast as ``decimal``.
+"""Correctly rounded logarithms of short decimal fractions in integer arithmetic, ten times as fast as with ``decimal``.
 
 With m in [1, 2) and 2^b m = n, log(n 10^k) = log m + b log 2 + k log 10. A lookup table contains log c for c = 1 + i /
 256, and log(m / c) = log(1 + r) is a series in r < 1 / 256. All numbers are integers in units of 2^-96.
@@ -31,7 +31,7 @@ class _Constants(NamedTuple):
 def fast_log(n: int, power: int) -> float | None:
     """Return the correctly rounded logarithm of n 10^power, 1 <= n <= 2^96, or None if 96 bits do not suffice.
 
-    None is returned if the sum is so near to the midpoint of two doubles that its error decides.
+    None is returned if the sum is so close to the midpoint of two doubles that its error would decide the rounding.
     """
     table, of_2, of_10 = _constants()
     b = n.bit_length() - 1

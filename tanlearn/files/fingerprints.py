@@ -1,4 +1,4 @@
-"""Digests of values by content, used to check that a checkpoint belongs to the current data and settings."""
+"""Digests of values by content, which show whether a checkpoint belongs to the current data and settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["content_digest", "digest"]
 
 
 def digest(subject: str, values: list[Any]) -> str:
-    """Return a SHA-256 digest of values and of the library's version, in hexadecimal digits.
+    """Return a hexadecimal SHA-256 digest of values and of the version of the library.
 
     Classes and functions of tanlearn are identified by name without module, so a digest survives a move to another
     module. ``subject`` names the values in messages. A value without storable content, such as a lambda, raises
@@ -58,8 +58,8 @@ def _feed(digest: Any, subject: str, value: Any) -> None:
             digest.update(_written(value))
         except Exception as error:
             raise ValueError(
-                f"a checkpoint cannot distinguish this {subject} from another, because {value!r} cannot be serialized "
-                f"({error}). Omit the checkpoint, or define it at the top level of a module."
+                f"a checkpoint must identify the {subject}, but {value!r} cannot be serialized ({error}). Omit the "
+                f"checkpoint, or define the value at the top level of a module."
             ) from error
     digest.update(b">")
 

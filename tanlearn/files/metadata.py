@@ -20,7 +20,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
 
 
 def new_metadata(model: Any, user: Any) -> dict[str, Any]:
-    """Return the metadata of a fitted classifier that is saved now; ``user`` is a dictionary of additional values."""
+    """Return the current metadata of a fitted classifier; ``user`` is a dictionary of additional values."""
     if type(user) is not dict or not all(type(key) is str for key in user):
         raise TypeError(
             f"metadata must be a dict with strings as keys, got {user!r}. Pass for example {{'author': ...}}."
@@ -58,7 +58,7 @@ def check_metadata(metadata: Any) -> dict[str, Any]:
 
 
 def _number_of_rows(model: Any) -> int | None:
-    """Return the number of training rows with a class and a positive weight; None if it is unknown."""
+    """Return the number of training rows with a class and a positive weight, or None if it is unknown."""
     n_rows: int | None = getattr(model, "_n_rows", None)
     counts = getattr(getattr(model, "counts_", None), "class_counts", None)
     if n_rows is None and isinstance(counts, np.ndarray) and counts.dtype.kind in "iu":

@@ -242,7 +242,7 @@ def save(
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model from a file written by :func:`save`.
 
-    Nothing in the file is executed, and only classes of this library are looked up by name.
+    No code in the file is executed, and only classes of this library are looked up by name.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def _describe(model: Any, counts: bool, metadata: dict[str, Any] | None) -> tupl
     if metadata is not None:
         description["metadata"] = writer.encode(metadata, "metadata", "metadata", "Convert it to one of these.")
     if counts and not hasattr(model, "_get_counts"):
-        raise ValueError(f"counts=True saves counts_, which {type(model).__name__} does not have. Leave counts out.")
+        raise ValueError(f"counts=True needs counts_, which {type(model).__name__} does not have. Leave counts out.")
     if counts:
         description["counts"] = describe_counts(writer, model._get_counts(), "model.counts_")
     return description, writer.arrays

@@ -1,4 +1,4 @@
-"""Reading and atomic writing of regular files, with errors that name a remedy.
+"""Reading and atomic writing of regular files, with errors that contain a remedy.
 
 All files of tanlearn are written by this module. Named pipes, sockets, devices and standard streams are rejected,
 because replacing one of them by a file would disconnect the program at its other end. A replaced file keeps its owner,
@@ -43,7 +43,7 @@ _SPECIAL = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-#: Names of open streams. A stream may belong to a regular file, and would not follow the replacement of that file.
+#: Names of open streams. If a stream belongs to a regular file that is replaced, it would still refer to the old file.
 _STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
 
@@ -69,7 +69,7 @@ CHECKPOINT = Kind("checkpoint", "Name another file", "Use an intact copy, or rem
 
 
 def special_kind(path: str | os.PathLike[str]) -> str | None:
-    """Return the kind of a path that is not a regular file, such as "a named pipe"; None for a regular or absent file.
+    """Return the kind of a path, such as "a named pipe", or None for a regular or absent file.
 
     Symbolic links are followed. OSError is raised if the system cannot determine the kind.
     """
@@ -83,7 +83,7 @@ def special_kind(path: str | os.PathLike[str]) -> str | None:
 
 
 def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
-    """Return the content of a regular file; OSError has the number of the system and a remedy."""
+    """Return the content of a regular file. An OSError has the error number of the system and a remedy."""
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):  # reading from a pipe may never end
@@ -97,18 +97,18 @@ def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
 
 @contextlib.contextmanager
 def explain_failure(path: str | os.PathLike[str], kind: Kind) -> Iterator[None]:
-    """Add the remedy to each OSError of writing a file, which must leave the file unchanged."""
+    """Add a remedy to each OSError while a file is written, which must leave the file unchanged."""
     try:
         yield
     except OSError as error:
         remedy = _REMEDIES.get(error.errno or 0, "Name a file in a folder that you may write to.")
         reason = error.strerror or error
-        message = f"the {kind.name} cannot be written, an existing file is unchanged ({reason}). {remedy}"
+        message = f"the {kind.name} cannot be written ({reason}). An existing file is unchanged. {remedy}"
         raise OSError(error.errno, message, os.fspath(path)) from error
 
 
 def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL) -> None:
-    """Write a regular file atomically: to a new file in the same folder, which is synced and then renamed.
+    """Write a regular file atomically: a new file in the same folder is written, synced and renamed.
 
     An existing file is replaced, and its permissions are kept; the target of a symbolic link is replaced. OSError is
     raised, and an existing file is unchanged, if the path is not a regular file, is read-only or cannot be written.
@@ -138,7 +138,7 @@ def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL)
 
 
 def append_to_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL) -> None:
-    """Append to a regular file, created if absent, and sync it; after an OSError the file has its earlier length."""
+    """Append to a regular file, which is created if absent, and sync it. An OSError leaves its length unchanged."""
     with explain_failure(path, kind):
         _refuse_special(path)
         with open(path, "ab", buffering=0) as file:
@@ -170,7 +170,7 @@ def _keep_permissions(target: Path, replaced: os.stat_result, beside: Path) -> N
     """Copy owner, group, permissions and access control list of the replaced file to the new one."""
     made, mode = os.stat(beside), replaced.st_mode & 0o777
     if made.st_uid != replaced.st_uid:
-        with contextlib.suppress(OSError):  # only a privileged user may give files away
+        with contextlib.suppress(OSError):  # only a privileged user may change the owner
             os.chown(beside, replaced.st_uid, -1)
     if made.st_gid != replaced.st_gid:
         try:

@@ -17,7 +17,7 @@ __all__ = ["load_summary", "save_summary"]
 
 
 def save_summary(summary: TableSummary, names: list[str], path: str | os.PathLike[str]) -> None:
-    """Write a summary of one or more batches to a file, atomically and without pickle; an existing file is replaced.
+    """Write a summary of batches to a file, atomically and without pickle. An existing file is replaced.
 
     Raises TypeError if a column declares categories other than strings, bytes and numbers. After an OSError, an
     existing file is unchanged.

@@ -1,6 +1,7 @@
 """Conversion of values to JSON and arrays, and back, without pickle, as used by :mod:`tanlearn.files.models`.
 
-Reading runs only the constructors of registered classes, which only store their arguments, and validates all results.
+While a file is read, only constructors of registered classes run, which only store their arguments. All results are
+validated.
 """
 
 from __future__ import annotations
@@ -116,9 +117,9 @@ class Writer:
                 "parameters": self.parameters(value, owner, f"{path}__"),
             }
         raise ExplainedError(
-            f"{owner} cannot be saved with {path}={reprlib.repr(value)}: files store numbers, strings, None, lists, "
-            f"tuples, dictionaries, arrays, structures, and learners and losses of tanlearn, but not {kind.__name__}. "
-            f"{remedy}"
+            f"{owner} cannot be saved with {path}={reprlib.repr(value)}. Files can store numbers, strings, None, "
+            f"lists, tuples, dictionaries, arrays, structures, and learners and losses of tanlearn, but not "
+            f"{kind.__name__}. {remedy}"
         )
 
     def parameters(self, estimator: Any, owner: str, prefix: str = "") -> dict[str, Any]:
@@ -158,7 +159,7 @@ class Reader:
         make = self._MAKERS.get(kind) if type(kind) is str else None
         if make is None:
             raise ExplainedError(
-                f"it contains a value of kind {kind!r}, which this version does not support: upgrade tanlearn."
+                f"it contains a value of kind {kind!r}, which this version does not support. Upgrade tanlearn."
             )
         return make(self, content)
 
@@ -171,7 +172,7 @@ class Reader:
         known = _registered(name) if type(name) is str else None
         if known is None:
             raise ExplainedError(
-                f"it refers to the class {name!r}, which this version does not have: upgrade tanlearn."
+                f"it refers to the class {name!r}, which this version does not have. Upgrade tanlearn."
             )
         if type(parameters) is not dict:
             raise ValueError(f"expected the parameters of {name}, found {reprlib.repr(parameters)}.")
@@ -180,7 +181,7 @@ class Reader:
         unknown = sorted(set(values) - set(known._get_param_names()))
         if unknown:
             raise ExplainedError(
-                f"it sets the parameter {unknown[0]!r} of {name}, which this version does not have: upgrade tanlearn."
+                f"it sets the parameter {unknown[0]!r} of {name}, which this version does not have. Upgrade tanlearn."
             )
         made = known(**values)
         made._validate_params()
@@ -189,7 +190,7 @@ class Reader:
     def finish(self) -> None:
         """Raise ValueError unless all arrays have been used."""
         if self.arrays:
-            raise ValueError(f"the entries {', '.join(self.arrays)} are not referenced.")
+            raise ValueError(f"all entries must be referenced, but {', '.join(self.arrays)} are not.")
 
     def _take(self, name: Any) -> AnyArray:
         """Remove and return an array; each array can be used once."""
@@ -208,7 +209,7 @@ class Reader:
         """Return inf, -inf or nan."""
         (text,) = fields(content, "value")
         if text not in ("inf", "-inf", "nan"):
-            raise ValueError(f"an object of kind 'float' must contain inf, -inf or nan; got {text!r}.")
+            raise ValueError(f"an object of kind 'float' must contain inf, -inf or nan, got {text!r}.")
         return float(text)
 
     def _bytes(self, content: Any) -> bytes:
@@ -251,7 +252,7 @@ class Reader:
         value = self.decode(value)
         scalar = _SCALARS[name](value)
         if repr(scalar.item()) != repr(value):  # repr distinguishes 1, 1.0 and True, and nan equals itself
-            raise ValueError(f"{value!r} is not of type {name}.")
+            raise ValueError(f"the value must be of type {name}, got {value!r}.")
         return scalar
 
     def _structure(self, content: Any) -> Structure:

@@ -24,7 +24,7 @@ from tanlearn.files.discrete_network import (
 
 __all__ = ["format_xmlbif", "parse_xmlbif"]
 
-#: White space and comments that some programs write before the XML declaration, which XML forbids, and the declaration.
+#: White space and comments before the XML declaration, which some programs write and XML forbids, and the declaration.
 _START = re.compile(rb"(?:\xef\xbb\xbf)?+((?:\s++|\xef\xbb\xbf|<!--.*?-->)++)(<\?xml\s[^>]*+>)", re.DOTALL)
 
 
@@ -71,7 +71,7 @@ def parse_xmlbif(content: bytes) -> Network:
         if element.tag == "VARIABLE":
             name, position = element.one("NAME"), f"line {element.line}"
             if name in variables:
-                raise ValueError(f"{position}: variable {name!r} is declared twice: rename one.")
+                raise ValueError(f"{position}: variable {name!r} is declared twice. Rename one of them.")
             try:
                 states = unique(element.strings("OUTCOME"), "states")
                 variables[unique([name], "variables")[0]] = Variable(name, states, _note(element), position)
@@ -81,7 +81,7 @@ def parse_xmlbif(content: bytes) -> Network:
         if element.tag == "DEFINITION":
             name, parents = element.one("FOR"), tuple(element.strings("GIVEN"))
             if name in definitions:
-                raise ValueError(f"line {element.line}: variable {name!r} has two definitions: remove one.")
+                raise ValueError(f"line {element.line}: variable {name!r} has two definitions. Remove one of them.")
             words = element.one("TABLE").split()
             try:
                 shape = cpt_shape(variables, name, parents)
@@ -136,7 +136,7 @@ def _parse(content: bytes) -> _Element:
 
     def refuse(name: str, *_: object) -> NoReturn:
         raise ValueError(
-            f"line {parser.CurrentLineNumber}: entity declarations are not allowed: remove the declaration of {name!r}."
+            f"line {parser.CurrentLineNumber}: entity declarations are not allowed. Remove the declaration of {name!r}."
         )
 
     parser.StartElementHandler = start

@@ -125,7 +125,7 @@ def test_what_c_cannot_represent_is_refused(iris, tmp_path):
     average = BayesForestClassifier(n_estimators=2, weights=None, random_state=0).fit(X_IRIS, Y_IRIS)
     with pytest.raises(ValueError, match=r"the forest averages probabilities, .* weights='auto'"):
         average.export_c(tmp_path / "m.h")
-    with pytest.raises(ValueError, match="Export it without class_prior"):
+    with pytest.raises(ValueError, match="Export the forest without class_prior"):
         iris.with_class_prior([0.5, 0.25, 0.25]).export_c(tmp_path / "m.h")
     with pytest.raises(ValueError, match="bits must be an integer from 2 to 16, got 1"):
         iris.with_bits(1)

@@ -194,6 +194,6 @@ def test_wrong_parameters_are_named(tmp_path):
         tree.classify([0, 0])
     with pytest.raises(ValueError, match="number_type must be one of"):
         tree.export_c(tmp_path / "ask.h", number_type="int8")
-    with pytest.raises(ValueError, match="the tree has no questions"):
+    with pytest.raises(ValueError, match="a tree needs at least one question"):
         question_tree(model, confidence=0.1).export_c(tmp_path / "ask.h")
     assert list(tmp_path.iterdir()) == []

@@ -147,7 +147,9 @@ def test_incomplete_and_forged_states_are_refused(empty):
 def test_files_contain_the_kinds_that_have_a_name(empty):
     writer, whole = Writer(), count(empty, rows())
     if empty.kind is None:
-        with pytest.raises(TypeError, match=f"but not {type(empty).__name__}. Save the model fitted from them"):
+        with pytest.raises(
+            TypeError, match=f"but not {type(empty).__name__}. Save the model that was fitted from them"
+        ):
             describe_counts(writer, whole, "counts")
     else:
         found = describe_counts(writer, whole, "counts")

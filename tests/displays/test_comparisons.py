@@ -133,7 +133,7 @@ def test_other_tests_are_passed_as_p_values(ax):
 def test_tables_that_cannot_be_ranked_are_refused():
     with pytest.raises(ValueError, match="at least 3 learners, got 'a', 'b'"):
         CriticalDifferenceDisplay({"a": [1, 2], "b": [1, 2]})
-    with pytest.raises(ValueError, match=r"same data sets; got the shapes .*'c': \(1,\)"):
+    with pytest.raises(ValueError, match=r"same data sets, got the shapes .*'c': \(1,\)"):
         CriticalDifferenceDisplay({"a": [1, 2], "b": [1, 2], "c": [1]})
     with pytest.raises(ValueError, match="at least 2 data sets, got 1"):
         CriticalDifferenceDisplay({"a": [1], "b": [1], "c": [1]})
@@ -226,9 +226,9 @@ def test_comparisons_are_drawn_as_they_are():
 
 
 def test_tables_that_are_no_pairs_are_refused():
-    with pytest.raises(ValueError, match="exactly two learners; got 'a', 'b', 'c'"):
+    with pytest.raises(ValueError, match="exactly two learners, got 'a', 'b', 'c'"):
         PairedErrorsDisplay({"a": [1], "b": [1], "c": [1]})
-    with pytest.raises(ValueError, match="datasets must be 2 names, one per error; got 1"):
+    with pytest.raises(ValueError, match="datasets must contain 2 names, one per error, got 1"):
         PairedErrorsDisplay({"a": [1, 2], "b": [1, 2]}, datasets=["iris"])
     with pytest.raises(ValueError, match="finite numbers, got inf for 'b' on data set 0"):
         PairedErrorsDisplay({"a": [1], "b": [np.inf]})

@@ -189,7 +189,7 @@ def test_styles_of_ten_learners_differ():
 
 
 def test_what_cannot_be_drawn_is_refused(rows, axes):
-    with pytest.raises(ValueError, match=r"x must be one of 'seconds', 'n_evaluations', 'step'; got 'epoch'"):
+    with pytest.raises(ValueError, match=r"x must be one of 'seconds', 'n_evaluations', 'step', got 'epoch'"):
         ConvergenceDisplay({"greedy": SEARCH}, x="epoch")
     with pytest.raises(ValueError, match="there are no learners"):
         ConvergenceDisplay({})

@@ -208,7 +208,7 @@ def test_pixels_have_arcs_and_shades(ax):
     shades = ax.images[0].get_array()
     assert shades.shape == (2, 3)
     assert shades.argmax() == 4
-    with pytest.raises(ValueError, match=r"6 pixels, one per feature; got \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"6 pixels, one per feature, got \(2, 2\)"):
         StructureDisplay.from_estimator(model, image_shape=(2, 2), ax=ax)
 
 

@@ -243,7 +243,7 @@ def test_damage_is_told(counts, tmp_path):
     content = path.read_bytes()
     for wrong, message in (
         (content[:-300], "damaged: truncated or altered. Use an intact copy, or count again"),
-        (content[:900] + bytes([content[900] ^ 1]) + content[901:], "damaged: truncated or altered"),
+        (content[:900] + bytes([content[900] ^ 1]) + content[901:], r"damaged \(truncated or altered\)"),
         (b"town,sold\nGraz,no\n", "it is not a tanlearn counts file. Name a file that tanlearn counts has written"),
     ):
         path.write_bytes(wrong)

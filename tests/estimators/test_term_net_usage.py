@@ -149,7 +149,7 @@ def test_few_bits_and_c(model, tmp_path):
     assert (small.predict(ALL) == model.predict(ALL)).mean() > 0.8
     small.export_c(tmp_path / "terms.h")
     assert "terms_predict" in (tmp_path / "terms.h").read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match="the CPTs must be integers to be exported to C"):
+    with pytest.raises(ValueError, match="C code needs integer CPTs"):
         model.export_c(tmp_path / "other.h")
 
 
@@ -245,5 +245,5 @@ def test_displays(several):
     from tanlearn.displays import StructureDisplay, TableDisplay
 
     assert StructureDisplay.from_estimator(several).structure is several.structure_
-    with pytest.raises(TypeError, match=r"TermNetClassifier stores sums of terms, whose CPTs are tables_\[i\]"):
+    with pytest.raises(TypeError, match=r"TermNetClassifier stores sums of terms; its CPTs are tables_\[i\]"):
         TableDisplay.from_estimator(several, "a")

@@ -257,7 +257,7 @@ def test_null_is_advised_exactly_if_it_shortens_the_statement(name):
         len(to_sql(model, "visits", dialect="sqlite", missing=missing).encode()) for missing in ("marginalize", "null")
     )
     assert (n_null < n_bytes) == is_shorter
-    with pytest.raises(ValueError, match="more than max_bytes") as caught:
+    with pytest.raises(ValueError, match="at most max_bytes") as caught:
         to_sql(model, "visits", dialect="sqlite", max_bytes=n_bytes - 1)
     assert ("missing='null'" in str(caught.value)) == is_shorter
 
@@ -420,12 +420,12 @@ def test_a_schema_and_other_names_of_columns():
         ({"output": "classes"}, "output must contain names from 'prediction', .*, got 'classes'"),
         ({"output": ()}, "output must contain names from .*, got none"),
         ({"missing": "mean"}, "missing must be 'marginalize' or 'null', got 'mean'"),
-        ({"columns": ["x"]}, "columns must contain the 5 columns of fit, in this order; got 1 names"),
-        ({"columns": "x"}, "columns must contain the 5 columns of fit, in this order; got 'x'"),
+        ({"columns": ["x"]}, "columns must contain 5 names, in the order of the columns of fit, got 1 names"),
+        ({"columns": "x"}, "columns must contain 5 names, in the order of the columns of fit, got 'x'"),
         ({"keep": [""]}, "'' cannot be a name in SQL"),
         (
             {"max_bytes": 1000},
-            r"the statement has .*, more than .*=1,000. Pass a larger max_bytes, or fit .* model: fewer columns\.$",
+            r"the statement must have at most .*=1,000 bytes, but has .*. Pass a larger max_bytes, or fit .* model: fewer columns\.$",
         ),
         ({"dialect": "postgresql", "keep": ["i" * 64]}, "PostgreSQL shortens names to 63 bytes, and 'i+' has 64"),
     ],

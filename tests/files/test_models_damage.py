@@ -183,7 +183,7 @@ def test_members_swapped_or_missing_are_refused(suspect):
     suspect.refuses(seal({**members, "extra.npy": members["0.npy"]}), "the entries must")
     suspect.refuses(seal(dict(reversed(members.items()))), "first entry")
     more = {f"{len(arrays)}.npy": members["0.npy"]}
-    suspect.refuses(forge(seal({**members, **more})), "are not referenced")
+    suspect.refuses(forge(seal({**members, **more})), "all entries must be referenced")
 
 
 def rezip(members, **options):
@@ -361,7 +361,7 @@ def test_bools_are_zero_or_one(tmp_path):
 
 def test_newer_and_unknown_things_say_what_to_do(suspect, monkeypatch):
     content = suspect.content
-    suspect.refuses(forge(content, put(("version",), 2)), "format 2 of tanlearn .*reads format 1: upgrade")
+    suspect.refuses(forge(content, put(("version",), 2)), "format 2 of tanlearn .*reads format 1. Upgrade")
     suspect.refuses(forge(content, put(("version",), True)), "a version")
     suspect.refuses(forge(content, put(("format",), "other")), "format 'tanlearn model'")
     suspect.refuses(

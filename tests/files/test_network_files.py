@@ -186,7 +186,7 @@ WRONG_XML = {
     "entity": (
         "BIF ( NETWORK )*> ",
         'BIF ( NETWORK )*> <!ENTITY a "b">',
-        "line 2: entity declarations are not allowed: remove the declaration of 'a'",
+        "line 2: entity declarations are not allowed. Remove the declaration of 'a'",
     ),
     "decision": (
         'nature"><NAME> class',
