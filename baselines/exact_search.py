@@ -181,12 +181,12 @@ class ExactMarginSearch(BaseEstimator):
         if data.n_features > _MOST_FEATURES:
             raise ValueError(
                 f"ExactMarginSearch supports up to {_MOST_FEATURES} features, because its program has a constraint per "
-                f"set of features; got {data.n_features}. Leave out features, or use GreedySearch(score='margin')."
+                f"set of features, got {data.n_features}. Leave out features, or use GreedySearch(score='margin')."
             )
         smoothing = MaximumLikelihood() if self.smoothing is None else self.smoothing
         if smoothing.alpha == 0 and smoothing.epsilon is None:
             raise ValueError(
-                f"smoothing must keep all probabilities above zero, or margins are infinite; got {smoothing!r}. Pass "
+                f"smoothing must keep all probabilities above zero, or margins are infinite, got {smoothing!r}. Pass "
                 f"MaximumLikelihood(alpha=1), or MaximumLikelihood(alpha=0, epsilon=1e-5)."
             )
         rules = read_rules(self.knowledge, data, max_parents=self.max_parents)

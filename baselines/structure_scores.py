@@ -352,7 +352,7 @@ class WrapperSearch(BaseEstimator):
         smoothing = MaximumLikelihood() if self.smoothing is None else self.smoothing
         if smoothing.alpha == 0 and smoothing.epsilon is None:
             raise ValueError(
-                "smoothing must keep all probabilities above zero, or single rows decide the structure; got "
+                "smoothing must keep all probabilities above zero, or single rows decide the structure, got "
                 f"{smoothing!r}. Pass MaximumLikelihood(alpha=1), or MaximumLikelihood(alpha=0, epsilon=1e-5)."
             )
         n_features = data.n_features

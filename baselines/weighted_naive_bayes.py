@@ -243,7 +243,7 @@ class WeightedNaiveBayesClassifier(Classifier):
         smoothing = MaximumLikelihood() if self.smoothing is None else self.smoothing
         if smoothing.alpha == 0 and smoothing.epsilon is None:
             raise ValueError(
-                f"smoothing must keep all probabilities above zero, because their logarithms are weighted; got "
+                f"smoothing must keep all probabilities above zero, because their logarithms are weighted, got "
                 f"{smoothing!r}. Pass MaximumLikelihood(alpha=1), or MaximumLikelihood(alpha=0, epsilon=1e-5)."
             )
         data = data.present()

@@ -60,7 +60,7 @@ def warmup(*learners: Any, progress: Callable[[int, int], Any] | None = None) ->
     )
     for learner in chosen:
         if isinstance(learner, type) or not callable(getattr(learner, "fit", None)):
-            raise TypeError(f"learners must be unfitted classifiers, such as TANClassifier(); got {learner!r}.")
+            raise TypeError(f"learners must be unfitted classifiers, such as TANClassifier(), got {learner!r}.")
     tables = _tables()
     n_fits, n_done = len(chosen) * len(tables), 0
     with compile_always(), warnings.catch_warnings():

@@ -139,7 +139,7 @@ def named_columns(option: Any, n_features: int, names: AnyArray | None) -> NDArr
         known = "without names" if names is None else f"named {', '.join(map(repr, names.tolist()))}"
         raise ValueError(
             f"discrete_features must be 'auto', a bool, a boolean mask of shape ({n_features},), a list of column "
-            f"names, or a list of column numbers from 0 to {n_features - 1}; got {option!r} for columns {known}."
+            f"names, or a list of column numbers from 0 to {n_features - 1}, got {option!r} for columns {known}."
         )
     discrete = np.zeros(n_features, dtype=np.bool_)
     discrete[numbers] = True

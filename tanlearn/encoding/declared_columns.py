@@ -48,7 +48,7 @@ def _read_columns(columns: Any) -> tuple[AnyArray | None, list[Any]]:
     else:
         raise TypeError(
             f"columns must be a dictionary from names to categories or cut points, or a list of categories or cut "
-            f"points with one entry per column; got {type(columns).__name__}. Pass a dictionary such as "
+            f"points with one entry per column, got {type(columns).__name__}. Pass a dictionary such as "
             f"{{'age': [30, 50], 'sex': ['female', 'male']}}."
         )
     if not values:

@@ -275,7 +275,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         codes = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X").T
         if len(codes) != self.n_features_in_:
             raise ValueError(
-                f"X must hold codes in {self.n_features_in_} columns, one per feature, as transform returns them; got "
+                f"X must hold codes in {self.n_features_in_} columns, one per feature, as transform returns them, got "
                 f"{len(codes)}."
             )
         missing = np.isnan(codes)
@@ -402,7 +402,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         codes = np.asarray(codes)
         if codes.ndim != 2 or len(codes) != len(self.n_states_) or codes.dtype.kind not in "iu":
             raise ValueError(
-                f"codes must hold integers in {len(self.n_states_)} rows, one per feature, as encode returns them; got "
+                f"codes must hold integers in {len(self.n_states_)} rows, one per feature, as encode returns them, got "
                 f"shape {codes.shape} of dtype {codes.dtype}."
             )
         missing = codes == missing_code(codes_dtype(int(self.n_states_.max())))

@@ -1,4 +1,4 @@
-"""Errors over the number of observed features, for features chosen per row, in one order for all rows, or at random."""
+"""Errors over the number of observed features, which are selected per row, for all rows, or at random."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Policy = Callable[[PartialRows, int], IntArray]
 
 @dataclass(frozen=True, eq=False)
 class AcquisitionCurve:
-    """Held-out errors over the number of observed features, as ``acquisition_curve`` of classifiers returns them.
+    """Held-out errors over the number of observed features, returned by ``acquisition_curve`` of classifiers.
 
     The keys of ``errors``, ``log_losses`` and ``costs`` are "adaptive" (the best next feature of each row), "fixed"
     (one order for all rows) and, if there are random orders, "random". The first entry of each array is for no observed
@@ -77,7 +77,7 @@ class AcquisitionCurve:
     y: IntArray
 
     def stop(self, confidence: float = 0.95) -> dict[str, float]:
-        """Return the results of a rule that stops observing features of a row once a class is probable enough.
+        """Return the results of a rule that stops as soon as a class of a row is probable enough.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ def acquisition_curve(
         return np.full(n, np.where(rows.is_candidate[0], means, -1.0).argmax())
 
     def follow(policy: Policy) -> tuple[IntArray, FloatArray]:
-        """Return the observed features, (n, n_steps), and the class probabilities, (n_steps + 1, n, n_classes)."""
+        """Return the observed features (n, n_steps) and the class probabilities (n_steps + 1, n, n_classes)."""
         rows = PartialRows(np.full_like(codes, missing_code(codes.dtype)), np.ones((n, d), np.bool_))
         features, every = np.empty((n, n_steps), np.intp), np.arange(n)
         p = [class_probabilities(classifier, rows.codes)[0]]

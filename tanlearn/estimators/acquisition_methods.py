@@ -19,7 +19,7 @@ def next_feature(
 ) -> AnyArray:
     """Return the feature to observe next in each partly observed row.
 
-    It is the feature with the largest expected gain per cost, as returned by :meth:`feature_gains`.
+    This is the feature with the largest expected gain per cost (see :meth:`feature_gains`).
 
     Parameters
     ----------
@@ -33,14 +33,14 @@ def next_feature(
     depth : int, default=1
         Number of observations to plan ahead, see :meth:`feature_gains`.
     unanswered : array-like of bool of shape (n_samples, n_features), or list of features, optional
-        Features that cannot be observed, because the answer is missing or they are not available. They are not
-        returned. A list of names or column numbers applies to all rows.
+        Features that cannot be observed, for example because there was no answer. They are not returned. A list of
+        names or column numbers applies to all rows.
 
     Returns
     -------
     ndarray of shape (n_samples,), object
-        Name of the feature, or its column number if columns have no names; None if all features of the row are
-        observed or unanswered. Between features with equal gains, information decides first, and then their order.
+        Name of the feature, or its column number if columns have no names. None if all features of the row are
+        observed or unanswered. Ties are broken by information, then by the order of the columns.
 
     Raises
     ------
@@ -90,13 +90,13 @@ def feature_gains(
         Positive cost of observing each feature. The keys of a dict are names or column numbers, and all other
         features have the cost 1.
     depth : int, default=1
-        Number of observations to plan ahead. With more than one, the result is the gain per cost of the best plan
+        Number of observations to plan ahead. If it is above 1, the result is the gain per cost of the best plan
         that begins with the feature. Later features of a plan depend on the values of earlier features. A single
         feature often does not change the decision. Its gain in accuracy or utility is then 0 unless later
         observations are planned, too.
     unanswered : array-like of bool of shape (n_samples, n_features), or list of features, optional
-        Features that cannot be observed, because the answer is missing or they are not available. In a column with
-        a category for missing values, they get this category.
+        Features that cannot be observed, for example because there was no answer. If their column has a category
+        for missing values, they get this category.
 
     Returns
     -------
@@ -147,13 +147,13 @@ def acquisition_curve(
     n_random: int = 10,
     random_state: Any = 0,
 ) -> AcquisitionCurve:
-    """Return held-out errors over the number of observed features, observing the best feature of each row next.
+    """Return held-out errors over the number of observed features, with the best next feature for each row.
 
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        Held-out rows. Their values are hidden at first and are then observed one after another. Observing a missing
-        value yields no information.
+        Held-out rows. Their values are hidden at first and then observed one after another. A missing value yields
+        no information when it is observed.
     y : array-like of shape (n_samples,)
         Classes of the rows.
     gain : {"information", "accuracy"} or array-like of shape (n_classes, n_decisions), default="information"

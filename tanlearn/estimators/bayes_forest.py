@@ -482,7 +482,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         export_c(self, path, bits=bits, name=name, number_type=number_type, test_rows=test_rows)
 
     def _get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes for a model file, besides classes and encoder."""
+        """Return the fitted attributes for a model file, except classes and encoder."""
         state = super()._get_state()
         return state if self._is_monotone is None else {**state, "is_monotone": self._is_monotone}
 

@@ -72,19 +72,19 @@ def write_bif(model: Any, path: str | os.PathLike[str], *, class_name: str | Non
     path : str or path
         Path of the file. An existing file is replaced, atomically.
     class_name : str, optional
-        Name of the class variable. By default, a classifier that was read from a file keeps the name in that file, and
-        the name of others is ``"class"``.
+        Name of the class variable. By default, a classifier that was read from a file keeps the name in that file. For
+        other classifiers, the name is ``"class"``.
 
     Raises
     ------
     NotFittedError
         If the classifier is not fitted.
     TypeError
-        If the classifier has several structures, as AODE has, or is a :class:`~tanlearn.TermNetClassifier` with several
-        parents per feature.
+        If the classifier has several structures, such as AODE, or is a :class:`~tanlearn.TermNetClassifier` with
+        several parents per feature.
     ValueError
         If the structure has a cycle, the CPTs are not normalized, a category is not a string, a number or a boolean, or
-        ``class_name`` is the name of a feature. No file is written then.
+        ``class_name`` is the name of a feature. No file is written in these cases.
     OSError
         If the file cannot be written. An existing file is then unchanged.
 
@@ -171,8 +171,8 @@ def read_bif(
     ------
     ValueError
         If the file or the network is invalid. The message names the file, the variable and, if the format is invalid,
-        the line. Also if ``equivalent_sample_size`` is not a positive number, or is set although the probabilities of
-        the network are calibrated.
+        the line. It is also raised if ``equivalent_sample_size`` is not a positive number, or if it is set although the
+        probabilities of the network are calibrated.
     OSError
         If the file cannot be read.
 
@@ -278,8 +278,8 @@ def _count_as_rows(model: BayesNetClassifier, size: float) -> None:
     """Convert the CPTs of a classifier to counts of a given number of rows per distribution, for ``partial_fit``."""
     if model.calibration_ != Calibration():
         raise ValueError(
-            "the probabilities of the network are calibrated, so rows cannot be added to its CPTs. Leave "
-            "equivalent_sample_size out, and do not update the network."
+            "equivalent_sample_size must not be set, because the probabilities of the network are calibrated, so "
+            "rows cannot be added to its CPTs. Leave it out."
         )
     model.parameters = MaximumLikelihood(alpha=0.0)
     model.counts_ = FamilyCounts(model.tables_.layout)
@@ -290,14 +290,13 @@ def _to_network(model: Any, class_name: str | None) -> Network:
     """Convert a fitted classifier to a network with notes on its variables."""
     if not isinstance(model, NetworkClassifier) or not hasattr(model, "sample"):
         raise TypeError(
-            f"{type(model).__name__} cannot be written as a Bayesian network, because it does not have a single "
-            f"structure with normalized CPTs. Use a NaiveBayesClassifier, BayesNetClassifier, TANClassifier, or a "
-            f"TermNetClassifier with max_parents=1."
+            f"the classifier must have a single structure with normalized CPTs, got {type(model).__name__}. Use a "
+            f"NaiveBayesClassifier, BayesNetClassifier, TANClassifier, or a TermNetClassifier with max_parents=1."
         )
     check_is_fitted(model)
     class_name = getattr(model, "class_name_", "class") if class_name is None else class_name
     if not model.structure_.is_acyclic:
-        raise ValueError("a network with a cycle is not a Bayesian network. Learn a structure without cycles.")
+        raise ValueError("a network in a file must not have a cycle. Learn a structure without cycles.")
     tables, names = model.tables_, feature_names(model, class_name)
     _check_tables(tables)
     columns = encoder_columns(model.encoder_)
@@ -325,13 +324,13 @@ def _check_tables(tables: Tables) -> None:
     error = np.abs(np.bincount(distribution, np.exp(tables.cells)) - 1)
     if error.max() > 2 * ROUNDING:  # the tolerance of a file, plus rounding of sums
         raise ValueError(
-            f"the CPTs are not normalized: sums of probabilities differ from 1 by up to {error.max():.2g}. "
-            f"Files contain probabilities: fit the parameters with a normalizing learner, or use save."
+            f"CPTs in a file must be normalized, but sums of probabilities differ from 1 by up to "
+            f"{error.max():.2g}. Fit the parameters with a learner of normalized CPTs, or use save."
         )
     if len(tables.cells) > LARGEST_MODEL:
         raise ValueError(
-            f"the CPTs have {len(tables.cells)} entries, but a file may have at most {LARGEST_MODEL}. Fit with fewer "
-            f"parents."
+            f"a file may have at most {LARGEST_MODEL} CPT entries, but the CPTs have {len(tables.cells)}. Fit with "
+            f"fewer parents."
         )
 
 
@@ -357,8 +356,9 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
     n_cells = sum(table.size * (1 if target in given else len(order)) for given, table in definitions)
     if n_cells > LARGEST_MODEL:
         raise ValueError(
-            f"the CPTs, repeated for each of the {len(order)} classes where {target!r} is not a parent, have "
-            f"{n_cells} numbers, more than {LARGEST_MODEL}. Pass a class_name with fewer states, or remove parents."
+            f"the CPTs must have at most {LARGEST_MODEL} numbers, but have {n_cells}, because they are repeated for "
+            f"each of the {len(order)} classes if {target!r} is not a parent. Pass a class_name with fewer states, "
+            f"or remove parents."
         )
     for i, name in enumerate(features):
         parents = [features[j] for j in structure.parents[i] if j >= 0]
@@ -375,7 +375,7 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
     if names != [None] * len(names):
         names = [name if given is None else given for name, given in zip(features, names, strict=True)]
         if len({*names}) < len(names):
-            raise ValueError("two properties tanlearn give the same name: remove them.")
+            raise ValueError("two properties named tanlearn contain the same name. Remove these properties.")
         model.feature_names_in_ = np.array(names, dtype=object)
         model.encoder_.feature_names_in_ = model.feature_names_in_.copy()
     calibration = notes[target].get("calibration", {})
@@ -405,13 +405,13 @@ def _structure(network: Network, target: str, features: list[str]) -> Structure:
     """Return the structure between the features, after checking that it is valid for a classifier."""
     if not features:
         raise ValueError(
-            f"the only variable is the class {target!r}, so there are no features to predict it from. Add a feature."
+            f"a network must have at least one feature, but the class {target!r} is its only variable. Add a feature."
         )
     if network.definitions[target].parents:
         given = ", ".join(network.definitions[target].parents)
         raise ValueError(
-            f"variable {target!r} has parents ({given}), but the class must have none. Pass another class_name, or "
-            f"reverse the edges in the program that made the network."
+            f"the class must have no parents, but variable {target!r} has parents ({given}). Pass another "
+            f"class_name, or reverse the edges in the program that wrote the network."
         )
     number = {name: i for i, name in enumerate(features)}
     families = [[number[p] for p in network.definitions[name].parents if p != target] for name in features]
@@ -429,7 +429,8 @@ def _cells(network: Network, target: str, name: str, parents: list[str], order: 
         return np.transpose(log_table, [len(given), *axes, given.index(target)])[..., order]
     if log_table.size * len(order) > LARGEST_NETWORK:
         raise ValueError(
-            f"the CPT of {name!r}, repeated for every class, has more than {LARGEST_NETWORK} entries. Remove parents."
+            f"a CPT must have at most {LARGEST_NETWORK} entries, but the CPT of {name!r}, repeated for every class, "
+            f"has more. Remove parents."
         )
     return np.repeat(np.transpose(log_table, [len(given), *axes])[..., np.newaxis], len(order), axis=-1)
 
@@ -495,7 +496,7 @@ def _format_note(note: dict[str, Any]) -> str:
 
 
 def _read_note(variable: Variable) -> dict[str, Any]:
-    """Return name, column and values of a variable from its property; without one, states are strings."""
+    """Return name, column and values of a variable from its property. Without a property, states are strings."""
     if variable.note is None:
         return {"name": variable.name, "column": None, "categories": np.array(variable.states, dtype=object)}
     try:
@@ -513,8 +514,8 @@ def _read_note(variable: Variable) -> dict[str, Any]:
             raise ValueError("its values do not match the names of the states")
     except Exception as error:  # an edited property can cause any error
         raise ValueError(
-            f"{variable.position}: variable {variable.name!r}: its property tanlearn is invalid ({error}). Remove it "
-            f"(the states are then strings), or write the file again."
+            f"{variable.position}: variable {variable.name!r}: the property tanlearn is invalid ({error}). Remove "
+            f"it (the states are then strings), or write the file again."
         ) from error
     return told
 

@@ -1,15 +1,15 @@
 """Replacement of the class prior of fitted classifiers.
 
 A fitted classifier predicts class probabilities for the class frequencies of the training rows. If only the frequencies
-change, and not the distribution of the features in each class, the log odds of two classes change by as much as their
-log prior odds:
+change, but not the distribution of the features in each class, the log odds of two classes change by the same amount as
+their log prior odds:
 
     log p'(a | x) / p'(b | x)  =  log p(a | x) / p(b | x)  +  log (pi'_a / pi_a) - log (pi'_b / pi_b)
 
-A class prior that was counted is the log frequency pi, and is replaced. A class prior that was trained together with
-the other parameters is an intercept. It keeps its difference from the log frequencies, so the change is added to it. On
-the data set car, TAN with the training frequencies as ``class_prior`` has an error of 29 % on held-out rows if the
-intercept is replaced, and of 1.8 % if the change is added to it.
+A counted class prior is the log frequency pi, and is replaced. A class prior that was trained with the other parameters
+is an intercept. The change is added to it, so that its difference from the log frequencies stays the same. On the data
+set car, TAN with the training frequencies as ``class_prior`` has an error of 29 % on held-out rows if the intercept is
+replaced, and of 1.8 % if the change is added to it.
 
 Saerens, Latinne, Decaestecker: Adjusting the outputs of a classifier to new a priori probabilities. Neural Computation
 14, 2002.
@@ -48,7 +48,7 @@ def keep_offset(classifier: Any, class_totals: AnyArray) -> None:
 def moved_prior(classifier: Any, log_prior: FloatArray) -> FloatArray:
     """Return the class prior of the tables for log class probabilities (n_classes,).
 
-    A prior that was counted is replaced: a row without features gets exactly the given probabilities. The calibration
+    A counted prior is replaced, so that a row without features gets exactly the given probabilities. The calibration
     divides all scores by its temperature, so that the tables contain the prior to the power of the temperature.
     """
     offset = getattr(classifier, "_prior_offset", None)
@@ -59,7 +59,7 @@ def moved_prior(classifier: Any, log_prior: FloatArray) -> FloatArray:
 
 
 def state_of_offset(classifier: Any) -> dict[str, Any]:
-    """Return the entries of a trained class prior in a model file; none for a counted prior."""
+    """Return the entries of a trained class prior for a model file, or no entries for a counted prior."""
     offset = getattr(classifier, "_prior_offset", None)
     return {} if offset is None else {"prior_offset": offset}
 
@@ -75,7 +75,7 @@ def read_offset(offset: Any, n_classes: int) -> FloatArray | None:
 def with_class_prior(self: _Classifier, class_prior: Any) -> _Classifier:
     """Return a copy of the fitted classifier with another class prior.
 
-    Use it where the classes are more or less frequent than in the training rows.
+    Use it if the classes are more or less frequent in new rows than in the training rows.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     - ``_learn(data, validation, rng)``, which sets ``model_`` from encoded rows. ``fit`` calls, in this order,
       ``_begin`` (validation of parameters, deletion of fitted attributes), the encoder, ``_learn``, and ``_end`` (class
       prior);
-    - ``_memory_needs(data)``, the memory of ``_learn``, so that a fit that is too large raises an error before it;
+    - ``_memory_needs(data)``, the memory of ``_learn``, so that an error is raised before a fit that is too large;
     - ``_check_joint``, if it does not model the distribution of the features;
     - ``_get_state`` and ``_set_state``, if files contain more than the model.
     """
@@ -81,7 +81,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     random_state: Any
     #: Type of ``model_``, for files.
     _model_type: ClassVar[type[Model]]
-    #: Treatment of missing values by an encoder without ``handle_missing``, or None for the encoder's own default.
+    #: Default of the encoder's ``handle_missing``, or None for the default of the encoder itself.
     _default_handle_missing: ClassVar[str | None] = None
 
     model_: Any  # of _model_type
@@ -124,14 +124,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self._learn_all(data, held_out)
 
     def fit_encoded(self, data: EncodedData, validation: EncodedData | None = None) -> Self:
-        """Fit the classifier to encoded rows. Use it to encode once and fit many times, as in searches.
+        """Fit the classifier to encoded rows. Use this method to encode once and fit many times, as in searches.
 
         Parameters
         ----------
         data : EncodedData
-            Encoded rows and classes. ``class_weight`` is part of encoding and is not applied here: the weights in
-            ``data`` are used unchanged. Results of an earlier fit are discarded, including the encoder, so prediction
-            from raw values needs :meth:`fit`.
+            Encoded rows and classes. ``class_weight`` is applied when rows are encoded, so this method uses the weights
+            in ``data`` unchanged. Results of an earlier fit are deleted, including the encoder. To predict raw rows,
+            use :meth:`fit`.
         validation : EncodedData, optional
             Held-out rows for learners that use them.
 
@@ -175,17 +175,18 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return replace(data, device=self.device), validation, generator(self.random_state)
 
     def _end(self, n_classes: int) -> Self:
-        """Replace the fitted class prior by ``class_prior`` if it is set; every method of fitting ends here."""
+        """Replace the fitted class prior by ``class_prior`` if it is set. Every method of fitting ends here."""
         if self.class_prior is not None:
             self._set_log_prior(read_prior(self.class_prior, n_classes))
         return self
 
     def _set_log_prior(self, log_prior: FloatArray) -> None:
-        """Replace the class prior, as :mod:`tanlearn.estimators.class_prior` explains.
+        """Replace the class prior, see :mod:`tanlearn.estimators.class_prior`.
 
-        The power of a calibration applies to the sum of prior and features and would violate Bayes' rule, so it is
-        dropped. Naive Bayes on dependent features, fitted at 50:50 and applied where 1 of 100 rows had the second
-        class, had a log loss of 0.080 with the power and 0.054 without it; the prior alone has 0.060.
+        The power of a calibration is dropped, because it applies to the sum of prior and features and would violate
+        Bayes' rule. In an example, naive Bayes was fitted to dependent features with class frequencies of 50:50, and
+        applied to rows with 99:1. The log loss was 0.080 with the power, 0.054 without it, and 0.060 for the prior
+        alone.
         """
         calibration = Calibration(self.calibration_.temperature)
         if calibration != self.calibration_:
@@ -195,7 +196,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     with_class_prior = copy_with_class_prior
 
     def _memory_needs(self, data: EncodedData) -> list[Need]:
-        """Return the memory that ``_learn`` needs in addition to ``data``. CPTs and counts have checks of their own."""
+        """Return the memory that ``_learn`` needs in addition to ``data``, without CPTs and counts."""
         return []
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
@@ -228,7 +229,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return scores
 
     def _class_scores(self, X: Any) -> FloatArray:
-        """Return the log joint of raw rows; rows with -inf in every class are scored as rows without features."""
+        """Return the log joint of raw rows. Rows with -inf in every class are scored as rows without features."""
         scores = self._log_joint(X)
         return replace_impossible(scores, self.model_.log_joint_without_features)
 
@@ -244,9 +245,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Log-probability of the encoded row, in which continuous columns are represented by intervals. If the model
-            was trained with a discriminative loss, it can be used to rank rows, but it does not estimate their
-            frequency.
+            Log-probability of the encoded row, in which continuous columns are represented by intervals. After training
+            with a discriminative loss, it can be used to rank rows, but it does not estimate their frequency.
 
         Notes
         -----
@@ -258,14 +258,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
         the class. If necessary, this probability is reduced so that it is at most the smallest probability of any value
         in the network, and at most 1/3. The children of the feature get their smallest probability over all values of
         this parent. The score of a row is therefore never higher with an unseen category than with a possible category
-        of the feature. (Ensembles and back-off tables marginalize the unseen value and multiply by a lower bound of all
-        probabilities of the feature.)
+        of the feature. Ensembles and back-off CPTs marginalize the unseen value, and multiply by a lower bound of all
+        probabilities of the feature.
 
-        The second sum is over numbers outside the training range of continuous columns. Such a number gets the
-        probability of the outermost interval, which starts at the cut point cut_j, times a factor that decreases
-        exponentially from 1 at mean_j, the mean of the training values in this interval. For a column with a single
-        interval, the mean and the standard deviation of a uniform distribution replace mean_j and the difference.
-        Networks read from files of other programs have no training ranges.
+        The second sum is over numbers outside the training range of continuous columns. The probability of such a
+        number is the probability of the outermost interval, which starts at the cut point cut_j, times a factor. This
+        factor is 1 at mean_j, the mean of the training values in this interval, and decreases exponentially. For a
+        column with a single interval, the mean and the standard deviation of a uniform distribution replace mean_j and
+        the difference. Networks read from files of other programs have no training ranges.
 
         ``predict_proba`` and ``predict_joint_log_proba`` treat unseen categories as missing.
 
@@ -330,7 +330,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return np.exp(self.calibration_.log_posterior(self._class_scores(X)))
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the most probable class of each row. In a tie, the first class in ``classes_`` is returned.
+        """Return the most probable class of each row. Ties are broken by the order of ``classes_``.
 
         Parameters
         ----------
@@ -429,7 +429,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             the model.
         metadata : dict, optional
             Your own values by name. They are stored with the date, the numbers of rows and columns, and the versions of
-            packages, and are in ``metadata_`` of a loaded classifier.
+            packages. ``metadata_`` of a loaded classifier contains them.
 
         Raises
         ------
@@ -473,7 +473,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return {}
 
     def _get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes for a model file, besides classes and encoder."""
+        """Return the fitted attributes for a model file, except classes and encoder."""
         state: dict[str, Any] = self.model_.to_state()
         return state
 
@@ -485,7 +485,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             remedy = "Leave counts out"
             if hasattr(self, "partial_fit"):  # absent from gradient learners
                 remedy += ", or fit with fit_batches or partial_fit, which keep counts"
-            raise ExplainedError(f"counts=True saves counts_, but {why_no_counts(self)}. {remedy}.")
+            raise ExplainedError(f"counts=True needs counts_, but {why_no_counts(self)}. {remedy}.")
         return self.counts_
 
     def _set_state(self, state: dict[str, Any]) -> None:

@@ -14,11 +14,11 @@ __all__ = ["completed_rows"]
 
 
 def completed_rows(X: Any, values: AnyArray) -> Any:
-    """Return a copy of ``X`` with missing values replaced by ``values`` (n_samples, n_features); a frame stays a frame.
+    """Return a copy of ``X`` with missing values replaced by ``values`` (n_samples, n_features).
 
-    Columns of frames keep their types where these can hold the imputed values. Imputed categories are added to a
-    categorical type that does not declare them. Integers become floating numbers of the same library if floating
-    numbers are imputed. The type of a pandas column of objects is inferred.
+    A frame stays a frame. Columns keep their types if these can represent the imputed values. Imputed categories are
+    added to a categorical type that does not declare them. Integers become floats of the same library if floats are
+    imputed. The type of a pandas column of objects is inferred.
     """
     absent = np.zeros(values.shape, bool)
     for i, given in enumerate(read_columns(X)):
@@ -43,7 +43,7 @@ def completed_rows(X: Any, values: AnyArray) -> Any:
 
 
 def _fill_pandas(pandas: Any, column: Any, absent: AnyArray, imputed: list[Any]) -> Any:
-    """Return a copy of a pandas column whose missing values are replaced."""
+    """Return a copy of a pandas column with imputed values."""
     dtype = column.dtype
     try:
         if isinstance(dtype, pandas.CategoricalDtype):
@@ -63,7 +63,7 @@ def _fill_pandas(pandas: Any, column: Any, absent: AnyArray, imputed: list[Any])
 
 
 def _fill_polars(polars: Any, column: Any, absent: AnyArray, imputed: list[Any]) -> Any:
-    """Return a copy of a polars column whose missing values are replaced."""
+    """Return a copy of a polars column with imputed values."""
     dtype, cells = column.dtype, _merged(column.to_list(), absent, imputed)
     if _has_floats(imputed):  # means of integers need not be integers
         cells = [None if value is None else float(value) for value in cells]
@@ -80,7 +80,7 @@ def _fill_polars(polars: Any, column: Any, absent: AnyArray, imputed: list[Any])
 
 
 def _undeclared(imputed: list[Any], categories: Any) -> list[Any]:
-    """Return the imputed categories that are not declared; columns without training values are not imputed."""
+    """Return the imputed categories that are not declared. Columns without training values are not imputed."""
     return [value for value in dict.fromkeys(imputed) if value is not None and value not in categories]
 
 

@@ -1,4 +1,4 @@
-"""Prediction sets with a chosen coverage, and predictions with a chosen error, from held-out probabilities."""
+"""Prediction sets with a given coverage, and predictions with a given error, from held-out probabilities."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ __all__ = ["ConformalClassifier"]
 
 
 class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Classifier that returns a set of classes with a chosen coverage, or abstains.
+    """Classifier that returns a set of classes with a given coverage, or abstains.
 
-    A prediction set contains every class that is plausible for a row. With ``coverage=0.9``, nine of ten new rows have
-    a set that contains the true class. For any classifier, this holds on average over rows from the distribution of the
-    training rows. A more accurate classifier gives smaller sets.
+    A prediction set contains every class that is plausible for a row. With ``coverage=0.9``, the sets of nine of ten
+    new rows contain the true class. For any classifier, this holds on average over rows from the distribution of the
+    training rows. A more accurate classifier leads to smaller sets.
 
     Every training row is predicted by a model that was fitted without it (cross-validation). The score of the row is
-    the predicted probability of its class. The set of a new row contains all classes whose probability reaches a
-    threshold. The threshold is the largest value that the scores of ``coverage * (n + 1)`` of the n training rows
-    reach. These sets have the smallest mean size for a given coverage (Sadinle et al. 2019). The model for new rows is
-    fitted to all rows.
+    the predicted probability of its class. A model that is fitted to all rows predicts new rows. The set of a new row
+    contains all classes with a probability of at least a threshold. The threshold is the largest number such that
+    ``coverage * (n + 1)`` of the n training rows have at least this score. These sets have the smallest mean size for a
+    given coverage (Sadinle et al. 2019).
 
     Parameters
     ----------
     estimator : classifier
         Classifier with ``predict_proba`` or ``predict_log_proba``, from any library.
     per_class : bool, default=False
-        Use a threshold per class, so that the coverage holds within each class. A class with fewer than about ``1 / (1
-        - coverage)`` rows is then part of every set.
+        Use a threshold per class, so that the coverage holds within each class. Classes with fewer than about ``1 / (1
+        - coverage)`` rows are then part of every set.
     cv : int, default=10
         Number of stratified folds. The classifier is fitted ``cv + 1`` times.
     n_jobs : int, optional
@@ -76,7 +76,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ``fit``: ``ConformalClassifier(FrozenEstimator(model)).fit(X_other, y_other)``, with
     :class:`sklearn.frozen.FrozenEstimator`.
 
-    A sample weight of 2 equals repeating the row, except that both copies are in the same fold.
+    A sample weight of 2 has the same effect as repeating the row, except that both copies are in the same fold.
 
     With an estimator that learns from rows without a class, such as :class:`~tanlearn.SemiSupervisedClassifier`, such
     rows are part of the training rows of every fold. Coverage and errors refer to the labeled rows.
@@ -154,7 +154,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ------
         ValueError
             If there are fewer labeled rows of positive weight than folds, a fold leaves labeled rows of a single class,
-            a frozen classifier has none of the classes in ``y``, or the classifier refuses the data.
+            a frozen classifier has none of the classes in ``y``, or the classifier raises an error for the data.
         """
         self._validate_params()
         y = column_or_1d(y, warn=True)
@@ -180,7 +180,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if len(rows) < self.cv:
             kind, remedy = (" with a class", "Label more rows, or use") if is_unlabeled.any() else ("", "Use")
             raise ValueError(
-                f"cv={self.cv} folds need as many rows of positive weight{kind}, but there are {len(rows)}. "
+                f"cv={self.cv} folds need at least {self.cv} rows of positive weight{kind}, got {len(rows)}. "
                 f"{remedy} fewer folds."
             )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -251,8 +251,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         coverage : float, default=0.9
             Fraction of rows whose set contains the true class, between 0 and 1.
         allow_empty : bool, default=False
-            Whether sets may be empty. If False, the most probable class is added to empty sets. If the accuracy of the
-            classifier is above ``coverage``, the coverage of the sets then is, too.
+            Whether sets may be empty. If False, the most probable class is added to empty sets. The coverage is then at
+            least the accuracy of the classifier, even if ``coverage`` is lower.
 
         Returns
         -------
@@ -317,11 +317,11 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.array([_threshold(own[mask], weights[mask], coverage) for mask in of_classes])
 
     def is_reliable(self, X: Any, max_error: float = 0.05) -> NDArray[np.bool_]:
-        """Return for which rows the prediction is reliable; abstain for the other rows.
+        """Return a mask of the rows with a reliable prediction. Abstain for the other rows.
 
-        A row is reliable if the probability of its most probable class reaches a threshold. The threshold is as low as
-        possible, provided that the fraction of wrong held-out predictions above it is at most ``max_error``. One wrong
-        prediction is added to this fraction.
+        A prediction is reliable if its probability reaches a threshold. The threshold is the lowest one for which at
+        most the fraction ``max_error`` of the held-out predictions above the threshold is wrong. One wrong prediction
+        is added when this fraction is computed.
 
         Parameters
         ----------
@@ -387,9 +387,9 @@ def _held_out(shared: tuple[Any, Any, AnyArray, FloatArray | None], train: IntAr
     fitted = conformal._fitted(_safe_indexing(X, train), y[train], None if weights is None else weights[train])
     if not set(fitted.classes_.tolist()) <= set(conformal.classes_.tolist()):  # -1 has become a class
         raise ValueError(
-            f"a fold leaves labeled rows of a single class, for which {type(fitted).__name__} treats the label "
-            f"{UNLABELED} as a class. Label more rows of each class, or use missing labels (NaN, None) instead of "
-            f"{UNLABELED}."
+            f"each fold must leave labeled rows of at least two classes, because with a single class "
+            f"{type(fitted).__name__} treats the label {UNLABELED} as a class. Label more rows of each class, or "
+            f"use missing labels (NaN, None) instead of {UNLABELED}."
         )
     return _probabilities(fitted, _safe_indexing(X, test), conformal.classes_)
 
@@ -403,8 +403,8 @@ def _all_classes(y: AnyArray, known: AnyArray) -> AnyArray:
     labels, others = set(classes.tolist()), set(known.tolist())
     if not labels & others:
         raise ValueError(
-            f"y has the classes {classes.tolist()}, but the classifier has {known.tolist()}. Use the labels with which "
-            f"it was fitted."
+            f"y must contain classes of the fitted classifier, {known.tolist()}, got {classes.tolist()}. Use the "
+            f"labels with which it was fitted."
         )
     return classes if others <= labels else np.union1d(classes, known)
 
@@ -417,7 +417,7 @@ def _marked(rows: IntArray, n_samples: int) -> NDArray[np.bool_]:
 
 
 def _probabilities(fitted: Any, X: Any, classes: AnyArray) -> FloatArray:
-    """Return probabilities (n_samples, n_classes); classes that a classifier has not seen have probability 0."""
+    """Return probabilities (n_samples, n_classes), which are 0 for classes that a classifier was not trained with."""
     if hasattr(fitted, "predict_proba"):
         found = np.asarray(fitted.predict_proba(X), np.float64)
     else:
@@ -428,10 +428,10 @@ def _probabilities(fitted: Any, X: Any, classes: AnyArray) -> FloatArray:
 
 
 def _threshold(proba: FloatArray, weights: FloatArray, coverage: float) -> float:
-    """Return the largest probability that ``coverage * (n + 1)`` of n rows reach; 0 if there are too few rows."""
+    """Return the largest probability that ``coverage * (n + 1)`` of n rows reach, or 0 if there are too few rows."""
     order = np.argsort(-proba, kind="stable")
     total = weights[order].cumsum()
-    wanted = coverage * (1 + weights.sum()) * (1 - 1e-12)  # 0.9 * 10 rows are 9, whatever the product rounds to
+    wanted = coverage * (1 + weights.sum()) * (1 - 1e-12)  # 0.9 * 10 rows must be 9 rows, regardless of rounding
     place = int(np.searchsorted(total, wanted))
     return float(proba[order[place]]) if place < len(total) else 0.0
 
@@ -439,4 +439,4 @@ def _threshold(proba: FloatArray, weights: FloatArray, coverage: float) -> float
 def _check_fraction(name: str, value: Any) -> None:
     """Raise ValueError for a value that is not between 0 and 1."""
     if not (isinstance(value, Real) and 0 < float(value) < 1):
-        raise ValueError(f"{name} must be a number above 0 and below 1; got {value!r}.")
+        raise ValueError(f"{name} must be a number above 0 and below 1, got {value!r}.")

@@ -1,12 +1,12 @@
-"""Base class of classifiers that are fitted to counts: in batches of any size, incrementally, or from existing counts.
+"""Base class of classifiers that are fitted to counts, in batches, incrementally or from existing counts.
 
-Counts of rows with integer weights, or without weights, are integers and do not depend on how the rows are divided into
-batches. The fitted model is therefore equal, bit for bit, to one fitted to all rows with the same encoding.
-``fit_batches`` reads its source twice: the first pass determines classes, categories and cut points, the second pass
-counts. A sample of the rows is used for decisions that counts cannot make, such as the depth of a forest's networks.
+Counts of rows with integer weights, or without weights, are integers and do not depend on how rows are divided into
+batches. The fitted model therefore equals, bit for bit, a model fitted to all rows with the same encoding.
+``fit_batches`` reads its source twice: first to determine classes, categories and cut points, then to count. A sample
+of the rows is used for decisions that need more than counts, such as the contexts of a forest.
 
 A subclass defines what is counted (``_new_counts``) and how the model is fitted to the counts (``_learn_counts``).
-Every method works on a copy of the classifier, which replaces it at the end: an error changes nothing.
+Every method works on a copy, which replaces the classifier at the end, so that it stays unchanged after an error.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FROM_COUNTS", "IN_BATCHES", "IN_PARTIAL_FIT", "CountingClassifier"]
 
-#: What learners may need for ``partial_fit`` and ``from_counts``: sums over rows.
+#: Kinds of data that ``partial_fit`` and ``from_counts`` provide to learners: sums over rows.
 IN_PARTIAL_FIT = FROM_COUNTS = frozenset({"pairs", "families"})
-#: What learners may need for ``fit_batches``: also counts of contexts, and a sample of the rows.
+#: Kinds of data that ``fit_batches`` provides: also counts of contexts, and a sample of the rows.
 IN_BATCHES = frozenset({"pairs", "families", "contexts", "sample"})
 
 
@@ -59,10 +59,10 @@ class CountingClassifier(Classifier):
     ) -> Self:
         """Fit the classifier to data of any size, batch by batch.
 
-        The source is read twice: the first pass determines classes, categories and cut points, the second pass counts.
-        A random sample of 65,536 rows is used for decisions that need rows: contexts of forests, smoothing of
-        hierarchical CPTs, and selective KDB. Counts of families with two or more parents need one more pass, once the
-        structure is known.
+        The source is read twice: first to determine classes, categories and cut points, then to count. A random sample
+        of 65,536 rows is used for decisions that need rows: contexts of forests, smoothing of hierarchical CPTs, and
+        selective KDB. Counts of families with two or more parents need one more pass after the structure has been
+        learned.
 
         Parameters
         ----------
@@ -86,7 +86,8 @@ class CountingClassifier(Classifier):
             Maximum number of rows in memory, from 1.
         exact : bool, default=False
             Whether to compute cut points from all distinct numbers. By default, columns with more than 65,536 distinct
-            numbers are summarized, and the ranks of cut points are wrong by at most about a thousandth of the rows.
+            numbers are summarized. The ranks of their cut points then have an error of at most about a thousandth of
+            the rows.
 
         Returns
         -------
@@ -102,8 +103,8 @@ class CountingClassifier(Classifier):
         ImportError
             If the source needs a package that is not installed, or the device is not available.
         ValueError, TypeError
-            If a column, the classes or the weights are invalid, batches have different columns, or the source can be
-            read only once. The estimator is then unchanged.
+            If a column, the classes or the weights are invalid, if batches have different columns, or if the source can
+            be read only once. The estimator is then unchanged.
 
         Examples
         --------
@@ -198,8 +199,8 @@ class CountingClassifier(Classifier):
         Returns
         -------
         object
-            The fitted estimator. With integer weights, it is equal to one fitted on the counted rows, bit for bit. With
-            an encoder, ``partial_fit`` can continue from it, if the classifier has this method.
+            The fitted estimator. With integer weights, it equals, bit for bit, an estimator fitted to the counted rows.
+            With an encoder, ``partial_fit`` can add rows, if the classifier has this method.
 
         Raises
         ------
@@ -226,13 +227,15 @@ class CountingClassifier(Classifier):
         check_device(self.device)
         if self.class_weight is not None:
             raise ValueError(
-                f"class_weight={self.class_weight!r} weights rows when they are counted, but these rows are already "
-                f"counted. Use class_weight=None, and count with such weights, or set the class frequencies by "
+                f"class_weight must be None for counts, because rows are weighted when they are counted, got "
+                f"{self.class_weight!r}. Pass weights when you count the rows, or set the class frequencies by "
                 f"class_prior."
             )
         if isinstance(counts, TableCounts):
             if encoder is not None or classes is not None:
-                raise ValueError("TableCounts contain encoder and classes: leave encoder and classes out.")
+                raise ValueError(
+                    "encoder and classes must not be passed with TableCounts, which contain them. Leave them out."
+                )
             table = counts
         elif encoder is not None or classes is not None:
             table = TableCounts(counts, encoder=encoder, classes=classes)
@@ -242,8 +245,7 @@ class CountingClassifier(Classifier):
         n_with_rows = np.count_nonzero(own.class_counts)
         if n_with_rows < 2:
             raise ValueError(
-                f"the counts contain rows of {n_with_rows} class(es), but a classifier needs at least two. Merge "
-                f"counts of other rows."
+                f"the counts must contain rows of at least two classes, got {n_with_rows}. Merge counts of other rows."
             )
         fitted = copy(self)
         delete_fitted_attributes(fitted)
@@ -255,7 +257,7 @@ class CountingClassifier(Classifier):
         return self._become(fitted, own.n_classes)
 
     def _check_needs(self, allowed: frozenset[str]) -> bool:
-        """Return True if the learners need only counts of kinds in ``allowed``; otherwise raise an AttributeError."""
+        """Return True if the learners need only counts in ``allowed``; otherwise raise an AttributeError."""
         return True
 
     def _needs_from_counts(self) -> frozenset[str]:
@@ -263,7 +265,7 @@ class CountingClassifier(Classifier):
         return FROM_COUNTS
 
     def _new_counts(self, data: EncodedData) -> Any:
-        """Return empty counts of the type that the classifier needs; ``data`` are the first rows, or none."""
+        """Return empty counts of the type that the classifier needs. ``data`` contains the first rows, or no rows."""
         raise NotImplementedError(type(self).__name__)
 
     def _learn_counts(self, counts: Any) -> None:
@@ -285,12 +287,12 @@ class CountingClassifier(Classifier):
         if not isinstance(counts, types):
             known = " or ".join(kind.__name__ for kind in types)
             raise TypeError(
-                f"{self!r} learns from counts in {known}, got {type(counts).__name__}. Use counts_ of such a "
-                f"classifier after fit_batches or partial_fit."
+                f"{self!r} needs counts of type {known}, got {type(counts).__name__}. Use counts_ of a fitted "
+                f"classifier of this kind, after fit_batches or partial_fit."
             )
 
     def _check_parts(self) -> None:
-        """Validate the parameters, also of nested learners, and the device."""
+        """Validate the device and the parameters, including those of nested learners."""
         self._validate_params()
         check_device(self.device)
         for part in ("structure", "parameters"):
@@ -343,17 +345,17 @@ def _read_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
         from tanlearn.estimators.table_counts import why_no_counts
 
         raise ValueError(
-            f"partial_fit adds to counts, but {why_no_counts(estimator)}. Start with a new classifier, "
+            f"partial_fit adds rows to counts, but {why_no_counts(estimator)}. Start with a new classifier: "
             f"clone(model).partial_fit(...). To keep the earlier rows, count them first: "
             f"model.from_counts(TableCounts.of_source(..., like=model)) returns a classifier with counts."
         )
     if not is_first and not hasattr(estimator, "encoder_"):
         raise ValueError(
-            "this classifier was fitted from counts of codes, without categories and cut points. Pass encoder and "
-            "classes to from_counts."
+            "partial_fit needs categories and cut points, but the classifier was fitted to counts of codes. Pass "
+            "encoder and classes to from_counts."
         )
     if is_first and classes is None:
-        raise ValueError("classes must be passed on the first call to partial_fit: the classes of all batches.")
+        raise ValueError("the first call of partial_fit must get the classes of all batches. Pass classes=[...].")
     if estimator.class_weight == "balanced":
         raise ValueError(
             "class_weight='balanced' needs all rows at once. Pass weights by class, or an equal class_prior."
@@ -363,7 +365,8 @@ def _read_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
         delete_fitted_attributes(estimator)
     elif not np.array_equal(known, estimator.classes_):
         raise ValueError(
-            f"classes is {known.tolist()}, but the first call had {estimator.classes_.tolist()}. Leave it out after "
-            f"the first call; for other classes use a new classifier: clone(model).partial_fit(...)."
+            f"classes must be the same as in the first call, {estimator.classes_.tolist()}, got {known.tolist()}. "
+            f"Leave it out after the first call. For other classes, use a new classifier: "
+            f"clone(model).partial_fit(...)."
         )
     return encode_batch(estimator, X, y, known, sample_weight)

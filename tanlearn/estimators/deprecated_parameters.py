@@ -1,4 +1,4 @@
-"""Constructor parameters of earlier versions, which are accepted with a FutureWarning until version 0.4."""
+"""Constructor parameters of earlier versions, accepted with a FutureWarning until version 0.4."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class DeprecatedParameters:
     """Mixin that accepts former parameters in the constructor, in ``set_params``, as attributes and in model files.
 
     It must come before the other base classes. Values of removed parameters are stored in attributes with an
-    underscore, which classes read instead of the parameters.
+    underscore, which classes read instead.
     """
 
     #: Parameter with the settings that contain each moved parameter.
@@ -141,7 +141,7 @@ class DeprecatedParameters:
         return f" Did you mean {f'{near}=...' if target is None else f'{target}={_SETTINGS[target]}({near}=...)'}?"
 
     def _move(self, name: str, value: Any) -> None:
-        """Set a moved parameter in a copy of its settings; explicit candidates have none, and must not be limited."""
+        """Set a moved parameter in a copy of its settings. Explicit candidates have no settings."""
         if name not in self._moved:
             return
         target = self._moved[name]
@@ -151,7 +151,7 @@ class DeprecatedParameters:
             setattr(settings, name, value)
             setattr(self, target, settings)
         elif value is not None:
-            raise ValueError(f"an explicit list of candidates does not use {name}={value!r}: leave it out.")
+            raise ValueError(f"explicit lists of candidates do not use {name}, got {name}={value!r}. Leave it out.")
 
     def _keep_removed(self, given: dict[str, Any]) -> None:
         """Validate and store the values of removed parameters."""

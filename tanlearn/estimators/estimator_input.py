@@ -46,10 +46,10 @@ __all__ = [
 def encode_training(
     estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, validation_fraction: float | None = None
 ) -> tuple[EncodedData, EncodedData | None]:
-    """Validate and encode the arguments of ``fit``; return training data and held-out data (or None).
+    """Validate and encode the arguments of ``fit``. Return training data and held-out data (or None).
 
     Sets ``encoder_``, ``classes_``, ``n_features_in_`` and, for data with column names, ``feature_names_in_`` on the
-    estimator. Rows of weight 0 are dropped first, exactly as if they were absent. ``estimator.encoder`` is cloned;
+    estimator. Rows of weight 0 are dropped first, as if they were absent. ``estimator.encoder`` is cloned;
     ``estimator.class_weight`` multiplies the weights. With ``validation_fraction``, a stratified fraction of the rows,
     drawn with ``estimator.random_state``, is held out; categories and cut points do not depend on these rows.
     """
@@ -82,11 +82,11 @@ def encode_training(
 def encode_partly_labeled(
     estimator: Any, X: Any, y: AnyArray, is_unlabeled: AnyArray, sample_weight: Any = None
 ) -> tuple[EncodedData, EncodedData]:
-    """Validate and encode rows of which some have no class; return labeled rows and unlabeled rows, of class 0.
+    """Validate and encode rows, some without a class. Return labeled rows, and unlabeled rows with class 0.
 
-    Categories and cut points are fitted to all rows, without classes: by default, numbers get five intervals with
-    equally many rows. Sets the attributes of :func:`encode_training`. Raises ``ValueError`` for an encoder that depends
-    on classes. Shapes: y and is_unlabeled: (n_samples,).
+    Categories and cut points are fitted to all rows, without classes. By default, numeric columns get five intervals
+    with equally many rows. Sets the attributes of :func:`encode_training`. Raises ``ValueError`` for an encoder that
+    depends on classes. Shapes: y and is_unlabeled: (n_samples,).
     """
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
     validate_data(estimator, native_frame(X), y, skip_check_array=True)
@@ -116,11 +116,11 @@ def encode_partly_labeled(
 
 
 def encode_batch(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weight: Any = None) -> EncodedData:
-    """Validate and encode one batch of ``partial_fit``; the first batch fits the encoder.
+    """Validate and encode one batch of ``partial_fit``. The encoder is fitted to the first batch.
 
-    ``classes`` (n_classes,) are all classes, sorted. Rows of weight 0 are dropped, and class weights do not
-    change cut points. Raises ``ValueError`` if the first batch has one class and a column needs supervised cut points;
-    warns if a later batch contains new categories.
+    ``classes`` (n_classes,) contains all classes, sorted. Rows of weight 0 are dropped, and class weights do not change
+    cut points. Raises ``ValueError`` if the first batch has one class and a column needs supervised cut points. Warns
+    if a later batch contains new categories.
     """
     is_first = not hasattr(estimator, "encoder_")
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
@@ -163,11 +163,12 @@ def _refuse_supervised_cut_points(estimator: Any, encoder: TableEncoder, columns
     if found:
         shown = ", ".join(found[:3]) + (f" and {len(found) - 3:,} more" if len(found) > 3 else "")
         raise ValueError(
-            f"the first batch has {columns.n_samples:,} row(s) of one class only, {label!r}, but the cut points of "
-            f"numeric columns depend on the classes: {shown}. Start with a larger batch of several classes; "
-            f"discretize without classes, encoder=TableEncoder(discretizer=QuantileDiscretizer()), also with a larger "
-            f"batch; declare the columns categorical, TableEncoder(discrete_features=...); or count earlier rows "
-            f"first, from_counts(TableCounts.of_source(...))."
+            f"the first batch must have several classes, because cut points of numeric columns depend on the "
+            f"classes ({shown}), but it has {columns.n_samples:,} row(s) of class {label!r} only. Start with a "
+            f"larger batch of several classes; discretize a larger batch without classes, "
+            f"encoder=TableEncoder(discretizer=QuantileDiscretizer()); declare the columns categorical, "
+            f"TableEncoder(discrete_features=...); or count earlier rows first, "
+            f"from_counts(TableCounts.of_source(...))."
         )
 
 
@@ -206,7 +207,7 @@ def _encoded(
 
 
 def delete_fitted_attributes(estimator: Any) -> None:
-    """Delete the attributes of an earlier fit, so that a failed fit does not leave a mix of two models."""
+    """Delete the attributes of an earlier fit, so that a failed fit does not leave attributes of two models."""
     for attribute in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, attribute)
     for name in ("_was_loaded", "_notation", "_n_rows", "_prior_offset", "_is_monotone"):
@@ -231,7 +232,7 @@ def encode_rows(estimator: Any, X: Any) -> Codes:
 
 
 def encode_new_rows(estimator: Any, X: Any) -> tuple[Codes, Novelty]:
-    """Encode rows as :func:`encode_rows` does, and find the values that training did not contain."""
+    """Encode rows as in :func:`encode_rows`, and find values that do not occur in training."""
     columns = read_rows(estimator, X)
     codes = estimator.encoder_.encode_columns(columns)
     return codes, find_novelty(estimator.encoder_, columns, codes)

@@ -15,7 +15,7 @@ CLASSES = "(classes)"
 
 
 def explanation_frame(model: Any, X: Any, against: Any, parents: list[list[int]] | None = None) -> Any:
-    """Return the contributions of ``explain`` as a frame, one line per row and feature and one for the class prior.
+    """Return the contributions of ``explain`` as a frame, with one line per row and feature or class prior.
 
     ``parents`` are the features (-1 for none) that each feature depends on, for a column of their names.
     """

@@ -47,10 +47,10 @@ class ForestReadingMixin:
         -------
         ndarray of shape (n_samples, n_features + 1, n_classes)
             Contribution of each feature to the log-probabilities of the classes, or to the log odds of each class
-            against ``against``; the last one is the contribution of the class prior. The contributions add up to
-            ``predict_log_proba``, or to the log odds. (With a ``class_prior``, they add up to ``predict_log_proba``
-            except for a constant per row.) The contribution of a feature is the sum over the families of this feature
-            in all networks: the evidence of its value, given the classes and its parents.
+            against ``against``. The last entry is the contribution of the class prior. The contributions add up to
+            ``predict_log_proba``, or to the log odds. With a ``class_prior``, they add up to ``predict_log_proba``
+            except for a constant per row. The contribution of a feature is the evidence of its value, given the classes
+            and its parents, summed over all networks.
 
         Raises
         ------
@@ -62,13 +62,13 @@ class ForestReadingMixin:
         Notes
         -----
         With fitted weights, a feature adds the weighted gains of its families to the log odds. The forest also limits
-        the certainty of predictions by the estimated fraction of random labels. This reduces all contributions a
-        little, and large ones most. With ``weights=None``, probabilities are averaged. The difference of each network
-        from the prior is split by logarithmic means (log mean Divisia), and the parts are averaged over the networks.
-        Both are exact, without sampling.
+        the certainty of predictions by the estimated fraction of random labels. This slightly reduces contributions,
+        large ones most. With ``weights=None``, probabilities are averaged. The difference of each network from the
+        prior is then split by logarithmic means (log mean Divisia), and the parts are averaged over the networks. Both
+        methods are exact, without sampling.
 
-        In a column without missing values in training, a missing value contributes 0. In other columns, "missing" is a
-        category.
+        If a column has missing values in training, "missing" is a category of the column. In other columns, a missing
+        value contributes 0.
 
         Examples
         --------
@@ -114,9 +114,9 @@ class ForestReadingMixin:
     def feature_importances_(self) -> FloatArray:
         """Mean increase of the log loss, in nats, if a feature is left out, shape (n_features,).
 
-        The log loss is that of out-of-fold rows, which are predicted by networks that were grown without them. If a
+        The log loss is measured on out-of-fold rows, which are predicted by networks that were grown without them. If a
         feature is left out, its families contribute nothing, and the families of its children use fewer parents.
-        Redundant evidence has no importance: of two equal features, both may have importance 0. By chance, features
+        Redundant features have little importance: two equal features may both have importance 0. By chance, features
         without information may have slightly negative importances.
 
         Raises
@@ -143,10 +143,10 @@ class ForestReadingMixin:
         -------
         list of tuple
             Parent, child and strength for each pair of a parent and a child in any network. The strength, in nats per
-            row, is the amount by which knowing this parent changes the contribution of the child to the predictions.
+            row, is the change of the contribution of the child to the predictions if the value of this parent is used.
             The contributions of all features, alone and given parents, add up to the mean over rows of ``sum_c p_c
             log(p_c / q_c)``, where p are the predictions and q the class frequencies. Because the orders are random,
-            two dependent features are parents of each other in different networks.
+            each of two dependent features is a parent of the other in some networks.
 
         Raises
         ------

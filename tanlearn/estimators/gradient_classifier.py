@@ -76,15 +76,14 @@ class GradientClassifier(NetworkClassifier):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; nested parameters of training and candidates are set in copies that are not shared."""
+        """Set parameters. Nested parameters of training and candidates are set in separate copies."""
         nested = {name: value for name, value in params.items() if "__" in name}
         super().set_params(**{name: value for name, value in params.items() if name not in nested})
         for name in {key.partition("__")[0] for key in nested} & {"training", "candidates"}:
             settings = self._resolve_settings(name)
             if not isinstance(settings, BaseEstimator):
                 raise ValueError(
-                    f"{name} are given explicitly and have no parameters. First set {name} to a kind, "
-                    f"such as candidates='information'."
+                    f"explicit {name} have no parameters. First set {name} to a kind, such as candidates='information'."
                 )
             setattr(self, name, copy(settings))
         super().set_params(**nested)
@@ -96,7 +95,7 @@ class GradientClassifier(NetworkClassifier):
         return implied | ({"candidates": Candidates(self.candidates)} if isinstance(self.candidates, str) else {})
 
     def _resolve_settings(self, name: str) -> Any:
-        """Return the settings ``training`` or ``candidates``; None or a string is converted to settings."""
+        """Return the settings ``training`` or ``candidates``, converted from None or a string if necessary."""
         return self._implied_settings().get(name, getattr(self, name))
 
     @property
@@ -124,7 +123,7 @@ class GradientClassifier(NetworkClassifier):
                 settings._validate_params()
 
     def _make_candidates(self, data: EncodedData, rng: np.random.Generator, *, is_part: bool = False) -> CandidateSets:
-        """Return the candidate parents of each feature; there are no warnings for a fold (``is_part``)."""
+        """Return the candidate parents of each feature, without warnings for a fold (``is_part``)."""
         settings = self._resolve_settings("candidates")
         knowledge: Knowledge | None = settings.knowledge if isinstance(settings, Candidates) else None
         directions = read_knowledge(knowledge, data)
@@ -155,7 +154,7 @@ class GradientClassifier(NetworkClassifier):
         return {name: () if knowledge is None else getattr(knowledge, name) for name in names}
 
     def _candidates_of(self, part: EncodedData) -> CandidateSets:
-        """Return the candidates for a fold; "information" and "gain" select them again, from the rows of the fold."""
+        """Return the candidates for a fold. "information" and "gain" select them again from the rows of the fold."""
         if self._kind in ("information", "gain"):
             return self._make_candidates(part, np.random.default_rng(0), is_part=True)
         return self.candidates_
@@ -189,8 +188,8 @@ class GradientClassifier(NetworkClassifier):
             data, validation = data.take(~held_out), data.take(held_out)
         if self._training.patience is not None and validation is None:
             raise ValueError(
-                "patience is a number of epochs without a better validation error, so it needs held-out "
-                "rows. Set validation_fraction, for example to 0.1."
+                "patience needs held-out rows, because it is a number of epochs without a better validation error. "
+                "Set validation_fraction, for example to 0.1."
             )
         return data, validation
 
@@ -250,7 +249,7 @@ class GradientClassifier(NetworkClassifier):
 
 
 def enough_epochs(n_epochs: int | None, n_steps: int, n_samples: int, batch_size: int) -> int:
-    """Return ``n_epochs``; if it is None, the number of epochs with ``n_steps`` steps, at least ``N_EPOCHS``."""
+    """Return ``n_epochs``, or if it is None the number of epochs with ``n_steps`` steps, at least ``N_EPOCHS``."""
     if n_epochs is not None:
         return int(n_epochs)
     return max(N_EPOCHS, -(-n_steps // max(1, n_samples // batch_size)))

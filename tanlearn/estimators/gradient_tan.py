@@ -43,25 +43,25 @@ N_STEPS, FAST = 2_000, 0.1
 class TANClassifier(DeprecatedParameters, GradientClassifier):
     """Gradient TAN: tree structure and parameters trained jointly (differentiable TAN, 2020).
 
-    Each mini-batch draws one structure from a distribution over candidate parents. The gradient of the loss is passed
-    directly to the CPTs of the drawn structure, and to the structure logits by a straight-through Gumbel-softmax
+    For each mini-batch, one structure is drawn from a distribution over candidate parents. The gradient of the loss is
+    passed directly to the CPTs of the drawn structure, and to the structure logits by a straight-through Gumbel-softmax
     estimator. After training, the most probable structure and its CPTs are kept. Learning rate and temperature decay
     exponentially, as in the paper.
 
     The defaults differ from the published settings (``loss=Hybrid(...)``, ``init="uniform"``, 500 epochs, rates 0.03
-    and 0.001, temperature from 10). Training starts at smoothed frequencies. The structure then converges earlier, and
-    needs a fifth of the epochs. Without a ``loss``, held-out rows are used to select the loss and the number of
-    iterations of the parameters of that structure, and to calibrate the probabilities. See
-    benchmarks/quality/defaults.md for a comparison of both settings on all data sets.
+    and 0.001, temperature from 10). Training starts at smoothed frequencies, so that the structure converges in a fifth
+    of the epochs. Without a ``loss``, the loss and the number of iterations for the parameters of this structure are
+    selected on held-out rows, and the probabilities are calibrated. See benchmarks/quality/defaults.md for a comparison
+    of both settings on all data sets.
 
     Use :class:`~tanlearn.TermNetClassifier` instead if you want one accurate network. On the 39 data sets of
     benchmarks/quality/tables.md, its mean error is 13.32 % and its mean log loss 0.324 nats, compared with 14.80 % and
     0.358 nats of this class. Use this class for CPTs of few bits, for training on a GPU, or to reproduce published
     results.
 
-    Missing values are marginalized under each drawn structure. A row contributes to the comparison of two candidate
-    parents if both parents and the feature are observed. With single candidate parents, a step takes little longer than
-    on complete rows. With sets of several parents, a step takes several times as long, on one thread.
+    Missing values are marginalized in each drawn structure. A row contributes to the comparison of two candidate
+    parents only if both parents and the feature are observed. With single candidate parents, a step takes little longer
+    than on complete rows. With sets of several parents, a step takes several times as long, on one thread.
 
     Parameters
     ----------
@@ -74,42 +74,43 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
           required and forbidden edges;
         - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`.
 
-        If the candidates can form a cycle, each draw is a maximum-weight arborescence, so that the structure is a tree.
-        The exception is ``"unconstrained"``, where each feature chooses independently and the result may have cycles.
-        The model then only scores classes (pseudo-TAN, section 4.5). It is not a Bayesian network and cannot
-        marginalize missing features.
+        If the candidates can form a cycle, each drawn structure is a maximum-weight arborescence, that is, a tree. The
+        exception is ``"unconstrained"``: parents are drawn independently and may form cycles. The model then only
+        scores classes (pseudo-TAN, section 4.5). It is not a Bayesian network and cannot marginalize missing features.
     loss : Loss, optional
         Loss for structure and parameters. By default, both are trained with a :class:`~tanlearn.SoftHybrid`. For the
-        same structure, parameters are then also trained with another loss and number of iterations, and held-out rows
-        decide which parameters are kept (see :class:`~tanlearn.HybridCV`). With ``bits``, the default is ``Hybrid()``.
+        same structure, parameters are then also trained with other losses and numbers of iterations, and the best
+        parameters on held-out rows are kept (see :class:`~tanlearn.HybridCV`). With ``bits``, the default is
+        ``Hybrid()``.
     n_epochs : int, optional
-        Passes over the data, by default 100. If neither ``loss`` nor ``bits`` is set, small data sets without missing
-        values get as many epochs as 2,000 steps need, because structure learning depends on the number of steps.
+        Number of passes over the data, by default 100. If neither ``loss`` nor ``bits`` is set, small data sets without
+        missing values have so many epochs that there are 2,000 steps, because structure learning depends on the number
+        of steps.
     training : GradientTraining, optional
         Learning rates, batch size, temperature, initialization, early stopping, callback and checkpoint; by default
         ``GradientTraining()``.
     bits : int or tuple of (int, int), optional
         Train CPTs with few bits per entry ([RE] III). A tuple contains the numbers of integer and fraction bits, either
-        of which may be negative. An int from 1 to 16 is the sum of both: six splits of it are trained, and the split
-        with the fewest errors is kept. Errors are counted on held-out rows if there are any. ``verbose=1`` prints the
-        errors and losses of all splits.
+        of which may be negative. An int from 1 to 16 is the sum of both. Six splits of the sum are trained, and the
+        split with the fewest errors is kept. Errors are counted on held-out rows if there are any. ``verbose=1`` prints
+        the errors and losses of all splits.
     size_weight : float, default=0.0
         Penalty per CPT entry in the loss for structure learning ([RE] IV), in nats per entry and row. With 0, the size
         is not penalized. Large values lead to naive Bayes. The objective is ``mean loss + size_weight * expected number
-        of entries``, so that an edge must reduce the mean loss by ``size_weight`` for each entry that it adds. The
+        of entries``. An edge must therefore reduce the mean loss by ``size_weight`` for each entry that it adds. The
         lambda of [RE] eq. 17 refers to the sum over rows and equals ``n_samples * size_weight``. The expected size
         ([RE] eq. 18) treats the choices of the features as independent, which is an approximation for ``"order-free"``.
         The scale depends on the loss: large values are 0.05 on letter and 1 on usps, for the hybrid losses of
         benchmarks/paper/resource_efficient.
     calibrate : bool, default=True
-        Whether to calibrate the probabilities on held-out rows. These are the rows of ``validation_fraction``, or else
-        cross-validation folds (a single fifth of the rows for large data sets). Cut points are fitted within each fold.
-        If rows times features times classes are at most 300,000, structures are trained within each fold too, so that
-        held-out rows are equivalent to new rows.
+        Whether to calibrate the probabilities on held-out rows: the rows of ``validation_fraction`` if it is set,
+        otherwise cross-validation folds (for large data sets, only one fold with a fifth of the rows). Cut points are
+        fitted within each fold. If rows times features times classes are at most 300,000, structures are also trained
+        within each fold, so that held-out rows are equivalent to new rows.
     warm_start : bool, default=False
-        Start from the result of the previous ``fit``, for example with another ``size_weight``. This needs an int
+        Start from the result of the previous ``fit``, for example with another ``size_weight``. This requires an int
         ``random_state`` and the same candidates, columns and categories. The CPTs of all candidates are kept in memory,
-        but not in model files.
+        but not stored in model files.
     class_weight : None, "balanced" or dict, default=None
         Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
         weight.
@@ -127,8 +128,8 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         100,000 CPT rows (candidate CPTs times batch size, as for images), as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of ordering, candidates, initialization, batches and draws. The same rows, parameters and int give the same
-        model, bit for bit, on the same machine. Another processor rounds differently: the CPTs agree up to rounding,
-        until a rounding error changes a draw.
+        model, bit for bit, on the same machine. Other processors may round differently. The CPTs then agree up to
+        rounding, until a rounding error changes a random choice.
     verbose : int, default=0
         1 prints about ten lines of progress, and 2 prints one line per epoch.
 
@@ -140,8 +141,8 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         CPTs: log-probabilities of each feature given its parents and the class.
     structure_probabilities_ : list of dict
         Softmax of the candidate logits of each feature, by parent, with -1 for no parent. If parents are drawn
-        independently, it is the probability of each parent. If arborescences are drawn, it is the probability before
-        cycles are excluded.
+        independently, it is the probability of each parent. If trees are drawn, it is the probability before cycles are
+        excluded.
     loss_ : Loss
         Loss of the parameters: ``loss``, or the selected one.
     parameters_ : HybridCV
@@ -238,7 +239,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         self._take(outcome, arguments[1], options["validation"])
 
     def begin_encoded(self, data: EncodedData) -> list[Training]:
-        """Return the trainings of :meth:`fit_encoded` without starting them, so that CUDA can run many of them at once.
+        """Return the trainings of :meth:`fit_encoded` without starting them, so that CUDA can run many at once.
 
         Parameters
         ----------
@@ -261,7 +262,9 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         self._begin()
         checkpoint = self._training.checkpoint
         if checkpoint is not None:
-            raise ValueError(f"checkpoint={checkpoint!r} is supported by fit and fit_encoded only: leave it out.")
+            raise ValueError(
+                f"only fit and fit_encoded support a checkpoint, got checkpoint={checkpoint!r}. Leave it out."
+            )
         arguments, options = self._arguments(*self._take_rows(data, None))
         return list(trainings_in_bits(*arguments, **options))
 
@@ -307,8 +310,9 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         before, start, _ = getattr(self, "_start", none) if self.warm_start else none
         if before != self._key:
             raise ValueError(
-                "warm_start continues from the previous fit, but candidates, columns, categories, cut points or "
-                "classes have changed. Keep an int random_state and the columns, or set warm_start=False."
+                "warm_start requires the same candidates, columns, categories, cut points and classes as the "
+                "previous fit, but some of them have changed. Keep an integer random_state and the columns, or set "
+                "warm_start=False."
             )
         arguments = self.bits, data, self.candidates_, self.loss_, settings, rng
         return arguments, {"validation": validation, "callback": self._report, "start": start}
@@ -342,7 +346,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         settings: dict[str, Any] = {name: getattr(given, name) for name in ("batch_size", "init", "dtype")}
         settings |= {"learning_rate": given.learning_rate or LEARNING_RATE, "bits": tables.bits, "loss": self.loss_}
         if parts and self._is_open:
-            # The extra epochs were for the structure only: its CPTs are trained for the default number.
+            # The additional epochs are for the structure only. CPTs are trained for the default number of epochs.
             is_longer = self.n_epochs is None and self.n_iter_ > N_EPOCHS
             learners = default_learners(**settings, n_epochs=N_EPOCHS if is_longer else self._n_epochs)
             options: dict[str, Any] = self._directions()
@@ -425,7 +429,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         )
 
     def _get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes for a model file, besides classes and encoder."""
+        """Return the fitted attributes for a model file, except classes and encoder."""
         learnt = {"structure_probabilities": self.structure_probabilities_}
         # A custom loss cannot be written; save refuses it if it is still a parameter.
         return {**super()._get_state(), **learnt, **({"loss": self.loss_} if is_built_in(self.loss_) else {})}

@@ -1,6 +1,6 @@
 """Prediction of class probabilities, with a warning, for rows of probability zero in every class.
 
-CPTs contain zeros if a network was read from a file with zeros, or frequencies were not smoothed.
+CPTs contain zeros if they were read from a file with zeros, or if frequencies were not smoothed.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class ImpossibleRowsWarning(UserWarning):
         have = "has" if len(rows) == 1 else "have"
         super().__init__(
             f"{len(rows):,} of {n_samples:,} rows {have} probability zero in every class "
-            f"({named_rows(rows.tolist())}), so the class probabilities without any feature are predicted. "
-            f"predict_joint_log_proba returns -inf there. Correct the values, set them to missing, or use "
-            f"smoothing (alpha > 0), which gives a network without zeros."
+            f"({named_rows(rows.tolist())}). For these rows, the class probabilities without any feature are "
+            f"predicted, and predict_joint_log_proba returns -inf. Correct the values, set them to missing, or use "
+            f"smoothing (alpha > 0), which avoids zeros."
         )
 
 
 def named_rows(rows: list[int]) -> str:
-    """Return row numbers as text, such as "rows 1, 4, 7"; after five rows, the others are counted."""
+    """Return row numbers as text, such as "rows 1, 4, 7". After five rows, only the number of others is given."""
     more = f" and {len(rows) - _N_NAMED:,} more" if len(rows) > _N_NAMED else ""
     return f"row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:_N_NAMED]))}{more}"
 

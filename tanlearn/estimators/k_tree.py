@@ -33,8 +33,8 @@ from tanlearn.training.settings import TrainingOutcome
 
 __all__ = ["KTreeClassifier"]
 
-#: Losses to select from on held-out rows. The first has two points less error on letter, the second one point less on
-#: usps and satimage.
+#: Losses that are compared on held-out rows. The error of the first one is two points lower on letter, the error of the
+#: second one is one point lower on usps and satimage.
 LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin(scale=0.03, kappa=1, eta=10))
 #: Losses of differences between class scores. Sums of terms are not normalized, so losses with the joint likelihood
 #: are excluded.
@@ -60,24 +60,24 @@ FEWEST, MOST = 8, 14
 class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     """Gradient k-trees: up to two augmenting parents per feature, trained jointly with the parameters.
 
-    This model is not published in a paper. As in :class:`~tanlearn.TANClassifier`, each mini-batch draws a structure.
-    The gradient of the loss is passed to the parameters directly, and to the structure logits by a straight-through
-    Gumbel-softmax estimator. Each feature chooses among no parent, single parents and pairs of parents. A CPT entry is
-    a sum of terms, ``w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. Pairs share the terms of their single
-    parents, so evidence about one pair also informs the others, and for rare combinations of values the single-parent
-    terms dominate. The terms start at frequencies with the same back-off.
+    This model is not published in a paper. As in :class:`~tanlearn.TANClassifier`, a structure is drawn for each
+    mini-batch. The gradient of the loss is passed to the parameters directly, and to the structure logits by a
+    straight-through Gumbel-softmax estimator. The candidates of a feature are no parent, single parents and pairs of
+    parents. A CPT entry is a sum of terms, ``w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. Pairs share the terms
+    of their single parents, so all pairs with the same parent use the same evidence. For rare combinations of values,
+    the terms of single parents dominate. The terms start at frequencies with the same back-off.
 
     The sums are unnormalized class scores; normalization would cost two percentage points of accuracy on letter. The
-    model therefore classifies, but cannot sample or complete rows. During training by gradient, terms with a missing
-    value are left out. In prediction, missing features are marginalized exactly. Where many missing features depend on
-    each other, exact marginalization can take more than 1e9 operations per row, for example if half of many features
-    are missing. The scores of such a row are approximate, and an :class:`~tanlearn.InexactMarginalizationWarning` names
-    it. The environment variable ``TANLEARN_MAX_ROW_OPERATIONS`` sets another limit. Where most values are missing,
-    :class:`~tanlearn.TANClassifier` and :class:`~tanlearn.BayesForestClassifier` are faster.
+    model can therefore predict classes, but cannot sample or complete rows. During training by gradient, terms with a
+    missing value are left out. In prediction, missing features are marginalized exactly. If many missing features
+    depend on each other, exact marginalization can take more than 1e9 operations per row. The scores of such a row are
+    approximate, and an :class:`~tanlearn.InexactMarginalizationWarning` names the row. The environment variable
+    ``TANLEARN_MAX_ROW_OPERATIONS`` sets another limit. If most values are missing, :class:`~tanlearn.TANClassifier` and
+    :class:`~tanlearn.BayesForestClassifier` are faster.
 
-    Without a ``loss``, held-out rows are used to choose between two losses. Up to 3,000,000 numbers (rows times
-    features times classes), :class:`~tanlearn.BackOffRidge` for the learned structure is a third option, provided that
-    marginalizing the missing values of the training rows is fast enough.
+    Without a ``loss``, one of two losses is selected on held-out rows. For up to 3,000,000 numbers (rows times features
+    times classes), :class:`~tanlearn.BackOffRidge` with the learned structure is a third option, if missing values of
+    the training rows can be marginalized fast enough.
 
     Parameters
     ----------
@@ -85,19 +85,18 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         Candidate parents of each feature, used alone and in pairs:
 
         - a kind: ``"information"``, ``"gain"``, ``"all"`` (with d features, d^3 / 6 pairs), ``"subset"``,
-          ``"heuristic"`` or ``"order-free"``. By default, ``"information"`` has half the number of features as
-          candidates, within 8 and 14;
+          ``"heuristic"`` or ``"order-free"``. By default, ``"information"`` has half as many candidates as there are
+          features, but from 8 to 14;
         - a :class:`~tanlearn.Candidates`, with a kind, the number of candidates, the ordering, the image size, and
           required and forbidden edges;
         - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`.
 
-        Without an ordering, the features get their parents one after another, in order of decreasing gain. Choices that
-        would close a cycle are skipped.
+        Without an ordering, the features get their parents one after another, by decreasing gain. Parents that would
+        close a cycle are skipped.
     loss : ConditionalNLL, Margin or HingeMargin, optional
-        By default, held-out rows are used to choose between ``ConditionalNLL()`` and ``Margin(scale=0.03, kappa=1,
-        eta=10)``.
+        By default, ``ConditionalNLL()`` or ``Margin(scale=0.03, kappa=1, eta=10)`` is selected on held-out rows.
     n_epochs : int, optional
-        Passes over the data; by default 100, or on small data sets as many as 2,000 steps need.
+        Number of passes over the data. The default is 100, or on small data sets the number that gives 2,000 steps.
     training : GradientTraining, optional
         Learning rates, batch size, temperature, early stopping, callback and checkpoint; by default
         ``GradientTraining()``. A checkpoint needs a ``loss`` and ``calibrate=False``, because selection and calibration
@@ -108,7 +107,8 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         selected.
     calibrate : bool, default=True
         Whether to calibrate the probabilities on held-out rows: the rows of ``validation_fraction`` if it is set,
-        otherwise cross-validation folds (a single fifth of the rows for large data sets). Each fold needs one training.
+        otherwise cross-validation folds (for large data sets, only one fold with a fifth of the rows). Each fold needs
+        one training.
     class_weight : None, "balanced" or dict, default=None
         Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
         weight.
@@ -134,12 +134,12 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     tables_ : Tables
         Unnormalized scores of the values of each feature given its parents and the class.
     structure_probabilities_ : list of dict
-        Softmax of the logits of all choices of each feature, by tuple of parents, before cycles are excluded.
+        Softmax of the logits of all candidates of each feature, by tuple of parents, before cycles are excluded.
     loss_ : Loss
         Loss of structure and parameters.
     refit_ : BackOffRidge or None
-        Learner that fitted the parameters again for the final structure. It is None if it was not selected on held-out
-        rows, or if the missing values of the training rows cannot be marginalized fast enough in this structure.
+        Learner that fitted the parameters again for the final structure. It is None if this was not better on held-out
+        rows, or if missing values of the training rows cannot be marginalized fast enough in this structure.
     cv_results_ : dict
         Results on held-out rows, as in scikit-learn: ``param_learner`` (a loss, or a ``BackOffRidge``),
         ``mean_test_score``, ``mean_log_loss`` and others. It is set only without a ``loss``.
@@ -259,12 +259,12 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     def _check_generative(self) -> bool:
         """Raise an AttributeError: the scores of a k-tree are not log probabilities of rows."""
         raise AttributeError(
-            "KTreeClassifier scores classes, but does not model the distribution of rows, so it cannot sample or "
-            "complete them. Use TANClassifier or NaiveBayesClassifier."
+            "KTreeClassifier cannot sample or complete rows, because it does not model the distribution of rows. "
+            "Use TANClassifier or NaiveBayesClassifier."
         )
 
     def _candidate_settings(self, data: EncodedData) -> Any:
-        """Return ``candidates``; for "information" by default half the number of features, within 8 and 14."""
+        """Return ``candidates``. The default number for "information" is half the number of features, from 8 to 14."""
         settings = self._resolve_settings("candidates")
         if self._kind == "information" and settings.n_candidates is None:
             limit = min(max(data.n_features // 2, FEWEST), MOST)
@@ -292,7 +292,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     def _train_parts(
         self, losses: Sequence[Loss], parts: Sequence[tuple[EncodedData, EncodedData]], seed: int
     ) -> list[list[FittedTables]]:
-        """Train with each loss on the training rows of each split; one list of models per loss."""
+        """Train with each loss on the training rows of each split. Return one list of models per loss."""
         tasks = [(loss, data) for loss in losses for data, _ in parts]
         outcomes = in_threads(lambda task: self._train(task[0], task[1], None, seed), tasks, self.n_jobs)
         trained = [FittedTables(outcome.tables, outcome.structure) for outcome in outcomes]
@@ -305,10 +305,10 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         parts: Sequence[tuple[EncodedData, EncodedData]],
         monotone: MonotoneCPTs | None,
     ) -> tuple[BackOffRidge | None, Choice, Choice]:
-        """Choose learner and calibration on held-out rows.
+        """Select learner and calibration on held-out rows.
 
-        Returns the learner for refitting (None if a gradient-trained model was chosen), the choice, and the choice
-        among the gradient-trained models alone, in case refitting is impossible.
+        Returns the learner for refitting (None for a model trained by gradient), the selection, and the selection among
+        the models trained by gradient only, in case refitting is impossible.
         """
         data = parts[0][0]
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "monotone": monotone}
@@ -350,12 +350,12 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         super()._check_settings()
         if self._kind == "unconstrained":
             raise ValueError(
-                "candidates='unconstrained' may form cycles, which k-trees must not have. Use candidates='order-free'."
+                "k-trees must not have cycles, which candidates='unconstrained' may form. Use candidates='order-free'."
             )
         if self.loss is not None and not isinstance(self.loss, DISCRIMINATIVE):
             raise ValueError(
-                f"loss must be ConditionalNLL, Margin or HingeMargin, got {self.loss!r}: the scores of k-trees are not "
-                f"normalized, so only differences between classes are meaningful."
+                f"loss must be ConditionalNLL, Margin or HingeMargin, because scores of k-trees are not normalized "
+                f"and only differences between classes are meaningful, got {self.loss!r}."
             )
         for name in ("init", "dtype"):
             given, only = getattr(self._training, name), getattr(GradientTraining(), name)
@@ -363,12 +363,12 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
                 raise ValueError(f"k-trees support only {name}={only!r}, got {given!r}. Leave {name} out.")
         if self._training.checkpoint is not None and (self.loss is None or self.calibrate):
             raise ValueError(
-                "a checkpoint contains one training, but selection on held-out rows needs several. Set loss, and set "
-                "calibrate=False."
+                "a checkpoint can store one training only, but selection on held-out rows needs several. Set loss, "
+                "and set calibrate=False."
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state with dictionaries of tuple keys as lists of pairs, since only pickle supports such keys."""
+        """Return the state with dictionaries as lists of pairs, because only pickle supports tuples as keys."""
         state: dict[str, Any] = super().__getstate__()
         if "structure_probabilities_" in state:
             choices = [list(choices.items()) for choices in state["structure_probabilities_"]]
@@ -382,7 +382,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         super().__setstate__(state)
 
     def _get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes for a model file, besides classes and encoder."""
+        """Return the fitted attributes for a model file, except classes and encoder."""
         learnt = {"structure_probabilities": self.structure_probabilities_, "loss": self.loss_}
         return {**super()._get_state(), **learnt}
 
@@ -405,9 +405,9 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
 
 
 def _sums_out(structure: Structure, data: EncodedData, slack: int = 1) -> bool:
-    """Return True if missing values of rows can be marginalized in a structure with at most ``MOST_SUMMED`` operations.
+    """Return True if at most ``MOST_SUMMED`` operations marginalize the missing values of rows in a structure.
 
-    ``slack`` multiplies the limit. It is 10 for steps that run at most a tenth as often, such as the single training on
+    ``slack`` multiplies the limit. It is 10 for steps that run at most a tenth as often, such as the final training on
     all rows.
     """
     incomplete = np.flatnonzero(data.is_incomplete)
@@ -418,5 +418,5 @@ def _sums_out(structure: Structure, data: EncodedData, slack: int = 1) -> bool:
 
 
 def _part_sums_out(structure: Structure, part: tuple[EncodedData, EncodedData]) -> bool:
-    """Return the same for training and held-out rows; held-out rows are scored about ten times: slack 10."""
+    """Return the same for training rows and, with a slack of 10 because they are scored less often, held-out rows."""
     return _sums_out(structure, part[0]) and _sums_out(structure, part[1], slack=10)

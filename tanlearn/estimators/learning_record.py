@@ -28,10 +28,10 @@ def learning_history(self: Any) -> dict[str, list[Any]]:
 def learning_errors(
     self: Any, X: Any, y: Any, X_test: Any, y_test: Any, *, n_points: int = 20
 ) -> dict[str, list[tuple[Any, float]]]:
-    """Return held-out errors along the learning of the fitted classifier.
+    """Return held-out errors at several steps of the training of the classifier.
 
-    The classifier is fitted again. For a structure search, it is fitted with each of the best structures along the
-    search. A gradient training is repeated once, and the error is measured after each epoch.
+    The classifier is fitted again. After a structure search, it is fitted with each of the best structures along
+    the search. A gradient training is repeated once, and the error is measured after each epoch.
 
     Parameters
     ----------

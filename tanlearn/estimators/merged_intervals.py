@@ -1,4 +1,4 @@
-"""Encoders in which adjacent intervals of continuous columns are merged."""
+"""Encoders with merged adjacent intervals of continuous columns."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def merge_intervals(
     """Return the coarse value of each value, (n_states,) per feature, and the data of coarse values.
 
     Continuous columns, or ordered features of data without an encoder, get at most ``most`` intervals of about equal
-    weight, which are divided further at cut points that separate classes, and keep a category for missing values.
-    Folds of the data find their own cut points. Categories, and columns of a discretizer without cut points, keep their
-    values.
+    weight. The intervals are divided further at cut points that separate classes. A category for missing values is
+    kept. Each fold of the data computes its own cut points. Categories, and columns of a discretizer without cut
+    points, keep their values.
     """
     coarse: list[IntArray] = [np.arange(n) for n in data.n_states.tolist()]
     features = np.flatnonzero(_is_merged(encoder, data))
@@ -58,7 +58,7 @@ def typical_values(encoder: TableEncoder, coarse: list[IntArray], weights: list[
         n, is_known = len(typical), ~np.isnan(typical)
         known = np.where(is_known, weights[i][:n], 0.0)
         total = np.bincount(coarse[i][:n], known)
-        # Weights are divided first, so that no sum overflows.
+        # Weights are divided first, so that sums cannot overflow.
         parts = np.divide(known, total[coarse[i][:n]], out=np.zeros(n), where=known > 0)
         mean = np.bincount(coarse[i][:n], parts * np.where(is_known, typical, 0.0))
         found.append(np.where(total > 0, mean, np.nan))

@@ -51,7 +51,7 @@ class NaiveBayesClassifier(CountingClassifier, NetworkClassifier):
         Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of randomized parameter learners. With the same rows, parameters and int, models based on counts are equal
-        bit for bit on every x86-64 processor, and models trained by gradient on the same machine.
+        bit for bit on every x86-64 processor. Models trained by gradient are equal on the same machine.
 
     Attributes
     ----------
@@ -63,8 +63,8 @@ class NaiveBayesClassifier(CountingClassifier, NetworkClassifier):
         The fitted copy of ``parameters``, with attributes such as ``n_iter_`` and ``history_``.
     calibration_ : Calibration
         Map from scores to probabilities. Discriminative parameter learners with ``calibrate`` fit it on held-out rows.
-        Otherwise, its temperature and power are 1. If its temperature divides only the contributions of the features,
-        the class prior in ``tables_`` is adapted to it (see :class:`~tanlearn.HybridCV`).
+        Otherwise, its temperature and power are 1. If the temperature divides only the contributions of the features,
+        the class prior in ``tables_`` is adapted to the temperature (see :class:`~tanlearn.HybridCV`).
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder

@@ -72,7 +72,7 @@ class NetworkClassifier(Classifier):
         -------
         ndarray of shape (n_samples, n_features + 1, n_classes)
             Contribution of each feature to log p(class, features), or to the log odds of each class against
-            ``against``; the last one is the contribution of the class prior. The contributions add up to
+            ``against``. The last entry is the contribution of the class prior. The contributions add up to
             ``predict_joint_log_proba``, or to differences of ``predict_log_proba``. If ``calibration_`` scales these
             differences, all contributions to the log odds are scaled by the same factor. In complete rows, the
             contribution of a feature is the log-probability of its value given its parents and the class. In rows with
@@ -300,7 +300,7 @@ class NetworkClassifier(Classifier):
 
     @property
     def size_bits_(self) -> int:
-        """Size of all CPT entries in bits: 32 bits per entry, as in [RE], or the bits that they were rounded to."""
+        """Size of all CPT entries in bits: 32 bits per entry, as in [RE], or the number of bits after rounding."""
         return self.tables_.n_cells * self.tables_.bits_per_cell
 
     @property
@@ -314,10 +314,10 @@ class NetworkClassifier(Classifier):
         return {name: getattr(owner, name, ()) for name in ("increasing", "decreasing")}
 
     def with_bits(self, bits: Any, X: Any = None, y: Any = None) -> Self:
-        """Return a copy of the fitted classifier whose CPTs are rounded to a few bits, without training.
+        """Return a copy of the fitted classifier with CPTs rounded to a few bits, without training.
 
-        Training for few bits (``TANClassifier(bits=...)``, ``StochasticGradient(bits=...)``) usually gives fewer
-        errors, and far fewer with one or two bits.
+        Training with few bits (``TANClassifier(bits=...)``, ``StochasticGradient(bits=...)``) usually leads to fewer
+        errors, and to far fewer errors with one or two bits.
 
         Parameters
         ----------
@@ -325,8 +325,8 @@ class NetworkClassifier(Classifier):
             Numbers of integer and fraction bits ([RE] eq. 10), either of which may be negative, or their sum, from 1 to
             16.
         X : array-like or frame of shape (n_samples, n_features), optional
-            Raw values. If ``bits`` is a sum, the split with the fewest errors on these rows is selected; ties go to the
-            split with the fewest integer bits.
+            Raw values. If ``bits`` is a sum, the split into integer and fraction bits with the fewest errors on these
+            rows is selected. Ties are broken by the number of integer bits (fewest first).
         y : array-like of shape (n_samples,), optional
             Classes of the rows.
 
@@ -340,8 +340,8 @@ class NetworkClassifier(Classifier):
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If ``bits`` is invalid, or a sum without rows; or if a class has probability 0; or if the classifier has
-            monotone columns (``increasing``, ``decreasing``).
+            If ``bits`` is invalid, or a sum without rows. If a class has probability 0, or the classifier has monotone
+            columns (``increasing``, ``decreasing``).
 
         Examples
         --------
@@ -383,7 +383,7 @@ class NetworkClassifier(Classifier):
         name : str, optional
             Prefix of all names in the header. By default, it is the file name without its extension.
         packed : bool, default=True
-            Whether to pack CPT entries bit by bit, or to store whole bytes, which are read faster.
+            Whether to pack CPT entries bit by bit. With False, they are stored in whole bytes, which are read faster.
         number_type : {"double", "float", "int32", "int16"}, default="double"
             C type of numbers in rows. Each number of this type is compared with cut points as in Python. With "double"
             and "float", columns of integer categories have the type int32_t, or int64_t if needed. Strings are UTF-8
@@ -399,8 +399,8 @@ class NetworkClassifier(Classifier):
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If the CPTs are not integers, a category or cut point is not representable in its C type, a column had no
-            value in training, or ``name`` is not a C identifier. No file is written then.
+            If the CPTs are not integers, the C type cannot represent a category or cut point, a column had no value in
+            training, or ``name`` is not a C identifier. No file is written in these cases.
         OSError
             If a file cannot be written. An existing file is then unchanged.
 
@@ -428,7 +428,7 @@ class NetworkClassifier(Classifier):
         return {} if bits is None else {"bits": f"{bits[0]} integer, {bits[1]} fraction"}
 
     def _get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes for a model file, besides classes and encoder."""
+        """Return the fitted attributes for a model file, except classes and encoder."""
         state = super()._get_state()
         state = {"structure": state.pop("structure"), "calibration": asdict(self.calibration_), **state}
         return state | state_of_offset(self)

@@ -1,7 +1,7 @@
 """Learning of a network from rows, batches or counts, by a structure learner and a parameter learner.
 
-The structure is fixed (``classifier.structure``), naive Bayes (None), or found by a learner. The attribute ``needs`` of
-a learner states the data to which it is fitted:
+The structure is fixed (``classifier.structure``), naive Bayes (None), or learned. The attribute ``needs`` of a learner
+states the data that it needs:
 
 - ``"pairs"``: counts of pairs of features, ``from_counts(pairs, rng)`` of structure learners;
 - ``"families"``: counts of each feature with its parents, ``from_counts(layout, cells)`` of parameter learners;
@@ -61,7 +61,7 @@ _LEARNERS = {
 
 
 def validate_params(classifier: Any) -> None:
-    """Validate the parameters; the error for a string or a class instead of a learner suggests an instance."""
+    """Validate the parameters. For a string or a class instead of a learner, the error suggests an instance."""
     for name, learners in _LEARNERS.items():
         given = getattr(classifier, name)
         if isinstance(given, str):
@@ -74,7 +74,7 @@ def validate_params(classifier: Any) -> None:
 
 
 def refuse_class(classifier: Any, name: str) -> None:
-    """Raise InvalidParameterError if a parameter is a class instead of a learner; the error suggests an instance."""
+    """Raise InvalidParameterError if a parameter is a class instead of a learner, and suggest an instance."""
     given = getattr(classifier, name)
     if isinstance(given, type):
         raise InvalidParameterError(
@@ -84,13 +84,13 @@ def refuse_class(classifier: Any, name: str) -> None:
 
 
 def histories(classifier: Any) -> dict[str, list[Any]]:
-    """Return the histories of both learners; a learner may have none."""
+    """Return the histories of both learners, if they have one."""
     learners = {"structure": "structure_learner_", "parameters": "parameters_"}
     return {stage: getattr(getattr(classifier, name, None), "history_", []) for stage, name in learners.items()}
 
 
 def check_needs(classifier: Any, allowed: frozenset[str]) -> bool:
-    """Return True if both learners need only ``allowed``; otherwise raise an AttributeError."""
+    """Return True if both learners need only data in ``allowed``; otherwise raise an AttributeError."""
     structure, parameters = classifier.structure, classifier.parameters
     if parameters is not None and needs_of(parameters) not in allowed:
         raise AttributeError(f"{parameters!r} needs all rows at once. Use parameters=MaximumLikelihood().")
@@ -103,13 +103,13 @@ def check_needs(classifier: Any, allowed: frozenset[str]) -> bool:
 
 
 def needs_from_counts(classifier: Any) -> frozenset[str]:
-    """Return the kinds of counts for ``from_counts``; counts of contexts exist for fixed structures only."""
+    """Return the kinds of counts for ``from_counts``. Counts of contexts exist for fixed structures only."""
     return FROM_COUNTS | {"contexts"} if _is_fixed(classifier.structure) else FROM_COUNTS
 
 
 def learn_rows(classifier: Any, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
     """Learn the structure, then the parameters, from all rows; held-out rows are not used."""
-    # Learners set fitted attributes on themselves: fit copies, so that the user's objects do not change.
+    # Fit copies, because learners set fitted attributes on themselves, and the user's objects must not change.
     learner = _new_parameter_learner(classifier, safe=False)
     check_learner_device(learner, classifier.device)
     if _is_fixed(classifier.structure):
@@ -192,7 +192,7 @@ def convert_counts(classifier: Any, counts: Any) -> Any:
     found = Structure(counts.parents)
     if found != given:
         raise ValueError(
-            f"the counts were made for the families of {found!r}, but structure is {given!r}. Pass the same "
+            f"the counts are counts of the families of {found!r}, but structure is {given!r}. Pass the same "
             f"structure, or pass counts of pairs."
         )
     return counts
@@ -204,8 +204,8 @@ def learn_counts(classifier: Any, counts: Any) -> None:
     learner._validate_params()
     if not _are_of(classifier, counts):
         raise ValueError(
-            f"structure is {classifier.structure!r}, but the batches so far were counted for another one. Start with a "
-            f"new classifier: clone(model).partial_fit(...)."
+            f"structure is {classifier.structure!r}, but earlier batches were counted for another structure. Start "
+            f"with a new classifier: clone(model).partial_fit(...)."
         )
     if counts.has_pairs:  # those of structure learners only, see _type_of_counts
         structure = _structure_of_pairs(classifier, counts, generator(classifier.random_state))
@@ -224,8 +224,9 @@ def count_pairs_in_trees(pairs: PairCounts, structure: Structure) -> tuple[Table
     """
     if (structure.parents[:, 1] >= 0).any():
         raise ValueError(
-            "features with several augmenting parents need counts of three values and more, but only counts of pairs "
-            "are available. Learn a tree, as with ChowLiu() or KDependence(k=1), or pass a fixed structure."
+            "a structure learned from counts of pairs must have at most one augmenting parent per feature, because "
+            "CPTs of several parents need counts of three or more values. Learn a tree, as with ChowLiu() or "
+            "KDependence(k=1), or pass a fixed structure."
         )
     layout = TableLayout.of_parents(structure.parents, pairs.n_states, pairs.n_classes)
     families = enumerate(structure.parents[:, 0].tolist())
@@ -288,6 +289,6 @@ def _structure_of_pairs(classifier: Any, pairs: PairCounts, rng: np.random.Gener
 def _no_rows() -> EncodedData:
     """Raise the error for parameter learners that need rows in addition to counts."""
     raise ValueError(
-        "m='auto' is chosen by leaving rows out, but counts have no rows. Set m, for example m=1.0, or use "
-        "HierarchicalDirichlet()."
+        "m='auto' needs rows, because m is selected by leave-one-out predictions, but counts have no rows. Set m, "
+        "for example m=1.0, or use HierarchicalDirichlet()."
     )

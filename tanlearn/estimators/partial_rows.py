@@ -28,7 +28,7 @@ __all__ = [
     "read_gain",
 ]
 
-#: Gains that differ by less, relative to the largest, are equal.
+#: Gains that differ by less than this fraction of the largest gain count as equal.
 _TIE = 1e-9
 
 
@@ -40,9 +40,9 @@ class PartialRows(NamedTuple):
 
     @staticmethod
     def read(classifier: Any, X: Any, unanswered: Any = None) -> PartialRows:
-        """Encode raw rows; missing values can be observed next, unless ``unanswered`` contains them.
+        """Encode raw rows. Missing values can be observed next, unless ``unanswered`` contains them.
 
-        A column with a category for missing values gets it only where the feature is ``unanswered``.
+        If a column has a category for missing values, only ``unanswered`` values get it.
         """
         columns = read_rows(classifier, X)
         encoder = classifier.encoder_
@@ -66,7 +66,7 @@ def _read_unanswered(classifier: Any, unanswered: Any, n_samples: int) -> AnyArr
     mask = np.asarray(unanswered)
     if mask.dtype == np.bool_:
         if mask.shape != shape:
-            raise ValueError(f"the mask unanswered must have the shape of X, {shape}; got {mask.shape}.")
+            raise ValueError(f"the mask unanswered must have the shape of X, {shape}, got {mask.shape}.")
         return mask
     is_closed[:, [feature_index(classifier, feature, "unanswered") for feature in unanswered]] = True
     return is_closed
@@ -89,7 +89,7 @@ def feature_index(classifier: Any, feature: Any, parameter: str) -> int:
 
 
 def read_costs(classifier: Any, costs: Any) -> FloatArray:
-    """Return the cost of each feature, shape (n_features,); 1 where it is not given."""
+    """Return the cost of each feature, shape (n_features,), by default 1."""
     found = np.ones(classifier.n_features_in_)
     if costs is None:
         return found
@@ -100,8 +100,8 @@ def read_costs(classifier: Any, costs: Any) -> FloatArray:
     given = list(costs)
     if len(given) != len(found):
         raise ValueError(
-            f"costs must have one number per feature: {len(found)} numbers, got {len(given)}. Use a dict "
-            f"to set the costs of some features only."
+            f"costs must contain {len(found)} numbers, one per feature, got {len(given)}. Use a dict to set the "
+            f"costs of some features only."
         )
     return np.array([_read_cost(cost, repr(name)) for cost, name in zip(given, feature_names(classifier), strict=True)])
 
@@ -129,7 +129,7 @@ def read_gain(classifier: Any, gain: Any) -> Gain:
     if utility.dtype.kind not in "biuf" or utility.ndim != 2 or len(utility) != n_classes or not utility.shape[1]:
         raise ValueError(
             f"an array of utilities must contain numbers, with one row for each of the {n_classes} classes and one "
-            f"column per decision; got shape {utility.shape} of dtype {utility.dtype}."
+            f"column per decision, got shape {utility.shape} of dtype {utility.dtype}."
         )
     if not np.isfinite(utility).all():
         raise ValueError(
@@ -139,7 +139,7 @@ def read_gain(classifier: Any, gain: Any) -> Gain:
 
 
 def class_probabilities(classifier: Any, codes: Codes, *, is_calibrated: bool = True) -> tuple[FloatArray, Codes]:
-    """Return the class probabilities, shape (n_samples, n_classes), and codes that are possible.
+    """Return the class probabilities (n_samples, n_classes), and codes with positive probability.
 
     Rows of probability zero in every class get the probabilities and codes of a row without observed features, with a
     warning.
@@ -156,7 +156,7 @@ def class_probabilities(classifier: Any, codes: Codes, *, is_calibrated: bool = 
 
 
 def gains_of(classifier: Any, rows: PartialRows, gain: Gain, costs: FloatArray, depth: Any = 1) -> FloatArray:
-    """Return the expected gain per cost of each candidate, shape (n_samples, n_features), NaN for other features."""
+    """Return the expected gain per cost of each candidate (n_samples, n_features), NaN for other features."""
     if isinstance(depth, bool) or not isinstance(depth, Integral) or depth < 1:
         raise ValueError(f"depth must be an integer of at least 1, got {depth!r}.")
     # Decisions use the calibrated probabilities. Information is that of the network itself: with calibrated ones, the
@@ -168,7 +168,7 @@ def gains_of(classifier: Any, rows: PartialRows, gain: Gain, costs: FloatArray, 
 
 
 def best_features(classifier: Any, rows: PartialRows, gain: Gain, costs: FloatArray, depth: Any = 1) -> AnyArray:
-    """Return the best candidate of each row, shape (n_samples,), -1 for rows without candidates.
+    """Return the best candidate of each row (n_samples,), or -1 for rows without candidates.
 
     Ties of other gains are resolved by information, and remaining ties by the order of the columns.
     """

@@ -28,7 +28,7 @@ _BLOCK = 4096
 
 
 class QuestionTree:
-    """Decision tree of the next features to observe for all answers, as returned by :func:`question_tree`.
+    """Decision tree of the next features to observe, returned by :func:`question_tree`.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class QuestionTree:
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     n_questions : int
-        Number of different questions. Equal subtrees are counted once.
+        Number of distinct questions. Equal subtrees are counted once.
     n_paths : int
-        Number of different sequences of answers.
+        Number of distinct sequences of answers.
     depth : int
         Largest number of questions of a path.
 
@@ -131,7 +131,7 @@ class QuestionTree:
 
         The comment of the header describes its functions: ``name_feature(node)`` returns the number of the feature to
         measure, ``name_answer(&node, &value)`` goes on to the next node, and ``name_class(node)`` returns the class.
-        The only memory is the number of the node.
+        The program needs to store only the number of the node.
 
         Parameters
         ----------
@@ -146,8 +146,8 @@ class QuestionTree:
         ------
         ValueError
             If the tree has no questions, a column has a category for missing values or had no value in training, a
-            category or cut point is not representable in its C type, or ``name`` is not a C identifier. No file is
-            written then.
+            category or cut point cannot be represented in its C type, or ``name`` is not a C identifier. No file is
+            written in these cases.
         OSError
             If the file cannot be written. An existing file is then unchanged.
         """
@@ -210,8 +210,8 @@ def question_tree(
 
     Notes
     -----
-    The tree is greedy: each question has the largest expected gain per cost, or is the first question of the best plan
-    of ``depth`` questions. The information is computed from the network, and the confidence from the calibrated
+    The search is greedy: each question has the largest expected gain per cost, or is the first question of the best
+    plan of ``depth`` questions. The information is computed from the network, and the confidence from the calibrated
     probabilities.
 
     Examples
@@ -229,8 +229,8 @@ def question_tree(
     check_is_fitted(classifier)
     if not hasattr(classifier, "next_feature"):
         raise TypeError(
-            f"a tree of questions needs a classifier with a single network, and {type(classifier).__name__} has none. "
-            f"Fit a NaiveBayesClassifier or TANClassifier."
+            f"a tree of questions needs a classifier with a single network, got {type(classifier).__name__}. Fit a "
+            f"NaiveBayesClassifier or TANClassifier."
         )
     _check_positive("n_features", n_features)
     _check_positive("max_paths", max_paths)
@@ -260,7 +260,7 @@ class _Search:
         self._n_states = classifier.model_.numbers_of_values()
 
     def nodes(self, is_open: AnyArray, n_features: int, max_paths: int) -> list[Leaf | Question]:
-        """Return the nodes of the tree, parents before children; equal subtrees are one node."""
+        """Return the nodes of the tree, parents before children. Equal subtrees are one node."""
         dtype = codes_dtype(int(self._n_states.max()))
         codes: Codes = np.full((len(is_open), 1), missing_code(dtype), dtype)
         for i in np.flatnonzero(self._classifier.encoder_.has_missing_category_ & ~is_open).tolist():
@@ -274,8 +274,8 @@ class _Search:
             sizes = self._n_states[features[rows]]
             if n_ended + sizes.sum() > max_paths:
                 raise ValueError(
-                    f"the tree has more than max_paths={max_paths:,} paths after {level + 1} questions. Decrease "
-                    f"n_features or confidence, or discretize numeric columns into fewer intervals."
+                    f"the tree may have at most max_paths={max_paths:,} paths, but has more after {level + 1} "
+                    f"questions. Decrease n_features or confidence, or discretize numeric columns into fewer intervals."
                 )
             if not rows.size:
                 break

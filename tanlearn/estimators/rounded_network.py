@@ -21,7 +21,7 @@ __all__ = ["round_network"]
 
 
 def round_network(classifier: Any, bits: Any, X: Any, y: Any) -> Any:
-    """Return a copy of a fitted classifier whose CPTs are rounded to a few bits, see its ``with_bits``."""
+    """Return a copy of a fitted classifier with CPTs rounded to a few bits, see ``with_bits``."""
     check_is_fitted(classifier)
     refuse_bits(classifier._directions())
     formats = [found for found in read_bits(bits) if found is not None]
@@ -30,7 +30,7 @@ def round_network(classifier: Any, bits: Any, X: Any, y: Any) -> Any:
             "bits must be a number of bits, or a pair of integer and fraction bits, got None. Pass for example bits=6."
         )
     twin = copy(classifier)
-    # Integer scores are compared without calibration, so its shift is added to the class prior.
+    # Integer scores are compared without calibration, so the shift of the calibration is added to the class prior.
     tables = decision_tables(classifier.tables_, classifier.calibration_)
     twin.calibration_ = classifier.calibration_.unshifted()
     candidates = [round_tables(tables, fixed_point) for fixed_point in formats]
@@ -39,8 +39,8 @@ def round_network(classifier: Any, bits: Any, X: Any, y: Any) -> Any:
     if len(candidates) > 1:
         if X is None or y is None:
             raise ValueError(
-                f"bits={bits} is a sum of integer and fraction bits, and the split is chosen by errors on rows. "
-                f"Pass X and y, or a pair such as bits=(2, 4)."
+                f"a sum of integer and fraction bits needs rows, on which the split with the fewest errors is "
+                f"selected, got bits={bits}. Pass X and y, or a pair such as bits=(2, 4)."
             )
         codes = encode_rows(classifier, X)
         labels = encode_labels(y, codes.shape[1], classifier.classes_)

@@ -1,4 +1,4 @@
-"""Fast prediction of single rows, for services: validation and lookup tables are prepared in advance."""
+"""Fast prediction of single rows, for services. Validation and lookup tables are prepared in advance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ __all__ = ["RowPredictor"]
 
 _NUMBERS = frozenset({bool, int, float, np.bool_}) | {np.dtype(code).type for code in "bhilqBHILQefd"}
 _STRINGS = frozenset({str, np.str_})
-#: Types that are looked up or compared directly. Other objects may equal a category here, but not in ``predict``.
+#: Types that are looked up or compared directly. Objects of other types may equal a category here, but not in
+#: ``predict``.
 _PLAIN = _NUMBERS | _STRINGS | {bytes, type(None)}
 _LARGEST = 2**63
 
@@ -35,9 +36,9 @@ class RowPredictor:
 
     The predictions equal the predictions of the classifier, with the same warnings for rows of probability zero. Later
     changes of the classifier do not affect it. Threads may share the predictor, and it can be pickled for other
-    processes. Rows with missing or unseen values are predicted equally fast. Rows with objects other than strings and
-    numbers, and columns of a custom discretizer, are encoded by the slower code of ``predict``, with the same results
-    and errors.
+    processes. Rows with missing or unseen values are predicted equally fast. For objects other than strings and
+    numbers, and for a custom discretizer, the slower code of ``predict`` encodes the row, with the same results and
+    errors.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class RowPredictor:
     classes : ndarray of shape (n_classes,)
         Class labels in sorted order.
     calibration : Calibration, optional
-        Calibration of the log joint. By default, it is not calibrated.
+        Calibration of the log joint. By default, the log joint is not calibrated.
     joint_error : str, optional
         Message of the AttributeError that :meth:`log_joint` raises. By default, :meth:`log_joint` is available.
 
@@ -117,8 +118,8 @@ class RowPredictor:
         Parameters
         ----------
         row : sequence of shape (n_features,), mapping or pandas Series
-            A tuple or list of values in the column order of ``fit``. If the columns had names in ``fit``, a mapping or
-            a Series of values by name is also accepted, but slower. None and NaN are missing values.
+            Tuple or list of values, in the order of the columns in ``fit``. If the columns had names in ``fit``, a
+            mapping or Series of values by name is also accepted, but slower. None and NaN are missing values.
 
         Returns
         -------
@@ -131,7 +132,8 @@ class RowPredictor:
             If the length or the names of the row are wrong, a number is infinite, or a category is unseen and the
             encoder has ``handle_unknown="error"``.
         TypeError
-            If the type of a value differs from ``fit``, the row is a string, or the row has names and ``fit`` had none.
+            If the type of a value differs from ``fit``, the row is a string, or the row has names but the columns in
+            ``fit`` had none.
 
         Warns
         -----
@@ -218,8 +220,8 @@ class RowPredictor:
             row = self._in_order(row)
         if len(row) != len(self._encoders):
             raise ValueError(
-                f"the row has {len(row)} value(s), but there were {len(self._encoders)} columns in fit. Pass one "
-                f"value per column; None is a missing value."
+                f"the row must have {len(self._encoders)} values, one per column of fit, got {len(row)}. Pass None "
+                f"for a missing value."
             )
         if not _PLAIN.issuperset(map(type, row)):
             row = [None if type(value).__name__ in MISSING_TYPES else value for value in row]
@@ -250,14 +252,14 @@ class RowPredictor:
                 numbered: Sequence[Any] = row.tolist()  # a row of a frame without names
                 return numbered
             kind = type(row).__name__
-            raise TypeError(f"the row is a {kind}, but the columns had no names in fit: {remedy}.")
+            raise TypeError(f"the row must not be a {kind}, because the columns had no names in fit: {remedy}.")
         known, given = self._encoder.feature_names_in_.tolist(), Counter(row.keys())
         for name in known:
             if given[name] != 1:
                 raise ValueError(
-                    f"the row has {given[name]} values for column {name!r} of fit, and needs one (None is a missing "
-                    f"value). Its names are {', '.join(map(repr, row.keys()))}. Pass one value per name of fit, or "
-                    f"{remedy}."
+                    f"the row must have one value per column of fit (None if it is missing), but has {given[name]} "
+                    f"for column {name!r}. Its names are {', '.join(map(repr, row.keys()))}. Pass one value per "
+                    f"name, or {remedy}."
                 )
         if len(given) > len(known):
             unknown = next(name for name in given if name not in known)
@@ -300,7 +302,7 @@ class RowPredictor:
         """
         row = np.asarray(codes)
         if row.shape != (len(self._encoders),):
-            raise ValueError(f"codes must have shape ({len(self._encoders)},), one per feature; got {row.shape}.")
+            raise ValueError(f"codes must have shape ({len(self._encoders)},), one per feature, got {row.shape}.")
         if row.dtype.kind not in "iu":
             raise TypeError(f"codes must be integers, got {row.dtype}. Pass a column of encoder_.encode(X).")
         row = row.astype(np.intp, copy=False)
@@ -309,8 +311,8 @@ class RowPredictor:
             if wrong.any():
                 i = int(wrong.argmax())
                 raise ValueError(
-                    f"code {row[i]} of feature {i} is out of range: its {self._n_states[i]} values have codes from 0, "
-                    f"and {self._missing} is a missing value."
+                    f"the code of feature {i} must be below {self._n_states[i]}, its number of values, or "
+                    f"{self._missing} for a missing value, got {row[i]}."
                 )
         return self._class_of(row)
 
@@ -319,7 +321,7 @@ class RowPredictor:
         return self._classes[self._shifted(self._possible(self._score(row))).argmax()]
 
     def _possible(self, scores: FloatArray) -> FloatArray:
-        """Return the scores; if they are -inf in every class, warn and return the scores of a row without features."""
+        """Return the scores. If they are -inf in every class, warn and return the scores of a row without features."""
         if scores.max() > -math.inf:
             return scores
         return replace_impossible(scores[np.newaxis], self._model.log_joint_without_features)[0]
@@ -332,7 +334,7 @@ class RowPredictor:
 class _Codes(dict[Any, int]):
     """Lookup table from category to code, in which None and NaN are missing.
 
-    Other values of the kind of the categories have the code ``unseen``; if it is None, they raise KeyError.
+    Other values of the same kind have the code ``unseen``, or raise KeyError if it is None.
     """
 
     def __init__(self, categories: Sequence[Any], missing: int, unseen: int | None) -> None:

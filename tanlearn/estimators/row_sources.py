@@ -1,4 +1,4 @@
-"""Sources of rows for learners that use counts: read once for a summary, then encoded once per pass.
+"""Sources of rows for learners based on counts. They are read once for a summary, then encoded once per pass.
 
 :class:`RowSource` and :class:`EncodedSource` are the interfaces. This module implements them for batches that this
 process reads.
@@ -34,7 +34,7 @@ class RowSource(Protocol):
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the columns, known after :meth:`summarize`; None without names."""
+        """Names of the columns, available after :meth:`summarize`; None without names."""
         ...
 
     def summarize(self, exact: bool) -> TableSummary:
@@ -67,7 +67,7 @@ class RowEncoder:
         return cls(encoder, summary.classes_, summary.n_samples, summary.have_order(encoder), class_weight, device)
 
     def encode(self, batch: Batch) -> EncodedData | None:
-        """Encode a batch; None if all its weights are 0."""
+        """Encode a batch. Return None if all its weights are 0."""
         if batch.sample_weight is not None and not batch.sample_weight.any():
             return None
         with batch.located():
@@ -99,7 +99,7 @@ class EncodedSource(ABC):
     @property
     @abstractmethod
     def sample(self) -> EncodedData:
-        """Random sample of at most 65,536 rows, in their order; equal for equal rows in the same order."""
+        """Random sample of at most 65,536 rows, in order. It is the same for the same rows in the same order."""
 
     @property
     def nothing(self) -> EncodedData:
@@ -124,7 +124,7 @@ class BatchSource:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the columns, known after the first batch."""
+        """Names of the columns, available after the first batch."""
         return self._batches.names
 
     def summarize(self, exact: bool) -> TableSummary:

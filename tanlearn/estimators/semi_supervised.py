@@ -1,4 +1,4 @@
-"""Classifier that learns from labeled and unlabeled rows by expectation maximization over the classes."""
+"""Classifier that learns from labeled and unlabeled rows by expectation maximization."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tanlearn.training.history import Iteration
 
 __all__ = ["SemiSupervisedClassifier"]
 
-#: Folds of labeled rows that decide on unlabeled rows.
+#: Number of folds of labeled rows for deciding whether unlabeled rows are used.
 _N_FOLDS = 10
 #: Increase of the log loss, in nats over all labeled rows, that counts as harm.
 _HARM = 1.0
@@ -39,14 +39,14 @@ _HARM = 1.0
 class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Bayesian network classifier that also learns from rows without a class.
 
-    Use it if labels are expensive, but rows are not. The network is first fitted to the labeled rows. Each iteration
-    then computes the class probabilities of the unlabeled rows, and fits the network to all rows. An unlabeled row is
-    counted in every class, with the probability of the class as its weight (expectation maximization, Nigam et al.
-    2000).
+    Use it if labels are expensive, but rows without labels are available. The network is first fitted to the labeled
+    rows. Each iteration then computes the class probabilities of the unlabeled rows, and fits the network to all rows.
+    An unlabeled row is counted in every class, with the probability of the class as its weight (expectation
+    maximization, Nigam et al. 2000).
 
     A row is unlabeled if its label is missing (None, NaN), or if it is -1, as in :mod:`sklearn.semi_supervised`. The
-    label -1 is a class if there is only one other label, or if another label is not an integer of at least 0. With the
-    labels -1 and 1, no row is unlabeled. An object array may mix strings and the integer -1.
+    label -1 is a class, however, if there is only one other label, or if another label is not a nonnegative integer.
+    With the labels -1 and 1, for example, no row is unlabeled. An object array may mix strings and the integer -1.
 
     Unlabeled rows increase the accuracy if the classes are clusters of rows, and can decrease it otherwise.
 
@@ -57,15 +57,15 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         :class:`~tanlearn.ExpectationMaximization`. Without a discretizer in its encoder, numeric columns get five
         intervals with equally many rows, labeled or not.
     unlabeled_weight : float or "auto", default="auto"
-        Weight of an unlabeled row relative to a labeled one, from 0 to 1. With 0, unlabeled rows are ignored. "auto"
-        selects 1 unless the log loss of held-out labeled rows (ten folds) is clearly higher with unlabeled rows. Then
-        it selects 0, and unlabeled rows only determine intervals and categories.
+        Weight of an unlabeled row relative to a labeled row, from 0 to 1. With 0, unlabeled rows are ignored. "auto" is
+        1, unless the log loss of held-out labeled rows (ten folds) is clearly higher with unlabeled rows. In this case
+        it is 0, and unlabeled rows only determine intervals and categories.
     calibrate : bool, default=True
-        Whether to fit a temperature of the probabilities to at most 300 labeled rows, each of which is predicted
+        Whether to fit a temperature of the probabilities to at most 300 labeled rows. Each of these rows is predicted
         without its own counts. Without a temperature, probabilities are far too close to 0 and 1.
     max_iter : int, default=2
-        Maximum number of iterations. Few iterations regularize, so there is no warning if the maximum is reached. See
-        ``converged_``.
+        Maximum number of iterations. Few iterations reduce overfitting, so no warning is issued if the maximum is
+        reached. See ``converged_``.
     tol : float, default=1e-5
         Training stops if the score in ``history_`` increases by less than this number, in nats per row.
 
@@ -93,12 +93,12 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
 
     Notes
     -----
-    Let ``n`` be the counts of the labeled rows, ``w`` the weights of the unlabeled rows, times ``unlabeled_weight``,
-    and ``alpha`` the smoothing count. The score, times the weight of all rows, is::
+    Let ``n`` be the counts of the labeled rows, ``w`` the weights of the unlabeled rows times ``unlabeled_weight``, and
+    ``alpha`` the smoothing count. The score times the weight of all rows is::
 
         sum_k (n_k + alpha) log theta_k  +  sum_u w_u log sum_c P(c, x_u)
 
-    Missing values of unlabeled rows are marginalized. Missing values of labeled rows are treated as by ``parameters``.
+    Missing values of unlabeled rows are marginalized. Missing values of labeled rows are treated as in ``parameters``.
     The score can decrease with ``epsilon`` or ``shrinkage`` of :class:`~tanlearn.MaximumLikelihood`.
 
     Without unlabeled rows, or with ``unlabeled_weight=0``, the result is exactly ``estimator`` fitted to the labeled
@@ -172,8 +172,8 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         Raises
         ------
         ValueError
-            If the labeled rows have fewer than two classes. With unlabeled rows, also if ``estimator`` has another
-            parameter learner, class weights, or an encoder that depends on classes.
+            If the labeled rows have fewer than two classes. With unlabeled rows, it is also raised if ``estimator`` has
+            another parameter learner, class weights, or an encoder that depends on classes.
         """
         self._validate_params()
         self._check_learner()
@@ -186,8 +186,8 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         n_unlabeled = int(is_unlabeled.sum())
         if not counted.any():
             raise ValueError(
-                f"y has a missing label (NaN, None) or -1 in all {n_unlabeled} row(s) of non-zero weight, so there is "
-                f"no class. Label at least one row of each class."
+                f"y must contain classes, but all {n_unlabeled} row(s) of non-zero weight have a missing label "
+                f"(NaN, None) or -1. Label at least one row of each class."
             )
         if n_unlabeled and (self.unlabeled_weight == "auto" or self.unlabeled_weight > 0):
             self._fit_all(X, y, is_unlabeled, sample_weight)
@@ -201,12 +201,12 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         learner = self.estimator.parameters
         if learner is not None and type(learner) not in (MaximumLikelihood, ExpectationMaximization):
             raise ValueError(
-                f"estimator has parameters={learner!r}, but unlabeled rows need a generative learner. Use "
-                f"parameters=MaximumLikelihood() or parameters=ExpectationMaximization()."
+                f"unlabeled rows need a generative parameter learner, got parameters={learner!r}. Use "
+                f"MaximumLikelihood() or ExpectationMaximization()."
             )
 
     def _fit_labeled(self, X: Any, y: AnyArray, is_labeled: AnyArray, weights: AnyArray | None) -> None:
-        """Fit the classifier to the labeled rows only, exactly as if there were no other rows."""
+        """Fit the classifier to the labeled rows only, as if there were no other rows."""
         if not is_labeled.all():
             rows = np.flatnonzero(is_labeled)
             X, y = _safe_indexing(indexable(X)[0], rows), y[rows]
@@ -219,8 +219,9 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         fitted = clone(self.estimator)
         if fitted.class_weight is not None:
             raise ValueError(
-                f"estimator has class_weight={fitted.class_weight!r}, but {is_unlabeled.sum()} row(s) have no class to "
-                f"weigh. Use class_prior, or estimator_.with_class_prior(...) after the fit."
+                f"class_weight of estimator must be None, because {is_unlabeled.sum()} row(s) have no class to "
+                f"weigh, got {fitted.class_weight!r}. Use class_prior, or estimator_.with_class_prior(...) after "
+                f"the fit."
             )
         fitted._begin()
         labeled, unlabeled = encode_partly_labeled(fitted, X, y, is_unlabeled, sample_weight)

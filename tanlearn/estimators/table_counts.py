@@ -40,9 +40,9 @@ __all__ = ["TableCounts", "why_no_counts"]
 class TableCounts:
     """Counts of raw data, with their categories, cut points, column names and classes.
 
-    Counts from several sites or times can be added if their categories and cut points are equal, which ``merge``
-    checks. ``from_counts`` of a classifier fits the same model to the sum as to all rows. Counts contain how often
-    values, and pairs of values, occur in each class. They do not contain rows.
+    Counts from several sites or times can be added if their categories and cut points are equal; ``merge`` checks this.
+    ``from_counts`` of a classifier fits the same model to the sum as to all rows. Counts contain the number of rows
+    with each value, or pair of values, in each class. They do not contain rows.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class TableCounts:
     Attributes
     ----------
     counts : object
-        The counts as passed; :meth:`update` and :meth:`merge` modify them.
+        The counts that were passed. :meth:`update` and :meth:`merge` modify them.
     encoder : TableEncoder
         A copy of the encoder.
     classes : ndarray of shape (n_classes,)
@@ -68,8 +68,8 @@ class TableCounts:
     Raises
     ------
     ValueError
-        If ``encoder`` or ``classes`` are None, the classes are not sorted, or the counts have another number of values
-        than the encoder, or another number of classes than ``classes``.
+        If ``encoder`` or ``classes`` are None, the classes are not sorted, or numbers of values or classes differ from
+        those of the counts.
     NotFittedError
         If the encoder is not fitted.
 
@@ -91,15 +91,15 @@ class TableCounts:
     def __init__(self, counts: Counts, *, encoder: TableEncoder, classes: Any) -> None:
         if encoder is None or classes is None:
             absent, present = ("encoder", "classes") if encoder is None else ("classes", "encoder")
-            raise ValueError(f"{absent} is None, but counts need {absent} and {present}. Pass both.")
+            raise ValueError(f"counts need {absent} and {present}, but {absent} is None. Pass both.")
         check_is_fitted(encoder)
         self.classes = _read_sorted(classes)
-        self.encoder = copy(encoder)  # fitting the user's encoder again must not change it
+        self.encoder = copy(encoder)  # a later fit of the user's encoder must not change this one
         self.counts = counts
         self.counts_rows_once = not counts.class_counts.any()  # other rows may have been counted with weights
         if counts.n_classes != len(self.classes):
             raise ValueError(
-                f"the counts are of {counts.n_classes} classes, but classes has {len(self.classes)}: "
+                f"classes must contain {counts.n_classes} classes, like the counts, got {len(self.classes)}: "
                 f"{shorten(self.classes.tolist())}. Pass the classes of the counted rows."
             )
         n_states, known = counts.n_states.tolist(), encoder.n_states_.tolist()
@@ -108,7 +108,9 @@ class TableCounts:
             what = f"{len(n_states)} columns, but the encoder {len(known)}"
             if place is not None:
                 what = f"{n_states[place]} values of {column_label(encoder, place)}, but the encoder has {known[place]}"
-            raise ValueError(f"the counts are of {what}. Pass the encoder of the counted codes.")
+            raise ValueError(
+                f"counts and encoder must match, but the counts have {what}. Pass the encoder of the counted codes."
+            )
 
     @classmethod
     def of_model(cls, model: Any) -> Self:
@@ -133,7 +135,7 @@ class TableCounts:
         check_is_fitted(model)
         if not hasattr(model, "counts_"):
             raise ValueError(
-                f"{why_no_counts(model)}. Count the rows in its categories and cut points: "
+                f"{why_no_counts(model)}. Count the rows with its categories and cut points: "
                 f"TableCounts.of_source(..., like=model)."
             )
         return cls(deepcopy(model.counts_), encoder=model.encoder_, classes=model.classes_)
@@ -220,11 +222,11 @@ class TableCounts:
         Parameters
         ----------
         source, target, sample_weight, columns, batch_rows, exact : object
-            As for ``fit_batches`` of the classifiers. The source is read twice: the first pass determines categories
-            and cut points, the second pass counts.
+            As for ``fit_batches`` of the classifiers. The source is read twice: first to determine categories and cut
+            points, then to count.
         like : TableCounts or classifier, optional
-            Counts or classifier whose categories, cut points, classes and type of counts are used. The source is then
-            read only once, and its columns are matched by name. Unseen categories are treated as missing.
+            Use the categories, cut points, classes and type of counts of these counts or this classifier. The source is
+            then read only once, and its columns are matched by name. Unseen categories are treated as missing.
         encoder : TableEncoder, optional
             Unfitted encoder of raw columns; by default ``TableEncoder()``.
         pairs : bool, default=True
@@ -239,8 +241,8 @@ class TableCounts:
         Raises
         ------
         ValueError, TypeError
-            As in ``fit_batches``. Also if the columns differ from the columns of ``like``, or if ``like`` is combined
-            with a parameter that it determines.
+            As in ``fit_batches``. They are also raised if the columns differ from the columns of ``like``, or if
+            ``like`` is combined with a parameter that it determines.
         ImportError
             If the source needs a package that is not installed.
 
@@ -258,8 +260,8 @@ class TableCounts:
         if own is not None:
             if encoder is not None or columns is not None or exact or not pairs:
                 raise ValueError(
-                    "like determines columns, categories, cut points and type of counts: leave encoder, columns, exact "
-                    "and pairs out."
+                    "encoder, columns, exact and pairs must not be passed with like, which determines columns, "
+                    "categories, cut points and type of counts. Leave them out."
                 )
             columns = None if target is None or own.names is None else own.names.tolist()
         string_columns = [] if own is None else own._string_columns()
@@ -388,8 +390,8 @@ class TableCounts:
         found = self._difference(other)
         if found is not None:
             raise ValueError(
-                f"counts can be added only with the same categories, cut points and classes, but {found}. Use "
-                f"the categories of one of them: TableCounts.of_source(..., like=one), or tanlearn counts --like."
+                f"counts can be added only if categories, cut points and classes are the same, but {found}. Use the "
+                f"categories of one of them for both: TableCounts.of_source(..., like=one), or tanlearn counts --like."
             )
         self.counts.merge(other.counts)
         self.counts_rows_once &= other.counts_rows_once
@@ -438,8 +440,8 @@ class TableCounts:
         own = None if self.names is None else tuple(self.names.tolist())
         if names != own and names is not None and own is not None:
             raise ValueError(
-                f"the columns are {shorten(list(names))}, but the counts have {shorten(list(own))}. Use the same "
-                f"names in the same order."
+                f"the columns must have the names of the counts, {shorten(list(own))}, in this order, got "
+                f"{shorten(list(names))}."
             )
 
     @classmethod
@@ -492,12 +494,12 @@ def why_no_counts(model: Any) -> str:
 
 
 def _read_sorted(classes: Any) -> AnyArray:
-    """Return the class labels, after checking that there are at least two in ascending order."""
+    """Return the class labels; raise ValueError unless there are at least two in ascending order."""
     known = read_labels(classes)
     values = known.tolist()
     if len(values) < 2 or not all(low < high for low, high in itertools.pairwise(values)):
         raise ValueError(
-            f"classes must be at least two, sorted and different, because counts are in their order; got "
+            f"classes must contain at least two different classes in sorted order, like the counts, got "
             f"{shorten(values)}. Pass classes_ of the counted model."
         )
     return known

@@ -1,4 +1,4 @@
-"""Classifier with a network whose log parameters are sums of coarse, fine and smooth terms."""
+"""Classifier with a network of terms: log parameters are sums of coarse, fine and smooth terms."""
 
 from __future__ import annotations
 
@@ -39,63 +39,63 @@ N_INTERVALS = 32
 
 
 class TermNetClassifier(NetworkClassifier):
-    """Accurate, readable network: the log odds are the sum of a curve per feature and a table per interacting pair.
+    """Accurate, readable network. Log odds are the sum of a curve per feature and a table per interacting pair.
 
-    The log probability of class y is, up to a constant of the row::
+    Up to a constant per row, the log probability of class y is::
 
         log P(y | x) = b(y) + sum_i u_i(x_i, y) + sum_(i, j) v_ij(x_i, x_j, y) + constant
 
-    The curve of feature i is u_i. The interaction of two features that are connected by an edge of the network is v_ij.
+    u_i is the curve of feature i. v_ij is the interaction of two features that are connected by an edge of the network.
     Both are sums of terms from coarse to fine. The curve of a numeric column has a slope and a bend over its ranks
-    (mapped to a normal distribution), and a number for each of 4, 8, 16 and 32 quantile intervals. These are divided
-    further at cut points that separate classes. An interaction of numeric columns has the product of their slopes, and
-    a number for each combination of 2, 4 and 8 intervals. A categorical column has a number for each category. Each
-    kind of term has a ridge penalty, which is selected on held-out rows. Few rows therefore give smooth curves, and
-    many rows give detailed ones.
+    (mapped to a normal distribution), and a number for each of 4, 8, 16 and 32 quantile intervals. Intervals are
+    divided further at cut points that separate classes. An interaction of numeric columns has the product of their
+    slopes, and a number for each combination of 2, 4 and 8 intervals. A categorical column has a number for each
+    category. Each kind of term has a ridge penalty, which is selected on held-out rows. Curves are therefore smooth
+    with few rows, and detailed with many rows.
 
-    The training maximizes the conditional likelihood of the classes, a convex problem, with L-BFGS. Other losses are
-    available, see ``loss``. Edges are added where the held-out residuals of the model without edges depend on a pair of
-    features. This finds interactions of features that have no effect alone. The number of parents per feature is
-    selected on held-out rows, too.
+    L-BFGS maximizes the conditional likelihood of the classes, which is a convex problem. See ``loss`` for other
+    losses. An edge is added if the held-out residuals of the model without edges depend on the pair of features.
+    Interactions are thus found even if neither feature has an effect on its own. The number of parents per feature is
+    also selected on held-out rows.
 
     With at most one parent per feature, the model is a Bayesian network with normalized CPTs. It can sample and
-    complete rows, and score their probability. For this, it has additional terms that do not depend on the class. They
-    are trained to maximize the likelihood of the rows, and do not change the predictions of complete rows.
+    complete rows, and compute their probability. For this purpose, it has additional terms that do not depend on the
+    class. These terms maximize the likelihood of the rows, and do not change the predictions of complete rows.
 
-    If missing values of a column depend on the class in the training rows, "missing" is a category of the column.
+    If missing values of a column depend on the class in the training rows, "missing" becomes a category of the column.
     Missing values of other columns are marginalized exactly.
 
-    Of more than 1,024 columns, only the 1,024 that predict the class best on their own are used, with a warning.
-    Networks whose edges would take more than 4 GiB are skipped, with a warning.
+    If there are more than 1,024 columns, only the 1,024 columns that predict the class best on their own are used.
+    Networks with edges that would take more than 4 GiB are skipped. A warning is issued in both cases.
 
     Parameters
     ----------
     max_parents : int, default=1
-        Maximum number of parents per feature besides the class, from 0 to 5. With 0 the model has curves only. The
-        numbers 0, 1, 2, 3 and 5 are tried in this order, as long as the held-out log loss falls (for the first parent,
+        Maximum number of parents per feature besides the class, from 0 to 5. With 0, the model has curves only. The
+        numbers 0, 1, 2, 3 and 5 are tried in this order as long as the held-out log loss falls (for the first parent,
         by more than one standard error of the difference). With two or more parents, triples (tables of a feature and
-        two of its parents) are tried, too. Several parents are more accurate on data with interactions, such as rules.
-        Their CPTs are not normalized. Predictions for rows with missing values are less accurate, and slow if several
-        values are missing.
+        two of its parents) are tried, too. Several parents are more accurate if features interact, for example in
+        rules. Their CPTs are not normalized. Predictions for rows with missing values are then less accurate, and slow
+        if several values are missing.
     structure : "gain", StructureLearner or Structure, optional
-        Edges of the network. The default is "gain": edges are added where held-out residuals depend on a pair of
-        features. A learner with ``learn(data, rng)``, such as the learners in :mod:`tanlearn.baselines`, or a fixed
-        structure sets other edges, with at most ``max_parents`` parents per feature. All of its edges are used, or no
-        edges if they do not lower the held-out log loss by more than one standard error. A learner is applied to the
-        training rows of each fold, and to all rows (a sample of 20,000 rows if there are more). It uses numeric columns
-        with at most 8 intervals, and categorical columns with at most 32 categories.
+        Edges of the network. The default is "gain": an edge is added if held-out residuals depend on the pair of
+        features. To use other edges, pass a learner with ``learn(data, rng)``, such as the learners in
+        :mod:`tanlearn.baselines`, or a fixed structure, with at most ``max_parents`` parents per feature. All of its
+        edges are used, or no edges if they do not lower the held-out log loss by more than one standard error. A
+        learner is fitted to the training rows of each fold, and to all rows (to a sample if there are more than
+        20,000). It gets numeric columns with at most 8 intervals, and categorical columns with at most 32 categories.
     loss : Loss, optional
         Loss of the training: :class:`~tanlearn.ConditionalNLL` (by default), :class:`~tanlearn.Margin`,
         :class:`~tanlearn.SoftHybrid` or :class:`~tanlearn.JointNLL`. The last two contain the joint likelihood of rows
         and classes, and need ``max_parents`` of at most 1. Use ``SoftHybrid(trade_off=1)`` if many values are missing
-        in rows to predict. The margin loss rarely helps. With other losses than the default, probabilities are
-        calibrated: all terms are divided by a temperature that minimizes the held-out log loss. Losses that are not
+        in rows to predict. The margin loss rarely helps. If the loss is not the default, all terms are divided by a
+        temperature that minimizes the held-out log loss, so that probabilities are calibrated. Losses that are not
         differentiable everywhere and custom losses raise a ValueError.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers of columns. All networks that are compared contain the required edges,
-        and the first network contains only these. A feature may have at most ``max_parents`` required parents. A
-        forbidden edge in one direction excludes an interaction only if the other direction is forbidden, too. A
-        ``structure`` must satisfy the knowledge. A structure learner whose own ``knowledge`` is None uses it.
+        and the first network contains only these. A feature may have at most ``max_parents`` required parents. An
+        interaction is excluded only if the edges in both directions are forbidden. A ``structure`` must satisfy the
+        knowledge. A structure learner uses it if its own ``knowledge`` is None.
     increasing : sequence of str or int, default=()
         Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
         odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and there must be
@@ -117,8 +117,7 @@ class TermNetClassifier(NetworkClassifier):
         Number of threads for encoding, prediction and the folds of the selection, as in joblib. Results do not depend
         on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of ``sample``, and of a randomized structure learner. Other parts of the fit do not depend on it: rows are
-        divided into the same folds every time.
+        Seed of ``sample``, and of a randomized structure learner. All other parts of the fit are deterministic.
     verbose : int, default=0
         1 prints the held-out log loss and error of each number of parents and triples. 2 also prints the held-out log
         loss of all ridges that are tried.
@@ -130,31 +129,30 @@ class TermNetClassifier(NetworkClassifier):
     structure_learner_ : StructureLearner
         The fitted copy of a structure learner in ``structure``. It is set only if the network has its edges.
     tables_ : Tables
-        CPTs, stored as a sum of one table for each feature, edge and triple. ``tables_[i]`` adds them up to the CPT of
-        feature i.
+        CPTs, stored as sums of tables of features, edges and triples. ``tables_[i]`` is the CPT of feature i.
     ridges_ : dict
         Selected ridge penalty of each kind of term. A larger penalty means smaller terms. ``groups`` and
         ``edge_groups`` belong to the numbers per interval or category of features and edges. ``smooth`` belongs to the
         slopes and bends of features, ``edge_smooth`` to the products of slopes of edges, and ``triple_groups`` to
-        triples. If no network predicts held-out rows clearly better than the class frequencies, all are 4**10, so that
-        features have no effect.
+        triples. If no network predicts held-out rows clearly better than the class frequencies, all penalties are
+        4**10, so that features have no effect.
     standard_errors_ : list of ndarray of shape (n_values, n_classes)
-        Standard errors of the contributions of each feature, by its value, to the log odds of each class against the
-        other classes. Contributions are relative to their mean over the training rows. The errors are a Laplace
-        approximation with the ridges as priors. The contributions of all other features, pairs and triples, the ridges,
-        and the odds among the other classes are held fixed. The errors are therefore too small where features are
+        For each feature, the standard errors of the contributions of its values to the log odds of each class against
+        the other classes. Contributions are relative to their mean over the training rows. The errors are a Laplace
+        approximation with the ridges as priors. It holds fixed the ridges, the odds among the other classes, and the
+        contributions of all other features, pairs and triples. The errors are therefore too small if features are
         correlated. The list is empty if ``loss_`` is not :class:`~tanlearn.ConditionalNLL`, which the approximation
-        needs. :class:`~tanlearn.displays.ContributionDisplay` plots them as bands.
+        requires. :class:`~tanlearn.displays.ContributionDisplay` plots them as bands.
     cv_results_ : dict
         Results on held-out rows, with one entry per attempt: ``param_n_parents`` (maximum number of parents),
         ``param_n_triples`` (maximum number of triples), ``mean_test_score`` (accuracy) and ``mean_log_loss``. The
-        format is the same as in scikit-learn. The dict is empty without held-out rows (one row, or a class with a
-        single row in a fold).
+        format is the same as in scikit-learn. The dict is empty if there are no held-out rows (with a single row, or if
+        a fold would leave only one class).
     n_iter_ : int
         Number of iterations of the final training.
     loss_ : Loss
         Loss of the final training: ``loss``, or :class:`~tanlearn.ConditionalNLL` if there are no held-out rows for the
-        temperature, or if no network predicts them clearly better than the class frequencies do.
+        temperature, or if no network predicts held-out rows clearly better than the class frequencies.
     history_ : list of Iteration
         Mean loss per row, including its contribution to the ridge penalty, at the start and after each iteration.
     calibration_ : Calibration
@@ -180,10 +178,10 @@ class TermNetClassifier(NetworkClassifier):
     -----
     The curve of a column in ``increasing`` or ``decreasing`` is the monotone curve that is closest to the curve fitted
     without this restriction (isotonic regression of the log odds, weighted by the variances of the classes). Ridges and
-    edges are selected with restricted curves. The log odds of ``predict_joint_log_proba`` never change in the wrong
-    direction between two values of the column, not even by a rounding error, if no ``class_prior`` is set and all other
-    values of the row are present. Otherwise, they may do so, but only by rounding errors. The guarantee does not hold
-    after a conversion to few bits, which rounds each probability separately.
+    edges are selected with monotone curves. If no ``class_prior`` is set and all other values of the row are present,
+    the log odds of ``predict_joint_log_proba`` never change in the wrong direction between two values of the column,
+    not even by a rounding error. Otherwise, they may change in the wrong direction by rounding errors only. The
+    guarantee does not hold after a conversion to few bits, which rounds each probability separately.
 
     Examples
     --------
@@ -248,7 +246,7 @@ class TermNetClassifier(NetworkClassifier):
         self.verbose = verbose
 
     def _validate_params(self) -> None:
-        """Validate the parameters; the error for a class instead of a structure learner suggests an instance."""
+        """Validate the parameters. For a class instead of a structure learner, the error suggests an instance."""
         refuse_class(self, "structure")
         super()._validate_params()
 
@@ -302,7 +300,7 @@ class TermNetClassifier(NetworkClassifier):
     def _user_structure(
         self, data: EncodedData, directions: IntArray, rng: np.random.Generator | None
     ) -> UserStructure | None:
-        """Return the structure learner with the knowledge, or the checked structure; None for edges by gain."""
+        """Return the structure learner with the knowledge, the checked structure, or None for edges by gain."""
         given = self.structure
         if given is None or isinstance(given, str):
             return None
@@ -317,23 +315,23 @@ class TermNetClassifier(NetworkClassifier):
         return UserStructure(learner, int(rng.integers(2**63)))
 
     def _check_generative(self) -> bool:
-        """Return True; raise an AttributeError if features can have, or in the fitted network have, several parents."""
+        """Return True, or raise an AttributeError if features can have several parents, or have several after a fit."""
         most = int(self.max_parents)
         if hasattr(self, "model_"):
             most = int((self.structure_.parents >= 0).sum(axis=1).max())
         if most > 1:
             raise AttributeError(
-                f"the network has up to {most} parents per feature. CPTs of several parents are sums of terms that are "
-                f"not normalized, so the classifier cannot sample or complete rows. Fit it with max_parents=1."
+                f"the classifier cannot sample or complete rows, because the network has up to {most} parents per "
+                f"feature, and CPTs of several parents are not normalized. Fit it with max_parents=1."
             )
         return True
 
     def _contribution_errors(self, feature: int) -> FloatArray | None:
-        """Return standard errors of the contributions of a feature, shape (n_values, n_classes), if there are any."""
+        """Return the standard errors of the contributions of a feature, shape (n_values, n_classes), or None."""
         return self.standard_errors_[feature] if self.standard_errors_ else None
 
     def _get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes for a model file, besides classes and encoder."""
+        """Return the fitted attributes for a model file, except classes and encoder."""
         return {**super()._get_state(), "standard_errors": self._stacked_standard_errors()}
 
     def _set_state(self, state: dict[str, Any]) -> None:
@@ -359,7 +357,7 @@ class TermNetClassifier(NetworkClassifier):
         n_states = self.encoder_.n_states_
         check_array("standard_errors", errors, np.float64, (int(n_states.sum()), len(self.classes_)))
         if not (np.isfinite(errors) & (errors >= 0)).all():
-            raise ValueError("standard_errors must be finite numbers from 0.")
+            raise ValueError("standard_errors must be finite and nonnegative.")
         self.standard_errors_ = np.split(errors, np.cumsum(n_states)[:-1])
 
     def _histories(self) -> dict[str, list[Any]]:
@@ -374,6 +372,7 @@ def _refuse_monotone_edges(structure: Structure, is_monotone: AnyArray, data: En
             if parent >= 0 and (is_monotone[child] or is_monotone[parent]):
                 monotone, edge = (data.label(i) for i in ((child, parent) if is_monotone[child] else (parent, child)))
                 raise ValueError(
-                    f"structure has an edge between {monotone} and {edge}, but the log odds of {monotone} are "
-                    f"monotone, so it has no edges. Remove the edge, or {monotone} from increasing and decreasing."
+                    f"structure has an edge between {monotone} and {edge}, but {monotone} is in increasing or "
+                    f"decreasing, and such columns have no edges. Remove the edge, or remove {monotone} from "
+                    f"increasing and decreasing."
                 )

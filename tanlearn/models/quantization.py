@@ -64,7 +64,7 @@ class FixedPoint:
         if not 1 <= self.n_bits <= MAX_BITS or abs(self.fraction_bits) > _MAX_FRACTION_BITS:
             raise ValueError(
                 f"integer_bits and fraction_bits must add up to 1 to {MAX_BITS}, with at most {_MAX_FRACTION_BITS} "
-                f"fraction bits either way; got {self.integer_bits} and {self.fraction_bits}."
+                f"fraction bits either way, got {self.integer_bits} and {self.fraction_bits}."
             )
 
     @property

@@ -92,7 +92,7 @@ def read_classes(y: Any, n_samples: int, n_classes: int) -> IntArray:
     classes: AnyArray = np.asarray(y)
     if classes.shape != (n_samples,) or classes.dtype.kind not in "iu":
         raise ValueError(
-            f"y must contain one integer class code for each of the {n_samples} rows; got shape {classes.shape} of "
+            f"y must contain one integer class code for each of the {n_samples} rows, got shape {classes.shape} of "
             f"dtype {classes.dtype}."
         )
     wrong = np.flatnonzero((classes < 0) | (classes >= n_classes))

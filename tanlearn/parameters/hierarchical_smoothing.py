@@ -164,7 +164,7 @@ def read_concentrations(m: Any, n_levels: int) -> FloatArray | None:
     if given.dtype.kind not in "iuf" or given.shape not in ((), (n_levels,)) or not (given > 0).all():
         raise ValueError(
             f"m must be 'auto', a positive number, or {n_levels} positive numbers, one for each number of parents from "
-            f"0 to the maximum of a feature; got {m!r}."
+            f"0 to the maximum of a feature, got {m!r}."
         )
     if not np.isfinite(given).all():
         raise ValueError(f"m must be finite, got {m!r}. A large number such as 1e6 ignores the parent.")

@@ -307,7 +307,7 @@ def _unknown(what: str, found: Any) -> TypeError:
         f"{what} must be a table (a DataFrame of pandas or polars, a LazyFrame, a Table, RecordBatchReader or data set "
         f"of Arrow, or anything else with __arrow_c_stream__), the path of a Parquet, Feather or CSV file, an iterable "
         f"of tables or of tuples (X, y) or (X, y, sample_weight), or a function without arguments that returns one of "
-        f"these; got {shorten(found)} of type {type(found).__name__}."
+        f"these, got {shorten(found)} of type {type(found).__name__}."
     )
 
 

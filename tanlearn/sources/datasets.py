@@ -137,7 +137,7 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
     >>> load_dataset("weather.xls")
     Traceback (most recent call last):
     ...
-    ValueError: data must be 'digits', 'iris', ... or a file .npz, .csv, .tsv, ... or .feather; got 'weather.xls'.
+    ValueError: data must be 'digits', 'iris', ... or a file .npz, .csv, .tsv, ... or .feather, got 'weather.xls'.
     """
     name = str(source)
     if name.startswith("openml:"):
@@ -148,7 +148,7 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
         known = f"{', '.join(map(repr, BUNDLED))}, 'openml:NAME', or a file {joined_by_or([ARRAYS, *OUTPUTS])}"
         near = difflib.get_close_matches(name.casefold(), BUNDLED, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"data must be {known}; got {name!r}.{hint}")
+        raise ValueError(f"data must be {known}, got {name!r}.{hint}")
     if target is not None:
         raise ValueError(f"target ({target!r}) names a column of a file, but {name} has its own classes. Leave it out.")
     if name in BUNDLED:

@@ -32,10 +32,10 @@ class Notation(NamedTuple):
         if self.thousands and (self.thousands not in _SEPARATORS or self.thousands == self.decimal):
             raise ValueError(
                 f"the thousands separator must be one of , . ' and a space, and not the decimal mark "
-                f"{self.decimal!r}; got {self.thousands!r}."
+                f"{self.decimal!r}, got {self.thousands!r}."
             )
         if self.dates and self.dates not in DATE_ORDERS:
-            raise ValueError(f"dates must be one of {', '.join(DATE_ORDERS)}; got {self.dates!r}.")
+            raise ValueError(f"dates must be one of {', '.join(DATE_ORDERS)}, got {self.dates!r}.")
         if not all(isinstance(text, str) for text in (*self.symbols, *self.missing)):
             raise ValueError("symbols and missing values must be strings.")
         return self

@@ -142,7 +142,7 @@ def class_code(value: Any, classes: NDArray[Any], name: str) -> int:
     number = {label: code for code, label in enumerate(classes.tolist())}
     with contextlib.suppress(KeyError, TypeError):  # TypeError: an unhashable value
         return number[value]
-    raise ValueError(f"{name} must be one of the classes: {', '.join(map(repr, number))}; got {shorten(value)}.")
+    raise ValueError(f"{name} must be one of the classes: {', '.join(map(repr, number))}, got {shorten(value)}.")
 
 
 def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_] | None = None) -> Column:

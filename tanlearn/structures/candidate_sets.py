@@ -201,7 +201,7 @@ class CandidateSets:
                 if (not parents) != (t == first) or (len(parents) > 1 and not proper):
                     raise ValueError(
                         f"the candidates of feature {i} must be none, single parents, and pairs of these, in this "
-                        f"order; got {parents} at index {t - first}. Create them by CandidateSets.from_lists(..., "
+                        f"order, got {parents} at index {t - first}. Create them by CandidateSets.from_lists(..., "
                         f"n_parents=2)."
                     )
         return members

@@ -43,7 +43,7 @@ def read_bits(bits: Any) -> list[FixedPoint | None]:
         return [FixedPoint(*bits)]
     raise ValueError(
         f"bits must be None, a number of bits from 1 to {MAX_BITS}, or a tuple of integer and fraction bits whose sum "
-        f"is such a number; got {bits!r}."
+        f"is such a number, got {bits!r}."
     )
 
 

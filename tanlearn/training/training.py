@@ -186,7 +186,7 @@ class Training:
         if isinstance(state, TermState):
             if data.device != "cpu" or not is_fusible(loss, settings.dtype):
                 raise ValueError(
-                    f"k-trees support only built-in losses, dtype float32 and device='cpu'; got {loss!r}, "
+                    f"k-trees support only built-in losses, dtype float32 and device='cpu', got {loss!r}, "
                     f"{settings.dtype} and device={data.device!r}."
                 )
             return TermEngine(state, data, self.weights, loss, settings.batch_size)

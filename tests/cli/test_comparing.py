@@ -165,10 +165,10 @@ def test_failure_of_all_learners_is_an_exit_code(run, gaps, kind):
     [
         (["--learners", "NB MM"], "tanlearn: there is no learner 'NB MM'. Did you mean 'NB ML'?"),
         (["--learners", "perceptron"], "tanlearn: there is no learner 'perceptron'. The learners are: NB ML, "),
-        (["--learners", ","], "tanlearn: there are no learners to compare. Name at least one learner."),
+        (["--learners", ","], "tanlearn: a comparison needs at least one learner."),
         (["--data", "absent.npz"], "tanlearn: there is no file absent.npz."),
         (["--data", "digit"], "tanlearn: there is no file digit. Did you mean 'digits'?"),
-        (["a.csv", "--data", "b.csv"], "tanlearn: the data are given twice, as a.csv and as --data b.csv."),
+        (["a.csv", "--data", "b.csv"], "tanlearn: the data must be given once, got a.csv and --data b.csv."),
         (["--target", "go"], "tanlearn: target ('go') names a column of a file"),
     ],
 )
@@ -218,7 +218,9 @@ def test_two_tables_and_a_report_in_two_commands(run, tables, tmp_path):
     path = str(tmp_path / "results.csv")
     done = run("compare", *tables, "--learners", "nb ml,aode", "--repeats", "2", "--folds", "3", "--output", path)
     assert done.exit_code == 0
-    assert "one.csv: the classes are in the last column, 'go'. --target names another column." in done.stderr
+    assert (
+        "one.csv: the classes are read from the last column, 'go'. To use another column, set --target." in done.stderr
+    )
     assert (
         f"24 of 24 results of this comparison are in {path}. For tables and tests: tanlearn report {path}"
         in done.stderr
@@ -266,7 +268,7 @@ def test_the_time_limit_leaves_a_file_to_continue(run, tables, tmp_path):
     arguments = ["compare", *tables, "--learners", "nb ml", "--folds", "2", "--output", path]
     done = run(*arguments, "--time-limit", "1e-9")
     assert "not done: one, NB ML; two, NB ML." in done.stderr
-    assert f"0 of 4 results of this comparison are in {path}. The same command continues." in done.stderr
+    assert f"0 of 4 results of this comparison are in {path}. Repeat the command to continue." in done.stderr
     done = run(*arguments, "--cell-time-limit", "3600")
     assert "4 of 4 results of this comparison are in" in done.stderr
 
@@ -275,9 +277,9 @@ def test_the_time_limit_leaves_a_file_to_continue(run, tables, tmp_path):
     ("options", "message"),
     [
         (["--target", "kind"], "there is no column 'kind'. Did you mean 'wind'? The columns are: id, sky, wind, go."),
-        (["--target", "go", "-t", "go", "-t", "go"], "--target is given 3 times for 2 data sets."),
+        (["--target", "go", "-t", "go", "-t", "go"], "one per data set, got 3 for 2 data sets."),
         (["--target", "go,king"], "two.csv: there is no column 'king'. Did you mean 'kind'?"),
-        (["--drop", "id,sun"], "--drop: no file has a column 'sun'. Leave it out, or correct it. COLUMN drops"),
+        (["--drop", "id,sun"], "--drop: no file has a column 'sun'. Correct the name, or leave it out. COLUMN drops"),
         (["--drop", "one:kind"], "--drop: no file has a column 'one:kind'."),
         (["--drop", "three:sky"], "--drop: no file has a column 'three:sky'."),
     ],
@@ -379,7 +381,7 @@ def test_former_formats_of_output_are_accepted_with_a_note(run, table, tmp_path,
 def test_a_table_is_never_taken_for_results(run, tables):
     done = run("compare", tables[0], "--learners", "nb ml", "--output", tables[1])
     assert done.exit_code == 2
-    assert "two.csv is not a results file" in done.stderr.splitlines()[-1]
+    assert "two.csv must be a results file" in done.stderr.splitlines()[-1]
 
 
 def test_markdown_of_several_tables_names_them(run, tables):

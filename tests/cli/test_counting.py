@@ -101,7 +101,9 @@ def test_single_values_are_enough_for_naive_bayes(run, places):
     assert "NB ML: " in told(run("fit", places / "all.counts", "-o", places / "m.tan"))
     line = refused(run("fit", places / "all.counts", "-l", "aode", "-o", places / "x.tan"))
     assert line.endswith(
-        "AODE cannot be fitted to the counts in " + str(places / "all.counts") + ". Learners that can: NB ML, MANB."
+        "AODE cannot be fitted to the counts in "
+        + str(places / "all.counts")
+        + ". Use one of these learners: NB ML, MANB."
     )
     assert not (places / "x.tan").exists()
 
@@ -156,7 +158,7 @@ def test_what_is_not_known_is_reported(run, places):
     assert "when the encoder was fitted" not in done.stderr
     frame.drop(columns="area").to_csv(places / "b.csv", index=False)
     line = refused(run("counts", places / "b.csv", *like))
-    assert "1 of the 5 columns of " in line
+    assert "must have all 5 columns of " in line
     assert "are absent: area" in line
     frame.assign(area="large", y="maybe").to_csv(places / "b.csv", index=False)
     assert "'area' holds the text 'large' in row 1, but" in run("counts", places / "b.csv", *like).stderr
@@ -178,7 +180,8 @@ def test_one_place_may_have_one_class_only(run, places):
     told(run("merge", places / "no.counts", places / "yes.counts", "-o", places / "all.counts"))
     assert TableCounts.load(places / "all.counts").counts.class_counts.sum() == 398
     assert (
-        "there must be two classes" in refused(run("counts", places / "no.csv", "-t", "y", "-o", places / "x")).lower()
+        "must have at least two classes"
+        in refused(run("counts", places / "no.csv", "-t", "y", "-o", places / "x")).lower()
     )
     line = refused(run("fit", places / "no.counts", "-o", places / "x"))
     assert "the counts contain rows of 1 class(es)" in line
@@ -191,9 +194,15 @@ def test_what_does_not_add_up_names_the_file(run, places):
     one, output = places / "one", places / "output"
     for files, message in (
         ([one, places / "two"], f"{places / 'two'} (there) cannot be added to {one} (here): counts can be added only"),
-        ([one, one, places / "three"], f"{places / 'three'} (there) cannot be added to {one}, {one} (here): these are"),
+        (
+            [one, one, places / "three"],
+            f"{places / 'three'} (there) cannot be added to {one}, {one} (here): counts of type",
+        ),
         ([one, places / "four"], ", or tanlearn counts --like."),
-        ([one, places / "sum"], f"{one} is a counts file and {places / 'sum'} a summary, which cannot be merged."),
+        (
+            [one, places / "sum"],
+            f"only files of the same kind can be merged, but {one} is a counts file and {places / 'sum'} a summary.",
+        ),
         (
             [one, places / "a.csv"],
             f"{places / 'a.csv'} is neither a counts file nor a summary. Create such a file with tanlearn",
@@ -221,7 +230,7 @@ def test_summaries_that_do_not_add_up_name_the_file(run, places):
     assert f"{places / 'two'} cannot be merged with {places / 'one'}: 'code' holds int" in line
     assert line.endswith("To read a column as text, use tanlearn counts --summary --text.")
     line = refused(run("merge", places / "one", places / "three", "-o", places / "all"))
-    assert f"{places / 'three'} has the columns rooms, area, code, born, but {places / 'one'} has town, rooms" in line
+    assert f"{places / 'three'} has rooms, area, code, born, and {places / 'one'} has town, rooms" in line
     assert not (places / "all").exists()
 
 
@@ -232,12 +241,15 @@ def test_summaries_that_do_not_add_up_name_the_file(run, places):
         (["all.csv", "-t", "z"], "there is no column 'z'"),
         (["all.csv", "-t", "y", "--text", "z"], "there is no column 'z'"),
         (["all.csv", "-t", "y", "--summary", "--single"], "--single has no effect with --summary"),
-        (["all.csv", "-t", "y", "--like", "m", "--drop", "born"], "m determines columns and categories, so --drop"),
+        (
+            ["all.csv", "-t", "y", "--like", "m", "--drop", "born"],
+            "--drop has no effect with --like, because m determines",
+        ),
         (["all.csv", "-t", "y", "--like", "m"], "there is no file m"),
-        (["all.csv", "-t", "y", "--like", "a.csv"], "a.csv is neither a summary nor a counts file nor a model"),
-        (["digits"], "digits is not a data file"),
-        (["one"], "one is not a data file, but a counts file of tanlearn"),
-        (["all.csv", "-t", "y", "-o", "no/x"], "there is no folder no"),
+        (["all.csv", "-t", "y", "--like", "a.csv"], "a.csv must be"),
+        (["digits"], "digits must be a data file"),
+        (["one"], "one must be a data file, but is a counts file of tanlearn"),
+        (["all.csv", "-t", "y", "-o", "no/x"], "the folder no does not exist"),
     ],
 )
 def test_wrong_options_are_one_line(run, places, monkeypatch, options, message):
@@ -250,16 +262,16 @@ def test_wrong_options_are_one_line(run, places, monkeypatch, options, message):
 @pytest.mark.parametrize(
     ("file", "options", "message"),
     [
-        ("one", ["-t", "y"], "one contains counts, not rows, so --target has no effect. Leave it out."),
-        ("one", ["--folds", "3"], "so --folds has no effect"),
+        ("one", ["-t", "y"], "--target needs rows, but one contains counts. Leave out --target."),
+        ("one", ["--folds", "3"], "--folds needs rows"),
         (
             "one",
             ["-l", "skdb"],
-            "SKDB cannot be fitted to the counts in one. Learners that can: NB ML, TAN-CMI ML, FAN-CMI ML, TAN-EAR ML, "
+            "SKDB cannot be fitted to the counts in one. Use one of these learners: NB ML, TAN-CMI ML, FAN-CMI ML, TAN-EAR ML, "
             "KDB-1 ML, AODE, MANB.",
         ),
         ("one", ["-l", "kdb-2 ml"], "several augmenting parents"),
-        ("sum", [], "sum is a summary without counts. Count with: tanlearn counts TABLE --like sum."),
+        ("sum", [], "fit needs rows or counts, but sum is a summary. Count with: tanlearn counts TABLE --like sum."),
         ("m.tan", [], "m.tan is a model. Name a data file or a counts file."),
     ],
 )

@@ -60,7 +60,7 @@ def test_errors_name_the_options(run, odd_model, tmp_path):
     assert "more than --max-bytes=100. Pass --null-missing, a larger --max-bytes, or fit" in of_tree.stderr
     over = run(*base, "-o", path)
     assert over.exit_code == 2
-    assert "odd.tan is also an input, so it cannot be written" in over.stderr
+    assert "odd.tan is both. Name another output" in over.stderr
     assert run("export-sql", tmp_path / "absent", "--table", "t", "--dialect", "duckdb").exit_code == 2
 
 

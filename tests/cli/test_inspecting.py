@@ -107,10 +107,10 @@ def test_what_is_not_given_or_unknown_is_reported(run, model):
         (["town=Graz", "age"], "a row must be FILE:NUMBER, a JSON object, or name=value, got 'age'."),
         (['{"age": '], "the row is not a JSON object"),
         (['{"age": [1]}'], "'age' must be a string or a number, got [1]."),
-        (["age=old"], "'age' holds the text 'old' in row 1, but the model needs numbers there."),
+        (["age=old"], "the row: 'age' must contain numbers, but row 1 contains the text 'old'."),
         (
             ["newsletter=yes"],
-            "the row: 'newsletter' holds the text 'yes' in row 1, but the model needs booleans there.",
+            "the row: 'newsletter' must contain booleans, but row 1 contains the text 'yes'.",
         ),
         (["age=3", "age=4"], "'age' is given twice. Leave one of them out."),
         (['{"age": 3, "age": 4}'], "'age' is given twice. Leave one of them out."),
@@ -131,7 +131,10 @@ def test_what_is_typed_is_reported_as_typed(run, tmp_path):
     assert story(run("explain", path, "at=12:30", "--json"))["prediction"] == "a"
     assert "'n' is 9, which did not occur in training" in run("explain", path, "at=12:30", "n=9").stderr
     (tmp_path / "n.csv").write_text("at,n\n8:15,1\n8:15,?\n")
-    assert "n.csv: 'n' holds the text '?' in row 2" in run("explain", path, f"{tmp_path / 'n.csv'}:2").stderr
+    assert (
+        "n.csv: 'n' must contain numbers, but row 2 contains the text '?'"
+        in run("explain", path, f"{tmp_path / 'n.csv'}:2").stderr
+    )
     assert "--missing" not in run("explain", path, "n=old").stderr
 
 
@@ -248,14 +251,14 @@ def test_rows_with_classes_choose_how_to_round(run, model, shop, tmp_path):
     [
         ([], "C code needs integers, but the CPTs of"),
         (["--bits", "3,x"], "--bits must be two numbers, such as 3,1, or their sum, got '3,x'."),
-        (["--bits", "4"], "--bits 4 does not set integer and fraction bits. Set both, such as --bits 3,1"),
+        (["--bits", "4"], "--bits must set integer and fraction bits, such as --bits 3,1, got 4"),
         (["--bits", "4"], "add --rows and --target to select them by the errors on these rows."),
         (["--bits", "3,1", "--target", "buys"], "--target needs --rows, because it names a column of these rows."),
         (["--bits", "3,1", "-o", "m"], "--output must end in .h, .hh, .hpp, got 'm'."),
         (["--bits", "3,1", "-o", "m.c"], "--output must end in .h, .hh, .hpp, got 'm.c'."),
         (
             ["--bits", "3,1", "-o", "my-m.h"],
-            "'my-m' is not a C identifier: a letter (a to z or A to Z), then at most 30 letters, digits or _.",
+            "the prefix must be a C identifier (a letter, a to z or A to Z, then at most 30 letters, digits or _), got 'my-m'.",
         ),
         (["--bits", "3,1", "--name", "0"], "name must be a C identifier"),
     ],

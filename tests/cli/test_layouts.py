@@ -67,7 +67,7 @@ def test_counts_do_not_read_rows_without_a_class(run, tmp_path):
         assert tanlearn.TableCounts.load(tmp_path / "c").counts.class_counts.tolist() == [30, 30]
     path.write_text("".join(["x,t,y\n", *ROWS[:9], "Total,,\n", *ROWS[9:], "many,a,y\n"]))
     done = run("counts", path, "-t", "y", "--like", tmp_path / "m", "-o", tmp_path / "c")
-    assert "'x' holds the text 'many' in row 62," in done.output
+    assert "row 62 contains the text 'many'" in done.output
 
 
 def test_a_target_without_a_value(run, tmp_path):
@@ -76,7 +76,7 @@ def test_a_target_without_a_value(run, tmp_path):
     for options in ([], ["--chunk-rows", "1"]):
         done = run("fit", path, *OPTIONS, "-o", tmp_path / "m", *options)
         assert done.exit_code == 2
-        assert "the target 'y' has no value, in 2 rows." in done.output
+        assert "the target 'y' must have at least two classes, but has no value in 2 rows." in done.output
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_columns_that_are_not_there_may_be_missing(run, fitted, tmp_path):
     path.write_text("t,other\na,1\nb,2\n")
     done = run("predict", tmp_path / "m", path)
     assert done.exit_code == 2
-    assert "1 of the 2 columns of" in done.output
+    assert "must have all 2 columns of" in done.output
     assert "To treat them as missing in every row, use --fill-missing." in done.output
     done = run("predict", tmp_path / "m", path, "--fill-missing", "--proba")
     assert f"tanlearn: not in {path}, so missing in every row: x." in done.stderr
@@ -168,5 +168,5 @@ def test_columns_of_another_table_are_not_filled_up(run, tmp_path):
     assert run("fit", train, "-t", "y", "-l", "nb ml", "-o", tmp_path / "m").exit_code == 0
     done = run("predict", tmp_path / "m", other, "--fill-missing")
     assert done.exit_code == 2
-    assert "2 of the 2 columns of" in done.output
+    assert "must have all 2 columns of" in done.output
     assert "has no rows" not in done.output

@@ -62,8 +62,8 @@ def test_missing_columns_are_refused_and_named(run, model, tmp_path):
     path.write_text("town,age,x\nGraz,3,1\n")
     done = run("predict", model, path, "-o", tmp_path / "p.csv")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "3 of the 5 columns of" in done.stderr
-    assert "are absent: signed up, spent, newsletter. The columns are: town, age, x." in done.stderr
+    assert "must have all 5 columns of" in done.stderr
+    assert "are absent: signed up, spent, newsletter. It has the columns town, age, x." in done.stderr
     assert not (tmp_path / "p.csv").exists()
 
 
@@ -139,7 +139,7 @@ def test_text_among_numbers_is_refused_with_its_row_or_named_missing(run, model,
     new.write_text("\n".join([*lines[:41], ",".join(cells), *lines[42:]]))
     done = run("predict", model, new)
     assert done.exit_code == 2
-    assert "'spent' holds the text '?' in row 41, but the model needs numbers there." in done.stderr
+    assert "'spent' must contain numbers, but row 41 contains the text '?'." in done.stderr
     assert "add --missing '?'" in done.stderr
     assert run("predict", model, new, "--missing", "?").exit_code == 0
 
@@ -155,7 +155,7 @@ def test_texts_that_look_like_numbers_stay_texts(run, tmp_path):
     ("options", "message"),
     [
         (["-o", "p.xls"], "--output must be - or end in .csv, .tsv, .parquet, .feather, got 'p.xls'."),
-        (["-o", "no/p.csv"], "there is no folder no"),
+        (["-o", "no/p.csv"], "the folder no does not exist"),
         (["--keep", "idd"], "there is no column 'idd'. Did you mean 'id'?"),
     ],
 )

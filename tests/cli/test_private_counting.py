@@ -48,7 +48,7 @@ def test_counts_have_noise_and_fit_a_model(run, files):
     done = private(run, files, "--epsilon", "2", "--chunk-rows", "150")
     assert done.exit_code == 0, done.output
     assert "3 columns, 2 classes (no, yes); discrete Laplace noise of standard deviation 4.93 in every" in done.stdout
-    assert "privacy loss is epsilon 2, delta 0. Another run with these rows adds its loss." in done.stderr
+    assert "privacy loss is epsilon 2, delta 0. Another run with these rows adds to the loss." in done.stderr
     assert re.search("unknown categories and count as missing: 'Wien'", done.stderr)
     counts = TableCounts.load(files / "out.counts")
     assert [noise.epsilon for noise in counts.noise] == [2.0]
@@ -75,18 +75,18 @@ def test_classes_can_be_declared_in_any_order(run, files):
     ("declared", "message"),
     [
         ("{", r"declared\.json must be a JSON file: "),
-        ([], r"must have an object with the keys 'classes' and 'columns', .*, but has list\."),
-        ({"classes": ["a"]}, r"it has no 'columns'\."),
-        ({**DECLARED, "epsilon": 1}, r"it has an unknown key 'epsilon'\."),
+        ([], r"must contain an object with the keys 'classes' and 'columns', .*, but has list\."),
+        ({"classes": ["a"]}, r"but has no 'columns'\."),
+        ({**DECLARED, "epsilon": 1}, r"but has an unknown key 'epsilon'\."),
         ({**DECLARED, "categorical": ["street"]}, r"'categorical' must be a list of some of these columns\."),
         ({"classes": ["a", "b"], "columns": {"age": []}}, r"'age' has no declared values\."),
         (
             {"classes": ["a", "b"], "columns": {"height": [1.5]}},
-            r"1 of the 1 columns of .*declared\.json are absent: height\.",
+            r"must have all 1 columns of .*declared\.json, but 1 are absent: height\.",
         ),
         (
             {"classes": ["no", "yes"], "columns": {"age": [30], "late": ["no", "yes"]}},
-            r"declares 'late', the column of the classes, in 'columns'\. Leave it out there\.",
+            r"'columns' must not contain 'late', the column of the classes\. Leave it out there\.",
         ),
         ({**DECLARED, "classes": "no"}, r"'classes' must be a list of at least two different values, got 'no'\."),
         ({**DECLARED, "classes": ["no", "no"]}, r"'classes' must be a list .*, got \['no', 'no'\]\."),

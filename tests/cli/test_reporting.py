@@ -99,7 +99,7 @@ def test_two_learners_have_a_picture_of_errors_only(run, comparison, tmp_path):
     [
         ("ranks.txt", "--picture must end in .png, .pdf, .svg or another format of "),
         ("absent/ranks.png", "does not exist. Create it first"),
-        ("results.csv", "results.csv is also an input, so it cannot be written."),
+        ("results.csv", "results.csv is both. Name another output."),
     ],
 )
 def test_a_picture_that_cannot_be_written_is_refused_before_the_report(run, file, tmp_path, picture, message):
@@ -116,7 +116,7 @@ def test_one_data_set_has_a_report_and_no_picture(run, comparison, tmp_path):
     assert done.exit_code == 0
     assert done.stdout.startswith("# Comparison of 3 learners on 1 data set\n")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("tanlearn: there is no picture, because ranks need two learners, and two data sets")
+    assert line.startswith("tanlearn: there is no picture, because ranks need at least two learners, and two data sets")
     assert not (tmp_path / "ranks.png").exists()
 
 

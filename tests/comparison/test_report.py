@@ -138,7 +138,10 @@ def test_all_data_sets_are_summarized(comparison):
     assert "Bayesian test is left out" not in report
     few = Comparison([one for one in complete.cells if one.dataset != "one 2"]).report(reference="A")
     assert "P(" not in few
-    assert "With 5 data sets, the signed ranks cannot be significant at 5 %, and the Bayesian test is left out." in few
+    assert (
+        "With 5 data sets, the signed-ranks test cannot be significant at 5 %, and the Bayesian test is left out."
+        in few
+    )
 
 
 def test_without_baycomp_the_other_tests_remain(comparison, monkeypatch):
@@ -156,18 +159,18 @@ def test_a_single_split_has_no_test_and_no_bold(comparison):
     report = Comparison([one for one in comparison.cells if one.fold == 1]).report()
     assert "**" not in report
     assert "A data set with a single split has no test and no bold." in report
-    assert "There is no test: each data set has a single split." in report
+    assert "There are no tests: each data set has a single split." in report
 
 
 def test_the_reason_is_given_if_there_is_no_test():
     a = [cell("one", "A", fold, error=10.0 + fold) for fold in (1, 2, 3)]
     failed = [cell("one", "B", fold, failure="no luck") for fold in (1, 2, 3)]
     report = Comparison([*failed, *a]).report()
-    assert "There is no test: no other learner has the test error in two folds in which A has it." in report
+    assert "There are no tests: no other learner has the test error in two folds in which A has it." in report
     assert "single split" not in report
     assert "(0 of 3)" in report
     report = Comparison([*failed, *a]).report(reference="B")
-    assert "There is no test: B has no test error on any data set." in report
+    assert "There are no tests: B has no test error on any data set." in report
 
 
 def test_a_learner_without_probabilities_has_not_failed():

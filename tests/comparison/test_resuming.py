@@ -181,7 +181,8 @@ def test_settings_that_cannot_be_recognized_are_refused(file):
         """A classifier that cannot be imported by its name."""
 
     with pytest.raises(
-        ValueError, match=r"settings of 'Local' cannot be recognized in a file later .*or leave out path"
+        ValueError,
+        match=r"settings of a learner must have a digest, but those of 'Local' have none .*or leave out path",
     ):
         compare("iris", Local(), path=file)
     assert not file.exists()
@@ -213,17 +214,17 @@ def test_merging():
     [
         (lambda text: text.replace("log_loss", "logloss"), r"lacks the column\(s\) log_loss"),
         (lambda text: text + text.splitlines()[1] + "\n", r"the same cell in lines 2 and 4: iris, NB ML, repeat 1"),
-        (lambda text: text + "a,b\n", r"line 4: there are 2 fields, not 24\. Remove the line"),
+        (lambda text: text + "a,b\n", r"line 4: there must be 24 fields, got 2\. Remove the line"),
         (lambda text: text.replace(",75,", ",many,", 1), r"line 2: n_train must be a number, got 'many'"),
         (
             lambda text: "x,y\n1,2\n",
-            r"must be a results file: its columns are x, y\. Name a file that tanlearn compare",
+            r"must be a results file, but its columns are x, y\. Name a file that tanlearn compare",
         ),
         (
             lambda text: text.replace(",", ";"),
             "its fields are separated by semicolons, as some spreadsheets do. Save it",
         ),
-        (lambda text: "\x89PNG\r\0\n", "must be a results file: it is not text"),
+        (lambda text: "\x89PNG\r\0\n", "must be a results file, but it is not text"),
     ],
 )
 def test_damaged_files_are_explained(file, change, message):

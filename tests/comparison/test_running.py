@@ -98,7 +98,7 @@ def test_classes_that_are_rarer_than_folds_are_named(weather):
     with pytest.warns(UserWarning, match="'rain', has 2 row") as caught:
         compare(replace(weather, y=labels), ["NB ML"], n_folds=5)
     assert [str(one.message) for one in caught if "class" in str(one.message)] == [
-        "the least populated class, 'rain', has 2 row(s), so some of the 5 folds do not test it. Use fewer folds, or "
+        "the least populated class, 'rain', has 2 row(s), so some of the 5 folds have no test row of this class. Use fewer folds, or "
         "more rows."
     ]
     with pytest.raises(ValueError, match=r"no class has a row for each of 89 folds\. Use at most 88"):
@@ -125,7 +125,9 @@ def test_own_split_is_used_and_not_to_be_overruled(weather):
     split = replace(weather, folds=[(rows[:80], rows[80:]), (rows[10:], rows[:10])])
     (result,) = compare(split, ["NB ML"]).means()
     assert (result.n_folds, result.n_train, result.n_test) == (2, 80, 10)
-    with pytest.raises(ValueError, match=r"weather has its own split .* n_folds has no effect\. Leave n_folds out"):
+    with pytest.raises(
+        ValueError, match=r"n_folds must not be set, because weather has its own split .*\. Leave n_folds out"
+    ):
         compare(split, ["NB ML"], n_folds=3)
 
 

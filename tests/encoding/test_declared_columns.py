@@ -65,7 +65,7 @@ def test_fitting_and_copies_set_the_mark():
     ("columns", "error", "message"),
     [
         ([], ValueError, "no column is declared. Declare categories or cut points of every column."),
-        ("age", TypeError, "or a list of categories or cut points with one entry per column; got str. Pass a"),
+        ("age", TypeError, "or a list of categories or cut points with one entry per column, got str. Pass a"),
         ({1: [2]}, TypeError, "the names of columns must be strings, got [1]. Pass a list without names."),
         ({"age": []}, ValueError, "X column 'age' has no declared values. Declare at least one category or one cut"),
         ({"sex": "female"}, TypeError, "X column 'sex': categories or cut points must be a list, got 'female'."),

@@ -290,7 +290,7 @@ def test_inverse_transform_refuses_what_are_no_codes():
         with pytest.raises(ValueError, match=re.escape(f"code {float(code)} of feature 0, sample 1, is out of range")):
             encoder.inverse_transform([[0, 1], [code, 0]])
     with pytest.raises(
-        ValueError, match="X must hold codes in 2 columns, one per feature, as transform returns them; got 1"
+        ValueError, match="X must hold codes in 2 columns, one per feature, as transform returns them, got 1"
     ):
         encoder.inverse_transform([[0], [1]])
     with pytest.raises(ValueError, match="X contains infinity"):

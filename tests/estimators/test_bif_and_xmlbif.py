@@ -187,8 +187,8 @@ def test_refused_model_leaves_no_file_and_what_stood_there(tmp_path, write, read
             TypeError,
             "KTreeClassifier cannot be written as a Bayesian network, because it does not have a single structure",
         ),
-        (fitted("cyclic"), ValueError, "a network with a cycle is not a Bayesian network"),
-        (doubled, ValueError, "the CPTs are not normalized: .* differ from 1 by up to 1"),
+        (fitted("cyclic"), ValueError, "a network in a file must not have a cycle"),
+        (doubled, ValueError, "CPTs in a file must be normalized, .* differ from 1 by up to 1"),
         (dated, ValueError, "Cast the categories to str"),
         (NaiveBayesClassifier(), NotFittedError, "not fitted"),
     ]

@@ -459,5 +459,5 @@ def test_a_warm_start_needs_the_same_names_of_columns():
     y = Y_IRIS[::3]
     model = TANClassifier(**QUICK, loss=Hybrid(), calibrate=False, warm_start=True).fit(X, y)
     model.fit(X, y)
-    with pytest.raises(ValueError, match="warm_start continues from the previous fit"):
+    with pytest.raises(ValueError, match="warm_start requires the same candidates"):
         model.fit(X.rename(columns={"a": "c"}), y)

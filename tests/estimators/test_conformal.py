@@ -163,9 +163,9 @@ def test_a_class_without_rows_in_a_fold_has_probability_zero():
 def test_wrong_arguments_are_refused():
     X, y = table(40)
     model = ConformalClassifier(NaiveBayesClassifier(), cv=4).fit(X, y)
-    with pytest.raises(ValueError, match=r"coverage must be a number above 0 and below 1; got 90"):
+    with pytest.raises(ValueError, match=r"coverage must be a number above 0 and below 1, got 90"):
         model.predict_set(X, 90)
-    with pytest.raises(ValueError, match="max_error must be a number above 0 and below 1; got 0"):
+    with pytest.raises(ValueError, match="max_error must be a number above 0 and below 1, got 0"):
         model.is_reliable(X, 0)
     with pytest.raises(ValueError, match=r"cv=50 folds need as many rows of positive weight, but there are 40\. Use"):
         ConformalClassifier(NaiveBayesClassifier(), cv=50).fit(X, y)

@@ -84,7 +84,7 @@ def test_without_rows_the_network_is_that_of_the_file(path):
         read_bif(path, class_name="survived"),
     )
     assert np.array_equal(model.tables_.cells, plain.tables_.cells)
-    with pytest.raises(ValueError, match="partial_fit adds to counts, but"):
+    with pytest.raises(ValueError, match="partial_fit adds rows to counts, but"):
         plain.partial_fit(passengers(0)[0][plain.feature_names_in_], passengers(0)[1])
 
 

@@ -140,7 +140,7 @@ def test_without_an_encoder_the_model_is_that_of_codes(model, count):
     with pytest.raises(NotFittedError):
         found.predict(table()[0])
     if hasattr(found, "partial_fit"):
-        with pytest.raises(ValueError, match=r"fitted from counts of codes.*Pass encoder and classes to from_counts"):
+        with pytest.raises(ValueError, match=r"fitted to counts of codes.*Pass encoder and classes to from_counts"):
             found.partial_fit(*table())
 
 
@@ -205,8 +205,8 @@ def test_counts_of_another_kind_are_refused(model, count, message):
 @pytest.mark.parametrize(
     ("model", "count", "message"),
     [
-        (BayesNetClassifier(structure=WIDE), pairs, "several augmenting parents need counts of three values"),
-        (BayesNetClassifier(structure=KDependence(k=2)), pairs, "several augmenting parents need counts of three"),
+        (BayesNetClassifier(structure=WIDE), pairs, "CPTs of several parents need counts of three"),
+        (BayesNetClassifier(structure=KDependence(k=2)), pairs, "CPTs of several parents need counts of three"),
         (
             NaiveBayesClassifier(),
             families(TREE),
@@ -215,7 +215,7 @@ def test_counts_of_another_kind_are_refused(model, count, message):
         (
             BayesNetClassifier(structure=WIDE, parameters=HierarchicalSmoothing()),
             contexts(WIDE),
-            "m='auto' is chosen by leaving rows out.*Set m",
+            "m='auto' needs rows.*Set m",
         ),
         (BayesNetClassifier(structure=Structure([-1, 0])), pairs, "the structure has 2 features"),
         (NaiveBayesClassifier(class_weight="balanced"), pairs, "class_weight='balanced' weights rows when they are"),
@@ -239,8 +239,14 @@ def test_encoder_and_classes_must_be_those_of_the_counts():
         ({"encoder": border.encoder_}, "classes is None, but counts need"),
         ({"classes": border.classes_}, "encoder is None, but counts need"),
         ({"encoder": border.encoder_, "classes": ["a", "b", "c"]}, "counts are of 2 classes, but classes has 3"),
-        ({"encoder": border.encoder_, "classes": ["yes", "no"]}, "classes must be at least two, sorted"),
-        ({"encoder": border.encoder_, "classes": ["no", "no"]}, "classes must be at least two, sorted and different"),
+        (
+            {"encoder": border.encoder_, "classes": ["yes", "no"]},
+            "classes must contain at least two different classes in sorted order",
+        ),
+        (
+            {"encoder": border.encoder_, "classes": ["no", "no"]},
+            "classes must contain at least two different classes in sorted order",
+        ),
         (
             {"encoder": encoded(frame[frame["town"] != "Wien"], y[frame["town"] != "Wien"])[1].encoder_},
             r"3 values of X column 'town', but the encoder has 2",
@@ -253,7 +259,7 @@ def test_encoder_and_classes_must_be_those_of_the_counts():
     with pytest.raises(NotFittedError):
         model.from_counts(counts, encoder=clone(border.encoder_), classes=border.classes_)
     both = TableCounts(counts, encoder=border.encoder_, classes=border.classes_)
-    with pytest.raises(ValueError, match="contain encoder and classes"):
+    with pytest.raises(ValueError, match="encoder and classes must not be passed with TableCounts"):
         model.from_counts(both, classes=border.classes_)
     assert not hasattr(model, "tables_")
 
@@ -262,7 +268,7 @@ def test_classes_without_rows():
     frame, y = table()
     data, border = encoded(frame, y)
     for rows_of, found in ((np.arange(0), 0), (np.flatnonzero(data.y), 1)):
-        with pytest.raises(ValueError, match=rf"contain rows of {found} class\(es\).*needs at least two"):
+        with pytest.raises(ValueError, match=rf"must contain rows of at least two classes, got {found}\."):
             NaiveBayesClassifier().from_counts(pairs(data).update(data.take(rows_of)))
     three = TableCounts(PairCounts(data.n_states, 3), encoder=border.encoder_, classes=["never", "no", "yes"])
     model = NaiveBayesClassifier().from_counts(three.update(frame, y))
@@ -306,5 +312,5 @@ def test_wrong_parameters_are_refused_before_anything_is_learned():
 def test_a_second_parent_that_is_the_first_column_needs_more_than_pairs():
     data = EncodedData.from_codes([[0, 1, 1], [1, 0, 1], [1, 1, 0]], [0, 1, 1])
     counts = PairCounts(data.n_states, 2).update(data)
-    with pytest.raises(ValueError, match="features with several augmenting parents need counts of three values"):
+    with pytest.raises(ValueError, match="CPTs of several parents need counts of three"):
         count_pairs_in_trees(counts, Structure([[-1, -1], [0, -1], [1, 0]]))

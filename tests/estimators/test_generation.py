@@ -147,7 +147,7 @@ def test_explanations_add_up(model, missing):
     assert (contributions[:, :3][gappy.isna().to_numpy()] == 0).all()
     odds, log_p = model.explain(gappy, against="no"), model.predict_log_proba(gappy)
     np.testing.assert_allclose(odds.sum(axis=1), log_p - log_p[:, :1], atol=1e-10)
-    with pytest.raises(ValueError, match="against must be one of the classes: 'no', 'yes'; got 'maybe'"):
+    with pytest.raises(ValueError, match="against must be one of the classes: 'no', 'yes', got 'maybe'"):
         model.explain(gappy, against="maybe")
 
 

@@ -75,7 +75,7 @@ def test_a_warm_start_with_other_required_edges_is_refused():
     model = TANClassifier(candidates="order-free", warm_start=True, **TREE)
     model.set_params(candidates__knowledge=Knowledge(required=[(3, 0)])).fit(X, y)
     model.fit(X, y)
-    with pytest.raises(ValueError, match="warm_start continues from the previous fit, but candidates"):
+    with pytest.raises(ValueError, match="warm_start requires the same candidates"):
         model.set_params(candidates__knowledge=None).fit(X, y)
 
 

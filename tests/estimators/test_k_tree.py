@@ -313,7 +313,7 @@ def test_another_prior_moves_probabilities():
     ("changes", "message"),
     [
         ({"loss": Hybrid()}, "loss must be ConditionalNLL, Margin or HingeMargin, got Hybrid"),
-        ({"candidates": "unconstrained"}, "must not have. Use candidates='order-free'"),
+        ({"candidates": "unconstrained"}, "may form. Use candidates='order-free'"),
         ({"training__checkpoint": "file", "loss": None}, "selection on held-out rows needs several"),
         ({"training__checkpoint": "file", "random_state": None}, "needs an integer random_state"),
         ({"training__patience": 3}, "Set validation_fraction, for example"),

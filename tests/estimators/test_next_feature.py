@@ -277,7 +277,7 @@ def test_forests_are_not_a_single_network():
         ({"depth": True}, ValueError, "depth must be an integer"),
         ({"unanswered": "age"}, TypeError, "unanswered must be a mask or a list of features, got 'age'"),
         ({"unanswered": ["agee"]}, ValueError, "unanswered contains 'agee'.* Did you mean 'age'"),
-        ({"unanswered": [[True]]}, ValueError, r"the shape of X, \(12, 4\); got \(1, 1\)"),
+        ({"unanswered": [[True]]}, ValueError, r"the shape of X, \(12, 4\), got \(1, 1\)"),
     ],
 )
 def test_invalid_arguments_are_refused(tree, rows, options, error, message):

@@ -171,7 +171,7 @@ def test_partial_fit_begins_anew_after_a_fit_that_failed(model, monkeypatch):
         patch.setattr(type(model), "_learn", lambda *arguments: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             model.fit(X, y)
-    with pytest.raises(ValueError, match="classes must be passed on the first call"):
+    with pytest.raises(ValueError, match="the first call of partial_fit must get the classes"):
         model.partial_fit(X, y)
     assert_same(model.partial_fit(X, y, CLASSES), clone(model).partial_fit(X, y, CLASSES))
 

@@ -305,7 +305,7 @@ def test_what_cannot_be_learned_is_refused():
         SemiSupervisedClassifier(network).fit(X, np.full(200, np.nan))
     with pytest.raises(ValueError, match=r"one class only, 1.0, in all 20 row\(s\)"):
         SemiSupervisedClassifier(network).fit(X, np.where(known < 0, np.nan, 1))
-    with pytest.raises(ValueError, match=r"parameters=HierarchicalDirichlet.*Use parameters=MaximumLikelihood\(\)"):
+    with pytest.raises(ValueError, match=r"parameters=HierarchicalDirichlet.*Use MaximumLikelihood\(\)"):
         SemiSupervisedClassifier(NaiveBayesClassifier(parameters=HierarchicalDirichlet())).fit(X, known)
     with pytest.raises(ValueError, match="The 'estimator' parameter of SemiSupervisedClassifier must be an instance"):
         SemiSupervisedClassifier(TANClassifier()).fit(X, known)

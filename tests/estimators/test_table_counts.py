@@ -106,12 +106,14 @@ def test_like_a_model_in_what_that_counts():
 def test_what_like_settles_is_left_out(counts):
     frame, y = table()
     for setting in ({"encoder": TableEncoder()}, {"columns": ["town"]}, {"pairs": False}, {"exact": True}):
-        with pytest.raises(ValueError, match="like determines columns, categories, cut points"):
+        with pytest.raises(ValueError, match="must not be passed with like, which determines columns"):
             TableCounts.of_source(frame.assign(sold=y), "sold", like=counts, **setting)
     with pytest.raises(TypeError, match="like must be a TableCounts or a fitted classifier, got TableEncoder"):
         TableCounts.of_source(frame.assign(sold=y), "sold", like=TableEncoder())
     turned = frame[["town", "number", "rooms", "area"]]
-    with pytest.raises(ValueError, match=r"(?s)batch 0.*the columns are .*'town', 'number'.* Use the same names"):
+    with pytest.raises(
+        ValueError, match=r"(?s)batch 0.*the columns must have the names of the counts, .* got .*'town', 'number'"
+    ):
         TableCounts.of_source([(turned, y)], like=counts)
     with pytest.raises(ValueError, match="no column is called 'area'"):
         TableCounts.of_source(frame.drop(columns="area").assign(sold=y), "sold", like=counts)
@@ -154,7 +156,7 @@ def test_counts_in_other_categories_or_cuts_are_refused(counts, change, message)
     other = change(frame, y)
     with pytest.raises(ValueError, match=message) as caught:
         counts.merge(other)
-    assert "Use the categories of one of them: TableCounts.of_source(..., like=one)" in str(caught.value)
+    assert "Use the categories of one of them for both: TableCounts.of_source(..., like=one)" in str(caught.value)
     assert counts.counts.to_bytes() == before
     assert counts != other
 

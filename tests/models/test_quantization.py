@@ -461,7 +461,7 @@ def test_a_warm_start_goes_on_with_another_price():
         (X[:900], y[:900], {"random_state": 1}),
         (X[:900], y[:900] + 1, {}),
     ):
-        with pytest.raises(ValueError, match="warm_start continues from the previous fit, but"):
+        with pytest.raises(ValueError, match="warm_start requires the same"):
             copy.copy(model).set_params(**options).fit(table, classes)
 
 

@@ -154,7 +154,7 @@ def test_what_has_no_order_cannot_be_drawn_or_completed():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([0, 1], r"each of the 3 rows; got shape \(2,\)"),
+        ([0, 1], r"each of the 3 rows, got shape \(2,\)"),
         ([0.0, 1.0, 2.0], "got shape .* of dtype float64"),
         ([0, 3, 1], "y contains 3 in row 1: class codes are 0 to 2"),
         ([0, 1, -1], "y contains -1 in row 2"),

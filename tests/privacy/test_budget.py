@@ -71,7 +71,7 @@ def test_what_exceeds_a_budget_spends_nothing():
         budget.release(counted(), epsilon=0.5)
     assert (budget.spent_epsilon, budget.releases) == (0.75, [])
     budget.spend(Fraction(1, 4))
-    with pytest.raises(ValueError, match=r"the budget of epsilon 1 is spent\. Use the counts"):
+    with pytest.raises(ValueError, match=r"the privacy budget \(epsilon 1\) is spent, .* Use the counts"):
         budget.release(counted())
 
 

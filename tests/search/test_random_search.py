@@ -187,7 +187,7 @@ def test_a_checkpoint_of_another_format_is_refused(tmp_path):
     with pytest.raises(ValueError, match="format 1, which lacks values that this version needs"):
         SearchCheckpoint(path, "d")
     path.write_text('{"tanlearn_search": 3, "fingerprint": "d"}\n')
-    with pytest.raises(ValueError, match="format 3, but this version reads formats up to 2: upgrade"):
+    with pytest.raises(ValueError, match="format 3, but this version reads formats up to 2. Upgrade"):
         SearchCheckpoint(path, "d")
 
 

@@ -348,7 +348,7 @@ def test_a_source_that_has_other_rows_when_it_is_read_again_is_reported():
 
 def test_what_is_no_source_is_reported():
     for source in (3, None):
-        with pytest.raises(TypeError, match=rf"source must be a table .* or a function .*; got {source} of type"):
+        with pytest.raises(TypeError, match=rf"source must be a table .* or a function .*, got {source} of type"):
             open_batches(source)
     with pytest.raises(TypeError, match=r"source must be a table .*got 3 of type int"):
         list(open_batches(lambda: 3))

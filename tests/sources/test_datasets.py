@@ -242,7 +242,7 @@ def test_every_extension_of_a_table_is_loaded(name, ending, tmp_path):
             "weather.xls",
             None,
             r"'digits', 'iris', 'wine', 'breast_cancer', 'openml:NAME', or a file \.npz, \.csv, \.tsv, \.parquet "
-            r"or \.feather; got 'weather\.xls'",
+            r"or \.feather, got 'weather\.xls'",
         ),
         ("digit", None, r"got 'digit'\. Did you mean 'digits'\?"),
         ("digits", "go", r"target \('go'\) names a column of a file, but digits has its own classes"),

@@ -250,7 +250,7 @@ def test_one_class_has_its_number(labels):
     classes = np.unique(pd.Series(labels).to_numpy())
     assert [class_code(label, classes, "against") for label in classes] == list(range(len(classes)))
     for wrong in ("maybe", [1], None, np.nan):
-        with pytest.raises(ValueError, match=r"^against must be one of the classes: .*, .*; got .*\.$"):
+        with pytest.raises(ValueError, match=r"^against must be one of the classes: .*, .*, got .*\.$"):
             class_code(wrong, classes, "against")
 
 
