@@ -200,8 +200,8 @@ class AnDEClassifier(CountingClassifier):
             if weight.max() >= self.min_count:
                 return
         warn(
-            f"no feature value has the weight min_count={self.min_count} of a super-parent, so the model is naive "
-            f"Bayes. Scale sample_weight to a mean of 1, or decrease min_count."
+            f"no feature value occurs in rows of total weight min_count={self.min_count}, so there are no "
+            f"super-parents and the model is naive Bayes. Scale sample_weight to a mean of 1, or decrease min_count."
         )
 
     def _super_parents(self, counts: RowCounts) -> IntArray:

@@ -55,19 +55,20 @@ class SimulatedAnnealing(WrapperSearch):
         parent. A step that would close a cycle is rejected without a redraw, so that a move is as likely as its
         reverse.
     temperature : "auto" or tuple of (float, float), default="auto"
-        Temperature of the first and of the last step, in units of the score; geometric in between. ``"auto"`` uses the
-        median absolute change of the score over 100 random changes of a parent at the start, and a thousandth of it.
+        Temperature of the first and of the last step, in units of the score. It decreases geometrically. ``"auto"``
+        uses the median absolute change of the score by 100 random changes of a parent at the start, and a thousandth of
+        this median.
     n_chains : int, default=1
         Number of independent chains. The best forest of all chains is returned.
     score : {"accuracy", "margin", "conditional-likelihood"}, default="margin"
         Objective to maximize: the classification rate, the mean margin (log odds of the true class against the best
         other class, capped at ``gamma``), or the mean log posterior of the true class.
     gamma : float, default=3.0
-        Maximum margin that counts, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``. Use larger values
-        for more features.
+        Maximum of the margin of a row, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``. Use larger
+        values for more features.
     validation : None, float or int, default=None
-        Rows that are scored. None scores the training rows, a float a held-out fraction of them, and an int each of
-        this number of folds in turn. Except with None, CPTs and cut points that depend on classes are fitted without
+        Rows on which structures are scored: None for the training rows, a float for a held-out fraction of them, or an
+        int for each of this number of folds in turn. CPTs, and cut points that depend on classes, are fitted without
         the held-out rows.
     smoothing : MaximumLikelihood, optional
         Learner of the CPTs during the search. The default is ``MaximumLikelihood(alpha=1)``.
@@ -76,8 +77,9 @@ class SimulatedAnnealing(WrapperSearch):
         search evaluates at most ``n_steps`` families (about d^3 / 3 for d features), otherwise the result of
         :class:`OrderSearch` (d^2 / 2). ``None`` is naive Bayes.
     knowledge : Knowledge, optional
-        Required and forbidden edges, and tiers. Steps that remove a required edge or add an excluded one are
-        rejected. ``None`` and the searches for ``initial`` start with the required edges. A structure must satisfy it.
+        Required and forbidden edges, and tiers. Steps that remove a required edge or add an excluded one are rejected.
+        ``None`` and the searches for ``initial`` start with the required edges. An initial structure must agree with
+        the knowledge.
     n_jobs : int, optional
         Number of threads for the chains, as in joblib. The structure does not depend on it.
     verbose : int, default=0
@@ -223,7 +225,8 @@ class SimulatedAnnealing(WrapperSearch):
         positive = all(isinstance(t, (int, float, np.number)) and 0 < t < math.inf for t in limits)
         if len(limits) != 2 or not positive or limits[0] < limits[1]:
             raise ValueError(
-                f"temperature must be two positive, non-increasing numbers (first step, last step), got {limits}."
+                f"temperature must contain two positive numbers, for the first and the last step, that do not "
+                f"increase, got {limits}."
             )
         first, last = (float(temperature) for temperature in limits)
         schedule = np.linspace(0.0, log(last / first), self.n_steps)
@@ -281,7 +284,7 @@ def _reverse(scorer: StructureScorer, child: int, temperature: float, rng: np.ra
 
 
 def _typical_change(scorer: StructureScorer, may_have: AnyArray, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the median absolute change of the score over random changes of a parent, and a thousandth of it."""
+    """Return the median absolute change of the score by random changes of a parent, and a thousandth of it."""
     parent, changes = scorer.parents[:, 0], []
     for _ in range(_N_SAMPLED):
         child, chosen = int(rng.integers(len(parent))), int(rng.integers(-1, len(parent)))

@@ -291,8 +291,9 @@ class AODEClassifier(CountingClassifier):
         self.model_ = OneDependenceEnsemble.from_counts(state, alpha=self.alpha, min_count=self.min_count)
         if not self.model_.is_parent.any():
             warn(
-                f"no feature value has the weight min_count={self.min_count} of a super-parent, so the model is naive "
-                f"Bayes. Scale sample_weight to a mean of 1, or decrease min_count."
+                f"no feature value occurs in rows of total weight min_count={self.min_count}, so there are no "
+                f"super-parents and the model is naive Bayes. Scale sample_weight to a mean of 1, or decrease "
+                f"min_count."
             )
 
     @property

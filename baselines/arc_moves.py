@@ -1,8 +1,8 @@
 """Hill climbing over directed acyclic graphs by addition, removal and reversal of arcs, with a tabu list and restarts.
 
-The search does not depend on the score: a `MoveScores` returns the change of the score by every legal move. Nodes are
-numbered in the order of their names, and among moves with equal changes the first one is made: removals, additions and
-reversals, in this order, each by child, then by parent. The result therefore does not depend on the order of columns.
+The search works with any score: a `MoveScores` returns the change of the score by every legal move. Nodes are numbered
+in the order of their names. Among moves with equal changes, the first one is made, in the order removals, additions,
+reversals, then by child, then by parent. The result therefore does not depend on the order of columns.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class MoveScores(Protocol):
 
 
 class FamilyMoves:
-    """Changes of a decomposable score, of which only those of the families that a move changes are computed anew.
+    """Changes of a decomposable score. After a move, only the changes of the affected families are computed anew.
 
     The change of the score by adding or removing an arc depends on the parents of its child only. A reversal is the
     sum of a removal and an addition.

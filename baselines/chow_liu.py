@@ -43,8 +43,8 @@ class ChowLiu(BaseEstimator):
         on which of two features is the child.
     penalty : {"aic", "bic"}, float or None, default=None
         Penalty per free parameter in nats of log-likelihood: 1 for AIC, log(n) / 2 for BIC, or a number. An edge adds
-        (values_i - 1) (values_j - 1) n_classes parameters. It is omitted if its gain in log-likelihood is smaller than
-        their penalty, so the result may be a forest.
+        (values_i - 1) (values_j - 1) n_classes parameters. It is omitted if the penalty of these parameters exceeds its
+        gain in log-likelihood, so the result may be a forest.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. The result is the forest of maximum likelihood that they permit. The
         root of each tree is then a feature from which all edges lead in permitted directions.

@@ -43,12 +43,12 @@ class DiscriminativeHillClimbing(WrapperSearch):
         Objective to maximize: the classification rate, the mean margin (log odds of the true class against the best
         other class, capped at ``gamma``), or the mean log posterior of the true class.
     gamma : float, default=1.0
-        Maximum margin that counts, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``.
+        Maximum of the margin of a row, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``.
     max_parents : {1, 2}, default=2
         Maximum number of augmenting parents per feature.
     validation : None, float or int, default=None
-        Rows that are scored. None scores the training rows, a float a held-out fraction of them, and an int each of
-        this number of folds in turn. Except with None, CPTs and cut points that depend on classes are fitted without
+        Rows on which structures are scored: None for the training rows, a float for a held-out fraction of them, or an
+        int for each of this number of folds in turn. CPTs, and cut points that depend on classes, are fitted without
         the held-out rows.
     smoothing : MaximumLikelihood, optional
         Learner of the CPTs during the search. The default is ``MaximumLikelihood(alpha=1)``.
@@ -58,7 +58,8 @@ class DiscriminativeHillClimbing(WrapperSearch):
         Required and forbidden edges, and tiers. The search starts with the required edges, and makes only steps that
         keep them and add no excluded edge. ``initial`` must satisfy it too.
     tabu_length : int, default=0
-        Number of last structures to which the search does not return, as in :class:`~tanlearn.baselines.HillClimbing`.
+        Number of recent structures to which the search must not return, as in
+        :class:`~tanlearn.baselines.HillClimbing`.
     n_restarts : int, default=0
         Number of further climbs, each from the best structure after ``n_random_moves`` random steps.
     n_random_moves : int, default=10
@@ -86,7 +87,7 @@ class DiscriminativeHillClimbing(WrapperSearch):
 
     Notes
     -----
-    Each step scores about d^2 structures of d features on all rows, so a search takes O(d^3) scores.
+    Each step scores about d^2 structures of d features on all rows, so a search computes O(d^3) scores.
 
     References
     ----------

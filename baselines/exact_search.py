@@ -56,11 +56,11 @@ _TOLERANCE = 1e-6
 
 
 class ExactMarginSearch(BaseEstimator):
-    """Structure of maximum margin over all structures with few parents, by branch and bound, for up to 12 features.
+    """Structure of maximum margin among all structures with few parents, by branch and bound, for up to 12 features.
 
-    Use it to measure how far heuristic searches are from the optimum. The time grows quickly with the numbers of
-    features and of distinct rows. On car (6 features, 1,728 rows, 4 classes) it takes 5 to 10 s with one parent and
-    50 s with two; on pima (8 features, 175 distinct rows) 1 s with one parent.
+    Use it to measure how close heuristic searches come to the optimum. The time grows quickly with the numbers of
+    features and of distinct rows. On car (6 features, 1,728 rows, 4 classes) it takes 5 to 10 s with one parent and 50
+    s with two; on pima (8 features, 175 distinct rows) 1 s with one parent.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class ExactMarginSearch(BaseEstimator):
         Number of nodes of branch and bound.
     history_ : list of ParentChange
         The final parents of the features that have some, all with the final score. ``n_evaluations`` is the number of
-        nodes, of which each solves a linear program.
+        nodes, each of which solves a linear program.
 
     Notes
     -----
@@ -180,14 +180,14 @@ class ExactMarginSearch(BaseEstimator):
         self._validate_params()
         if data.n_features > _MOST_FEATURES:
             raise ValueError(
-                f"ExactMarginSearch supports up to {_MOST_FEATURES} features, because its program has a constraint per "
-                f"set of features, got {data.n_features}. Leave out features, or use GreedySearch(score='margin')."
+                f"ExactMarginSearch supports up to {_MOST_FEATURES} features, because its program has a constraint "
+                f"per set of features, got {data.n_features}. Leave out features, or use GreedySearch(score='margin')."
             )
         smoothing = MaximumLikelihood() if self.smoothing is None else self.smoothing
         if smoothing.alpha == 0 and smoothing.epsilon is None:
             raise ValueError(
-                f"smoothing must keep all probabilities above zero, or margins are infinite, got {smoothing!r}. Pass "
-                f"MaximumLikelihood(alpha=1), or MaximumLikelihood(alpha=0, epsilon=1e-5)."
+                f"smoothing must keep all probabilities above zero, because margins would otherwise be infinite, "
+                f"got {smoothing!r}. Pass MaximumLikelihood(alpha=1), or MaximumLikelihood(alpha=0, epsilon=1e-5)."
             )
         rules = read_rules(self.knowledge, data, max_parents=self.max_parents)
         watch = Stopwatch()

@@ -40,7 +40,7 @@ class ExplainingAway(BaseEstimator):
         the root of every other tree is its feature with the lowest number.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. The result is the forest of largest weight that they permit. Required
-        edges are kept whatever their weight.
+        edges are kept, whatever their weights are.
     spanning : bool, default=False
         Whether to keep edges of weight 0 or less, so that the result is a tree, as in the papers.
     n_jobs : int, optional

@@ -1,7 +1,7 @@
 """Weights of features for weighted naive Bayes.
 
 WANBIA (Zaidi, Cerquides, Carman and Webb 2013) minimizes the conditional negative log-likelihood or the squared error
-of the posteriors by L-BFGS. AWNB (Hall 2007) reads the weights from the depths at which decision trees test features.
+of the posteriors by L-BFGS. AWNB (Hall 2007) derives the weights from the depths at which decision trees test features.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class GradientStructure(BaseEstimator):
     loss : ConditionalNLL, Margin or HingeMargin, optional
         Loss of the training; by default :class:`~tanlearn.ConditionalNLL`.
     n_epochs : int, optional
-        Passes over the data; by default 100, or on small data sets as many as 2,000 steps of 100 rows need.
+        Passes over the data. The default is 100, or more on small data sets, so that there are 2,000 steps of 100 rows.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers, with at most ``max_parents`` required parents per feature.
     n_jobs : int, optional

@@ -1,7 +1,7 @@
 """TAN-CR: greedy addition of the edge that classifies best (Keogh, Pazzani 1999; maximum margin 2012, section 4.2).
 
-Order-based learning (2008, section 5) calls this the naive greedy heuristic. Its structures are the best of that
-comparison and the most expensive, because each step scores all remaining edges.
+Order-based learning (2008, section 5) calls this the naive greedy heuristic. In that comparison, its structures are the
+best and the most expensive, because each step scores all remaining edges.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class GreedySearch(WrapperSearch):
         Objective to maximize: the classification rate, the mean margin (log odds of the true class against the best
         other class, capped at ``gamma``), or the mean log posterior of the true class.
     gamma : float, default=1.0
-        Maximum margin that counts, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``.
+        Maximum of the margin of a row, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``.
     validation : None, float or int, default=None
-        Rows that are scored. None scores the training rows, a float a held-out fraction of them, and an int each of
-        this number of folds in turn. Except with None, CPTs and cut points that depend on classes are fitted without
+        Rows on which structures are scored: None for the training rows, a float for a held-out fraction of them, or an
+        int for each of this number of folds in turn. CPTs, and cut points that depend on classes, are fitted without
         the held-out rows.
     smoothing : MaximumLikelihood, optional
         Learner of the CPTs during the search. The default is ``MaximumLikelihood(alpha=1)``.

@@ -48,8 +48,8 @@ class HillClimbing(BaseEstimator):
         Required and forbidden edges, and tiers. The search starts with the required edges, and makes only steps that
         keep them and add no excluded edge. ``initial`` must satisfy it too.
     tabu_length : int, default=0
-        Number of last structures to which the search does not return (tabu search). With 0, the search ends where no
-        arc improves the score. Otherwise it makes the best step even if it decreases the score, and ends after
+        Number of recent structures to which the search must not return (tabu search). With 0, the search ends when no
+        step increases the score. Otherwise, it makes the best step even if the score decreases, and ends after
         ``tabu_length`` steps in sequence without a new best score.
     n_restarts : int, default=0
         Number of further climbs, each from the best structure after ``n_random_moves`` random steps.

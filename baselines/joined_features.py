@@ -1,8 +1,8 @@
 """Search of joined features by accuracy, for semi-naive Bayes (Pazzani 1996).
 
-A group of joined features is one feature whose values are all combinations of theirs. Features of different groups are
-independent given the class, and features outside all groups are not used. The log joint of each row is
-stored, so that a change needs one lookup per row and class, for the new group only.
+A group of joined features is one feature whose values are all combinations of the values of the features. Features of
+different groups are independent given the class, and features outside all groups are not used. The log joint of each
+row is stored, so that a change needs one lookup per row and class, for the new group only.
 
 Log probabilities are rounded to multiples of 2**-32 nats, so that their sums do not depend on the order of addition.
 """

@@ -1,6 +1,6 @@
 """K2: the parents of each feature among the features before it, by a decomposable score (Cooper, Herskovits 1992).
 
-With a fixed ordering, no arc closes a cycle, so each feature is decided once, by greedy addition of parents.
+With a fixed ordering, no arc closes a cycle, so the parents of each feature are chosen once, by greedy addition.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["K2Search"]
 
 
 class K2Search(BaseEstimator):
-    """K2 search along a feature ordering: add the earlier feature that increases the score most, while any does.
+    """K2 search along a feature ordering: add the best earlier feature as a parent while this increases the score.
 
     The class is a parent of every feature.
 

@@ -34,10 +34,11 @@ class KDependence(BaseEstimator):
     k : int, default=1
         Maximum number of augmenting parents of each feature, from 0. Rows with missing values can be predicted for any
         k: missing features are marginalized. For k of 2 or more, use ``HierarchicalSmoothing()``: each parent
-        multiplies the size of a CPT by its number of values, so that most entries would be estimated without any row.
+        multiplies the size of a CPT by its number of values, so most entries would be estimated from no rows.
     threshold : float, default=0.0
-        Sahami's theta: a parent is used only if I(X_i; X_j | C), in nats, is larger. Empirical information is positive
-        even for independent features, about (values_i - 1) (values_j - 1) n_classes / (2 n) on n rows.
+        Sahami's theta: a parent is used only if I(X_i; X_j | C), in nats, is larger than this number. Empirical
+        information is positive even for independent features, about (values_i - 1) (values_j - 1) n_classes / (2 n) on
+        n rows.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. Required parents come before their children in the ordering and before
         other parents, whatever their information. Earlier tiers come first in the ordering.

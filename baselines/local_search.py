@@ -1,4 +1,4 @@
-"""Hill climbing with any score and any moves: the search for experiments with your own."""
+"""Hill climbing with any score and any moves, for experiments."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LocalSearch(BaseEstimator):
         Function ``score(structure, data)`` that returns a number to be maximized, for a :class:`~tanlearn.Structure`
         and an :class:`~tanlearn.EncodedData`; or the name of a score of :class:`~tanlearn.baselines.HillClimbing`.
     neighbors : callable, optional
-        Function ``neighbors(structure)`` that returns the structures that one move leads to. By default, these are all
+        Function ``neighbors(structure)`` that returns all structures after one move. By default, these are the
         structures with one arc added, removed or reversed.
     max_parents : int, default=1
         Maximum number of augmenting parents of each feature in the default moves, at least 1.

@@ -1,4 +1,4 @@
-"""Classification with the Markov blanket of the class in a network over features and class as equal nodes.
+"""Classification with the Markov blanket of the class, in a network that treats features and class as equal nodes.
 
 The network is found by hill climbing (Heckerman, Geiger, Chickering 1995), over all arcs or over those of max-min
 hill-climbing (Tsamardinos, Brown, Aliferis 2006). Only the Markov blanket of the class influences a prediction: its
@@ -46,8 +46,8 @@ class MarkovBlanketClassifier(NetworkClassifier):
     Parameters
     ----------
     search : HillClimbing, optional
-        Settings of the search, which is over arcs between features and class as equal nodes: score, largest number of
-        parents with the class, tabu list, restarts and steps. By default ``HillClimbing(max_parents=None)``. Its
+        Settings of the search over arcs between features and class as equal nodes: score, maximum number of parents
+        (including the class), tabu list, restarts and steps. The default is ``HillClimbing(max_parents=None)``. Its
         ``initial`` must be None.
     initial : {"naive-bayes", "empty"}, default="naive-bayes"
         Initial network: arcs from the class to all features, or no arcs.
@@ -180,13 +180,13 @@ class MarkovBlanketClassifier(NetworkClassifier):
         search._validate_params()
         if search.initial is not None:
             raise ValueError(
-                f"search.initial must be None, got {search.initial}: a structure has the class as root. Choose the "
-                f"initial network by initial='naive-bayes' or 'empty' of MarkovBlanketClassifier."
+                f"search.initial must be None, because the class is the root of a structure, got {search.initial}. "
+                f"Choose the initial network by initial='naive-bayes' or 'empty' of MarkovBlanketClassifier."
             )
         if search.knowledge is not None:
             raise ValueError(
-                f"search.knowledge must be None, got {search.knowledge}: the network has edges into the class, which "
-                f"knowledge does not cover. Use BayesNetClassifier(structure=HillClimbing(knowledge=...)) instead."
+                f"search.knowledge must be None, because knowledge does not cover edges into the class, got "
+                f"{search.knowledge}. Use BayesNetClassifier(structure=HillClimbing(knowledge=...)) instead."
             )
         order = np.append(data.by_name, data.n_features)  # nodes in the order of their names, the class last
         nodes = with_class_as_feature(data.take_features(data.by_name))

@@ -28,8 +28,8 @@ class ModelAveraging(BaseEstimator):
     """Bayesian average over the inclusion of each edge from the class to a feature, in closed form.
 
     With ``NaiveBayesClassifier(parameters=ModelAveraging())`` this is MANB, model-averaged naive Bayes. Features that
-    are independent of the class hardly influence the prediction, so no selection of features is needed. In a network
-    with augmenting parents, these are given, and only the edges from the class are averaged.
+    are independent of the class hardly influence the prediction, so no selection of features is needed. The average is
+    over the edges from the class only; augmenting parents are given.
 
     Parameters
     ----------

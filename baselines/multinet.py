@@ -1,4 +1,4 @@
-"""TAN multinets: a network of its own for each class (Friedman, Geiger and Goldszmidt 1997, section 4.2).
+"""TAN multinets: a separate network for each class (Friedman, Geiger and Goldszmidt 1997, section 4.2).
 
 In a TAN, the tree is the same in all classes. In a multinet, each class c has its own tree, learned from its rows only:
 
@@ -106,11 +106,11 @@ class MultinetClassifier(Classifier):
     Parameters
     ----------
     structure : StructureLearner, optional
-        Learner of the structure of each class; by default ``ChowLiu()``. It gets the rows of one class, so it must be
-        one that models the features, such as ``ChowLiu(penalty="bic")``.
+        Learner of the structure of each class; by default ``ChowLiu()``. It receives only the rows of one class, so it
+        must model the features and not the class, such as ``ChowLiu(penalty="bic")``.
     parameters : ParameterLearner, optional
-        Learner of the CPTs of each class; by default ``MaximumLikelihood(alpha=1)``. It gets the rows of one class, so
-        discriminative learners cannot be used.
+        Learner of the CPTs of each class; by default ``MaximumLikelihood(alpha=1)``. It receives only the rows of one
+        class, so discriminative learners cannot be used.
     class_weight : None, "balanced" or dict, default=None
         Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
         weight.

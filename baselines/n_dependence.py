@@ -1,10 +1,10 @@
 """AnDE on encoded data: an ensemble of all n-dependence estimators that stores rows instead of CPTs.
 
 CPTs of all sets of n + 1 features would be numerous and mostly empty: on letter, 13,342 rows fill 5.7 million of the
-298 million entries of A3DE. No CPT is therefore stored. At prediction, training rows and predicted rows are partitioned
-together by their super-parent values and counted within each part (:mod:`tanlearn.kernels.ande`). This takes 2.8 s for
-6,658 rows. Sorted keys of the joint values that occur would take 69 MB, 2.8 s to build and 10.2 s to look up; counting
-with bit sets would take 10.7 s.
+298 million entries of A3DE. No CPT is therefore stored. In prediction, training rows and predicted rows are grouped by
+their super-parent values and counted within each group (:mod:`tanlearn.kernels.ande`). This takes 2.8 s for 6,658 rows.
+Sorted keys of the joint values that occur would take 69 MB, 2.8 s to build and 10.2 s to look up; counting with bit
+sets would take 10.7 s.
 """
 
 from __future__ import annotations

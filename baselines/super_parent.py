@@ -37,8 +37,8 @@ class SuperParent(GreedySearch):
     gamma : float, default=1.0
         Maximum margin that counts, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``.
     validation : None, float or int, default=None
-        Rows that are scored. None scores the training rows, a float a held-out fraction of them, and an int each of
-        this number of folds in turn. Except with None, CPTs and cut points that depend on classes are fitted without
+        Rows on which structures are scored: None for the training rows, a float for a held-out fraction of them, or an
+        int for each of this number of folds in turn. CPTs, and cut points that depend on classes, are fitted without
         the held-out rows.
     smoothing : MaximumLikelihood, optional
         Learner of the CPTs during the search. The default is ``MaximumLikelihood(alpha=1)``.

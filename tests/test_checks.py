@@ -121,7 +121,7 @@ def test_losses_of_another_number_of_classes_are_told_how():
 
 
 @pytest.mark.parametrize(
-    ("loss", "message"), [(LogLoss, r"Pass LogLoss\(\) instead"), (object(), "Missing: value_and_gradient")]
+    ("loss", "message"), [(LogLoss, r"Pass LogLoss\(\) instead"), (object(), "must have the method value_and_gradient")]
 )
 def test_no_loss_at_all(loss, message):
     with pytest.raises(TypeError, match=message):

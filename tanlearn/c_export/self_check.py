@@ -121,7 +121,7 @@ def _held(column: Column, kind: ColumnKind) -> list[Any]:
     pairs = enumerate(zip(values.tolist(), missing.tolist(), strict=True))
     if not kind.c_type:
         return [None] * len(values)
-    return [None if lacks else to_c(v, kind.c_type, f"{column.label}, row {row},") for row, (v, lacks) in pairs]
+    return [None if lacks else to_c(v, kind.c_type, f"{column.label}, row {row}") for row, (v, lacks) in pairs]
 
 
 def _rounded(column: Column, kind: ColumnKind, held: list[Any]) -> Column:

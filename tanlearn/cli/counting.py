@@ -148,7 +148,7 @@ def _kind_of(path: str, *kinds: Kind) -> Kind:
     check_exists(path)
     kind = kind_of_file(path, *kinds)
     if kind is None:
-        known = " nor ".join(f"a {one.name}" for one in kinds)
+        known = " or ".join(f"a {one.name}" for one in kinds)
         raise ValueError(f"{path} must be {known}. Create the file with tanlearn counts.")
     return kind
 

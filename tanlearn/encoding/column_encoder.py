@@ -20,7 +20,7 @@ from tanlearn.sources.table import Table
 
 __all__ = ["ColumnEncoder", "category_codes", "mean_values", "value_ranges", "wider_ranges"]
 
-#: Smallest and largest value of each column, (nan, nan) without values; None for categorical columns and if unknown.
+#: Smallest and largest value of each column, (nan, nan) without values; None for categorical columns, or if unknown.
 Ranges: TypeAlias = list[tuple[float, float] | None]
 
 
@@ -133,7 +133,7 @@ def value_ranges(columns: Table, chosen: list[int]) -> Ranges:
 
 
 def wider_ranges(known: Ranges, others: Ranges) -> Ranges:
-    """Return the known ranges, each extended by another range unless that is None; the same list if none is wider."""
+    """Return ranges extended by other ranges, or the same list if nothing changes; None does not extend a range."""
     wider = [
         own if own is None or other is None else (float(np.fmin(own[0], other[0])), float(np.fmax(own[1], other[1])))
         for own, other in zip(known, others, strict=True)

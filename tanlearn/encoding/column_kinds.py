@@ -60,12 +60,12 @@ def find_all_categories(
 
 
 def _are_categories(numbers: AnyArray) -> bool:
-    """Return whether "auto" takes a column with these distinct numbers as categorical, whatever their dtype."""
+    """Return whether "auto" treats a column with these distinct numbers as categorical, for any dtype."""
     return len(numbers) <= MAX_NUMERIC_CATEGORIES and bool((numbers % 1 == 0).all())
 
 
 def _may_be_categorical(table: Table, number: int) -> bool:
-    """Return False for a column whose first rows already show that "auto" takes it as continuous."""
+    """Return False if the first rows of a column already show that "auto" treats it as continuous."""
     values = table.values_of(number)
     if values is None:
         return True
@@ -96,7 +96,7 @@ def check_n_categories(n_categories: int, label: str) -> None:
 
 
 def check_missing_categories(encoder: Any, labels: Sequence[str]) -> None:
-    """Raise ValueError if a category for missing values makes the categories or intervals of a column too many."""
+    """Raise ValueError if a column has too many categories or intervals after adding a category for missing values."""
     for i in np.flatnonzero(encoder.has_missing_category_).tolist():
         check_n_categories(int(encoder.n_states_[i]), labels[i])
 

@@ -1,4 +1,4 @@
-"""Mergeable summary of one column, the weight of each distinct value in each class, and its form in files."""
+"""Mergeable summary of one column (the weight of each distinct value in each class), and its format in files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Limits(NamedTuple):
         return _EXACT_MULTIPLE * self.n_points
 
     def hold(self, counts: ValueCounts) -> bool:
-        """Return whether counts stay within the limits, so that they need no compression."""
+        """Return whether counts are within the limits and need no compression."""
         return self.exact or len(counts.values) <= self.largest or counts.n_values <= self.largest
 
 

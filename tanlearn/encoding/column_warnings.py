@@ -48,7 +48,7 @@ _SEPARATORS = {",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
 
 
 class ColumnKindWarning(UserWarning):
-    """Warning that the kind of a column may differ from the kind as which it is used.
+    """Warning that a column may be used as the wrong kind.
 
     It is issued for string columns that are used as categorical but look like numbers, dates, identifiers or free text,
     and for integer columns that look like row numbers.
@@ -88,9 +88,10 @@ def suspect_formats(columns: Iterable[Column]) -> list[tuple[str, StringFormat]]
 def is_suspect(detected: StringFormat) -> bool:
     """Return whether the detected content of a string column deserves a warning.
 
-    Numbers with at most ten distinct values do not, because integers with so few values are categorical too. Strings of
-    integers do not, because casting codes to strings declares them categorical, unless at least half of the rows have a
-    unique value. Other plain numbers do if at most a twentieth of the distinct values (or two) are not numbers.
+    Numbers with at most ten distinct values do not, because integers with ten or fewer values are categorical too.
+    Strings of integers do not, because casting codes to strings declares them categorical, unless at least half of the
+    rows have a unique value. Other plain numbers do if at most a twentieth of the distinct values (or two) are not
+    numbers.
     """
     if detected.kind in ("constant", "categories", "codes"):
         return False

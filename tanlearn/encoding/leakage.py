@@ -1,4 +1,4 @@
-"""Warnings about columns that leak the class into the training: the class itself, and row numbers."""
+"""Warnings about columns that may reveal the class: copies of the class, and row numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGEST_RANGE = 4  # of row numbers, relative to the number of rows: data sets 
 
 
 def warn_of_leaking_columns(columns: Table, n_states: IntArray, classes: AnyArray, codes: IntArray) -> None:
-    """Warn about columns that equal the class in every row, and about integers that number the rows.
+    """Warn about columns that equal the class in every row, and about columns that look like row numbers.
 
     ``n_states`` (n_features,) has the number of values of each column, and ``codes`` (n_samples,) the class codes.
     Columns with a single value have no effect and are skipped.

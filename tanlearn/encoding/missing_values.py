@@ -32,11 +32,11 @@ def with_missing_category(
 
 
 def depend_on_class(missing: AnyArray, totals: AnyArray) -> bool:
-    """Return whether missing values are more probable with a rate per class than with one rate for all classes.
+    """Return whether one rate of missing values per class is more probable than one rate for all classes.
 
     The rates have the prior Beta(1/2, 1/2), and the two models are compared by their marginal likelihoods (a Bayes
-    factor above 1). Among n rows whose values are missing at random, the factor is above 1 rarely, and more rarely the
-    larger n is.
+    factor above 1). If values are missing at random, the factor is rarely above 1, and more rarely the more rows there
+    are.
 
     Shapes: missing, totals: (n_classes,), numbers of rows without a value, and of all rows.
     """

@@ -1,4 +1,4 @@
-"""Values of new rows outside the training data: unseen categories and out-of-range numbers."""
+"""Values of new rows that differ from all training data: unseen categories and out-of-range numbers."""
 
 from __future__ import annotations
 

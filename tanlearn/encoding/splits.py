@@ -36,7 +36,7 @@ def draw_folds(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
     """
     if len(y) < n_folds:
         raise ValueError(
-            f"{n_folds} folds need as many rows of positive weight, but there are {len(y)}. Use fewer folds."
+            f"{n_folds} folds need at least {n_folds} rows of positive weight, got {len(y)}. Use fewer folds."
         )
     order = rng.permutation(len(y))
     fold = np.empty(len(y), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Strided views of numeric columns, and runs of kernels over them in blocks of rows."""
+"""Strided views of numeric columns, and execution of kernels on them in blocks of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of the values of a column by class: exact, or compressed to points with a bound on rank errors.
+"""Weights of the values of a column by class: exact, or compressed to points with a known bound of the rank error.
 
 Points are organized in levels (G. Manku, S. Rajagopalan and B. Lindsay, "Approximate medians and other quantiles in one
 pass and with limited memory", SIGMOD 1998): two blocks of one level are merged and compressed to one block of the next.

@@ -135,8 +135,8 @@ class BayesEnsembleClassifier(Classifier):
     See Also
     --------
     tanlearn.TermNetClassifier : The network alone: readable, and almost as accurate on many data sets.
-    tanlearn.BayesForestClassifier : The forest alone. tanlearn.BoostedTermsClassifier : The boosted terms alone: much
-    faster to fit, and almost as accurate on many data sets.
+    tanlearn.BayesForestClassifier : The forest alone.
+    tanlearn.BoostedTermsClassifier : The boosted terms alone: much faster, and almost as accurate on many data sets.
 
     Notes
     -----

@@ -122,8 +122,8 @@ class BoostedTermsClassifier(Classifier):
 
     See Also
     --------
-    tanlearn.BayesEnsembleClassifier : Ensemble of boosted terms, a forest and a network: more accurate on most data
-    sets. tanlearn.TermNetClassifier : Readable model with a curve per feature and a table per pair of features.
+    tanlearn.BayesEnsembleClassifier : Ensemble with a forest and a network: more accurate on most data sets.
+    tanlearn.TermNetClassifier : Readable model with a curve per feature and a table per pair of features.
 
     Notes
     -----

@@ -499,8 +499,8 @@ def _read_sorted(classes: Any) -> AnyArray:
     values = known.tolist()
     if len(values) < 2 or not all(low < high for low, high in itertools.pairwise(values)):
         raise ValueError(
-            f"classes must contain at least two different classes in sorted order, like the counts, got "
-            f"{shorten(values)}. Pass classes_ of the counted model."
+            f"classes must contain at least two different classes in sorted order, got {shorten(values)}. Pass "
+            f"classes_ of the counted model."
         )
     return known
 

@@ -1,9 +1,10 @@
-"""CPTs of families with many parents, kept as sparse counts, that back off to fewer parents.
+"""CPTs of families with many parents, which are stored as sparse counts and back off to fewer parents.
 
-The probability in a context of j parents is a weighted mean of the relative frequency in this context and the
-probability with one parent less. The weight of the frequency is small if the context has few rows (hierarchical
-smoothing). Only contexts that occur in the rows are stored, as tries (``counts/context_tries.py``). A lookup descends
-to the longest stored context that agrees with the parent values of the row.
+A context is an assignment of values to the first j parents. The probability in a context is a weighted mean of the
+relative frequency in this context and the probability with one fewer parent. The weight of the frequency is small if
+the context has few rows (hierarchical smoothing). Only contexts that occur in the rows are stored, as tries
+(``counts/context_tries.py``). A lookup descends to the longest stored context that agrees with the parent values of the
+row.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Family:
     def least_log_probability(self) -> FloatArray:
         """Return a lower bound of the log probabilities of all values in all contexts, shape (n_classes,).
 
-        It is the smoothed log probability of an unseen value whose context at each level is the one with the most rows.
+        It is the smoothed log probability of an unseen value in the context with the most rows at each level.
         """
         least: FloatArray = self.root.min(axis=0)
         for first, last in itertools.pairwise(self.trie.class_start[self.start[1:]].tolist()):
@@ -89,14 +90,14 @@ class Family:
 
 
 class BackOffTables(Tables):
-    """CPTs computed from sparse counts that back off to fewer parents where a context has few rows.
+    """CPTs computed from sparse counts, which back off to fewer parents if a context has few rows.
 
     With n the count of value and class, and N the count of the class, in the context of a feature's first j parents::
 
         P_j(x | y, p1..pj) = (n + m_j P_{j-1}(x | y, p1..pj-1)) / (N + m_j),    P_-1 = 1 / n_states
 
-    Memory grows with the number of rows, and not with the product of the numbers of values. The cost of a prediction
-    grows with the number of classes that occur in the contexts of a row. Dense CPTs (:attr:`cells`) are computed on
+    The memory depends on the number of rows, not on the product of the numbers of values. The time of a prediction
+    depends on the number of classes that occur in the contexts of a row. Dense CPTs (:attr:`cells`) are computed on
     demand, if they fit in memory.
     """
 
@@ -158,7 +159,7 @@ class BackOffTables(Tables):
     def __getitem__(self, feature: int) -> FloatArray:
         """Return log P(value | parent values, class), shape (values, values of each parent, classes)."""
         if not 0 <= feature < len(self):
-            raise IndexError(f"there is no feature {feature}: features are numbered from 0 to {len(self) - 1}.")
+            raise IndexError(f"feature must be from 0 to {len(self) - 1}, got {feature}.")
         parents = self.layout.parents[feature]
         axes = self._family(feature)
         alone = TableLayout(

@@ -18,12 +18,12 @@ __all__ = ["Calibration", "EvidenceCalibration", "decision_tables"]
 
 @dataclass(frozen=True)
 class Calibration:
-    """Rescaling of class scores: P(class) is proportional to ``exp(-d / temperature * (d / pivot) ** (power - 1))``.
+    """Rescaling of class scores. P(class) is proportional to ``exp(-d / temperature * (d / pivot) ** (power - 1))``.
 
     The distance d of a class is the largest log joint of the row minus the log joint of the class. The order of the
-    classes is unchanged, up to rounding (unlike with an ``EvidenceCalibration``). With power 1, the log joint is
-    divided by the temperature. A power below 1 is for networks that are overconfident about large distances: it shrinks
-    distances beyond the pivot more than the temperature alone, and smaller distances less.
+    classes stays the same up to rounding (unlike with an ``EvidenceCalibration``). With power 1, the log joint is
+    divided by the temperature. A power below 1 corrects networks that are overconfident for large distances: compared
+    with the temperature alone, distances beyond the pivot shrink more, and smaller distances less.
 
     Parameters
     ----------
@@ -123,10 +123,10 @@ class Calibration:
 class EvidenceCalibration(Calibration):
     """Temperature of the evidence of the features only: log p(c | x) = (s_c - log pi_c) / T + log pi_c + const.
 
-    A temperature of the log joint also divides the log frequencies pi of the classes, so that with a large temperature
-    the classes become equally probable. With this calibration they tend to the class frequencies instead. The scores
-    are shifted by ``(T - 1) log pi`` before they are divided by T, and the predicted class has the largest shifted
-    score. The class prior of the network is unchanged.
+    A temperature of the log joint also divides the log frequencies pi of the classes, so that with a large temperature,
+    all classes become equally probable. With this calibration, probabilities tend to the class frequencies instead. The
+    scores are shifted by ``(T - 1) log pi`` before they are divided by T, and the predicted class has the largest
+    shifted score. The class prior of the network is unchanged.
     """
 
     prior_shift: tuple[float, ...] = ()  # (n_classes,) ``(T - 1) log pi``, finite
@@ -138,7 +138,7 @@ class EvidenceCalibration(Calibration):
             type(value) is not bool and isinstance(value, Real) and math.isfinite(value) for value in shift
         ):
             raise ValueError(
-                f"the prior_shift of a calibration must be finite numbers, with power and pivot 1, got "
+                f"the prior_shift of a calibration must contain finite numbers, and needs power and pivot 1, got "
                 f"{shift!r}, power {self.power} and pivot {self.pivot}."
             )
         object.__setattr__(self, "prior_shift", tuple(float(value) for value in shift))

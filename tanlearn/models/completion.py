@@ -24,9 +24,9 @@ def most_probable_completion(
     maximizes p(features | class). Results may differ from the most probable value of each single feature, and from the
     most probable class after marginalization of the missing features.
 
-    Of several best classes, the first one is returned. Of several best values of a feature, the first one is returned,
-    given the values of earlier features in an order that depends on the structure. Rounding may break ties in other
-    ways. Rows that are impossible under every completion are completed, too.
+    Ties between classes go to the first class. Ties between values of a feature go to the first value, given the values
+    of earlier features in an order that depends on the structure. Rounding may break ties in other ways. Rows that are
+    impossible under every completion are completed, too.
 
     A cycle, a row over the limit of operations (`tanlearn.models.marginalization_limits`), or an invalid ``y``
     (n_samples,) raises ValueError. The result is a copy and does not depend on ``n_jobs``.

@@ -6,8 +6,8 @@ of single features and effects of pairs. The functional ANOVA separates these ef
     F(x_i, x_j) = c + a(x_i) + b(x_j) + f(x_i, x_j),
 
 where a and b have mean 0 over the rows, and f has mean 0 over the rows of each value of x_i, and of each value of x_j.
-The parts do not change if a function of x_j is moved from the CPT of the child to the CPT of the parent, as in the
-normalization of CPTs. Parts of several CPTs that depend on the same features are added.
+The parts stay the same if a function of x_j is moved from the CPT of the child to the CPT of the parent, for example
+when CPTs are normalized. Parts of several CPTs that depend on the same features are added.
 
 [L] Lengerich, Tan, Chang, Hooker, Caruana: Purifying interaction effects with the functional ANOVA. AISTATS 2020.
 """
@@ -27,10 +27,10 @@ __all__ = ["Contributions", "fit_sum", "log_odds_of", "smoothed_counts"]
 
 
 class Contributions:
-    """Parts of the log odds of each class against the other classes, for the distribution of some rows.
+    """Parts of the log odds of each class against the other classes, for the distribution of given rows.
 
     The log odds of class c against the others are its log probability minus the mean log probability of the other
-    classes. With two classes they are the usual log odds.
+    classes. With two classes, they are the usual log odds.
 
     Shapes: codes: (n_features, n_samples); weights: (n_samples,); targets: codes of some classes.
     """
@@ -66,7 +66,7 @@ class Contributions:
         return self._counts(features, [np.arange(n_states[i]) for i in features])
 
     def counts_of_pair(self, first: int, second: int) -> FloatArray:
-        """Return the weight of the rows that are in the same groups of the model as each pair of values.
+        """Return for each pair of values the weight of the rows in the same groups of the model.
 
         Shapes: result: (n_values, n_values).
         """
@@ -94,8 +94,8 @@ class Contributions:
                 table = log_odds_of(values, self._targets) / self._temperature
                 if not np.isfinite(table).all():
                     raise ValueError(
-                        f"probabilities must be positive to have log odds, but feature {i} has a probability of 0. "
-                        f"Smooth the CPTs, for example with MaximumLikelihood(alpha=1)."
+                        f"log odds need positive probabilities, but feature {i} has a probability of 0. Smooth the "
+                        f"CPTs, for example with MaximumLikelihood(alpha=1)."
                     )
                 counts = self._counts(features, groups)
                 parts = _anova(table, smoothed_counts(counts))
@@ -135,7 +135,7 @@ def smoothed_counts(counts: FloatArray) -> FloatArray:
 
 
 def _anova(table: FloatArray, weights: FloatArray) -> dict[tuple[int, ...], FloatArray]:
-    """Return the parts of a table by the axes that they depend on; their sum differs from the table by a constant.
+    """Return the parts of a table by their axes. The sum of all parts differs from the table by a constant.
 
     Shapes: table: (*sizes, n_targets); weights: sizes; the part of some axes: (*sizes of these axes, n_targets).
     """
@@ -155,7 +155,7 @@ def _anova(table: FloatArray, weights: FloatArray) -> dict[tuple[int, ...], Floa
 
 
 def fit_sum(table: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a function of each axis, such that their sum is the weighted least-squares fit to a table of two axes.
+    """Fit the sum of a function of each axis to a table of two axes, by weighted least squares.
 
     One of the two functions is arbitrary up to a constant. Weights are positive.
 
@@ -176,7 +176,7 @@ def fit_sum(table: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def _fit_margins(table: FloatArray, weights: FloatArray, margins: Sequence[tuple[int, ...]]) -> list[FloatArray]:
-    """Return functions of some of three or more axes, such that their sum is the weighted least-squares fit."""
+    """Fit the sum of functions of given axes to a table of three or more axes, by weighted least squares."""
     from scipy.sparse import csr_array, diags_array, hstack
     from scipy.sparse.linalg import lsqr
 

@@ -5,10 +5,10 @@ that contain the feature are multiplied and summed over its values, which leaves
 (bucket elimination, Dechter, Artificial Intelligence 113, 1999). All factors are in logarithms. The kernels are in
 ``kernels/elimination.py`` and ``kernels/completions.py``.
 
-A row is eliminated in one of three ways. The set of its missing features determines which.
+The set of missing features determines which of three methods is used for a row:
 
-1. Most rows are eliminated in one order, chosen for the structure.
-2. If that order is expensive or needs too much memory, an order is chosen for the row, which is split into slices if
+1. Most rows are eliminated in one order, which depends only on the structure.
+2. If this order takes too much time or memory, a separate order is computed for the row, which is split into slices if
    necessary (``elimination_plans.py``, ``slices.py``).
 3. If every plan exceeds the limit of operations (``marginalization_limits.py``), the row raises an error or is
    approximated.
@@ -42,9 +42,10 @@ __all__ = ["Eliminator"]
 
 #: Numbers that the factors of a row may take, 64 MB per thread.
 _CAPACITY = 2**22
-#: Features of a factor in the order of the structure, at most. With two values each they would take 2**22 numbers.
+#: Maximum number of features of a factor in the order of the structure. With two values each, they would take 2**22
+#: numbers.
 _MAX_WIDTH = 22
-#: Operations above which a row gets a plan of its own: 10 ms, about the time to plan.
+#: Number of operations above which a row gets a separate plan: 10 ms, about the time of planning.
 _CHEAP = 2**18
 #: Rows per task of a thread.
 _BLOCK = 128
@@ -115,9 +116,9 @@ class Eliminator:
     ) -> FloatArray:
         """Compute the log joint of the selected rows.
 
-        Rows over the limit of operations raise ValueError if ``is_exact``. Otherwise they are approximated, similar to
-        mini-bucket elimination: where the product of the factors of a missing feature would be too large, each factor
-        gets its own copy of the feature, with equally probable values. The numbers of these rows are appended to
+        Rows over the limit of operations raise ValueError if ``is_exact``. Otherwise, they are approximated, similar to
+        mini-bucket elimination: if the product of the factors of a missing feature would be too large, each factor gets
+        its own copy of the feature, with equally probable values. The numbers of these rows are appended to
         ``inexact``, or reported by an InexactMarginalizationWarning if that is None. (For a k-tree on letter, half of
         the values missing and a capacity of 150,000 numbers, one row in 29 is approximated, and the test error is 35.4
         % instead of 35.1 %.)
@@ -433,14 +434,15 @@ class Eliminator:
                 f"predict_joint_log_proba instead, learn a structure with one augmenting parent, or {RAISE_LIMIT}."
             )
         raise ValueError(
-            f"row {refused[0]} lacks {n_missing} features that depend on each other through two parents or more, so "
-            f"that marginalizing them would take more than {self._limit:,.0f} operations.{name_others(refused)} Impute "
-            f"some of them, learn a structure with one augmenting parent, or {RAISE_LIMIT}."
+            f"missing values of a row may take at most {self._limit:,.0f} operations to marginalize, but row "
+            f"{refused[0]} lacks {n_missing} features that depend on each other through two or more parents and "
+            f"would take more.{name_others(refused)} Impute some of them, learn a structure with one augmenting "
+            f"parent, or {RAISE_LIMIT}."
         )
 
 
 def _reserve(structure: Structure, layout: TableLayout) -> int:
-    """Return the extra numbers that approximate elimination may need, at least 1.
+    """Return the additional numbers that approximate elimination may need, at least 1.
 
     In the worst case, each CPT leaves one factor, over all of its features except the smallest one.
     """
@@ -458,7 +460,7 @@ def _plan(structure: Structure, layout: TableLayout, capacity: int, limit: float
     row is cheap in this order.
     """
     n_states, n_classes = layout.n_states, layout.n_classes
-    if not (structure.parents[:, 1] >= 0).any():  # eliminating a leaf leaves a factor of its parent alone
+    if not (structure.parents[:, 1] >= 0).any():  # eliminating a leaf leaves a factor of its parent only
         size = int(n_states.max()) * n_classes
         return np.ascontiguousarray(structure.order[::-1]), 2, min(size, capacity) + 1, size <= capacity
     graph: Graph = {i: set() for i in range(structure.n_features)}

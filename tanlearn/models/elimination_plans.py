@@ -1,9 +1,9 @@
-"""Elimination orders of missing features, with slices where the factors of an order would be too large.
+"""Elimination orders of missing features, with slices if the factors of an order would be too large.
 
-Orders are found by greedy heuristics, since an optimal order is NP-hard to find (Kjaerulff 1990; Darwiche 2009,
+Orders are found by greedy heuristics, because finding an optimal order is NP-hard (Kjaerulff 1990; Darwiche 2009,
 chapters 6 and 9). If the factors of the best order do not fit in memory, the plan conditions on some features (cutset
 conditioning). For each combination of their values, called a slice, the other features are eliminated, and the results
-are added. Slices are exact; they need less memory and more operations.
+are added. Results of slices are exact. Slices need less memory and more operations.
 
 A graph maps each feature to eliminate to its neighbors, the features that it shares a factor with. Eliminating a
 feature connects its neighbors and leaves a factor over them. Functions do not modify their arguments. Sizes are Python
@@ -21,7 +21,8 @@ __all__ = ["EliminationPlan", "Graph", "Step", "elimination_steps", "greedy_orde
 #: Neighbors of each feature to eliminate: the features to eliminate that it shares a factor with.
 Graph = dict[int, set[int]]
 
-#: Operations of the best order so far per step of a heuristic, so that planning takes a fraction of the elimination.
+#: Number of operations of the best order so far per step of a heuristic, so that planning takes a fraction of the
+#: elimination.
 _OPERATIONS_PER_STEP = 64
 
 
@@ -81,7 +82,7 @@ def greedy_order(
     most_values: float = math.inf,
     most_steps: float = math.inf,
 ) -> list[int]:
-    """Return the greedy order: the next feature has the lowest cost, and ties go to the first one in the graph.
+    """Return the greedy order. The next feature has the lowest cost, and ties go to the first one in the graph.
 
     The elimination of a feature changes the costs of features at a distance of up to ``reach`` edges, 1 or 2. The
     result is empty if the total size of the factors exceeds ``most_values``, or if the evaluations of the cost visit
@@ -165,7 +166,7 @@ def elimination_steps(graph: Graph, order: list[int], n_states: list[int]) -> li
 
 
 def _count_numbers(steps: list[Step], n_classes: int) -> int:
-    """Count the numbers in the factors of one slice that are in memory at the same time, at most.
+    """Return the maximum number of factor entries of one slice that are in memory at the same time.
 
     Factors of at most one feature are not stored, because they are added to the belief of the feature immediately.
     """

@@ -36,7 +36,7 @@ Gain = Callable[[FloatArray, FloatArray, IntArray], FloatArray]
 
 #: Numbers of a block of rows, 16 MB.
 _BLOCK_NUMBERS = 2**21
-#: Partly observed rows that the plans of one row may consist of: 20 seconds with 35 features and 19 classes.
+#: Maximum number of partly observed rows in the plans of one row: 20 seconds with 35 features and 19 classes.
 _MOST_ROWS = 20_000
 #: Gains below this are rounding errors of sums of probabilities, in bits or relative to the largest utility.
 _LEAST_GAIN = 1e-12
@@ -124,14 +124,14 @@ def _check_size(n_states: IntArray, is_candidate: AnyArray, depth: int) -> None:
     n_rows = sum(largest**k for k in range(depth))
     if n_rows > _MOST_ROWS:
         raise ValueError(
-            f"depth={depth} needs up to {n_rows:,.0f} partly observed rows for the plans of row "
-            f"{int(n_values.argmax())}, whose missing features have {largest:,.0f} values together. The limit is "
-            f"{_MOST_ROWS:,}. Use a smaller depth, or pass rows with fewer missing features."
+            f"the plans of a row may contain at most {_MOST_ROWS:,} partly observed rows, but depth={depth} needs "
+            f"up to {n_rows:,.0f} for row {int(n_values.argmax())}, whose missing features have {largest:,.0f} "
+            f"values together. Use a smaller depth, or pass rows with fewer missing features."
         )
 
 
 class _Step(NamedTuple):
-    """Rows in which plans have observed the same number of features; m rows."""
+    """The m rows in which plans have observed the same number of features."""
 
     gain: FloatArray  # (m, d) expected gain of each feature, -inf for features that are not candidates
     row: IntArray  # (m,) row of the step before

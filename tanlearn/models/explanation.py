@@ -28,8 +28,8 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
 
         contribution_i = log p(x_1, ..., x_i | c) - log p(x_1, ..., x_i-1 | c)
 
-    If all parents are observed, the contribution is the CPT entry, so the order has no effect in complete rows. Missing
-    features contribute 0. The sum over the features and the log prior is the log joint. If earlier features are
+    If all parents are observed, the contribution is the CPT entry. The order therefore has no effect in complete rows.
+    Missing features contribute 0. The sum over the features and the log prior is the log joint. If earlier features are
     impossible in a class, the sum is -inf, and a feature with a missing parent contributes 0.
 
     Rows with missing values raise ValueError as in `tanlearn.models.log_joint.log_joint`, and also if the CPTs are not
@@ -56,10 +56,10 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
         lacks_parent[:, i] = ~known & ~is_hidden[i] & ~backs_off
     if not tables.is_normalized and is_hidden.any():
         raise ValueError(
-            f"row {np.flatnonzero(is_hidden.any(axis=0))[0]} lacks a feature, and CPTs that are not normalized "
-            f"(rounded ones, those of k-trees, and sums of terms with several parents) explain complete rows only, "
-            f"because contributions of observed features would include those of missing ones. Impute the row, or "
-            f"explain a network that is none of these."
+            f"row {np.flatnonzero(is_hidden.any(axis=0))[0]} lacks a feature, but CPTs that are not normalized "
+            f"(rounded CPTs, k-trees, and sums of terms with several parents) can explain complete rows only. "
+            f"Contributions of observed features would include contributions of missing features. Impute the row, "
+            f"or explain another network."
         )
     if not lacks_parent.any():
         return contributions

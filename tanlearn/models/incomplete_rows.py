@@ -2,9 +2,9 @@
 
 The missing features of a row fall into connected components of the forest. The contribution of a component to the log
 joint depends only on the observed values around it: the values of the children of its features, and of the parent of
-its topmost feature. A component together with these values is an *event*. Many rows share an event, so the events are
-found once, and each call marginalizes each event once (sum-product message passing, ``kernels/missing_values.py``).
-Families without missing values are scored as in complete rows.
+its topmost feature. A component together with these values is an *event*. Many rows share an event. Events are
+therefore found once, and each call marginalizes each event once (sum-product message passing,
+``kernels/missing_values.py``). Families without missing values are scored as in complete rows.
 
 Shapes: E events, P pairs of a row and one of its events. The log joint of a row is the sum of its observed families and
 of the contributions of its events, which are an array (E, n_classes).

@@ -1,8 +1,8 @@
 """Exact leave-one-out predictions of networks that back off to fewer parents.
 
-Every row is scored with its own weight removed from the counts of each context that contains it. The scores of level j
-use the first j parents of each feature, smoothed by the concentrations m of levels 0 to j (``back_off.py``). They are
-used to choose the concentrations and the number of features and parents.
+Each row is scored after its own weight is removed from the counts of all its contexts. The scores of level j use the
+first j parents of each feature, smoothed by the concentrations m of levels 0 to j (``back_off.py``). They are used to
+choose the concentrations and the number of features and parents.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tanlearn.kernels import leave_one_out as kernels
 
 __all__ = ["LeaveOneOut"]
 
-#: Numbers that the scores of all scored rows may take: 16 MB per partial sum, and the same for products.
+#: Maximum number of scores of all scored rows: 16 MB per partial sum, and the same for products.
 _NUMBERS = 2**21
 #: Probabilities multiplied before taking a logarithm. With six levels and 10**8 rows they are above 1e-55.
 _FACTORS = 4
@@ -39,9 +39,9 @@ class _Family(NamedTuple):
 class LeaveOneOut:
     """Leave-one-out scores of the classes, in networks that back off to fewer parents.
 
-    A row of weight w > 1 is left out with weight 1, and a row of weight w < 1 entirely. All rows are counted, but with
-    very many rows only an evenly spaced subset is scored. Its size is smaller for more ``n_alternatives`` (sets of
-    scores in memory at once). Results do not depend on ``n_jobs``.
+    From a row of weight w > 1, a weight of 1 is removed; a row of weight w < 1 is removed completely. All rows are
+    counted, but with very many rows, only an evenly spaced subset is scored. The subset is smaller for more
+    ``n_alternatives`` (sets of scores in memory at the same time). Results do not depend on ``n_jobs``.
     """
 
     def __init__(self, data: EncodedData, parents: IntArray, n_alternatives: int, *, n_jobs: int | None = None) -> None:
@@ -61,8 +61,8 @@ class LeaveOneOut:
 
         The levels are chosen greedily, beginning with the level without parents. Each concentration is chosen in the
         network with the parents of its level, given the concentrations of the previous levels. ``grid`` contains
-        positive candidates; ties go to the first. Returns the concentrations m (n_levels,), and the mean log loss and
-        the error rate of the network with them.
+        positive candidates; ties go to the first one. Returns the concentrations m (n_levels,), and the mean log loss
+        and the error rate of the network with these concentrations.
         """
         candidates = np.array(grid, np.float64)
         m, losses = np.ones(self.n_levels), np.empty((len(candidates), 2))

@@ -1,9 +1,9 @@
-"""Marginalization of missing values in networks that back off, with one local network per pattern of missing features.
+"""Marginalization of missing values in networks that back off, with a local network per missing pattern.
 
 The observed values of a row fix an index along their axes of each CPT. Each family is then a small dense CPT over its
 missing features, and missing features without observed descendants drop out. These CPTs form a network of a few
-features, which the :class:`~tanlearn.models.elimination.Eliminator` marginalizes exactly. Where its CPTs would be too
-large, the row is split into slices (``slices.py``): some features are conditioned on.
+features, which the :class:`~tanlearn.models.elimination.Eliminator` marginalizes exactly. If its CPTs would be too
+large, the row is split into slices (``slices.py``), by conditioning on some features.
 
 A row that would take more operations than the limit (``marginalization_limits.py``) backs off: missing features are
 ignored, and the other features keep only the parents before the first missing parent.
@@ -30,7 +30,7 @@ from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["LocalNetworks"]
 
-#: Numbers in the CPTs of a slice, at most: a few milliseconds to fill.
+#: Maximum number of CPT entries of a slice, which take a few milliseconds to fill.
 _CAPACITY = 2**18
 #: Rows of a pattern, and numbers in their CPTs, per block.
 _ROWS, _NUMBERS = 256, 2**22
@@ -51,7 +51,7 @@ class _BackOffTables(Protocol):
 
 
 class _Pattern(NamedTuple):
-    """Local network of the rows in which the same features are missing."""
+    """Local network of rows with the same missing features."""
 
     eliminator: Eliminator
     layout: TableLayout
@@ -239,9 +239,9 @@ class LocalNetworks:
         """Return the error message for rows over the limit of operations."""
         n_missing = int((codes[:, rows[0]] == missing_code(codes.dtype)).sum())
         return (
-            f"row {rows[0]} lacks {n_missing} features that depend on each other through so many parents that "
-            f"marginalizing them would take more than {limit:,.0f} operations.{name_others(rows)} Impute some of them, "
-            f"learn a structure with fewer parents, or {RAISE_LIMIT}."
+            f"missing values of a row may take at most {limit:,.0f} operations to marginalize, but row {rows[0]} "
+            f"lacks {n_missing} features that depend on each other through many parents and would take "
+            f"more.{name_others(rows)} Impute some of them, learn a structure with fewer parents, or {RAISE_LIMIT}."
         )
 
 

@@ -25,9 +25,9 @@ def log_joint(
 ) -> FloatArray:
     """Compute log p(class, observed features) of each row.
 
-    Integer CPTs are summed as integers. Missing values are marginalized exactly: by one upward pass in a forest, or by
-    variable elimination where features have two or more augmenting parents. A row that would take more operations than
-    the limit (1e9, or ``TANLEARN_MAX_ROW_OPERATIONS``) raises ValueError if ``is_exact``; otherwise its score is
+    Integer CPTs are summed as integers. Missing values are marginalized exactly, by one upward pass in a forest, or by
+    variable elimination if features have two or more augmenting parents. A row that would take more operations than the
+    limit (1e9, or ``TANLEARN_MAX_ROW_OPERATIONS``) raises ValueError if ``is_exact``; otherwise its score is
     approximate, and an InexactMarginalizationWarning names the row.
 
     Missing values also raise ValueError if the structure has a cycle, or, on "cuda", if a feature has two augmenting
@@ -49,7 +49,7 @@ def log_joint(
 
 
 def check_missing(tables: Tables, structure: Structure, codes: Codes, rows: IntArray, device: str) -> None:
-    """Raise ValueError if missing values cannot be marginalized: in a cycle, or with two parents per feature on "cuda".
+    """Raise ValueError if missing values cannot be marginalized: in a cycle, or with several parents on "cuda".
 
     ``rows`` (n_incomplete,) contains the rows with missing values, at least one. The message names the first.
     """
@@ -57,15 +57,15 @@ def check_missing(tables: Tables, structure: Structure, codes: Codes, rows: IntA
     place = f"row {rows[0]} lacks feature {feature} (or has a category there that the training data did not contain)"
     if not structure.is_acyclic:
         raise ValueError(
-            f"{place}, and this structure has a cycle, so the value cannot be marginalized. Impute it, or use a "
-            f"structure that is a tree."
+            f"{place}, but missing values cannot be marginalized in a structure with a cycle. Impute the value, or "
+            f"use a tree."
         )
     tables.check_device(device)
     several = np.flatnonzero(structure.parents[:, 1] >= 0)
     if several.size and device != "cpu":
         raise ValueError(
-            f"{place}, and feature {several[0]} has several augmenting parents. device={device!r} marginalizes "
-            f"in trees only. Use device='cpu', impute it, or use a structure that is a tree."
+            f"{place}, but device={device!r} can marginalize missing values in trees only, and feature {several[0]} "
+            f"has several augmenting parents. Use device='cpu', impute the value, or use a tree."
         )
 
 

@@ -1,10 +1,10 @@
-"""Limit of the operations that marginalizing the missing values of one row may take.
+"""Maximum number of operations for marginalizing the missing values of one row.
 
-In a forest, exact marginalization is always cheap. With two or more parents per feature, its cost can grow
-exponentially with the number of missing features that depend on each other. The cost of a row is estimated before any
-work is done: the combinations of values in all eliminations, times classes, times slices (``elimination_plans.py``). A
-row whose cheapest plan exceeds the limit raises an error, or, where the caller accepts approximate scores, is
-approximated and named in an InexactMarginalizationWarning. Rows within the limit are always exact.
+In a forest, exact marginalization is always fast. With two or more parents per feature, its cost can grow exponentially
+with the number of missing features that depend on each other. The cost of a row is estimated before any work is done:
+the combinations of values in all eliminations, times classes, times slices (``elimination_plans.py``). If the cheapest
+plan of a row exceeds the limit, an error is raised. If the caller accepts approximate scores, the row is approximated
+and named in an InexactMarginalizationWarning instead. Rows within the limit are always exact.
 
 The limit is 1e9 operations by default. Users set it by the environment variable TANLEARN_MAX_ROW_OPERATIONS.
 """
@@ -30,7 +30,7 @@ _N_SHOWN = 10
 
 
 class InexactMarginalizationWarning(UserWarning):
-    """Warning that the missing values of some rows could not be marginalized exactly within the limit of operations.
+    """Warning for rows with missing values that could not be marginalized exactly within the limit of operations.
 
     The message names the rows; their scores are approximate. ``warnings.simplefilter("error",
     InexactMarginalizationWarning)`` turns the warning into an error. The environment variable
@@ -71,10 +71,10 @@ def name_others(rows: Sequence[int]) -> str:
 def warn_of_approximations(rows: Sequence[int], limit: float) -> None:
     """Warn that the missing values of some rows are marginalized approximately."""
     warn(
-        f"the scores of {_name_rows(rows)} are approximate: the missing features depend on each other through two "
-        f"parents or more, and marginalizing them exactly would take more than {limit:,.0f} operations per row. Impute "
-        f"some of the missing values, or {RAISE_LIMIT}. To get an error instead of approximate scores, make this "
-        f"warning, tanlearn.InexactMarginalizationWarning, an error.",
+        f"the scores of {_name_rows(rows)} are approximate, because the missing features depend on each other "
+        f"through two or more parents, and marginalizing them exactly would take more than {limit:,.0f} operations "
+        f"per row. Impute some of the missing values, or {RAISE_LIMIT}. To get an error instead of approximate "
+        f"scores, turn this warning, tanlearn.InexactMarginalizationWarning, into an error.",
         InexactMarginalizationWarning,
     )
 

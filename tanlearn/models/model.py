@@ -1,4 +1,4 @@
-"""Interface of fitted models over codes: every classifier predicts with its ``model_``."""
+"""Interface of fitted models over codes. Every classifier predicts with its ``model_``."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Model(ABC):
         """Compute the log joint of rows in which ``is_unseen`` (n_features, n_samples) marks unseen values.
 
         An unseen value is marginalized, and the score is multiplied by a lower bound of all probabilities of the
-        feature, so no row scores higher with an unseen value than with a seen one.
+        feature. A row with an unseen value therefore never has a higher score than with a seen value.
         """
         scores = self.log_joint(codes, n_jobs=n_jobs, device=device)
         if is_unseen.any():

@@ -1,4 +1,4 @@
-"""Log joint of rows with values that the training data did not contain, never above that of a row with seen values."""
+"""Log joint of rows with unseen values, which never exceeds the log joint with seen values."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def log_joint_of_new_values(
 
     An unseen value, marked by ``is_unseen``, gets the smallest positive probability of any value of its feature in its
     context, or the smallest one in the whole network if that is smaller. A child of an unseen value gets its smallest
-    probability over the values of the parent. So the log joint is at most that of a row with a seen value. Codes of
-    unseen values are ignored.
+    probability over the values of the parent. The log joint is therefore at most the log joint of the row with a seen
+    value. Codes of unseen values are ignored.
 
     Missing values are treated as by `tanlearn.models.log_joint.log_joint`, and one InexactMarginalizationWarning names
     all rows with approximate scores.
@@ -83,9 +83,9 @@ def log_joint_of_new_values(
 def bound_new_values(least: FloatArray) -> FloatArray:
     """Return an upper bound on the log probability of an unseen value in each class, at most log(1/3).
 
-    It is the smallest finite log probability of a seen value of any feature. All features are used, because a feature
-    whose values are about equally frequent has no rare value. The rarest value of any feature shows the probability
-    that smoothing leaves for unseen values.
+    It is the smallest finite log probability of a seen value of any feature. All features are used, because the values
+    of a single feature may all be frequent. The rarest value of any feature indicates the probability that smoothing
+    leaves for unseen values.
 
     Shapes: least: (n_features, n_classes), the smallest log probability of each feature; result: (n_classes,).
     """

@@ -63,8 +63,8 @@ class FixedPoint:
             object.__setattr__(self, name, int(value))
         if not 1 <= self.n_bits <= MAX_BITS or abs(self.fraction_bits) > _MAX_FRACTION_BITS:
             raise ValueError(
-                f"integer_bits and fraction_bits must add up to 1 to {MAX_BITS}, with at most {_MAX_FRACTION_BITS} "
-                f"fraction bits either way, got {self.integer_bits} and {self.fraction_bits}."
+                f"the sum of integer_bits and fraction_bits must be from 1 to {MAX_BITS}, and fraction_bits from "
+                f"-{_MAX_FRACTION_BITS} to {_MAX_FRACTION_BITS}, got {self.integer_bits} and {self.fraction_bits}."
             )
 
     @property
@@ -104,7 +104,7 @@ class FixedPoint:
         dtype = np.uint8 if self.n_bits <= 8 else np.uint16
         steps = -np.asarray(theta, dtype=np.float64) * 2.0**self.fraction_bits
         if np.isnan(steps).any():
-            raise ValueError("theta contains nan, which is not a log probability.")
+            raise ValueError("theta must contain log probabilities, got nan. Use -inf for the logarithm of 0.")
         magnitudes: AnyArray = np.clip(np.rint(steps), 0, 2**self.n_bits - 1).astype(dtype)
         return magnitudes
 
@@ -181,7 +181,7 @@ class FixedPoint:
 
 
 class IntegerTables(Tables):
-    """CPTs of fixed-point log probabilities, packed into as few bits as they need.
+    """CPTs of fixed-point log probabilities, packed into few bits.
 
     They are not normalized: the probabilities of a distribution need not sum to one. Predictions of complete rows add
     integers, which is exact, so ties are detected exactly and go to the first class.
@@ -307,16 +307,16 @@ class IntegerTables(Tables):
         Raises
         ------
         ValueError
-            If a class is less probable than the format can represent. Rounding its probability up could change
+            If the probability of a class is below the smallest number of the format. Rounding it up could change
             predictions.
         """
         lowest = float(np.min(log_prior))
         if lowest < -self.fixed_point.largest - self.fixed_point.step / 2:
             raise ValueError(
-                f"class {int(np.argmin(log_prior))} of 0 to {len(log_prior) - 1} has probability {np.exp(lowest):.3g}, "
-                f"and the smallest that {self.fixed_point} can represent is "
-                f"{np.exp(-self.fixed_point.largest):.3g}. Use more integer bits, a larger probability, or leave the "
-                f"class out."
+                f"class probabilities must be at least {np.exp(-self.fixed_point.largest):.3g}, the smallest number "
+                f"that {self.fixed_point} can represent, but class {int(np.argmin(log_prior))} of 0 to "
+                f"{len(log_prior) - 1} has probability {np.exp(lowest):.3g}. Use more integer bits, set a larger "
+                f"probability, or leave the class out."
             )
         magnitudes = self.magnitudes.copy()
         magnitudes[: len(log_prior)] = self.fixed_point.encode(log_prior)
@@ -357,8 +357,9 @@ def round_tables(tables: Tables, fixed_point: FixedPoint) -> IntegerTables:
     impossible = np.flatnonzero(np.isneginf(tables.log_prior))
     if impossible.size:
         raise ValueError(
-            f"class {impossible[0]} of 0 to {tables.layout.n_classes - 1} has probability 0, which a fixed-point "
-            f"number cannot represent. Give it a larger probability, or leave the class out."
+            f"all classes must have positive probabilities, because fixed-point numbers cannot represent the "
+            f"logarithm of 0, but class {impossible[0]} of 0 to {tables.layout.n_classes - 1} has probability 0. "
+            f"Set a larger probability, or leave the class out."
         )
     cells = tables.cells
     if not tables.is_normalized and tables.bits is None:

@@ -1,4 +1,4 @@
-"""Boosted terms whose values are integers of a few bits times a power of two."""
+"""Boosted terms with values that are few-bit integers times a power of two."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_FRACTION_BITS = 20
 
 
 class RoundedTerms(NamedTuple):
-    """Boosted terms whose class scores are multiples of a step; scores of the first class are 0."""
+    """Boosted terms with class scores that are multiples of a step. Scores of the first class are 0."""
 
     terms: BoostedTerms
     step: float  # a power of two
@@ -40,8 +40,9 @@ def round_terms(terms: BoostedTerms, bits: int) -> RoundedTerms:
     impossible = np.flatnonzero(np.isneginf(terms.log_prior))
     if impossible.size:
         raise ValueError(
-            f"class {impossible[0]} of 0 to {len(terms.log_prior) - 1} has probability 0, which an integer cannot "
-            f"represent. Give it a larger probability, or leave the class out."
+            f"all classes must have positive probabilities, because integers cannot represent the logarithm of 0, "
+            f"but class {impossible[0]} of 0 to {len(terms.log_prior) - 1} has probability 0. Set a larger "
+            f"probability, or leave the class out."
         )
     values = terms.values - terms.values[..., :1]
     is_cell = np.arange(values.shape[1]) < (1 << (terms.features >= 0).sum(axis=1))[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""Log joint of single rows; all quantities that do not depend on the row are computed in advance.
+"""Log joint of single rows. All quantities that do not depend on the row are computed in advance.
 
 The scores equal ``log_joint`` bit for bit, with one exception: networks of terms with two or more parents per feature
 may marginalize missing values in another order, so the last digits may differ.

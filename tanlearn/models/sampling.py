@@ -1,4 +1,4 @@
-"""Ancestral sampling: rows drawn from a fitted network."""
+"""Ancestral sampling of rows from a fitted network."""
 
 from __future__ import annotations
 
@@ -98,7 +98,6 @@ def read_classes(y: Any, n_samples: int, n_classes: int) -> IntArray:
     wrong = np.flatnonzero((classes < 0) | (classes >= n_classes))
     if wrong.size:
         raise ValueError(
-            f"y contains {classes[wrong[0]]} in row {wrong[0]}: class codes are 0 to {n_classes - 1}, the columns of "
-            f"the CPTs."
+            f"class codes in y must be from 0 to {n_classes - 1}, got {classes[wrong[0]]} in row {wrong[0]}."
         )
     return classes.astype(np.intp)

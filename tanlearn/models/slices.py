@@ -1,9 +1,9 @@
-"""Slices of a row: one copy for each combination of values of some of its missing features.
+"""Slices of a row: one copy per combination of values of some of its missing features.
 
-Where the factors of a row do not fit in memory, the elimination conditions on some missing features. It fills in their
-values, eliminates the others in each slice, and adds the results: log p(x, c) = log sum_s p(x, s, c). Slices are
-numbered in mixed radix, with the last conditioned feature varying fastest. They are created in blocks, so they are
-never in memory all at once.
+If the factors of a row do not fit in memory, the elimination conditions on some missing features. It sets their values,
+eliminates the others in each slice, and adds the results: log p(x, c) = log sum_s p(x, s, c). Slices are numbered in
+mixed radix, with the last conditioned feature varying fastest. They are created in blocks, so they are never in memory
+all at once.
 
 Shapes: a block of slices is codes (n_features, n_slices), its scores are (n_slices, n_classes).
 

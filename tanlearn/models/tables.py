@@ -32,7 +32,7 @@ class Tables:
         Log probabilities; -inf is log 0, and nan never occurs.
     is_normalized : bool, default=True
         Whether the probabilities of each distribution sum to one. CPTs of gradient k-trees and rounded CPTs are not
-        normalized, but score classes equally well.
+        normalized, but their scores rank classes equally well.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Tables:
         """Return log P(value | parent values, class), shape (values, values of each parent, classes)."""
         # A negative index would select an empty slice, and IndexError ends a loop over the CPTs.
         if not 0 <= feature < len(self):
-            raise IndexError(f"there is no feature {feature}: features are numbered from 0 to {len(self) - 1}.")
+            raise IndexError(f"feature must be from 0 to {len(self) - 1}, got {feature}.")
         cells = self.cells[self.layout.offset[feature] : self.layout.offset[feature + 1]]
         return cells.reshape(self.layout.shape(feature))
 
@@ -248,7 +248,8 @@ class Tables:
         rows : ndarray of shape (n_rows,)
             Positions of the samples.
         y : ndarray of shape (n_samples,)
-            Class codes. A class -1 is replaced in place by the class that is most probable with the completion.
+            Class codes. A class -1 is replaced in place by the class that is most probable together with the
+            completion.
         n_jobs : int, optional
             Number of threads, as in joblib. Results do not depend on it.
 

@@ -1,9 +1,9 @@
-"""CPTs that are sums of columns: one column for each feature, and columns for groups of values of several features.
+"""CPTs that are sums of columns: one column per feature, and columns for groups of values of several features.
 
 A CPT with several parents, or with many values per feature, may have too many entries to be stored or estimated. Here
 its logarithm is a sum of columns: one for the feature itself, one for each parent, and some for pairs of parents. A
 column of several features has one cell for each combination of groups of their values. The number of parameters is the
-sum of the sizes of all columns, and not their product.
+sum of the sizes of all columns, not their product.
 
 If each feature has at most one parent, one pass of messages from the leaves to the roots normalizes the CPTs exactly.
 With several parents, CPTs are not normalized. The model is still a distribution of classes and features, up to a
@@ -134,7 +134,7 @@ class TermTables(Tables):
     def __getitem__(self, feature: int) -> FloatArray:
         """Return the log parameters of a feature, shape (values, values of each parent, classes)."""
         if not 0 <= feature < len(self):
-            raise IndexError(f"there is no feature {feature}: features are numbered from 0 to {len(self) - 1}.")
+            raise IndexError(f"feature must be from 0 to {len(self) - 1}, got {feature}.")
         layout = self.layout
         parents = layout.parents[feature]
         alone = TableLayout(layout.child[[feature]], parents[np.newaxis], layout.n_states, layout.n_classes)
@@ -250,7 +250,7 @@ class TermTables(Tables):
 
     @cached_property
     def _dense(self) -> Tables:
-        """These CPTs, entry by entry."""
+        """The same CPTs, stored entry by entry."""
         return Tables(self.layout, self.cells, self.is_normalized)
 
     def least_log_probabilities(self) -> FloatArray:
@@ -330,8 +330,8 @@ class TermTables(Tables):
         own_columns = sorted(scope[0] for scope in scopes if len(scope) == 1)
         if not known or own_columns != list(range(len(families))):
             raise ValueError(
-                "the features of every column must be a feature and some of its parents, and each feature must have "
-                "one column of its own."
+                "every column must contain a feature and some of its parents, and each feature must have exactly "
+                "one column without parents."
             )
         sizes = [int(layout.n_states[i]) for scope in scopes for i in scope]
         check_array("groups", groups, np.int64, (sum(sizes),))
@@ -418,7 +418,7 @@ def normalize_trees(tables: TermTables, structure: Structure) -> TermTables:
 
 
 def log_sum_of_groups(log_values: FloatArray, groups: IntArray, n_groups: int) -> FloatArray:
-    """Return the log of the sum of the exponentials of each group, (n_groups, n_classes); groups are not empty."""
+    """Return the log of the sum of exponentials of each group, (n_groups, n_classes). Groups must not be empty."""
     top = np.full((n_groups, log_values.shape[1]), -np.inf)
     np.maximum.at(top, groups, log_values)
     result: FloatArray = np.log(sum_of_groups(np.exp(log_values - top[groups]), groups, n_groups)) + top

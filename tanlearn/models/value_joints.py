@@ -111,8 +111,9 @@ def _insert_values(
             scores = log_joint(tables, structure, inserted, is_exact=True, n_jobs=n_jobs)
         except ValueError as error:  # its row number is one of the inserted rows
             raise ValueError(
-                f"the gain of feature {i} cannot be computed exactly: for each of its values, marginalizing the "
-                f"other missing values of a row would take more than {most_operations():,.0f} operations. Pass rows "
+                f"the gain of feature {i} cannot be computed exactly, because marginalizing the other missing "
+                f"values of a row would take more than {most_operations():,.0f} operations for each of its values. "
+                f"Pass rows "
                 f"with fewer missing values, learn a structure with fewer parents, or {RAISE_LIMIT}."
             ) from error
         out[rows, start[i] : start[i + 1]] = scores.reshape(n_values, len(rows), -1).swapaxes(0, 1)
@@ -162,7 +163,7 @@ def _two_passes(
 
 
 def _sums_of_others(base: FloatArray, parts: Sequence[FloatArray]) -> Sequence[FloatArray]:
-    """Return for each part the sum of the base and all other parts, without subtractions, which fail for -inf."""
+    """Return the sum of the base and all other parts for each part, without subtractions, which fail for -inf."""
     after = [np.zeros_like(base)]
     for part in parts[:0:-1]:
         after.append(after[-1] + part)

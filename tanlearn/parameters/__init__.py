@@ -1,6 +1,6 @@
 """Parameter learners, one per module.
 
-Input: a structure, encoded rows and a random generator. Output: CPTs. The common interface is
+A learner gets a structure, encoded rows and a random generator, and returns CPTs. The common interface is
 :class:`~tanlearn.parameters.parameter_learner.ParameterLearner`.
 """
 

@@ -35,14 +35,14 @@ SMALL = 1e-9
 
 
 class BackOffRidge(BatchLearner):
-    """Gradient-trained CPTs that back off to fewer parents through a ridge penalty.
+    """CPTs trained by gradient, which back off to fewer parents by a ridge penalty.
 
-    The log parameters of a CPT are a sum of terms over the subsets of its parents, then normalized. With two parents
+    The log parameters of a CPT are a normalized sum of terms, one for each subset of its parents. With two parents,
     ``rho(x | y, p, q) = w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. L-BFGS minimizes the sum of the rows'
-    losses plus ``ridge / 2 * (|w_1|^2 + 10 |w_2|^2 + 100 |w_3|^2 ...)``, where w_k are the terms with k parents.
-    w(x, y) and the class prior have no penalty. The estimate of a rare combination of parents is therefore close to
-    the sum of its simpler terms. CPTs with independent entries overfit more with each additional parent. The search
-    starts at naive Bayes. The method is not from a paper.
+    losses plus ``ridge / 2 * (|w_1|^2 + 10 |w_2|^2 + 100 |w_3|^2 ...)``, where w_k are the terms with k parents. w(x,
+    y) and the class prior have no penalty. For a rare combination of parent values, the estimate is therefore close to
+    the sum of the simpler terms. CPTs with independent entries would overfit more with each additional parent. The
+    search starts at naive Bayes. The method is not from a paper.
 
     Parameters
     ----------
@@ -55,15 +55,15 @@ class BackOffRidge(BatchLearner):
         Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows,
         as in :class:`~tanlearn.LBFGS`.
     tol : float, default=1e-6
-        Training stops if no entry of the gradient of the mean loss has an absolute value above this one.
+        Training stops if no entry of the gradient of the mean loss has an absolute value above ``tol``.
     alpha : float, default=1.0
         Smoothing count of the naive Bayes frequencies at the start, above 0.
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of the
         rows of large data.
     epsilon : float, optional
-        If it is set, the start is the frequencies without smoothing, with zeros replaced by this value, and ``alpha``
-        is not used. By default, the start is smoothed by ``alpha``.
+        If it is set, training starts at unsmoothed frequencies with zeros replaced by this value, and ``alpha`` is not
+        used. By default, training starts at frequencies smoothed by ``alpha``.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class BackOffRidge(BatchLearner):
         self.loss_, self.ridge_ = rival.loss, rival.ridge
 
     def _loss(self) -> Loss:
-        """Return the loss that was set or selected; the first candidate before any selection."""
+        """Return the loss that was set or selected, or the first candidate before a selection."""
         if self.loss is not None:
             return self.loss
         chosen: Loss = getattr(self, "loss_", None) or LOSSES[0]

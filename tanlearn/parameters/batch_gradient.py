@@ -33,10 +33,10 @@ MOST_ITERATIONS = 100
 class BatchLearner(BaseEstimator):
     """Base class of learners that minimize the loss of all rows, starting at maximum likelihood.
 
-    Start and search are separate methods so that cross-tuning can score each iterate, including the start.
+    Start and search are separate methods, so that cross-tuning can score each iterate, including the start.
 
-    A weight of 2 equals repeating the row, as for :class:`MaximumLikelihood`. The sum of the weights determines the
-    smoothing of the start and the length of the first step. Weights with a mean below 1 are scaled to mean 1.
+    A row of weight 2 counts twice, as in :class:`MaximumLikelihood`. The sum of the weights determines the smoothing of
+    the start and the length of the first step. Weights with a mean below 1 are scaled to mean 1.
 
     Parameters
     ----------
@@ -162,9 +162,9 @@ class BatchLearner(BaseEstimator):
         """Copy the settings of the selected candidate."""
 
     def _choose_on_held_out_rows(self, structure: Structure, rows: Callable[[], EncodedData]) -> int | None:
-        """Select settings and number of iterations on held-out rows where they are open, and calibrate on these rows.
+        """Select open settings and the number of iterations on held-out rows, and calibrate on these rows.
 
-        Returns the number of iterations, or None if it is open and there are too few rows to hold out.
+        Returns the number of iterations, or None if it must be selected but there are too few rows to hold out.
         """
         self.calibration_, n_iter, rivals = Calibration(), self.max_iter, self._rivals()
         self._take(rivals[0])
@@ -205,7 +205,7 @@ class BatchLearner(BaseEstimator):
         *,
         n_iter: int | None = None,
     ) -> Tables:
-        """Minimize the loss from given CPTs and return the final ones.
+        """Minimize the loss, beginning with given CPTs, and return the final CPTs.
 
         Parameters
         ----------
@@ -278,31 +278,32 @@ class BatchLearner(BaseEstimator):
 class ConjugateGradient(BatchLearner):
     """Polak-Ribiere conjugate gradient with line search (maximum margin, section 3 and appendix).
 
-    The search starts at the maximum-likelihood CPTs and keeps every distribution normalized. With ``loss=Margin()`` it
-    is CG-MM, with ``loss=ConditionalNLL()`` CG-CL.
+    The search starts at the maximum-likelihood CPTs and keeps every distribution normalized. It is CG-MM with
+    ``loss=Margin()``, and CG-CL with ``loss=ConditionalNLL()``.
 
     The same rows give the same CPTs, bit for bit, on the same machine. With more than 10,000 CPT entries, the number of
-    BLAS threads must also be the same, because SciPy computes its steps with BLAS. Other processors round differently,
-    and iterations amplify the difference: after some dozens the CPTs may differ but have a similar loss.
+    BLAS threads must also be the same, because SciPy computes its steps with BLAS. Other processors may round
+    differently, and iterations amplify the difference. After dozens of iterations, CPTs may differ, but have a similar
+    loss.
 
     Parameters
     ----------
     loss : Loss, optional
         Any loss. The default is ``Margin()``.
     max_iter : int, optional
-        Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows:
-        it has the lowest log loss among the numbers whose error is within one standard error of the lowest error. Few
-        iterations regularize, so there is no warning if the maximum is reached. See ``converged_``.
+        Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows.
+        It has the lowest log loss among all numbers with an error within one standard error of the lowest error. Few
+        iterations reduce overfitting, so no warning is issued if the maximum is reached. See ``converged_``.
     tol : float, default=1e-6
-        Training stops if no entry of the gradient of the mean loss has an absolute value above this one.
+        Training stops if no entry of the gradient of the mean loss has an absolute value above ``tol``.
     alpha : float, default=1.0
         Smoothing count of the maximum-likelihood start. It must be positive, so that the start is finite.
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of the
         rows of large data. The final CPTs are fitted to all rows.
     epsilon : float, optional
-        If it is set, the start is the frequencies without smoothing, with zeros replaced by this value (1e-5 in the
-        paper), and ``alpha`` is not used. By default, the start is smoothed by ``alpha``.
+        If it is set, training starts at unsmoothed frequencies with zeros replaced by this value (1e-5 in the paper),
+        and ``alpha`` is not used. By default, training starts at frequencies smoothed by ``alpha``.
 
     Attributes
     ----------
@@ -340,19 +341,19 @@ class LBFGS(BatchLearner):
     loss : Loss, optional
         Any loss. The default is ``Margin()``.
     max_iter : int, optional
-        Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows:
-        it has the lowest log loss among the numbers whose error is within one standard error of the lowest error. Few
-        iterations regularize, so there is no warning if the maximum is reached. See ``converged_``.
+        Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows.
+        It has the lowest log loss among all numbers with an error within one standard error of the lowest error. Few
+        iterations reduce overfitting, so no warning is issued if the maximum is reached. See ``converged_``.
     tol : float, default=1e-6
-        Training stops if no entry of the gradient of the mean loss has an absolute value above this one.
+        Training stops if no entry of the gradient of the mean loss has an absolute value above ``tol``.
     alpha : float, default=1.0
         Smoothing count of the maximum-likelihood start. It must be positive, so that the start is finite.
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of the
         rows of large data. The final CPTs are fitted to all rows.
     epsilon : float, optional
-        If it is set, the start is the frequencies without smoothing, with zeros replaced by this value, and ``alpha``
-        is not used. By default, the start is smoothed by ``alpha``.
+        If it is set, training starts at unsmoothed frequencies with zeros replaced by this value, and ``alpha`` is not
+        used. By default, training starts at frequencies smoothed by ``alpha``.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
 """Branch and bound for maximum-margin CPTs of few bits, after Tschiatschek, Paul and Pernkopf (ECML PKDD 2014).
 
 Parameters are integer numbers of steps. A node of the search is a box of parameter vectors. A relaxation gives a lower
-bound of the objective in the box. Its solution, rounded and improved one parameter at a time, gives a feasible value. A
-box that may contain a better solution is split at the parameter that is furthest from an integer.
+bound of the objective in the box. Its solution, rounded and improved one parameter at a time, gives a feasible value.
+If a box may contain a better solution, it is split at the parameter that is furthest from an integer.
 
 Unlike the paper, the search does not require sub-normalization. Adding a constant to all entries of a CPT, or to those
 of one value in all classes, changes no margin, so sub-normalization would only narrow the range of the format.
@@ -37,11 +37,11 @@ __all__ = ["IntegerBranchAndBound"]
 
 
 class IntegerBranchAndBound(BaseEstimator):
-    """Maximum-margin CPTs of few bits by branch and bound, with a bound on the distance from the optimum.
+    """Maximum-margin CPTs of few bits by branch and bound, with a limit on the distance from the optimum.
 
     The learner minimizes the mean hinge loss ``max(0, margin - (s_y - max s_k))``, over classes k other than y and with
-    scores in steps, over all CPTs of the format. Small problems are solved to optimality. For large problems the best
-    CPTs found are returned, with a lower bound.
+    scores in steps, over all CPTs of the format. Small problems are solved to optimality. For large problems, the best
+    CPTs found are returned, with a lower bound of the objective.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class IntegerBranchAndBound(BaseEstimator):
         Integer and fraction bits per parameter, as in :class:`~tanlearn.FixedPoint`. The optimum depends only on their
         sum. The split sets the size of a step in nats, which affects ``start`` and the probabilities.
     margin : int, default=4
-        Desired margin in steps of the format, at least 1. Margins of such CPTs are integer numbers of steps, so the
-        loss of a fractional margin would only interpolate between two integers. Tune this parameter: more bits and
-        more features need a larger margin.
+        Desired margin in steps of the format, at least 1. Margins of such CPTs are integer numbers of steps, so
+        fractional margins would have no advantage. Tune this parameter: more bits and more features need a larger
+        margin.
     max_nodes : int, optional, default=100
         Maximum number of boxes (ranges of all parameters) to evaluate, at least 1, or None for no limit. Without
         ``time_limit``, the result is deterministic.
@@ -184,8 +184,8 @@ class IntegerBranchAndBound(BaseEstimator):
         self._validate_params()
         if len(self.bits) != 2:
             raise ValueError(
-                f"bits must be a tuple of integer and fraction bits, such as (2, 0), got {self.bits!r}. Choose any "
-                f"split, because the optimal CPTs depend only on the sum, and tune margin."
+                f"bits must be a tuple of integer and fraction bits, such as (2, 0), got {self.bits!r}. Any split "
+                f"has the same optimal CPTs; tune margin instead."
             )
         fixed_point = FixedPoint(*self.bits)
         data.require_complete("Branch and bound")
@@ -206,7 +206,7 @@ class IntegerBranchAndBound(BaseEstimator):
             self._go_on(search, share, deadline, stopwatch)
         except KeyboardInterrupt:
             warn(
-                f"branch and bound was interrupted in node {search.n_nodes + 1}: the best CPTs so far are returned.",
+                f"branch and bound was interrupted in node {search.n_nodes + 1}, so the best CPTs so far are returned.",
                 UserWarning,
             )
         self.n_nodes_ = self.n_iter_ = search.n_nodes
@@ -250,8 +250,8 @@ class IntegerBranchAndBound(BaseEstimator):
 class _Search:
     """State of the search between two boxes.
 
-    Bounds are multiples of a unit, so many boxes have the same bound. Among these the latest is evaluated first, so
-    that the search also reaches single points.
+    Bounds are multiples of a unit, so many boxes have the same bound. Among these boxes, the latest is evaluated first,
+    so that the search also reaches single points.
     """
 
     def __init__(self, problem: IntegerMargin, start: IntArray) -> None:

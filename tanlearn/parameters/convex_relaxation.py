@@ -7,8 +7,8 @@ If the log-probabilities w may sum to less than one, the margins are linear in w
                 sum_i exp(w_i|h) <= 1                              for all distributions
                 gamma >= 0,  eps_m >= 0
 
-where phi(c, x) indicates the CPT entries that the log joint of class c sums. Renormalization then moves the missing
-mass of the distributions from children to parents, without a change of the posteriors.
+where phi(c, x) indicates the CPT entries whose sum is the log joint of class c. Renormalization then moves the missing
+mass of the distributions from children to parents, without changing the posteriors.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ConvexRelaxation(BaseEstimator):
     Parameters
     ----------
     slack : float, default=1e-3
-        Cost per nat by which a row of weight 1 misses the margin, above 0. It is B in the paper, which uses 1 and 2^-8.
+        Cost per nat that a row of weight 1 lacks to the margin, above 0. It is B in the paper, which uses 1 and 2^-8.
     epsilon : float or None, default=1e-5
         Lower bound of a probability before renormalization, below 1 / k, where k is the largest number of values of a
         feature or of the class. None gives eq. 9 of the paper; see the notes.
@@ -63,9 +63,9 @@ class ConvexRelaxation(BaseEstimator):
 
     Notes
     -----
-    Without ``epsilon`` the scale of w is unbounded: subtracting a constant from all entries of a CPT leaves the margins
-    unchanged, so the sums stay below one for any scale of w. Then gamma is unbounded if the classes are separable.
-    Otherwise ``slack`` only scales w and does not change the predicted classes.
+    Without ``epsilon``, the scale of w is unbounded, because a constant can be subtracted from all entries of a CPT
+    without changing the margins, so that sums stay below one for any scale. If the classes are separable, gamma is then
+    unbounded. Otherwise, ``slack`` only scales w and does not change the predicted classes.
 
     References
     ----------
@@ -166,8 +166,8 @@ class ConvexRelaxation(BaseEstimator):
             status = str(error)
         if status not in (cvxpy.OPTIMAL, cvxpy.OPTIMAL_INACCURATE):
             raise RuntimeError(
-                f"the convex relaxation was not solved: {status}. Set or increase epsilon, change slack (solvers work "
-                f"best at a margin of about 1 nat), or choose another solver."
+                f"the convex relaxation was not solved: {status}. Set or increase epsilon, change slack (solvers "
+                f"work best at a margin of about 1 nat), or use another solver."
             )
         self.objective_, self.margin_ = float(problem.value) * unit, float(gamma.value)
         self.n_iter_, self.converged_ = problem.solver_stats.num_iters, status == cvxpy.OPTIMAL
@@ -177,10 +177,10 @@ class ConvexRelaxation(BaseEstimator):
 def renormalize(structure: Structure, tables: Tables) -> Tables:
     """Return CPTs with the same posteriors whose distributions sum to one.
 
-    Features are processed children first. The sum over the values of a feature, given its parents and the class, is
-    divided out of its CPT and multiplied into the CPT of a parent that depends on all of these, or into the class
-    prior. Raises ValueError if the structure has a cycle, or if no parent of a feature depends on all its other parents
-    (the moral graph then has an additional edge; Wettig et al. 2003).
+    Children are processed before parents. The CPT of a feature is divided by its sum over the values of the feature.
+    The CPT of a parent that depends on all other parents, or the class prior, is multiplied by this sum. Raises
+    ValueError if the structure has a cycle, or if no parent of a feature depends on all its other parents (the moral
+    graph then has an additional edge; Wettig et al. 2003).
     """
     layout = tables.layout
     moved = Tables(layout, tables.cells.copy())
@@ -222,7 +222,7 @@ def _hosts(structure: Structure) -> list[int]:
     """Return for each feature the parent whose CPT depends on all its other parents, or -1 without parents."""
     if not structure.is_acyclic:
         raise ValueError(
-            "the structure has a cycle, so its CPTs cannot be renormalized. Remove an edge of the cycle, or learn with "
+            "CPTs of a structure with a cycle cannot be renormalized. Remove an edge of the cycle, or learn with "
             "ConjugateGradient(loss=Margin())."
         )
     hosts = []
@@ -232,8 +232,9 @@ def _hosts(structure: Structure) -> list[int]:
         if given and not able:
             raise ValueError(
                 f"one of the parents {' and '.join(map(str, given))} of feature {i} must have all the others as "
-                f"parents; otherwise the CPT of feature {i} cannot be renormalized without changing the posteriors. "
-                f"Add the missing edges between these parents, or learn with ConjugateGradient(loss=Margin())."
+                f"parents, because otherwise the CPT of feature {i} cannot be renormalized without changing the "
+                f"posteriors. Add the missing edges between these parents, or learn with "
+                f"ConjugateGradient(loss=Margin())."
             )
         hosts.append(able[0] if able else -1)
     return hosts

@@ -1,8 +1,8 @@
 """Cross-tuning: selection of loss settings and number of iterations by held-out accuracy.
 
-Maximum margin 2012 regularizes by early stopping (section 5). The number of iterations, lambda and kappa are those with
-the best classification rate on the rows that a fold leaves out, after Greiner, Su, Shen and Zhou (Structural extension
-to logistic regression, Machine Learning 59, 2005).
+Maximum margin 2012 regularizes by early stopping (section 5). The number of iterations, lambda and kappa with the best
+classification rate on the held-out rows of the folds are selected, after Greiner, Su, Shen and Zhou (Structural
+extension to logistic regression, Machine Learning 59, 2005).
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ MARGIN_GRID: dict[str, list[float]] = {"loss__scale": [0.01, 0.05, 0.2], "loss__
 
 
 class CrossTuned(BaseEstimator):
-    """Batch learner whose settings and number of iterations are selected by cross-validation.
+    """Batch learner with settings and a number of iterations that are selected by cross-validation.
 
     Each setting is trained on each fold, and the held-out rows are classified after each iteration, including the
-    start. The setting and iteration with the highest mean rate are used for the final fit to all rows. In a tie, the
-    fewest iterations are used, then the first setting.
+    start. The setting and iteration with the highest mean rate are used for the final fit to all rows. Ties are broken
+    by the number of iterations (fewest first), then by the order of the settings.
 
     Parameters
     ----------
@@ -96,7 +96,8 @@ class CrossTuned(BaseEstimator):
 
     Notes
     -----
-    A classifier fits a copy of this object, which is its attribute ``parameters_`` and has the fitted attributes.
+    A classifier fits a copy of this object. The copy, which has the fitted attributes, is ``parameters_`` of the
+    classifier.
 
     Each fold discretizes continuous columns without its held-out rows. On small data, each fold also learns its own
     structure, if the estimator learns one.

@@ -31,16 +31,16 @@ class ExpectationMaximization(BaseEstimator):
     """Maximum likelihood of the observed values, for rows with missing values.
 
     :class:`~tanlearn.MaximumLikelihood` omits families with a missing value, which is consistent if values are missing
-    completely at random. This learner is also consistent if values are missing at random, that is, if their absence
-    depends only on observed values. Without missing values, both learners give the same CPTs.
+    completely at random. This learner is also consistent if values are missing at random, that is, if whether a value
+    is missing depends only on observed values. Without missing values, both learners give the same CPTs.
 
     Parameters
     ----------
     alpha : float, default=1.0
         Count added to each CPT entry, as in :class:`~tanlearn.MaximumLikelihood`.
     max_iter : int, default=100
-        Maximum number of iterations. Few iterations regularize, so there is no warning if the maximum is reached. See
-        ``converged_``.
+        Maximum number of iterations. Few iterations reduce overfitting, so no warning is issued if the maximum is
+        reached. See ``converged_``.
     tol : float, default=1e-6
         Training stops if the mean log-likelihood per row increases by less than this number, in nats.
     n_jobs : int, optional
@@ -57,8 +57,8 @@ class ExpectationMaximization(BaseEstimator):
     history_ : list of Iteration
         The start and each iteration. Their ``score`` is the penalized log-likelihood per row: the log-likelihood of the
         class and the observed values plus the log Dirichlet prior (``alpha`` times the sum of all log-probabilities),
-        divided by the weight of the rows. An iteration computes the score of the previous iteration, so the last entry
-        is missing if ``max_iter`` is reached.
+        divided by the weight of the rows. Each iteration computes the score of the previous one, so the last entry is
+        missing if ``max_iter`` is reached.
 
     References
     ----------

@@ -7,7 +7,7 @@ of a distribution is
 
     theta_i|h <- theta_i|h (g_i|h + D_h) / sum_l theta_l|h (g_l|h + D_h)
 
-It increases the objective for every sufficiently large D_h.
+The update increases the objective for every sufficiently large D_h.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ class ExtendedBaumWelch(BatchLearner):
     loss : Loss, optional
         Any loss. The default is ``ConditionalNLL()``, for which the method was derived.
     max_iter : int, optional
-        Maximum number of iterations. By default, held-out rows select the number of iterations, at most 100. Of
-        the numbers whose error is at most one standard error above the lowest error, the one with the lowest log loss
-        is used. Few iterations regularize, so there is no warning if the maximum is reached. See ``converged_``.
+        Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows.
+        It has the lowest log loss among all numbers with an error within one standard error of the lowest error. Few
+        iterations reduce overfitting, so no warning is issued if the maximum is reached. See ``converged_``.
     tol : float, default=1e-6
-        Training stops if no entry of the gradient of the mean loss has an absolute value above this one.
+        Training stops if no entry of the gradient of the mean loss has an absolute value above ``tol``.
     alpha : float, default=1.0
         Smoothing count of the maximum-likelihood start. It must be positive, so that the start is finite.
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of the
         rows of large data. The final CPTs are fitted to all rows.
     epsilon : float, optional
-        If it is set, the start is the frequencies without smoothing, with zeros replaced by this value, and ``alpha``
-        is not used. By default, the start is smoothed by ``alpha``.
+        If it is set, training starts at unsmoothed frequencies with zeros replaced by this value, and ``alpha`` is not
+        used. By default, training starts at frequencies smoothed by ``alpha``.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["FixedCPTs"]
 
-#: Largest difference of the sum of a distribution from 1, which is removed.
+#: Largest difference of the sum of a distribution from 1 that is corrected.
 _TOLERANCE = 1e-6
 
 
@@ -36,7 +36,7 @@ class FixedCPTs(BaseEstimator):
         ``encoder_.categories_``, parents in the order of ``structure_.parents``, and classes in sorted order. The
         probabilities of the values sum to 1 for each class and all values of the parents.
     parameters : parameter learner, optional
-        Learner of all other CPTs and of the class probabilities, which does not use the fixed CPTs. The default is
+        Learner of all other CPTs and of the class probabilities. It does not use the fixed CPTs. The default is
         :class:`~tanlearn.MaximumLikelihood`.
 
     See Also
@@ -100,7 +100,7 @@ class FixedCPTs(BaseEstimator):
 
     @property
     def needs(self) -> str:
-        """Input of the learner: counts of families if they are sufficient for ``parameters``, or rows."""
+        """Kind of data that the learner needs: counts of families if these suffice for ``parameters``, or rows."""
         own = "families" if self.parameters is None else needs_of(self.parameters)
         return own if own == "families" else "rows"
 
@@ -134,8 +134,8 @@ class FixedCPTs(BaseEstimator):
         """Return CPTs with the fixed ones in their positions."""
         if type(tables) is not Tables:
             raise TypeError(
-                f"parameters={self.parameters!r} returns {type(tables).__name__} without entries that can be replaced. "
-                f"Use MaximumLikelihood() or another learner of complete CPTs."
+                f"parameters must return CPTs with entries that can be replaced, but {self.parameters!r} returns "
+                f"{type(tables).__name__}. Use MaximumLikelihood() or another learner of complete CPTs."
             )
         layout, cells = tables.layout, tables.cells.copy()
         seen: set[int] = set()
@@ -143,7 +143,7 @@ class FixedCPTs(BaseEstimator):
             i = columns.find("cpts", name)
             if i in seen:
                 raise ValueError(
-                    f"cpts contains X column {columns.shown[i]} twice, by name and by position. Remove one."
+                    f"cpts contains X column {columns.shown[i]} twice, by name and by position. Remove one of them."
                 )
             seen.add(i)
             parents = [columns.shown[j] for j in layout.parents[i].tolist() if j >= 0]
@@ -169,12 +169,12 @@ def _read_cpt(name: Any, given: Any, shape: tuple[int, ...], parents: list[str])
         )
     if not ((p >= 0) & (p <= 1)).all():
         wrong = p[~((p >= 0) & (p <= 1))][0]
-        raise ValueError(f"cpts[{name!r}] contains {wrong}, which is not a probability. Use numbers from 0 to 1.")
+        raise ValueError(f"cpts[{name!r}] must contain probabilities from 0 to 1, got {wrong}.")
     sums = p.sum(axis=0)
     if (np.abs(sums - 1) > _TOLERANCE).any():
         place = tuple(np.argwhere(np.abs(sums - 1) > _TOLERANCE)[0].tolist())
         raise ValueError(
-            f"cpts[{name!r}][:, {', '.join(map(str, place))}] sums to {sums[place]:.6g}, but the probabilities of all "
-            f"values must sum to 1. Divide these probabilities by their sum."
+            f"the probabilities of all values must sum to 1, but cpts[{name!r}][:, {', '.join(map(str, place))}] "
+            f"sums to {sums[place]:.6g}. Divide these probabilities by their sum."
         )
     return np.asarray(p / sums, np.float64)

@@ -1,4 +1,4 @@
-"""Calibration on held-out rows: a temperature and power of the joint scores, or a temperature of the evidence alone."""
+"""Calibration on held-out rows: temperature and power of the joint scores, or temperature of the evidence only."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ NATS, STANDARD_ERRORS, CHANGE = 4.0, 2.0, math.log(1.05)
 
 
 def calibrate(distances: AnyArray, y: IntArray, weights: AnyArray, temperature: float) -> Calibration:
-    """Fit a temperature to held-out rows, and a power if it improves the log loss clearly.
+    """Fit a temperature to held-out rows, and a power if it clearly improves the log loss.
 
-    ``distances`` (n_samples, n_classes) are the differences between each row's largest joint log-probability and all of
-    them. ``weights`` (n_samples,) are positive; a weight of 2 equals repeating the row. ``temperature`` is the start of
-    the search.
+    ``distances`` (n_samples, n_classes) are the differences between the largest joint log-probability of a row and the
+    joint log-probability of each class. ``weights`` (n_samples,) are positive; a row of weight 2 counts twice. The
+    search starts at ``temperature``.
 
-    The objective contains one additional row, whose class is uniformly distributed. Without it, rows that are all
-    classified correctly would get a temperature of 0, and probabilities of 0 and 1.
+    The objective contains one additional row, whose class is uniformly distributed. Without this row, the temperature
+    would be 0 if all rows are classified correctly, and all probabilities would be 0 or 1.
     """
     from scipy.optimize import minimize
 
@@ -85,16 +85,17 @@ def temper_evidence(
 ) -> Evidence:
     """Compare a temperature of the evidence with a calibration of the joint scores.
 
-    A temperature of the joint scores also divides the log frequencies of the classes, so that a large one predicts
-    equally frequent classes. A temperature of the evidence tends to the class frequencies instead, and its held-out log
-    loss is therefore never above theirs. It replaces the other calibration if that one is not better than the class
-    frequencies, or clearly worse than this one, by the same thresholds as for a power.
+    A temperature of the joint scores also divides the log frequencies of the classes, so that all classes are equally
+    probable for a large temperature. With a large temperature of the evidence, predictions tend to the class
+    frequencies instead, so its held-out log loss is never above theirs. It replaces the calibration of the joint scores
+    if this calibration is not better than the class frequencies, or clearly worse, by the same thresholds as for a
+    power.
 
-    The objective contains one additional row, whose class is distributed as the frequencies. Without it, rows that are
-    all classified correctly would get a temperature near 0, and probabilities of 0 and 1.
+    The objective contains one additional row, whose class is distributed like the frequencies. Without this row, the
+    temperature would be near 0 if all rows are classified correctly, and all probabilities would be 0 or 1.
 
     ``distances`` and ``weights`` are as for :func:`calibrate`. ``log_frequency`` (n_samples, n_classes) contains the
-    log class frequencies of the rows that each row's model was fitted to.
+    log class frequencies of the rows to which the model of each row was fitted.
     """
     from scipy.optimize import minimize_scalar
 

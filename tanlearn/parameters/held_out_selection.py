@@ -2,9 +2,9 @@
 
 The structure is given, or it is learned again without the held-out rows of each split (``learned_structure``). Each
 learner is fitted to each split, and the held-out rows are classified at several numbers of iterations. There are
-usually few rows, so the lowest of many errors may be the lowest by chance. Among all candidates whose error is close to
-the lowest, the one with the lowest log loss is selected, each at its best temperature. The selection includes the
-calibration of its scores.
+usually few rows, so the lowest of many errors may be low by chance. Among all candidates with an error close to the
+lowest error, the candidate with the lowest log loss is selected, each at its best temperature. The selection includes
+the calibration of its scores.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Choice:
     # (n_learners, n_evaluations) mean negative log-probability of the true class, at the best temperature
     log_losses: FloatArray
     split_errors: FloatArray  # (n_parts, n_learners, n_evaluations) errors of each split
-    # (n_learners,) best evaluation of each learner; for learners not selected, as if each were the only one
+    # (n_learners,) best evaluation of each learner, regardless of the other learners
     best_evaluations: IntArray
 
 
 class FittedTables:
-    """Learner that returns given CPTs, which were fitted without the held-out rows."""
+    """Learner that returns given CPTs, which were fitted without held-out rows."""
 
     def __init__(self, tables: Tables, structure: Structure | None = None) -> None:
         # The structure is given only if it differs from that of the other learners.
@@ -196,7 +196,7 @@ class _HeldOutRun:
         self.is_rounded = False
 
     def fit(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _HeldOutRun:
-        """Fit a learner and evaluate it along the way, until its end or the end of patience."""
+        """Fit a learner and evaluate it repeatedly, until it ends or the patience is exhausted."""
         iterations = self.iterations
         if iterations is None or needs_of(learner) != "gradients":
             self.evaluate(learner.fit(self.structure, data, rng))
@@ -241,8 +241,8 @@ def log_loss_by_temperature(scores: FloatArray, y: IntArray, weights: Any, smoot
     """Return the summed log loss at each of ``TEMPERATURES``, shape (n_temperatures,).
 
     ``scores`` (n_samples, n_classes) must be finite. ``smoothing`` is the fraction of a row's weight that is added to
-    all classes equally. Without it, rows that are all classified correctly would get a temperature of 0, and
-    probabilities of 0 and 1.
+    all classes equally. Without it, the temperature would be 0 if all rows are classified correctly, and all
+    probabilities would be 0 or 1.
     """
     relative = scores - scores.max(axis=1, keepdims=True)  # a constant per row changes no probability
     target = relative[np.arange(len(y)), y] + smoothing * relative.mean(axis=1)

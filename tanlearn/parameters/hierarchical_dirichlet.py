@@ -24,7 +24,8 @@ from tanlearn.structures.structures import Structure
 
 __all__ = ["HierarchicalDirichlet"]
 
-#: Limits of concentrations: below, smoothing has no effect; above, only the estimate with one fewer parent counts.
+#: Limits of concentrations. Below them, smoothing has no effect; above them, only the estimate with one fewer parent
+#: matters.
 _SMALLEST, _LARGEST = 1e-3, 1e4
 
 
@@ -44,7 +45,7 @@ class _Restaurant:
         self.p = np.full(len(counts), 1.0 / self.n_states)
 
     def seat(self, c: FloatArray) -> FloatArray:
-        """Estimate table counts, then probabilities; return the sums (n_levels, 2) that give the concentrations."""
+        """Estimate table counts and probabilities, and return the sums (n_levels, 2) for the concentrations."""
         c = np.ascontiguousarray(c[: len(self.bounds) - 1])
         sums, (above, run, _) = np.zeros((len(c), 2)), self.links
         found = self.counts, self.totals, self.tables
@@ -55,7 +56,7 @@ class _Restaurant:
 
 
 class HierarchicalDirichlet(BaseEstimator):
-    """Frequencies smoothed by the estimate with one fewer parent, by a hierarchical Dirichlet process.
+    """Frequencies smoothed by a hierarchical Dirichlet process, toward the estimate with one fewer parent.
 
     Parameters
     ----------
@@ -74,12 +75,12 @@ class HierarchicalDirichlet(BaseEstimator):
 
     Notes
     -----
-    Let c_j be the concentration of level j. The probabilities are computed as in
-    :class:`~tanlearn.HierarchicalSmoothing`, with other counts. Contexts with all parents count rows. Shorter contexts
-    count the *tables* of the next longer ones (in the Chinese restaurant representation of the process), and rows in
-    which the next parent is missing. Each iteration has three steps. First, the expected number of tables is computed
-    from the longest contexts up. For n rows (or tables) of a value with probability p in the next shorter context it
-    is::
+    Let c_j be the concentration of level j. A context is an assignment of values to the first parents. The
+    probabilities are computed as in :class:`~tanlearn.HierarchicalSmoothing`, but from other counts. For contexts with
+    all parents, rows are counted. For shorter contexts, *tables* of the next longer contexts (in the Chinese restaurant
+    representation of the process) and rows with a missing next parent are counted. Each iteration has three steps.
+    First, the expected number of tables is computed, beginning with the longest contexts. For n rows (or tables) of a
+    value with probability p in the next shorter context, it is::
 
         t = c p (psi(c p + n) - psi(c p))
 
@@ -88,13 +89,12 @@ class HierarchicalDirichlet(BaseEstimator):
 
         c_j = sum of t / sum over contexts and classes of (psi(c_j + N) - psi(c_j))
 
-    Third, the probabilities are computed, starting with no parent. Petitjean et al. sample tables and concentrations.
-    Expectations need no random numbers and a few dozen iterations instead of thousands. Compared with plain
-    frequencies, a value that is frequent in a single context has less effect on shorter contexts. The concentrations
-    are computed only from the counts. They maximize the likelihood of the features, not the accuracy of predicted
-    classes. With KDB-5, error and log loss are 8.0 % and .30 on letter (8.6 % and .38 with
-    :class:`~tanlearn.HierarchicalSmoothing`), 4.0 % and .17 on segment (4.2 % and .26), but 30.2 % and .69 on the noisy
-    german (25.1 % and .54).
+    Third, the probabilities are computed, beginning without parents. Petitjean et al. sample tables and concentrations.
+    Expectations need no random numbers, and a few dozen iterations instead of thousands. Compared with frequencies, a
+    value that is frequent in a single context has less effect on shorter contexts. The concentrations are computed only
+    from the counts. They maximize the likelihood of the features, not the accuracy of predicted classes. With KDB-5,
+    error and log loss are 8.0 % and .30 on letter (8.6 % and .38 with :class:`~tanlearn.HierarchicalSmoothing`), 4.0 %
+    and .17 on segment (4.2 % and .26), but 30.2 % and .69 on the noisy german (25.1 % and .54).
 
     References
     ----------

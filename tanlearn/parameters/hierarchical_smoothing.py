@@ -1,4 +1,4 @@
-"""Hierarchical smoothing: probability estimates that back off to fewer parents where data are scarce."""
+"""Hierarchical smoothing: probability estimates that back off to fewer parents if there are few rows."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class HierarchicalSmoothing(BaseEstimator):
         per level, from no parent (smoothed by the uniform distribution) to the maximum number of parents. "auto"
         selects the weights level by level by leave-one-out cross-validation.
     sparse : "auto" or bool, default="auto"
-        Whether to store only the counts of observed contexts (:class:`~tanlearn.models.back_off.BackOffTables`)
-        instead of all CPT entries. "auto" stores all entries if there are at most 1,048,576. The probabilities are the
-        same, except for rows whose missing values cannot be marginalized exactly within 1e9 operations (or
-        ``TANLEARN_MAX_ROW_OPERATIONS``). The two kinds of CPTs approximate the scores of such rows differently, with an
-        :class:`~tanlearn.InexactMarginalizationWarning`.
+        Whether to store only the counts of observed contexts, that is, combinations of parent values
+        (:class:`~tanlearn.models.back_off.BackOffTables`), instead of all CPT entries. "auto" stores all entries if
+        there are at most 1,048,576. The probabilities are the same, with one exception: if missing values of a row
+        cannot be marginalized exactly within 1e9 operations (or ``TANLEARN_MAX_ROW_OPERATIONS``), both kinds of CPTs
+        approximate the score differently, with an :class:`~tanlearn.InexactMarginalizationWarning`.
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it.
 
@@ -55,19 +55,18 @@ class HierarchicalSmoothing(BaseEstimator):
 
     Notes
     -----
-    Let N be the total weight of the rows with class y and values p1..pj of the first j parents. Let n be the weight of
-    the rows among these that also have value x. The estimates are::
+    Let N be the total weight of the rows with class y and values p1..pj of the first j parents, and n the weight of
+    those rows that also have value x. The estimates are::
 
         P_j(x | y, p1..pj) = (n + m_j P_{j-1}(x | y, p1..pj-1)) / (N + m_j),    P_-1 = 1 / n_states
 
-    and the CPT of a feature uses all its parents. A row with missing parents counts at the levels before its first
+    and the CPT of a feature uses all its parents. A row with missing parents is counted at the levels before its first
     missing parent. The class prior is smoothed by Laplace's rule.
 
     "auto" tries 0.1, 0.3, 1, ..., 100 for m_0 in naive Bayes, then for m_1 with one parent per feature, and so on. It
-    selects the weights with the highest conditional likelihood of the classes. The estimates are exact leave-one-out:
-    each row is removed from the counts of its own contexts. The cost is n_levels (n_levels + 7) passes over rows x
-    features x classes. With more than two million rows x classes x candidates, an evenly spaced subset of the rows is
-    evaluated.
+    selects the weights with the highest conditional likelihood of the classes. Leave-one-out is exact: each row is
+    removed from the counts of its own contexts. The time is n_levels (n_levels + 7) passes over rows x features x
+    classes. With more than two million rows x classes x candidates, an evenly spaced subset of the rows is evaluated.
 
     References
     ----------
@@ -157,14 +156,14 @@ class HierarchicalSmoothing(BaseEstimator):
 
 
 def read_concentrations(m: Any, n_levels: int) -> FloatArray | None:
-    """Return the weights (n_levels,) that ``m`` gives, or None for "auto"; raise ValueError if they are not valid."""
+    """Return the weights (n_levels,) in ``m``, or None for "auto"; raise ValueError for invalid weights."""
     if isinstance(m, str):
         return None
     given = np.asarray(m)
     if given.dtype.kind not in "iuf" or given.shape not in ((), (n_levels,)) or not (given > 0).all():
         raise ValueError(
-            f"m must be 'auto', a positive number, or {n_levels} positive numbers, one for each number of parents from "
-            f"0 to the maximum of a feature, got {m!r}."
+            f"m must be 'auto', a positive number, or {n_levels} positive numbers, one per number of parents from 0 "
+            f"to the maximum, got {m!r}."
         )
     if not np.isfinite(given).all():
         raise ValueError(f"m must be finite, got {m!r}. A large number such as 1e6 ignores the parent.")

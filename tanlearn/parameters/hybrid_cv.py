@@ -1,4 +1,4 @@
-"""Parameter learning between generative and discriminative, selected by cross-validation."""
+"""Generative or discriminative parameter learning, selected by cross-validation."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class HybridCV(BaseEstimator):
     No loss is best for all data. If the classes are separable, conditional likelihood or margin losses should be
     trained to convergence. Few or noisy rows need parameters close to the frequencies, and many features need margins
     and mini-batches. L-BFGS therefore minimizes three losses on each fold, and the held-out rows are classified at
-    several iterations. A fourth loss is minimized on mini-batches. Of all candidates whose error is within one standard
-    error of the lowest error, the candidate with the lowest log loss is selected and fitted to all rows. The same
-    held-out rows calibrate its probabilities.
+    several iterations. A fourth loss is minimized on mini-batches. Among all candidates with an error within one
+    standard error of the lowest error, the candidate with the lowest log loss is selected and fitted to all rows. Its
+    probabilities are calibrated on the same held-out rows.
 
     Parameters
     ----------
@@ -55,16 +55,16 @@ class HybridCV(BaseEstimator):
         With larger data, one fifth of the rows is held out once.
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on the held-out rows. A temperature divides the log joint, or
-        only the evidence of the features if that has a clearly lower log loss (``EvidenceCalibration``, not for CPTs of
-        few bits). Each fold discretizes continuous columns without its held-out rows and, on small data, learns its own
-        structure if the estimator learns one.
+        only the evidence of the features if the log loss is then clearly lower (``EvidenceCalibration``, not for CPTs
+        of few bits). Each fold discretizes continuous columns without its held-out rows and, on small data, learns its
+        own structure if the estimator learns one.
     increasing : sequence of str or int, default=()
-        Columns, by name or position, with which the log odds of the second class (in sorted order) do not fall. They
-        must be ordered: numbers, or ordered categories. They must have no children in the structure. Trained CPTs are
-        replaced by the closest ones with this property, before they are evaluated on held-out rows. It holds exactly
-        for rows without missing values.
+        Names or positions of columns. If the value of such a column rises, the log odds of the second class (in sorted
+        order) do not fall. The columns must contain numbers or ordered categories, and have no children in the
+        structure. Trained CPTs are replaced by the closest CPTs with this property before they are evaluated on
+        held-out rows. The property holds exactly for rows without missing values.
     decreasing : sequence of str or int, default=()
-        Columns with which these log odds do not rise.
+        Names or positions of columns. If the value of such a column rises, these log odds do not rise.
     n_jobs : int, optional
         Number of threads, as in joblib, each for one learner and fold. Results do not depend on it.
     verbose : int, default=0
@@ -102,7 +102,7 @@ class HybridCV(BaseEstimator):
 
     See Also
     --------
-    tanlearn.CrossTuned : Selection of the settings of one batch learner by classification rate alone, as published.
+    tanlearn.CrossTuned : Selection of the settings of one batch learner by classification rate only, as published.
 
     Examples
     --------
@@ -178,9 +178,9 @@ class HybridCV(BaseEstimator):
         Raises
         ------
         ValueError
-            If missing values cannot be marginalized, there is only one class or one row, or fewer rows than folds. Also
-            if a column of ``increasing`` or ``decreasing`` is unknown, is listed twice, has no order or has children,
-            or if there are not two classes.
+            If missing values cannot be marginalized, there is only one class or one row, or fewer rows than folds. It
+            is also raised if a column of ``increasing`` or ``decreasing`` is unknown, is listed twice, has no order or
+            has children, or if there are not two classes.
         TypeError
             If a learner has a type that ``learners`` does not allow.
         """
@@ -234,8 +234,8 @@ class HybridCV(BaseEstimator):
         if not learners or not parts:
             raise ValueError(
                 f"selection on held-out rows needs at least one learner and two rows of positive weight, got "
-                f"learners={self.learners!r} and {np.count_nonzero(data.weights)} row(s). Use MaximumLikelihood() for "
-                f"so few rows."
+                f"learners={self.learners!r} and {np.count_nonzero(data.weights)} row(s). Add learners, or use "
+                f"MaximumLikelihood() for few rows."
             )
         for learner in learners:
             if not isinstance(learner, BatchLearner | StochasticGradient):
@@ -289,7 +289,7 @@ class HybridCV(BaseEstimator):
 
 
 def default_learners(**settings: Any) -> list[Any]:
-    """Return the default candidates of :class:`HybridCV`; ``settings`` apply to the last, a mini-batch learner."""
+    """Return the default candidates of :class:`HybridCV`; ``settings`` apply to the last one, on mini-batches."""
     # Losses are cloned, so that the model owns the selected one.
     batch = [LBFGS(loss=clone(loss)) for loss in LOSSES]
     return [*batch, StochasticGradient(**{"loss": clone(MINI_BATCH_LOSS), **settings})]

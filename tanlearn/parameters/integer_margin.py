@@ -1,4 +1,4 @@
-"""Hinge loss of the margins of few-bit CPTs: its values, lower bounds over boxes, and coordinate descent.
+"""Hinge loss of the margins of few-bit CPTs: values, lower bounds over boxes, and coordinate descent.
 
 Parameters are magnitudes ``m``, integers from 0 to ``2**bits - 1`` in steps of the format. The cost of a class is the
 sum of its magnitudes, ``c_nk = sum m``, and the class with the lowest cost is predicted. ``Gamma`` is the desired
@@ -103,7 +103,7 @@ class IntegerMargin:
         return float((self.weight * np.maximum(0, self.gamma + own - costs.min(axis=1))).sum())
 
     def next_value(self, bound: float) -> float:
-        """Round a lower bound up to the next value that f can have at integer magnitudes."""
+        """Round a lower bound up to the next possible value of f at integer magnitudes."""
         return self.unit * float(np.ceil(bound / self.unit - 1e-6)) if self.unit else bound
 
     def bound(self, multipliers: FloatArray, lower: AnyArray, upper: AnyArray) -> tuple[float, FloatArray]:
@@ -233,7 +233,7 @@ class IntegerMargin:
     def descend(
         self, magnitudes: IntArray, lower: IntArray, upper: IntArray, *, is_late: Callable[[], bool] = bool
     ) -> IntArray:
-        """Improve magnitudes until no change of a single cell by a power of two improves them.
+        """Change single cells by powers of two until no such change improves the objective.
 
         All arrays are (n_cells,); the arguments are not changed. If ``is_late()`` is true, the descent ends early.
         """

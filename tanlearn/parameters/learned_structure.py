@@ -21,7 +21,7 @@ MOST_RELEARNED = 300_000
 
 
 class LearnedStructure(Structure):
-    """Structure together with the learner that found it."""
+    """Structure with the learner that returned it."""
 
     def __init__(self, structure: Structure, learner: Any, rng: np.random.Generator) -> None:
         super().__init__(structure.parents, allow_cycles=not structure.is_acyclic)
@@ -63,8 +63,8 @@ def structures_of_parts(
         return in_threads(relearn, [rest for rest, _ in parts], n_jobs)
     except ValueError as error:
         warn(
-            f"held-out rows are evaluated with a structure that was learned from them too, so predicted "
-            f"probabilities may be too extreme: the structure cannot be learned without them ({error})"
+            f"predicted probabilities may be too extreme, because held-out rows are evaluated with a structure that "
+            f"was learned from them, too. The structure cannot be learned without them ({error})"
         )
         return [structure] * len(parts)
 

@@ -19,7 +19,7 @@ from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["MaximumLikelihood"]
 
-#: With less total weight than this, relative to the smoothing count, all probabilities are equal up to a millionth.
+#: If the total weight is below this fraction of the smoothing count, all probabilities are equal up to a millionth.
 _LIGHTEST = 1e-6
 
 
@@ -29,13 +29,14 @@ class MaximumLikelihood(BaseEstimator):
     Parameters
     ----------
     alpha : float, default=1.0
-        Count added to each CPT entry (a symmetric Dirichlet prior); 1 is Laplace's rule, 0 gives plain frequencies.
+        Count added to each CPT entry (a symmetric Dirichlet prior). 1 is Laplace's rule, and 0 gives unsmoothed
+        frequencies.
     epsilon : float or None, default=None
         Value that replaces zero probabilities before renormalization, as in order-based and maximum-margin learning
         (1e-5 with ``alpha=0``). A distribution without any row is uniform.
     shrinkage : float, default=0.0
-        Number of pseudo-rows, distributed as the feature's own frequencies, that are added to each distribution of a
-        feature, but not to the class prior (Friedman, Geiger and Goldszmidt 1997, section 5, with 5 pseudo-rows).
+        Number of pseudo-rows, distributed like the feature itself, that are added to each distribution of a feature,
+        but not to the class prior (Friedman, Geiger and Goldszmidt 1997, section 5, with 5 pseudo-rows).
 
     Notes
     -----
@@ -43,8 +44,8 @@ class MaximumLikelihood(BaseEstimator):
 
         theta_x|h = (n_xh + alpha + shrinkage p(x)) / (n_h + k alpha + shrinkage),   p(x) = sum_h n_xh / sum_h n_h
 
-    With ``alpha=0`` that is Friedman's mixture ``a n_xh / n_h + (1 - a) p(x)`` with ``a = n_h / (n_h + shrinkage)``:
-    the fewer rows a distribution has, the closer it is to the feature's distribution without parents.
+    With ``alpha=0``, this is Friedman's mixture ``a n_xh / n_h + (1 - a) p(x)`` with ``a = n_h / (n_h + shrinkage)``.
+    The fewer rows a distribution has, the closer it is to the distribution of the feature without parents.
 
     Examples
     --------
@@ -104,9 +105,9 @@ class MaximumLikelihood(BaseEstimator):
         total = float(data.weights.sum())
         if total < _LIGHTEST * self.alpha:
             warn(
-                f"the weights of {data.n_samples:,} rows sum to {total:.3g}, which is negligible compared with "
-                f"alpha={self.alpha}: all probabilities are nearly uniform. Multiply the weights by a common factor, "
-                f"or lower alpha.",
+                f"all probabilities are nearly uniform, because the weights of {data.n_samples:,} rows sum to "
+                f"{total:.3g}, which is negligible compared with alpha={self.alpha}. Multiply the weights by a "
+                f"common factor, or decrease alpha.",
                 UserWarning,
             )
         return self.from_counts(layout, layout.count(data.codes, data.y, data.weights, data.device))
@@ -141,7 +142,7 @@ class MaximumLikelihood(BaseEstimator):
 
 
 def _normalize(p: FloatArray) -> FloatArray:
-    """Divide each column by its sum, in place; a column with sum zero becomes uniform."""
+    """Divide each column by its sum in place. A column with sum zero becomes uniform."""
     total = p.sum(axis=0)
     np.divide(p, total, out=p, where=total > 0)
     p[:, total <= 0] = 1.0 / len(p)

@@ -17,11 +17,11 @@ class ParameterLearner(Protocol):
     """Protocol of a parameter learner, which fits the CPTs of a given structure.
 
     Iterative learners set these attributes in ``fit``, if they are available: ``n_iter_``, the number of iterations;
-    ``converged_``, whether the iteration reached its tolerance; ``history_``, a list of :class:`~tanlearn.Iteration`,
-    the objective after 0, 1, ... iterations, as far as it was computed. Learners trained on mini-batches store a list
-    of :class:`~tanlearn.EpochReport` instead. Reaching the maximum number of iterations raises no ConvergenceWarning,
-    because few iterations regularize. Learners that calibrate set ``calibration_``, a :class:`~tanlearn.Calibration`
-    that converts scores to probabilities.
+    ``converged_``, whether the iteration reached its tolerance; and ``history_``, a list of
+    :class:`~tanlearn.Iteration` with the computed objectives after 0, 1, ... iterations. Learners trained on
+    mini-batches store a list of :class:`~tanlearn.EpochReport` instead. No ConvergenceWarning is issued at the maximum
+    number of iterations, because few iterations reduce overfitting. Learners that calibrate set ``calibration_``, a
+    :class:`~tanlearn.Calibration` that converts scores to probabilities.
 
     A structure that was learned by an estimator has a method ``relearn(data)``. A learner that uses held-out rows
     passes the structure and the splits to :func:`~tanlearn.parameters.learned_structure.structures_of_parts`. It
@@ -57,25 +57,25 @@ class ParameterLearner(Protocol):
 
 
 def needs_of(learner: Any) -> str:
-    """Return what a structure or parameter learner is fitted to: its attribute ``needs``, by default ``"rows"``."""
+    """Return the kind of data that a learner needs: its attribute ``needs``, by default ``"rows"``."""
     needs: str = getattr(learner, "needs", "rows")
     return needs
 
 
 def counts_classes(learner: Any) -> bool:
-    """Return whether the class prior of a parameter learner consists of class frequencies: ``counts_classes``."""
+    """Return ``counts_classes``: whether the class prior of a parameter learner consists of class frequencies."""
     return bool(getattr(learner, "counts_classes", False))
 
 
 def check_learner_device(learner: Any, device: str) -> None:
     """Raise ValueError if a structure or parameter learner has no kernels for a device.
 
-    The attribute ``devices`` of a learner lists its devices; without it, the learner supports the CPU only.
+    The attribute ``devices`` of a learner lists its devices. Without it, the learner supports the CPU only.
     """
     devices = getattr(learner, "devices", ("cpu",))
     if device not in devices:
         raise ValueError(
-            f"{learner!r} works with device={' or '.join(map(repr, devices))} only, got device={device!r}. Use "
+            f"{learner!r} supports only device={' or '.join(map(repr, devices))}, got device={device!r}. Use "
             f"device={devices[0]!r}, or learners that have kernels for {device!r}, such as ChowLiu() for structures, "
             f"MaximumLikelihood() and ConjugateGradient() for parameters."
         )

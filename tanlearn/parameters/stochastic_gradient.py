@@ -44,10 +44,10 @@ class StochasticGradient(BaseEstimator):
     dtype : {"float32", "float64"}, default="float32"
         Type of the parameters during training.
     parent_dropout : float, default=0.0
-        Probability, at most 0.5, that a feature has other parents than its own in a step: none, or one of eight random
-        features that precede it. Values of 0.3 to 0.5 reduce overfitting in long training with large margins: on letter
-        the error of the maximum-likelihood tree is 8.7 % instead of 9.7 %. During training, the CPTs need up to ten
-        times the memory, and a step takes a third longer.
+        Probability, at most 0.5, that the parents of a feature are replaced in a step, by no parent or by one of eight
+        random features that precede it. Values of 0.3 to 0.5 reduce overfitting in long training with large margins. On
+        letter, the error of the maximum-likelihood tree is 8.7 % instead of 9.7 %. During training, the CPTs need up to
+        ten times the memory, and a step takes a third longer.
     bits : int or tuple of (int, int), optional
         Number of bits per parameter, or integer and fraction bits, of fixed-point CPTs (resource-efficient BNs, III),
         as for :class:`~tanlearn.TANClassifier`.
@@ -64,8 +64,8 @@ class StochasticGradient(BaseEstimator):
     calibration_ : Calibration
         Calibration of the predicted probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     history_ : list of EpochReport
-        One report per epoch, as for :class:`~tanlearn.TANClassifier`. Its ``loss`` is the mean over the steps of the
-        epoch, each measured before the step, unlike the value at one point of other learners.
+        One report per epoch, as for :class:`~tanlearn.TANClassifier`. Its ``loss`` is the mean over the losses before
+        each step of the epoch.
 
     Examples
     --------
@@ -142,8 +142,8 @@ class StochasticGradient(BaseEstimator):
         ------
         ValueError
             If missing values cannot be marginalized, because the parents form a cycle or a row would take more than 1e9
-            operations (or ``TANLEARN_MAX_ROW_OPERATIONS``). Also if the parents form a cycle and ``parent_dropout`` is
-            not 0.
+            operations (or ``TANLEARN_MAX_ROW_OPERATIONS``). It is also raised if the parents form a cycle and
+            ``parent_dropout`` is not 0.
         FloatingPointError
             If training diverges.
         """

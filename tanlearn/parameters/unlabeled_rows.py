@@ -8,13 +8,13 @@ alpha the smoothing count::
 
     J(theta) = sum_k (n_k + alpha) log theta_k + sum_u w_u log sum_c P(c, x_u)
 
-Missing values of unlabeled rows are marginalized, so their families have expected counts over completions. Labeled rows
-have the counts of their learner: families with a missing value are omitted by :class:`~tanlearn.MaximumLikelihood`, and
-marginalized by :class:`~tanlearn.ExpectationMaximization`. In both cases, no iteration decreases J.
+Missing values of unlabeled rows are marginalized, so their families have expected counts over completions. Counts of
+labeled rows depend on the learner: :class:`~tanlearn.MaximumLikelihood` omits families with a missing value, and
+:class:`~tanlearn.ExpectationMaximization` marginalizes them. In both cases, no iteration decreases J.
 
-The posterior of such networks is far too certain. A temperature corrects it, fitted to labeled rows, each scored
-without its own count. On eight data sets with 30 labels, the mean log loss of naive Bayes is 1.03 without unlabeled
-rows, 1.67 with them, and 0.63 with the temperature.
+The posterior of such networks is far too certain. It is corrected by a temperature that is fitted to labeled rows, each
+scored without its own count. On eight data sets with 30 labels, the mean log loss of naive Bayes is 1.03 without
+unlabeled rows, 1.67 with them, and 0.63 with the temperature.
 
 Shapes: codes (n_features, n_rows), posterior (n_rows, n_classes), cells (n_cells,).
 """
@@ -42,7 +42,7 @@ from tanlearn.training.history import Iteration, Stopwatch
 
 __all__ = ["UnlabeledFit", "bounded_distances", "fit_unlabeled"]
 
-#: Labeled rows that are left out, at most, at least where there are so many, and by the number of cells to estimate.
+#: Maximum and minimum number of labeled rows that are left out, and their limit by the number of cells to estimate.
 _MOST_ROWS, _FEWEST_ROWS, _NUMBERS = 300, 20, 2**24
 #: Largest difference of log joint probabilities, for classes of probability zero.
 _LARGEST_DISTANCE = 1e4
@@ -129,7 +129,7 @@ class _Rows:
         self._incomplete = IncompleteRows(structure, layout, codes)
 
     def likelihood(self, cells: FloatArray, n_jobs: int | None) -> tuple[float, FloatArray]:
-        """Return the log-likelihood of all rows but those in ``known``, and the posterior of unlabeled rows."""
+        """Return the log-likelihood of all rows except those in ``known``, and the posterior of unlabeled rows."""
         scores = self._incomplete.log_joint(cells, n_jobs=n_jobs)
         free, rest = scores[: len(self._weights)], scores[len(self._weights) :]
         evidence = log_evidence(free)
@@ -171,7 +171,7 @@ def _calibrate(
 
 
 def bounded_distances(scores: FloatArray) -> FloatArray:
-    """Return the differences between the largest log joint of each row and all of them, 0 for impossible rows.
+    """Return the difference of each log joint from the largest one of its row, or 0 for impossible rows.
 
     Shapes: scores and result: (n_samples, n_classes).
     """

@@ -52,7 +52,8 @@ class PrivacyBudget:
 
     See Also
     --------
-    tanlearn.TableEncoder.declare : Categories and cut points without rows. tanlearn.TableCounts : Counts of raw data.
+    tanlearn.TableEncoder.declare : Categories and cut points without rows.
+    tanlearn.TableCounts : Counts of raw data.
     tanlearn.ConcentratedBudget : A budget for several releases, with less noise in each release.
 
     Notes

@@ -144,7 +144,10 @@ class Batches:
 
     def __iter__(self) -> Iterator[Batch]:
         if self._is_begun and not self.is_rereadable:
-            raise ValueError(f"the source, of type {type(self._source).__name__}, has been read already. {_REMEDY}")
+            raise ValueError(
+                f"the source (of type {type(self._source).__name__}) can be read only once, and was "
+                f"already read. {_REMEDY}"
+            )
         self._is_begun = True
         return self._read()
 
@@ -175,8 +178,8 @@ class Batches:
             yield batch
         if self.n_samples not in (None, first):
             raise ValueError(
-                f"the source, of type {type(self._source).__name__}, had {self.n_samples:,} row(s) when it was first "
-                f"read, and has {first:,} now. {_REMEDY}"
+                f"the source (of type {type(self._source).__name__}) must have the same rows in each pass, but had "
+                f"{self.n_samples:,} row(s) in the first pass, and has {first:,} now. {_REMEDY}"
             )
         if self.n_samples is None:
             for file in self._files.values():
@@ -247,7 +250,7 @@ class Batches:
         """Return the columns to read: features, then target, then weight."""
         known, times = f"There are: {', '.join(map(repr, names))}.", Counter(names)
         if self._target is None:
-            raise ValueError(f"target must name the column that holds the classes. {known}")
+            raise ValueError(f"target must be the name of the column with the classes. {known}")
         others = [self._target] if self._weight is None else [self._target, self._weight]
         features = [name for name in names if name not in others] if self._columns is None else self._columns
         for name in (*others, *features):
@@ -256,9 +259,11 @@ class Batches:
         chosen = [*features, *others]
         for name, n_times in Counter(chosen).items():
             if n_times > 1:
-                raise ValueError(f"{name!r} is named {n_times} times among columns, target and weight. Name it once.")
+                raise ValueError(
+                    f"{name!r} occurs {n_times} times among columns, target and weight. Use each column once."
+                )
         if not features:
-            raise ValueError(f"there is no feature besides target and weight. {known}")
+            raise ValueError(f"there must be at least one feature besides target and weight. {known}")
         return chosen
 
     def _batch(self, item: TableBatch | tuple[Any, ...]) -> tuple[Batch, list[Any]]:
@@ -329,7 +334,7 @@ def open_batches(
     - a table: a pandas or polars DataFrame, a polars LazyFrame (collected as a whole before polars 1.34), a pyarrow
       data set or Scanner, or any object with Arrow's C stream interface, such as a DuckDB relation;
     - the path of a Parquet, Feather or text file, a folder of Parquet files, or a file opened by
-      :func:`tanlearn.open_table`. The whole file decides the kinds of the columns of text files, as described in
+      :func:`tanlearn.open_table`. The kinds of the columns of a text file depend on the whole file, see
       :mod:`tanlearn.sources.file_source`;
     - an iterable of tables, such as pandas' chunk reader;
     - an iterable of tuples ``(X, y)`` or ``(X, y, sample_weight)``, one batch each;

@@ -40,7 +40,8 @@ def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_
     copied, whatever their memory order.
 
     ``n_jobs`` is the number of threads that scan an array of floats. ``ignored`` masks rows of weight 0, shape
-    (n_samples,). They are kept but not checked, do not determine types, and some of their values become missing.
+    (n_samples,). They are kept, but they are not checked and do not determine types, and some of their values become
+    missing.
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biuf":
         return _from_numbers(X, None, n_jobs, ignored)
@@ -420,7 +421,7 @@ def _unfit(values: NDArray[np.object_], missing: NDArray[np.bool_], label: str) 
     row = next((row for row in rows if np.array(values[row]).dtype.kind == "O"), largest)
     remedy = _REMEDIES.get(label, "Cast the column to float if it is a quantity, or to str if it is a name.")
     return ValueError(
-        f"{label} holds {shorten(values[row])} in row {row}, so it fits neither 64-bit integers nor floating "
+        f"{label} holds {shorten(values[row])} in row {row}, which fits neither 64-bit integers nor floating-point "
         f"numbers. {remedy}"
     )
 

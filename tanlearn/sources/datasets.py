@@ -159,7 +159,7 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
 def load_digits() -> Dataset:
     """Load the handwritten digits of scikit-learn: 1,797 images of 8 x 8 pixels, 10 classes.
 
-    All pixels (0 to 16) are declared continuous: those near the edge have few distinct values but are quantities too.
+    All pixels (0 to 16) are declared continuous, even those near the edge, which have few distinct values.
     """
     from sklearn.datasets import load_digits as load_bundled
 
@@ -192,7 +192,7 @@ def load_npz(path: str | Path) -> Dataset:
     if "x_tr_fold1" in arrays:
         return _from_folds(path, arrays)
     raise ValueError(
-        f"{path} contains neither the arrays X and y nor the arrays of folds, x_tr_fold1 and so on, but "
+        f"{path} must contain the arrays X and y, or the arrays of folds (x_tr_fold1 and so on), but contains "
         f"{', '.join(arrays)}."
     )
 
@@ -268,7 +268,7 @@ def _require(path: Path, arrays: Mapping[str, AnyArray], names: Sequence[str]) -
     """Return the arrays with the given names, or raise ValueError."""
     absent = [name for name in names if name not in arrays]
     if absent:
-        raise ValueError(f"{path} lacks {', '.join(absent)}. It holds {', '.join(arrays)}.")
+        raise ValueError(f"{path} must also contain {', '.join(absent)}. It contains only {', '.join(arrays)}.")
     return [arrays[name] for name in names]
 
 

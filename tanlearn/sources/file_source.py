@@ -1,4 +1,4 @@
-"""Rows of a table file, as a whole or in batches, with the same columns either way.
+"""Rows of a table file, read as a whole or in batches, with the same columns in both cases.
 
 Column kinds depend on the whole file: a column with strings in one batch is a string column, and a column of dates
 becomes days only if all its values are dates. Rows without a class are left out before kinds are determined.
@@ -35,7 +35,7 @@ _ROUNDED = "large integers would be rounded because values are missing in"
 
 
 class MixedColumnsError(ValueError):
-    """Error for columns that must be read as text, with the reason; reading the file again as text is possible."""
+    """Error for columns that must be read as text, with the reason. The file can be read again as text."""
 
     def __init__(self, file: str, names: Collection[str], reason: str = _MIXED) -> None:
         self.names = sorted(names)

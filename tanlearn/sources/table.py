@@ -1,4 +1,4 @@
-"""Columns in memory: one column, a table of columns, and a table that is a numeric matrix."""
+"""Columns in memory: a single column, a table of columns, and a table stored as a numeric matrix."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Column:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Mask of the rows with a value, shape (n_samples,)."""
+        """Mask of the rows that have a value, shape (n_samples,)."""
         return np.ones(len(self.values), np.bool_) if self.missing is None else ~self.missing
 
     @property

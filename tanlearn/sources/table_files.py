@@ -34,7 +34,7 @@ __all__ = ["TableFile", "open_table", "require_pandas", "require_pyarrow"]
 
 @dataclass(frozen=True)
 class TableFile:
-    """Table in a file, of which only the column names are in memory."""
+    """Table in a file. Only its column names are in memory."""
 
     path: Path
     name: str  # name of the file in messages

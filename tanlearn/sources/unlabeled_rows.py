@@ -15,7 +15,7 @@ UNLABELED = -1
 
 
 class UnlabeledRowsWarning(UserWarning):
-    """Warning that the label -1, in addition to at least two classes from 0, is treated as a class.
+    """Warning that the label -1 is treated as a class, although the other classes are two or more integers from 0.
 
     scikit-learn marks rows without a class by -1. A binary target of -1 and 1 does not raise the warning.
 
@@ -37,8 +37,9 @@ class UnlabeledRowsWarning(UserWarning):
         self.n_unlabeled, self.classes = n_unlabeled, classes
         shown = ", ".join(map(str, classes[:5])) + (f" and {len(classes) - 5:,} more" if len(classes) > 5 else "")
         super().__init__(
-            f"y holds {UNLABELED} in {n_unlabeled:,.6g} row(s), and the classes {shown} in others. {UNLABELED} counts "
-            f"as a class here, but scikit-learn marks rows without a class by {UNLABELED}. Drop these rows, or fit "
+            f"y holds {UNLABELED} in {n_unlabeled:,.6g} row(s), and the classes {shown} in other rows. {UNLABELED} "
+            f"counts as a class here, but scikit-learn marks rows without a class by {UNLABELED}. Drop these rows, "
+            f"or fit "
             f"SemiSupervisedClassifier(...) to learn from them. If {UNLABELED} is a class, cast y to str, or ignore "
             f"this warning."
         )

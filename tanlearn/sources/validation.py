@@ -232,7 +232,7 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
 
 
 def row_weights(sample_weight: Any, n_samples: int) -> NDArray[Any]:
-    """Validate the weights of some rows, shape (n_samples,); unlike in :func:`read_weights`, all may be zero."""
+    """Validate the weights of some rows, shape (n_samples,). In contrast to :func:`read_weights`, all may be zero."""
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_samples, sample_weight)
     try:
@@ -258,8 +258,8 @@ def row_weights(sample_weight: Any, n_samples: int) -> NDArray[Any]:
         if wrong.any():
             row = wrong.argmax()
             raise ValueError(
-                f"sample_weight is {weights[row]} in row {row}, but weights must be {rule}. To leave a row "
-                f"out, give it weight 0."
+                f"sample_weight must be {rule}, but is {weights[row]} in row {row}. To leave a row out, set its "
+                f"weight to 0."
             )
     if weights.dtype.kind == "f":
         return weights
@@ -330,7 +330,7 @@ def _check_length(name: str, length: int, n_samples: int) -> None:
 def check_total(total: float, n_samples: int) -> None:
     """Raise ValueError if the sum of all weights is zero, too large or too small; integers have their own limit."""
     if total == 0:
-        raise ValueError("sample_weight is zero in every row: at least one weight must be above zero.")
+        raise ValueError("sample_weight must be above zero in at least one row, but is zero in every row.")
     if isinstance(total, float) and not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
         raise ValueError(
             f"sample_weight adds up to {total} over {n_samples} rows, but floating weights must add up to at least "

@@ -25,11 +25,11 @@ PAUSE = 50
 
 
 class TrainingCheckpoint:
-    """Latest finished epoch of one training, kept in memory and written to a file from time to time.
+    """Keeps the latest finished epoch of one training in memory, and writes it to a file from time to time.
 
     The file is an archive in the format of a model file (see :mod:`tanlearn.files.models`). Each write replaces the
-    whole file. The file is not locked: if two trainings write to one path, the file holds the state of the later
-    writer.
+    whole file. The file is not locked. If two trainings write to one path, the file holds the state that was written
+    last.
 
     Used as a context manager, it writes the pending state on exit. If an exception is already propagating, a failed
     write is attached to it as a note.
@@ -62,8 +62,8 @@ class TrainingCheckpoint:
             fingerprint, state = fields(description, "fingerprint", "state")
             if fingerprint != self.fingerprint:
                 raise ExplainedError(
-                    "it is the checkpoint of a training with other data, settings or seed, or by another version of "
-                    "tanlearn. Name another file, or remove this one to start anew."
+                    "the file is a checkpoint of another training: the data, the settings, the seed or the version "
+                    "of tanlearn differ. Name another file, or remove this one to start anew."
                 )
             reader = Reader(arrays)
             found = reader.decode(state)

@@ -15,7 +15,7 @@ __all__ = ["CPTTerms"]
 
 
 class _Term(NamedTuple):
-    """One term of a CPT: the parent axes it lacks, and views of the work arrays."""
+    """One term of a CPT: the axes of the parents that it lacks, and views of the work arrays."""
 
     absent_axes: tuple[int, ...]
     values: FloatArray  # shape (values, its parents' values ..., classes)

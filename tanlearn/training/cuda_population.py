@@ -1,4 +1,4 @@
-"""CUDA population: several trainings on the same rows, with arrays that stay on the device between epochs."""
+"""Several trainings on the same rows of a CUDA device (a population), whose arrays stay there between epochs."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class CudaPopulation:
             self._uniform, self._graph = np.zeros(shape, np.float32), None
 
     def _record(self) -> None:
-        """Run a block of steps in which no run is active, and record it as a graph.
+        """Execute a block of steps without active runs, and record it as a graph.
 
         A graph is needed because single launches take as long as the steps themselves. CUDA allocates all memory for
         kernels and graphs here, before an epoch changes parameters.

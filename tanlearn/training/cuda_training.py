@@ -53,7 +53,7 @@ def train_together(
 
 
 class _GroupedTraining:
-    """Training of a group, with a copy of its parameters at the end of an epoch, from which it can be repeated.
+    """One training of a group, with a copy of its parameters at the end of an epoch, from which it can be continued.
 
     If memory runs out, the epochs after this copy are trained again in a smaller population, with the same random
     numbers. Recorded epochs are not recorded again.
@@ -159,15 +159,15 @@ def _train_group(grouped: Sequence[_GroupedTraining], progress: Callable[[str], 
             continue
         if progress is not None:
             progress(
-                f"{len(group)} trainings do not fit into the memory of the device together: continuing with "
-                f"two halves of them"
+                f"{len(group)} trainings together do not fit into the memory of the device, so they continue in two "
+                f"halves"
             )
         middle = len(group) // 2
         groups += [group[middle:], group[:middle]]
 
 
 def _try_group(group: Sequence[_GroupedTraining], progress: Callable[[str], Any] | None) -> Exception | None:
-    """Train a group in one population. If memory runs out and the group can be halved, return the error."""
+    """Train a group in one population. Return the error if memory runs out and the group can be divided."""
     population = None
     trainings = [one.training for one in group]
     first = trainings[0]

@@ -1,6 +1,6 @@
 """Engines that train one epoch of gradient TAN: a fused one, and an unfused reference implementation.
 
-The unfused engine also trains on CUDA; the fused engine for many runs on CUDA is in ``cuda_population.py``.
+The unfused engine also trains on CUDA. The fused engine of several trainings on CUDA is in ``cuda_population.py``.
 
 One step (differentiable TAN, section 3) draws a structure and scores the batch with the CPTs of that structure only.
 The gradient goes to the entries of the drawn CPTs and, straight through the softmax, to the logits of all candidates.
@@ -47,7 +47,7 @@ def is_fusible(loss: Loss, dtype: str) -> TypeGuard[CompiledLoss]:
 
 
 class Engine(ABC):
-    """Base of the engines, which train one state on one data set, epoch by epoch."""
+    """Base class of engines. An engine trains one state on one data set, epoch by epoch."""
 
     #: Device on which the noise of the plans is drawn.
     noise_device: ClassVar[str] = "cpu"
@@ -85,7 +85,7 @@ class Engine(ABC):
         for name, found in arrays.items():
             check_array(name, found, own[name].dtype, own[name].shape)
             if found.dtype.kind == "i" and (found < 0).any():
-                raise ValueError(f"{name} holds step counts, which must be at least 0.")
+                raise ValueError(f"{name} must contain step counts of at least 0.")
         self.adam.t, self.structure_adam.t = arrays.pop("n_steps").tolist()
         for name, found in arrays.items():
             self.backend.assign(own[name], found)
@@ -109,7 +109,7 @@ class _Parameters(NamedTuple):
 
 
 class UnfusedEngine(Engine):
-    """Reference implementation with one kernel per equation, on the CPU or CUDA, whichever holds the data.
+    """Reference implementation with one kernel per equation, on the device of the data.
 
     It supports any loss (evaluated on the host at each step) and any float type, and on the CPU missing values and
     several augmenting parents. Missing features are marginalized under the drawn structure, both in the scores and in

@@ -1,4 +1,4 @@
-"""Training of fixed-point parameters with few bits; the split into integer and fraction bits is searched ([RE]).
+"""Training of fixed-point parameters with few bits, with a search for the numbers of integer and fraction bits ([RE]).
 
 [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
@@ -79,8 +79,9 @@ def train_in_bits(
         return train(data, candidates, loss, chosen, rng, n_jobs=n_jobs, **options)
     if checkpoint is not None:
         raise ValueError(
-            f"bits={bits} trains {len(formats)} splits into integer and fraction bits, but a checkpoint holds one "
-            f"training. Set both numbers, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or omit the checkpoint."
+            f"a checkpoint can hold only one training, but bits={bits} trains {len(formats)} splits into integer "
+            f"and fraction bits. Set both numbers, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or omit "
+            f"the checkpoint."
         )
 
     def train_split(fixed_point: FixedPoint | None) -> TrainingOutcome:
@@ -137,7 +138,7 @@ def best_split(
         integer_bits, fraction_bits = best.tables.bits or (0, 0)
         lines = [
             f"{integer_bits + fraction_bits} bits: {integer_bits} integer and {fraction_bits} fraction bits chosen, "
-            f"for the fewest errors on {where} rows, of equals the lowest loss:"
+            f"which have the lowest error on {where} rows (ties are broken by the loss):"
         ]
         for one, (error, loss) in zip(sound, ranks, strict=True):
             lines.append(f"  {one.tables.bits}: error {error:.2%}, loss {loss:.4g}{', chosen' * (one is best)}")

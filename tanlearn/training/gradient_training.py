@@ -1,4 +1,4 @@
-"""Settings of gradient training that the classifiers have in common."""
+"""Settings of gradient training that several classifiers have in common."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class GradientTraining(BaseEstimator):
         duration of the last write if that is longer.
 
         The file of a different training is refused. Use one file per training and process, and none in
-        cross-validation: of two processes, the later one would overwrite the epochs of the other. Custom losses are
-        identified by name and attributes, not by their code.
+        cross-validation, because two processes would overwrite each other's epochs. Custom losses are identified by
+        name and attributes, not by their code.
 
     Examples
     --------
@@ -110,4 +110,7 @@ class GradientTraining(BaseEstimator):
         super()._validate_params()
         numbers = all(isinstance(t, (int, float, np.number)) and 0 < t < np.inf for t in self.temperature)
         if len(self.temperature) != 2 or not numbers:
-            raise ValueError(f"temperature must be two positive numbers (first, last epoch), got {self.temperature}.")
+            raise ValueError(
+                f"temperature must contain two positive numbers, for the first and the last epoch, got "
+                f"{self.temperature}."
+            )

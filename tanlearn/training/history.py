@@ -1,4 +1,4 @@
-"""Records of a training along its way, which all have ``step``, ``score``, ``n_evaluations`` and ``seconds``."""
+"""Records of the progress of a training, which all have ``step``, ``score``, ``n_evaluations`` and ``seconds``."""
 
 from __future__ import annotations
 

@@ -113,10 +113,7 @@ def require_loss(loss: _Loss) -> _Loss:
             f"Margin()."
         )
     if not callable(getattr(loss, "value_and_gradient", None)):
-        raise TypeError(
-            f"{loss!r} is not compatible with gradient training: it must implement "
-            f"value_and_gradient(scores, y). Missing: value_and_gradient."
-        )
+        raise TypeError(f"a loss must have the method value_and_gradient(scores, y), but {loss!r} does not have it.")
     if isinstance(loss, CompiledLoss):
         loss.kernel_parameters()
     return loss
@@ -142,7 +139,7 @@ def evaluate(loss: Loss, scores: FloatArray, y: IntArray) -> tuple[FloatArray, F
     if values.shape != y.shape or d_scores.shape != scores.shape:
         raise ValueError(
             f"{type(loss).__name__}.value_and_gradient must return one loss per row, shape {y.shape}, and one "
-            f"derivative per score, shape {scores.shape}; it returned shapes {values.shape} and {d_scores.shape}."
+            f"derivative per score, shape {scores.shape}, got shapes {values.shape} and {d_scores.shape}."
         )
     return values.astype(scores.dtype, copy=False), np.ascontiguousarray(d_scores, dtype=scores.dtype)
 
@@ -382,9 +379,9 @@ class SoftHybrid(CompiledLoss):
 
     With ``eta=1`` and ``gamma=0`` the second term is the negative log conditional likelihood. With another ``eta``, it
     is ``1/eta`` times the negative log conditional likelihood of the scores ``eta s``. For large ``eta`` it approaches
-    the hinge loss of :class:`Hybrid`. ``gamma`` is the margin by which the true class should lead. The family
-    therefore connects maximum likelihood, conditional likelihood and maximum margin. The loss is differentiable, so
-    batch learners can minimize it.
+    the hinge loss of :class:`Hybrid`. ``gamma`` is the desired margin of the true class. The loss therefore connects
+    maximum likelihood, conditional likelihood and maximum margin. The loss is differentiable, so batch learners can
+    minimize it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Positions in the stream of NumPy's generator, from which CUDA draws the noise of an epoch."""
+"""Positions in the random number stream of NumPy's generator, from which CUDA draws the noise of an epoch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NoiseStream(NamedTuple):
 
 
 def skip_uniform(rng: np.random.Generator, n: int) -> NoiseStream | None:
-    """Advance ``rng`` as ``rng.random(n, dtype=numpy.float32)`` would, and return the position before.
+    """Advance ``rng`` like ``rng.random(n, dtype=numpy.float32)``, and return its position before that.
 
     Returns None, without advancing, unless the generator is a PCG64, as in ``numpy.random.default_rng``.
     """

@@ -92,6 +92,6 @@ def _refuse_what_only_the_cpu_does(data: EncodedData, loss: Loss) -> None:
     """Raise ValueError for custom losses and missing values, which CUDA does not support."""
     if not is_built_in(loss):
         raise ValueError(
-            f"device='cuda' computes built-in losses only, got {loss!r}. Use one of those, or device='cpu'."
+            f"device='cuda' supports only built-in losses, got {loss!r}. Use a built-in loss, or device='cpu'."
         )
     data.require_complete("device='cuda', unlike device='cpu',")

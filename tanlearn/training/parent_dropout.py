@@ -5,8 +5,8 @@ that precede it in the order of the structure. As with dropout in neural network
 which reduces overfitting. Gradient TAN with a learned structure has the same effect until its structure logits have
 converged.
 
-The method is not from a paper. Its benefit is measured in table 1 of benchmarks/paper/differentiable_tan and in
-benchmarks/quality/parent_dropout.md.
+The method is not from a paper. Table 1 of benchmarks/paper/differentiable_tan and benchmarks/quality/parent_dropout.md
+measure its benefit.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def with_alternatives(
     """
     if not structure.is_acyclic:
         raise ValueError(
-            "parent_dropout draws parents that precede a feature in an order, but this structure has a cycle. Set "
-            "parent_dropout=0, or learn a structure without cycles."
+            "parent_dropout needs an order of the features, but this structure has a cycle. Set parent_dropout=0, "
+            "or learn a structure without cycles."
         )
     width = structure.parents.shape[1]
     families, phi, group = [], [], [0]

@@ -1,4 +1,4 @@
-"""Distribution over the candidate CPTs of each feature, structures drawn from it, and the CPT parameters."""
+"""Distribution over the candidate CPTs of each feature, random structures from it, and the CPT parameters."""
 
 from __future__ import annotations
 
@@ -64,8 +64,9 @@ class StructureState:
         theta = self.theta if theta is None else theta
         if theta.shape != self.theta.shape or phi.shape != self.phi.shape:
             raise ValueError(
-                f"a training of {len(self.phi)} candidate CPTs with {len(self.theta)} entries cannot start from one of "
-                f"{len(phi)} with {len(theta)}: candidates, columns, categories and classes must be the same."
+                f"candidates, columns, categories and classes must be the same as in the training from which this "
+                f"one starts, but here there are {len(self.phi)} candidate CPTs with {len(self.theta)} entries, and "
+                f"there {len(phi)} with {len(theta)}."
             )
         self.theta[:], self.phi[:] = theta, phi
 
@@ -93,8 +94,8 @@ class StructureState:
     def draw(self, perturbed: FloatArray) -> IntArray:
         """Choose a CPT for each feature from the perturbed logits (n_tables,); update and return ``selected``.
 
-        The choice is the best CPT per feature, or the best tree (Chu and Liu; Edmonds 1967). Where pairs of parents
-        could form a cycle, features choose one after another: see :attr:`~tanlearn.CandidateSets.draws`.
+        The choice is the best CPT per feature, or the best tree (Chu and Liu; Edmonds 1967). If pairs of parents could
+        form a cycle, CPTs are chosen for one feature after another: see :attr:`~tanlearn.CandidateSets.draws`.
         """
         group = self.candidates.group
         if self.candidates.arborescence:

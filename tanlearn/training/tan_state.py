@@ -83,7 +83,7 @@ class State(StructureState):
     def features_at_zero(self) -> IntArray:
         """Return the features with several values and candidates whose CPTs are all zero after rounding.
 
-        Scores of a row are then equal under all candidates, so that the structure has no gradient.
+        The scores of a row are then equal for all candidates, so the structure has no gradient.
         """
         is_used = np.append(0, np.cumsum(self.scoring_cells() != 0))  # number of cells before each one
         offset, group = self.layout.offset, self.candidates.group

@@ -58,12 +58,12 @@ def train(
     Missing values are marginalized under the drawn structures, which must then be acyclic and on the CPU. Weights
     multiply the loss, relative to their mean. If every feature has one candidate, the structure is fixed.
 
-    With ``validation`` rows the parameters of the epoch with the lowest error on them are returned (the latest of
-    equals), and ``settings.patience`` may end the training early. ``callback`` receives an :class:`EpochReport` after
-    each epoch; a true return value stops the training. ``n_jobs`` threads are used if a step is long enough; the
-    outcome does not depend on them. ``start`` is the ``parameters`` of an earlier outcome; if its first entry is None,
-    the CPTs are initialized as usual. Unless ``is_format_given``, a number format that rounds initial CPTs to zero is
-    not warned about.
+    With ``validation`` rows, the parameters of the epoch with the lowest error on them are returned (the last of
+    several such epochs), and ``settings.patience`` may end the training early. ``callback`` receives an
+    :class:`EpochReport` after each epoch; a true return value stops the training. ``n_jobs`` threads are used if a step
+    is long enough; the outcome does not depend on them. ``start`` is the ``parameters`` of an earlier outcome; if its
+    first entry is None, the CPTs are initialized as usual. With ``is_format_given``, a warning is issued if the number
+    format rounds initial CPTs to zero.
 
     ``checkpoint`` is a file to resume from, if it exists, and to write finished epochs to. It is written before the
     first epoch, then at the first end of an epoch after ten seconds or 50 times the duration of the last write,
@@ -142,8 +142,8 @@ class Training:
             )
         if data.n_classes < 2:
             raise ValueError(
-                f"training by gradient needs at least 2 classes, the data have {data.n_classes}. Add rows of another "
-                f"class, or use MaximumLikelihood()."
+                f"training by gradient needs at least two classes, got {data.n_classes}. Add rows of another class, "
+                f"or use MaximumLikelihood()."
             )
         self.data, self.loss, self.settings, self.rng, self.validation = data, loss, settings, rng, validation
         self.callback = callback
@@ -206,16 +206,15 @@ class Training:
         return UnfusedEngine(state, data, self.weights, loss)
 
     def cuda_memory(self) -> MemoryNeed:
-        """Count the CUDA memory of this training: its own, and that which it shares with others on the same rows."""
+        """Count the CUDA memory of this training, and the memory shared with other trainings on the same rows."""
         return memory_need(self.state, self.data, self.settings.batch_size)
 
     def memory_error(self, error: Exception) -> MemoryError:
-        """Return the error of a training that does not fit into the memory of the device, from that of CuPy or CUDA."""
+        """Return the error for a training that does not fit into the device, given the error of CuPy or CUDA."""
         size = format_size(sum(self.cuda_memory()))
         return MemoryError(
-            f"this training needs about {size} on device='cuda', which is more than the free memory ({error}). Use "
-            f"fewer candidates per feature or fewer values per column, end other programs on the device, or use "
-            f"device='cpu'."
+            f"this training needs about {size} on device='cuda', more than the free memory ({error}). Use fewer "
+            f"candidates per feature or fewer values per column, end other programs on the device, or use device='cpu'."
         )
 
     @property
@@ -277,7 +276,7 @@ class Training:
         return TrainingOutcome(*state.most_probable(), state.probabilities(), self.history, parameters)
 
     def freeze(self) -> Callable[[], dict[str, Any]]:
-        """Return a function that returns the present state of the training, as values that a file can hold.
+        """Return a function that returns the present state of the training as values that a file can store.
 
         The history is copied when the function is called: copied after each epoch, it would take quadratic time.
         """
@@ -290,7 +289,7 @@ class Training:
         }
 
     def set_state(self, state: Any) -> None:
-        """Resume from a state of a training with the same arguments; raise ValueError if it is of another training."""
+        """Resume from a state of a training with the same arguments; raise ValueError if the training was different."""
         engine, rng, history, best = fields(state, "engine", "rng", "history", "best")
         self.engine.set_state(engine)
         self.rng.bit_generator.state = rng

@@ -94,7 +94,10 @@ def test_joint_of_all_estimators_sums_to_one(n):
 
 def test_naive_bayes_answers_where_nothing_was_seen_often_enough():
     X, y = with_gaps(random_rows(5))
-    with pytest.warns(UserWarning, match=r"min_count=1000 of a super-parent, so the model is naive Bayes\. Scale"):
+    with pytest.warns(
+        UserWarning,
+        match=r"total weight min_count=1000, so there are no super-parents and the model is naive Bayes\. Scale",
+    ):
         rare = AnDEClassifier(m=1e-9, min_count=1000, **CODES).fit(X, y)
     bayes = NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=1e-12), **CODES).fit(X, y)
     np.testing.assert_allclose(rare.predict_joint_log_proba(X), bayes.predict_joint_log_proba(X), rtol=1e-5)

@@ -83,7 +83,10 @@ def test_naive_bayes_answers_where_no_value_was_seen_often_enough():
     XY = random_rows(5, missing=0.2).astype(float)
     XY[XY == -1] = np.nan
     X, y = XY[:, :-1], XY[:, -1].astype(int)
-    with pytest.warns(UserWarning, match=r"min_count=1000 of a super-parent, so the model is naive Bayes\. Scale"):
+    with pytest.warns(
+        UserWarning,
+        match=r"total weight min_count=1000, so there are no super-parents and the model is naive Bayes\. Scale",
+    ):
         rare = AODEClassifier(alpha=2, min_count=1000, **CODES).fit(X, y)
     bayes = NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=2), **CODES).fit(X, y)
     np.testing.assert_allclose(rare.predict_joint_log_proba(X), bayes.predict_joint_log_proba(X), rtol=1e-6)
@@ -208,5 +211,8 @@ def test_errors_on_the_discretised_sets(name, error):
 @pytest.mark.filterwarnings("ignore:sample_weight adds up:UserWarning")
 def test_weights_too_small_for_any_super_parent_are_news():
     X = np.random.default_rng(0).integers(0, 2, (40, 2))
-    with pytest.warns(UserWarning, match=r"min_count=1 of a super-parent, so the model is naive Bayes\. Scale"):
+    with pytest.warns(
+        UserWarning,
+        match=r"total weight min_count=1, so there are no super-parents and the model is naive Bayes\. Scale",
+    ):
         AODEClassifier().fit(X, X[:, 0], sample_weight=np.full(40, 0.01))

@@ -242,7 +242,7 @@ def test_contradictions_with_other_parameters_are_refused():
         with pytest.raises(ValueError, match="features"):
             learned(learner(initial=Structure([-1, 0]), knowledge=knowledge), data)
     for learner in (K2Search, OrderSearch, RandomTree):
-        with pytest.raises(ValueError, match="the edge 0 -> 1 is required, but the ordering has 1 first"):
+        with pytest.raises(ValueError, match="the edge 0 -> 1 is required, but 1 comes first in the ordering"):
             learned(learner(ordering=[1, 0, 2, 3], knowledge=knowledge), data)
     with pytest.raises(ValueError, match="1 has 1 required parents, 0, but this learner allows at most 0"):
         learned(KDependence(k=0, knowledge=knowledge), data)

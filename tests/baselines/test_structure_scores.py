@@ -274,7 +274,7 @@ def test_smoothing_that_leaves_zeros_is_refused(search):
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_more_folds_than_rows_are_refused(search):
-    with pytest.raises(ValueError, match="51 folds need as many rows of positive weight, but there are 50"):
+    with pytest.raises(ValueError, match="51 folds need at least 51 rows of positive weight, got 50"):
         search_of(search, validation=51).learn(random_data(), np.random.default_rng(0))
 
 

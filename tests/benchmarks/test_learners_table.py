@@ -47,7 +47,7 @@ def test_explanation_names_what_fails_where_nothing_is_missing(lines):
     said = learners_table.explanation(lines, outcomes(lines)).replace("\n", " ")
     assert "segment (1,000), car (1,000)" in said
     assert "or fails.  All learners" in said
-    lines[3]["failure"] = "Not solved: no, got 3. Try another."
+    lines[3]["failure"] = "Not solved: no; got 3. Try another."
     said = learners_table.explanation(lines, outcomes(lines)).replace("\n", " ")
     assert f"or fails:  - {lines[3]['learner']} on segment (Not solved: no).  All learners" in said
 

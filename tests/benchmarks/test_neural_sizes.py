@@ -150,7 +150,7 @@ def test_the_grid_is_that_of_the_paper():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--epochs", "0"], "--epochs must be at least 1, got 0."),
+        (["--epochs", "0"], "--epochs must be at least 1; got 0."),
         (["--multiples", "1/3"], "--multiples of dense nets are 1/4, 1/2, 1, 2, 4, 8, 16."),
     ],
 )

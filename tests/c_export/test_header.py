@@ -275,15 +275,15 @@ def small(X, **options):
         ([["a"], ["b"]], {"name": "2nd"}, "name must be a C identifier .* got '2nd'"),
         ([["a"], ["b"]], {"name": "int x"}, "name must be a C identifier .* got 'int x'"),
         ([["a"], ["b"]], {"number_type": "int8"}, "number_type must be one of 'double', 'float', .* got 'int8'"),
-        ([["a\0"], ["b"]], {}, r"column 'x0' contains 'a\\x00', which const char \* cannot represent"),
-        ([["\ud800"], ["b"]], {}, r"which const char \* cannot represent"),
-        ([[0.1], [None], [2.5]], {"number_type": "float"}, "category 0.1, which float cannot represent"),
-        ([[0.5], [2.5]], {"number_type": "int16"}, "contains 0.5, which int16_t cannot represent"),
-        ([[40000], [1]], {"number_type": "int16"}, "contains 40000, which int16_t cannot represent"),
-        ([[2**63], [1]], {}, "contains 9223372036854775808, which int64_t cannot represent"),
-        ([["a", None], ["b", None]], {}, "column 'x1' had no value in training"),
-        ([["a"], ["b"]], {"test_rows": [[1]]}, r"X column 0, row 0, contains 1, which const char \* cannot represent"),
-        ([[1], [2]], {"test_rows": [[1.5]]}, "row 0, contains 1.5, which int32_t cannot represent"),
+        ([["a\0"], ["b"]], {}, r"const char \* cannot represent 'a\\x00' in column 'x0'"),
+        ([["\ud800"], ["b"]], {}, r"const char \* cannot represent '\\ud800' in"),
+        ([[0.1], [None], [2.5]], {"number_type": "float"}, "float cannot represent the category 0.1"),
+        ([[0.5], [2.5]], {"number_type": "int16"}, "int16_t cannot represent 0.5 in column"),
+        ([[40000], [1]], {"number_type": "int16"}, "int16_t cannot represent 40000 in column"),
+        ([[2**63], [1]], {}, "int64_t cannot represent 9223372036854775808 in column"),
+        ([["a", None], ["b", None]], {}, "columns must have values in training, but column 'x1' had none"),
+        ([["a"], ["b"]], {"test_rows": [[1]]}, r"const char \* cannot represent 1 in X column 0, row 0\."),
+        ([[1], [2]], {"test_rows": [[1.5]]}, r"int32_t cannot represent 1\.5 in X column 0, row 0\."),
         ([[1], [2]], {"test_rows": [[1], [None]]}, "X column 0 has a missing value in row 1"),
         ([[1], [2]], {"test_rows": [[1, 2]]}, "X has 2 features"),
     ],
@@ -308,7 +308,9 @@ def test_cuts_beyond_the_type_of_numbers_are_refused(tmp_path):
 def test_more_than_c_can_count_is_refused(tmp_path, monkeypatch):
     model = NaiveBayesClassifier().fit(X_IRIS, Y_IRIS).with_bits((3, 2))
     monkeypatch.setattr(c_export, "_MOST", 3)
-    with pytest.raises(ValueError, match="there are 4 features or classes, but a 16-bit int in C is at most 3"):
+    with pytest.raises(
+        ValueError, match="there must be at most 3 features and classes, because a C int may have 16 bits, got 4"
+    ):
         model.export_c(tmp_path / "m.h")
     monkeypatch.undo()
     monkeypatch.setattr(c_cells, "_LARGEST_POSITION", 100)
@@ -319,7 +321,7 @@ def test_more_than_c_can_count_is_refused(tmp_path, monkeypatch):
 def test_only_fitted_classifiers_of_integers_are_exported(tmp_path):
     with pytest.raises(NotFittedError):
         NaiveBayesClassifier().export_c(tmp_path / "m.h")
-    with pytest.raises(ValueError, match=r"train with bits=.*model.with_bits"):
+    with pytest.raises(ValueError, match=r"Train with bits=.*model.with_bits"):
         NaiveBayesClassifier().fit(X_IRIS, Y_IRIS).export_c(tmp_path / "m.h")
     model = small([["a"], ["b"]])
     with pytest.raises(ValueError, match="to be included in C"):

@@ -172,14 +172,14 @@ def test_wrong_parameters_are_named(tmp_path):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(NotFittedError):
         question_tree(NaiveBayesClassifier())
-    with pytest.raises(TypeError, match="BayesForestClassifier has none"):
+    with pytest.raises(TypeError, match="with a single network, got BayesForestClassifier"):
         question_tree(BayesForestClassifier(n_estimators=2).fit(X, y))
     model = NaiveBayesClassifier().fit(X, y)
     for options, message in (
         ({"n_features": 0}, "n_features must be an integer of at least 1, got 0"),
         ({"confidence": 1.5}, "confidence must be above 0 and at most 1, got 1.5"),
         ({"max_paths": True}, "max_paths must be an integer of at least 1, got True"),
-        ({"max_paths": 2}, "more than max_paths=2 paths after 1 questions. Decrease n_features"),
+        ({"max_paths": 2}, "at most max_paths=2 paths, but has more after 1 questions. Decrease n_features"),
         ({"unanswered": ["x9"]}, "unanswered contains 'x9', which is not the name or number of a feature"),
         ({"depth": 0}, "depth must be an integer of at least 1"),
     ):

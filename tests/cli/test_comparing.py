@@ -165,7 +165,7 @@ def test_failure_of_all_learners_is_an_exit_code(run, gaps, kind):
     [
         (["--learners", "NB MM"], "tanlearn: there is no learner 'NB MM'. Did you mean 'NB ML'?"),
         (["--learners", "perceptron"], "tanlearn: there is no learner 'perceptron'. The learners are: NB ML, "),
-        (["--learners", ","], "tanlearn: a comparison needs at least one learner."),
+        (["--learners", ","], "tanlearn: a comparison needs at least one learner, got none."),
         (["--data", "absent.npz"], "tanlearn: there is no file absent.npz."),
         (["--data", "digit"], "tanlearn: there is no file digit. Did you mean 'digits'?"),
         (["a.csv", "--data", "b.csv"], "tanlearn: the data must be given once, got a.csv and --data b.csv."),

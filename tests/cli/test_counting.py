@@ -161,7 +161,10 @@ def test_what_is_not_known_is_reported(run, places):
     assert "must have all 5 columns of " in line
     assert "are absent: area" in line
     frame.assign(area="large", y="maybe").to_csv(places / "b.csv", index=False)
-    assert "'area' holds the text 'large' in row 1, but" in run("counts", places / "b.csv", *like).stderr
+    assert (
+        "'area' must contain numbers, but row 1 contains the text 'large'."
+        in run("counts", places / "b.csv", *like).stderr
+    )
     frame.assign(y="maybe").to_csv(places / "b.csv", index=False)
     done = run("counts", places / "b.csv", *like)
     assert done.exit_code == 2
@@ -184,7 +187,7 @@ def test_one_place_may_have_one_class_only(run, places):
         in refused(run("counts", places / "no.csv", "-t", "y", "-o", places / "x")).lower()
     )
     line = refused(run("fit", places / "no.counts", "-o", places / "x"))
-    assert "the counts contain rows of 1 class(es)" in line
+    assert "the counts must contain rows of at least two classes, got 1" in line
 
 
 def test_what_does_not_add_up_names_the_file(run, places):
@@ -205,7 +208,7 @@ def test_what_does_not_add_up_names_the_file(run, places):
         ),
         (
             [one, places / "a.csv"],
-            f"{places / 'a.csv'} is neither a counts file nor a summary. Create such a file with tanlearn",
+            f"{places / 'a.csv'} must be a counts file or a summary. Create the file with tanlearn",
         ),
         ([one, places / "nothing"], f"there is no file {places / 'nothing'}."),
     ):
@@ -215,7 +218,7 @@ def test_what_does_not_add_up_names_the_file(run, places):
     damaged.write_bytes(one.read_bytes()[:-200])
     line = refused(run("merge", one, damaged, "-o", output))
     assert (
-        f"'{damaged}' cannot be loaded: it is damaged: truncated or altered. Use an intact copy, or count again."
+        f"'{damaged}' cannot be loaded: it is damaged (truncated or altered). Use an intact copy, or count again."
         in line
     )
     assert not output.exists()
@@ -267,10 +270,11 @@ def test_wrong_options_are_one_line(run, places, monkeypatch, options, message):
         (
             "one",
             ["-l", "skdb"],
-            "SKDB cannot be fitted to the counts in one. Use one of these learners: NB ML, TAN-CMI ML, FAN-CMI ML, TAN-EAR ML, "
+            "SKDB cannot be fitted to the counts in one. Use one of these learners: NB ML, TAN-CMI ML, FAN-CMI ML, "
+            "TAN-EAR ML, "
             "KDB-1 ML, AODE, MANB.",
         ),
-        ("one", ["-l", "kdb-2 ml"], "several augmenting parents"),
+        ("one", ["-l", "kdb-2 ml"], "CPTs of several parents"),
         ("sum", [], "fit needs rows or counts, but sum is a summary. Count with: tanlearn counts TABLE --like sum."),
         ("m.tan", [], "m.tan is a model. Name a data file or a counts file."),
     ],

@@ -154,7 +154,7 @@ def test_columns_that_are_not_there_may_be_missing(run, fitted, tmp_path):
     assert "must have all 2 columns of" in done.output
     assert "To treat them as missing in every row, use --fill-missing." in done.output
     done = run("predict", tmp_path / "m", path, "--fill-missing", "--proba")
-    assert f"tanlearn: not in {path}, so missing in every row: x." in done.stderr
+    assert f"tanlearn: columns that {path} does not have, treated as missing in every row: x." in done.stderr
     model = tanlearn.load(tmp_path / "m")
     expected = model.predict_proba(pd.DataFrame({"x": [None, None], "t": ["a", "b"]}))
     found = [[float(field) for field in line.split(",")[1:]] for line in done.stdout.splitlines()[1:]]

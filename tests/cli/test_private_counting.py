@@ -86,7 +86,7 @@ def test_classes_can_be_declared_in_any_order(run, files):
         ),
         (
             {"classes": ["no", "yes"], "columns": {"age": [30], "late": ["no", "yes"]}},
-            r"'columns' must not contain 'late', the column of the classes\. Leave it out there\.",
+            r"'columns' must not contain 'late', the column of the classes\. Remove it from 'columns'\.",
         ),
         ({**DECLARED, "classes": "no"}, r"'classes' must be a list of at least two different values, got 'no'\."),
         ({**DECLARED, "classes": ["no", "no"]}, r"'classes' must be a list .*, got \['no', 'no'\]\."),

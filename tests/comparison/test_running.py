@@ -98,10 +98,10 @@ def test_classes_that_are_rarer_than_folds_are_named(weather):
     with pytest.warns(UserWarning, match="'rain', has 2 row") as caught:
         compare(replace(weather, y=labels), ["NB ML"], n_folds=5)
     assert [str(one.message) for one in caught if "class" in str(one.message)] == [
-        "the least populated class, 'rain', has 2 row(s), so some of the 5 folds have no test row of this class. Use fewer folds, or "
-        "more rows."
+        "the least populated class, 'rain', has 2 row(s), so some of the 5 folds have no test "
+        "row of this class. Use fewer folds or more rows."
     ]
-    with pytest.raises(ValueError, match=r"no class has a row for each of 89 folds\. Use at most 88"):
+    with pytest.raises(ValueError, match=r"at least one class must have 89 rows for 89 folds\. Use at most 88"):
         compare(replace(weather, y=labels), ["NB ML"], n_folds=89)
 
 

@@ -266,7 +266,7 @@ def test_score_is_that_of_all_rows():
     ("change", "reason"),
     [
         (lambda rows: rows.assign(sold=rows["sold"].where(rows["rooms"] > 2)), "y is missing in row"),
-        (lambda rows: rows.assign(times=-1), "sample_weight is -1 in row 0, but weights must be non-negative"),
+        (lambda rows: rows.assign(times=-1), "sample_weight must be non-negative, but is -1 in row 0"),
         (lambda rows: rows.assign(sold=1), "Mix of label input types"),
     ],
 )
@@ -433,7 +433,7 @@ BAD = {
     "other rows": (
         lambda rows: (rows[FEATURES], partitioned(table().iloc[::-1], [120, 180])["sold"]),
         ValueError,
-        "^in partition [01]: X and y have different indexes",
+        "^in partition [01]: X and y must have the same index",
     ),
     "another number of partitions": (
         lambda rows: (rows[FEATURES], rows["sold"].repartition(npartitions=1)),
@@ -443,7 +443,7 @@ BAD = {
     "rows of another number": (
         lambda rows: (da.ones((9, 2), chunks=3), da.ones(8, chunks=4)),
         ValueError,
-        r"^y has 8 row\(s\), but X has 9",
+        r"^y must have one row per row of X, but y has 8 row\(s\) and X has 9",
     ),
     "no column": (lambda rows: (rows, "sould"), ValueError, "^no column is called 'sould'. The columns are: 'number'"),
     "two columns of a name": (
@@ -451,16 +451,16 @@ BAD = {
         ValueError,
         "^several columns are called 'area'. The columns are",
     ),
-    "weights as classes": (lambda rows: (rows, "sold", "sold"), ValueError, "^'sold' is named twice"),
+    "weights as classes": (lambda rows: (rows, "sold", "sold"), ValueError, "^'sold' occurs twice among"),
     "a name beside an array": (
         lambda rows: (da.ones((9, 2)), "sold"),
         TypeError,
-        "can only name columns of a DataFrame, got an Array",
+        "can be column names only if X is a DataFrame, got an Array",
     ),
     "classes in memory": (
         lambda rows: (rows[FEATURES], table()["sold"]),
         TypeError,
-        "^y must be a Dask DataFrame, Series, Array or Bag",
+        "^y must be a Dask collection like X",
     ),
     "weights beside tuples": (
         lambda rows: (db.from_sequence([([[1]], ["a"])] * 2), None, db.from_sequence([1, 2])),
@@ -475,7 +475,7 @@ BAD = {
     "a Delayed": (
         lambda rows: (rows[FEATURES], dask.delayed(table()["sold"])),
         TypeError,
-        "^y must be a Dask DataFrame, Series, Array or Bag",
+        "^y must be a Dask collection like X",
     ),
     "no classes": (lambda rows: (rows[FEATURES],), TypeError, "^y must be a collection like X"),
     "no rows": (lambda rows: (rows[rows["rooms"] > 9], "sold"), ValueError, "^all partitions are empty"),
@@ -514,7 +514,7 @@ def test_wrong_collections_are_refused(case):
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (BayesForestClassifier(), "weights='auto' are fitted by leaving rows out"),
+        (BayesForestClassifier(), "weights='auto' need all rows at once"),
         (NaiveBayesClassifier(parameters=tanlearn.HybridCV()), "needs? all rows at once"),
         (BayesNetClassifier(structure=baselines.GreedySearch()), "needs? all rows at once"),
         (NaiveBayesClassifier(parameters=LBFGS(alpha=-1)), "'alpha' parameter of LBFGS"),

@@ -217,7 +217,7 @@ def test_comparisons_are_drawn_as_they_are():
     assert pair.datasets == ["set 0", "set 1", "set 2", "set 3"]
     with pytest.raises(ValueError, match=r"got 'a', 'b', 'c'\. Select two of them"):
         PairedErrorsDisplay(comparison)
-    with pytest.raises(ValueError, match="no data set on which all of a, b are complete"):
+    with pytest.raises(ValueError, match=r"complete results of all learners \(a, b\)"):
         comparison_of(np.array([[1, np.nan]])).errors()
     with pytest.raises(ValueError, match="there is no learner 'e'"):
         comparison.errors(["e"])

@@ -244,18 +244,18 @@ def test_what_has_no_contributions_is_refused(table, terms, ax):
         BoostedTermsClassifier(max_terms=5, random_state=0),
         WeightedNaiveBayesClassifier(encoder=encoder),
     ):
-        with pytest.raises(TypeError, match=rf"{type(model).__name__} has no single network"):
+        with pytest.raises(TypeError, match=rf"must have a single network, .* got {type(model).__name__}"):
             ContributionDisplay.from_estimator(model.fit(X, y), X, "age", ax=ax)
     with pytest.raises(ValueError, match=r"0 to 2 or a column name.*got 'wage'"):
         ContributionDisplay.from_estimator(terms, X, "wage", ax=ax)
     with pytest.raises(ValueError, match=r"target must be one of the classes.*'maybe'"):
         ContributionDisplay.from_estimator(terms, X, "age", target="maybe", ax=ax)
-    with pytest.raises(ValueError, match="sample_weight is -1"):
+    with pytest.raises(ValueError, match="sample_weight must be non-negative, but is -1"):
         ContributionDisplay.from_estimator(terms, X, "age", sample_weight=-np.ones(300), ax=ax)
     with pytest.raises(ValueError, match="feature names"):
         ContributionDisplay.from_estimator(terms, X[["age", "size", "town"]], "age", ax=ax)
     zeros = NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=0.0)).fit([["a"], ["b"], ["b"]], [0, 1, 1])
-    with pytest.raises(ValueError, match="probabilities must be positive"):
+    with pytest.raises(ValueError, match="log odds need positive probabilities"):
         ContributionDisplay.from_estimator(zeros, [["a"], ["b"]], 0, ax=ax)
     values = FeatureValues("town", categories=["a", "b"])
     with pytest.raises(ValueError, match=r"contributions must have shape \(2, 1\).*got \(3, 1\)"):

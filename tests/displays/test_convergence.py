@@ -200,7 +200,7 @@ def test_what_cannot_be_drawn_is_refused(rows, axes):
     with pytest.raises(ValueError, match=r"from 0 to 1, got 12\.5 for 'greedy'"):
         ConvergenceDisplay({"greedy": SEARCH}, final_errors={"greedy": 12.5})
     display = ConvergenceDisplay({"greedy": SEARCH}, final_errors={"greedy": 0.1})
-    with pytest.raises(ValueError, match="axes must be 2"):
+    with pytest.raises(ValueError, match="axes must contain 2 axes"):
         display.plot(axes[:1])
     model = NaiveBayesClassifier().fit(rows[0].round(), rows[1])
     with pytest.raises(ValueError, match="X_test and y_test are missing"):

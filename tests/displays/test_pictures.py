@@ -123,7 +123,7 @@ def test_what_cannot_be_explained_is_refused(model, table, ax):
         ExplanationDisplay.from_estimator(model, X[:2], ax=ax)
     with pytest.raises(ValueError, match=r"target must be one of the classes.*'maybe'"):
         ExplanationDisplay.from_estimator(model, X[:1], target="maybe", ax=ax)
-    with pytest.raises(ValueError, match=r"two classes; both are 'no'"):
+    with pytest.raises(ValueError, match=r"different classes, but both are 'no'"):
         ExplanationDisplay.from_estimator(model, X[:1], target="no", against="no", ax=ax)
     with pytest.raises(ValueError, match="most must be at least 1"):
         ExplanationDisplay.from_estimator(model, X[:1], most=0, ax=ax)
@@ -222,7 +222,7 @@ def test_large_structures_have_dots_and_few_names(ax):
 def test_what_is_no_picture_of_a_structure_is_refused(model, ax):
     with pytest.raises(ValueError, match="cycle"):
         StructureDisplay(Structure([1, 0], allow_cycles=True))
-    with pytest.raises(ValueError, match="feature_names must be 4"):
+    with pytest.raises(ValueError, match="feature_names must contain 4 names"):
         StructureDisplay(STRUCTURE, feature_names=["a"])
     with pytest.raises(ValueError, match=r"shape of structure.parents, \(4, 2\)"):
         StructureDisplay(STRUCTURE, weights=np.ones(4))
@@ -279,7 +279,7 @@ def test_training_has_a_curve_for_everything_that_is_reported(table):
     model = TANClassifier(loss=JointNLL(), n_epochs=2, random_state=0).fit(*table)
     display = TrainingDisplay.from_estimator(model)
     assert len(display.axes_) == 2
-    with pytest.raises(ValueError, match="axes must be 2"):
+    with pytest.raises(ValueError, match="axes must contain 2 axes"):
         display.plot(display.axes_[:1])
     matplotlib.pyplot.close(display.figure_)
     with pytest.raises(ValueError, match="at least one epoch"):
@@ -327,7 +327,7 @@ def test_fronts_and_importances(ax):
     ax.clear()
     ForestImportanceDisplay(np.array([0.1, 0.4]), ["a", "b"]).plot(ax)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["b", "a"]
-    with pytest.raises(ValueError, match="feature_names must be 2"):
+    with pytest.raises(ValueError, match="feature_names must contain 2 names"):
         ForestImportanceDisplay(np.ones(2), ["a"])
     with pytest.raises(TypeError, match="no feature_importances_"):
         ForestImportanceDisplay.from_estimator(object())

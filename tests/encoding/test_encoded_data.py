@@ -32,10 +32,10 @@ from tanlearn.encoding.encoded_data import joined
         ({"codes": [[0]], "y": [0.5]}, "class codes from 0, got dtype float64"),
         ({"codes": [[0]], "y": [2], "n_classes": 2}, r"class 2, but n_classes is 2, so classes must be from 0 to 1"),
         ({"codes": [[0]], "y": [0], "n_classes": 2.5}, r"n_classes must be an integer, got 2\.5"),
-        ({"codes": [[0]], "y": [0], "sample_weight": [-1]}, "is -1 in row 0, but weights must be non-negative"),
-        ({"codes": [[0]], "y": [0], "sample_weight": [np.nan]}, "is nan in row 0, but weights must be finite"),
+        ({"codes": [[0]], "y": [0], "sample_weight": [-1]}, "sample_weight must be non-negative, but is -1 in row 0"),
+        ({"codes": [[0]], "y": [0], "sample_weight": [np.nan]}, "sample_weight must be finite, but is nan in row 0"),
         ({"codes": [[0]], "y": [0], "sample_weight": [1, 1]}, "X has 1, sample_weight has 2"),
-        ({"codes": [[0], [0]], "y": [0, 1], "sample_weight": [0, 0]}, "sample_weight is zero in every row"),
+        ({"codes": [[0], [0]], "y": [0, 1], "sample_weight": [0, 0]}, "but is zero in every row"),
         (
             {"codes": [[0]], "y": [0], "is_ordered": [0]},
             r"one boolean per feature \(1\), got shape \(1,\) of dtype int",

@@ -47,7 +47,7 @@ def test_folds_are_stratified_and_seeded():
     assert np.ptp(counts, axis=1).max() <= 1
     assert np.ptp(counts.sum(axis=0)) <= 1
     assert (fold != draw_folds(y, 5, np.random.default_rng(1))).any()
-    with pytest.raises(ValueError, match="68 folds need as many rows of positive weight, but there are 67"):
+    with pytest.raises(ValueError, match="68 folds need at least 68 rows of positive weight, got 67"):
         draw_folds(y, 68, np.random.default_rng(0))
 
 

@@ -180,12 +180,12 @@ def test_refused_model_leaves_no_file_and_what_stood_there(tmp_path, write, read
         (
             fitted("aode"),
             TypeError,
-            "AODEClassifier cannot be written as a Bayesian network, because it does not have a single structure",
+            "must have a single structure with normalized CPTs, got AODEClassifier",
         ),
         (
             fitted("k-tree"),
             TypeError,
-            "KTreeClassifier cannot be written as a Bayesian network, because it does not have a single structure",
+            "must have a single structure with normalized CPTs, got KTreeClassifier",
         ),
         (fitted("cyclic"), ValueError, "a network in a file must not have a cycle"),
         (doubled, ValueError, "CPTs in a file must be normalized, .* differ from 1 by up to 1"),
@@ -198,7 +198,7 @@ def test_refused_model_leaves_no_file_and_what_stood_there(tmp_path, write, read
     for name in ("income", "", 7):
         with pytest.raises(ValueError, match=rf"differs from all feature names, got {name!r}\. Pass another"):
             write(model, tmp_path / "kept", class_name=name)
-    with pytest.raises(OSError, match="the network cannot be written, an existing file is unchanged"):
+    with pytest.raises(OSError, match=r"the network cannot be written .*An existing file is unchanged"):
         write(model, tmp_path / "absent" / "network")
     with pytest.raises(OSError, match="the network cannot be read"):
         read(tmp_path / "absent")

@@ -277,7 +277,7 @@ def test_learners_that_do_not_work_on_the_device_are_refused_before_they_start(m
     for module in ("classifier", "counting_classifier"):  # as if the device were there
         monkeypatch.setattr(f"tanlearn.estimators.{module}.check_device", lambda device: None)
     learner = model.parameters if getattr(model, "structure", None) is None else model.structure
-    rule = rf"{type(learner).__name__}\(\) works with device='cpu' only, got device='cuda'"
+    rule = rf"{type(learner).__name__}\(\) supports only device='cpu', got device='cuda'"
     with pytest.raises(ValueError, match=rule):
         model.fit(X_IRIS, Y_IRIS)
     if learner is model.parameters:

@@ -105,7 +105,9 @@ def test_other_rows_of_a_frozen_classifier_need_not_have_all_its_classes():
     assert model.classes_.tolist() == list("abcd")
     np.testing.assert_array_equal(model.predict_proba(X), fitted.predict_proba(X))
     np.testing.assert_array_equal(model.held_out_proba_, fitted.predict_proba(X[is_few]))
-    with pytest.raises(ValueError, match=r"y has the classes \['x'\], but the classifier has \['a', 'b', 'c', 'd'\]"):
+    with pytest.raises(
+        ValueError, match=r"y must contain classes of the fitted classifier, \['a', 'b', 'c', 'd'\], got \['x'\]"
+    ):
         ConformalClassifier(FrozenEstimator(fitted)).fit(X, np.full(300, "x"))
 
 
@@ -167,7 +169,7 @@ def test_wrong_arguments_are_refused():
         model.predict_set(X, 90)
     with pytest.raises(ValueError, match="max_error must be a number above 0 and below 1, got 0"):
         model.is_reliable(X, 0)
-    with pytest.raises(ValueError, match=r"cv=50 folds need as many rows of positive weight, but there are 40\. Use"):
+    with pytest.raises(ValueError, match=r"cv=50 folds need at least 50 rows of positive weight, got 40\. Use"):
         ConformalClassifier(NaiveBayesClassifier(), cv=50).fit(X, y)
     with pytest.raises(ValueError, match="The 'estimator' parameter of ConformalClassifier"):
         ConformalClassifier(SVC()).fit(X, y)

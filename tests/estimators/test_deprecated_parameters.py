@@ -127,9 +127,11 @@ def test_explicit_candidates_take_no_limits():
     lists = [[], [0], [0], [1]]
     with pytest.warns(FutureWarning, match="n_candidates"):
         assert TANClassifier(candidates=lists, n_candidates=None).candidates is lists
-    with pytest.raises(ValueError, match=r"explicit list of candidates does not use n_candidates=2: leave it out"):
+    with pytest.raises(
+        ValueError, match=r"explicit lists of candidates do not use n_candidates, got n_candidates=2\. Leave it out"
+    ):
         TANClassifier(candidates=lists, n_candidates=2)
-    with pytest.raises(ValueError, match="candidates are given explicitly and have no parameters"):
+    with pytest.raises(ValueError, match="explicit candidates have no parameters"):
         TANClassifier(candidates=lists).set_params(candidates__n_candidates=2)
 
 

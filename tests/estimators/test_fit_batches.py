@@ -188,7 +188,7 @@ def test_chunks_may_follow(name):
     [
         (BayesNetClassifier(structure=GreedySearch()), r"GreedySearch\(\) needs all rows at once"),
         (NaiveBayesClassifier(parameters=ConjugateGradient()), r"ConjugateGradient\(\) needs all rows at once"),
-        (BayesForestClassifier(), r"weights='auto' are fitted by leaving rows out.* Use weights=None\."),
+        (BayesForestClassifier(), r"weights='auto' need all rows at once.* Use weights=None\."),
     ],
 )
 def test_learners_that_need_all_rows_have_no_fit_batches(model, message):
@@ -301,7 +301,7 @@ def test_what_breaks_a_rule_leaves_the_model_as_it_was():
     other = frame.assign(rooms=frame["rooms"].astype(str))
     for source, target, message in (
         ([(frame[:100], y[:100]), (other[100:], y[100:])], None, "(?s)batch 1.*rooms"),
-        (iter([(frame, y)]), None, "has been read already"),
+        (iter([(frame, y)]), None, "was already read"),
         (frame.assign(y=y), "class", "class"),
         ([(frame, ["yes"] * 300)], None, "one class only"),
     ):

@@ -80,14 +80,14 @@ def test_weights_need_all_rows(table):
     with pytest.raises(AttributeError) as caught:
         small(weights="shared").partial_fit(X, y, ["no", "yes"])
     told = str(caught.value.__cause__)
-    assert re.search(r"weights='shared' are fitted by leaving rows out.* Use weights=None\.", told)
+    assert re.search(r"weights='shared' need all rows at once.* Use weights=None\.", told)
 
 
 def test_a_stream_of_another_kind_is_not_gone_on_with(table):
     X, y = table
     model = streamed(X[:120], y[:120])
     counts = model.counts_
-    with pytest.raises(ValueError, match=r"n_estimators is 5, but the batches so far were counted for another number"):
+    with pytest.raises(ValueError, match=r"n_estimators is 5, but earlier batches were counted with another number"):
         model.set_params(n_estimators=5).partial_fit(X[120:], y[120:])
     with pytest.raises(ValueError, match=r"smoothing=1e-200 is too small for classes of weight up to"):
         model.set_params(n_estimators=4, smoothing=1e-200).partial_fit(X[120:], y[120:])

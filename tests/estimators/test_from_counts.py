@@ -188,12 +188,12 @@ def test_what_batches_have_counted_makes_their_model(name):
 @pytest.mark.parametrize(
     ("model", "count", "message"),
     [
-        (AODEClassifier(), rows, r"AODEClassifier\(\) learns from counts in PairCounts, got RowCounts"),
-        (AnDEClassifier(), pairs, r"AnDEClassifier\(\) learns from counts in RowCounts, got PairCounts"),
-        (BayesNetClassifier(structure=ChowLiu()), families(TREE), "in PairCounts, got FamilyCounts"),
-        (NaiveBayesClassifier(), contexts(TREE), "in PairCounts or FamilyCounts, got ContextCounts"),
-        (NaiveBayesClassifier(parameters=HierarchicalDirichlet()), pairs, "in ContextCounts, got PairCounts"),
-        (BayesForestClassifier(weights=None), pairs, "in ForestCounts, got PairCounts"),
+        (AODEClassifier(), rows, r"AODEClassifier\(\) needs counts of type PairCounts, got RowCounts"),
+        (AnDEClassifier(), pairs, r"AnDEClassifier\(\) needs counts of type RowCounts, got PairCounts"),
+        (BayesNetClassifier(structure=ChowLiu()), families(TREE), "of type PairCounts, got FamilyCounts"),
+        (NaiveBayesClassifier(), contexts(TREE), "of type PairCounts or FamilyCounts, got ContextCounts"),
+        (NaiveBayesClassifier(parameters=HierarchicalDirichlet()), pairs, "of type ContextCounts, got PairCounts"),
+        (BayesForestClassifier(weights=None), pairs, "of type ForestCounts, got PairCounts"),
     ],
 )
 def test_counts_of_another_kind_are_refused(model, count, message):
@@ -210,7 +210,7 @@ def test_counts_of_another_kind_are_refused(model, count, message):
         (
             NaiveBayesClassifier(),
             families(TREE),
-            r"for the families of Structure\(n_features=4, n_edges=3",
+            r"of the families of Structure\(n_features=4, n_edges=3",
         ),
         (
             BayesNetClassifier(structure=WIDE, parameters=HierarchicalSmoothing()),
@@ -218,7 +218,7 @@ def test_counts_of_another_kind_are_refused(model, count, message):
             "m='auto' needs rows.*Set m",
         ),
         (BayesNetClassifier(structure=Structure([-1, 0])), pairs, "the structure has 2 features"),
-        (NaiveBayesClassifier(class_weight="balanced"), pairs, "class_weight='balanced' weights rows when they are"),
+        (NaiveBayesClassifier(class_weight="balanced"), pairs, "class_weight must be None for counts"),
         (NaiveBayesClassifier(class_prior=[0.3, 0.3, 0.4]), pairs, "class_prior"),
         (NaiveBayesClassifier(parameters=MaximumLikelihood(alpha=-1)), pairs, "'alpha' parameter"),
     ],
@@ -236,9 +236,12 @@ def test_encoder_and_classes_must_be_those_of_the_counts():
     data, border = encoded(frame, y)
     counts, model = pairs(data).update(data), NaiveBayesClassifier()
     for arguments, message in (
-        ({"encoder": border.encoder_}, "classes is None, but counts need"),
-        ({"classes": border.classes_}, "encoder is None, but counts need"),
-        ({"encoder": border.encoder_, "classes": ["a", "b", "c"]}, "counts are of 2 classes, but classes has 3"),
+        ({"encoder": border.encoder_}, "counts need classes and encoder, but classes is None"),
+        ({"classes": border.classes_}, "counts need encoder and classes, but encoder is None"),
+        (
+            {"encoder": border.encoder_, "classes": ["a", "b", "c"]},
+            "classes must contain 2 classes, like the counts, got 3",
+        ),
         (
             {"encoder": border.encoder_, "classes": ["yes", "no"]},
             "classes must contain at least two different classes in sorted order",
@@ -251,7 +254,7 @@ def test_encoder_and_classes_must_be_those_of_the_counts():
             {"encoder": encoded(frame[frame["town"] != "Wien"], y[frame["town"] != "Wien"])[1].encoder_},
             r"3 values of X column 'town', but the encoder has 2",
         ),
-        ({"encoder": encoded(frame[["town"]], y)[1].encoder_}, r"of .*(columns|values)"),
+        ({"encoder": encoded(frame[["town"]], y)[1].encoder_}, r"the counts have .*(columns|values)"),
     ):
         arguments = {"classes": border.classes_, **arguments} if "values" in message else arguments
         with pytest.raises(ValueError, match=message):

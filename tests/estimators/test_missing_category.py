@@ -176,7 +176,7 @@ def test_samples_have_missing_values_and_complete_keeps_them():
 def test_c_code_cannot_contain_the_category(tmp_path):
     X, y = rows(60)
     model = NaiveBayesClassifier(encoder=CATEGORY).fit([[row[0]] for row in X], y).with_bits((3, 1))
-    with pytest.raises(ValueError, match=r"'x0' has a category for missing values.*handle_missing='marginalize'"):
+    with pytest.raises(ValueError, match=r"missing values, but column 'x0' has one.*handle_missing='marginalize'"):
         model.export_c(tmp_path / "model.h")
     assert not list(tmp_path.iterdir())
 

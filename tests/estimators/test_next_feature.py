@@ -249,7 +249,7 @@ def test_models_from_files_have_the_same_gains(tree, rows, tmp_path):
 def test_structures_with_a_cycle_have_no_gains(table):
     X, y = table
     model = BayesNetClassifier(structure=Structure([1, 0, -1, -1], allow_cycles=True)).fit(X, y)
-    with pytest.raises(ValueError, match=r"row 0 lacks feature 0 .* has a cycle"):
+    with pytest.raises(ValueError, match=r"row 0 lacks feature 0 .* in a structure with a cycle"):
         model.next_feature(X.iloc[:1].mask(X.iloc[:1].notna()))
 
 
@@ -271,7 +271,7 @@ def test_forests_are_not_a_single_network():
         ),
         ({"costs": {4: 2}}, ValueError, "costs contains 4, which is not the name or number of a feature. The"),
         ({"costs": {"age": 0}}, ValueError, "costs must be positive finite numbers, got 0 for 'age'. To leave"),
-        ({"costs": [1, 2]}, ValueError, "costs must have one number per feature: 4 numbers, got 2"),
+        ({"costs": [1, 2]}, ValueError, "costs must contain 4 numbers, one per feature, got 2"),
         ({"costs": [1, 1, 1, np.inf]}, ValueError, "got inf for 'job'"),
         ({"depth": 0}, ValueError, "depth must be an integer of at least 1, got 0"),
         ({"depth": True}, ValueError, "depth must be an integer"),

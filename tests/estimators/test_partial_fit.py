@@ -125,9 +125,9 @@ def test_a_chunk_that_breaks_a_rule_changes_nothing():
     counts, tables = model.counts_.to_bytes(), model.tables_
     for arguments, message in [
         ((X, ["maybe"] * 60), r"y holds 'maybe' in row 0, which is not among the classes: 'no', 'perhaps', 'yes'\. "),
-        ((X, y, ["no", "yes"]), r"classes is \['no', 'yes'\], but the first call had"),
+        ((X, y, ["no", "yes"]), r"classes must be the same as in the first call"),
         ((X.iloc[:, :2], y), "feature names should match|features"),
-        ((X, y, None, -np.ones(60)), "sample_weight is -1"),
+        ((X, y, None, -np.ones(60)), "sample_weight must be non-negative, but is -1"),
         ((X, y[:5]), "inconsistent numbers of samples"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -144,7 +144,7 @@ def test_a_first_chunk_that_breaks_a_rule_leaves_no_model():
         model.partial_fit(X, y)
     with pytest.raises(ValueError, match="not among the classes"):
         model.partial_fit(X, y, ["no", "yes"])
-    with pytest.raises(ValueError, match=r"9 row\(s\) of one class only, 'no', but the cut points"):
+    with pytest.raises(ValueError, match=r"cut points .* 9 row\(s\) of class 'no' only"):
         model.partial_fit(np.linspace(0, 1, 9)[:, np.newaxis], ["no"] * 9, CLASSES)
     assert not hasattr(model, "encoder_")
     assert not hasattr(model, "classes_")
@@ -220,7 +220,7 @@ def test_a_setting_that_breaks_a_rule_changes_nothing(wrong):
     model = clone(right).set_params(**wrong)
     for n_chunks in range(2):
         model.set_params(**wrong)
-        with pytest.raises(ValueError, match=r"must|several|has 2 features|counted with another"):
+        with pytest.raises(ValueError, match=r"must|several|has 2 features|counted (with|for) another"):
             model.partial_fit(X, y, CLASSES)
         model.set_params(**{name: getattr(right, name) for name in wrong})
         model.partial_fit(X, y, CLASSES)
@@ -231,7 +231,7 @@ def test_another_kind_of_structure_is_refused_within_a_stream():
     X, y = table(60)
     for first, second in ((None, ChowLiu()), (ChowLiu(), None), (None, Structure([-1, 0, 1, 2]))):
         model = BayesNetClassifier(structure=first).partial_fit(X, y, CLASSES).set_params(structure=second)
-        with pytest.raises(ValueError, match="the batches so far were counted with another one"):
+        with pytest.raises(ValueError, match="earlier batches were counted"):
             model.partial_fit(X, y, CLASSES)
 
 

@@ -171,5 +171,5 @@ def test_a_structure_with_a_cycle_predicts_complete_rows_only():
     model = BayesNetClassifier(structure=Structure([1, 0, -1, 2], allow_cycles=True)).fit(*table())
     predictor = model.row_predictor()
     assert_rows_are_predicted_as_tables(model, predictor, ROWS)
-    with pytest.raises(ValueError, match=r"row 0 lacks feature 1 .* this structure has a cycle"):
+    with pytest.raises(ValueError, match=r"row 0 lacks feature 1 .* in a structure with a cycle"):
         predictor.predict(("a", None, True, 0.5))

@@ -131,7 +131,7 @@ def test_a_discretizer_of_the_user_encodes():
 @pytest.mark.parametrize(
     ("row", "error", "message"),
     [
-        (("a", 1, True), ValueError, r"has 3 value\(s\), but there were 4 columns in fit"),
+        (("a", 1, True), ValueError, r"must have 4 values, one per column of fit, got 3"),
         (("a", 1, True, np.inf), ValueError, "X column 3 contains infinity"),
         (
             ("a", 1, True, "long"),
@@ -172,10 +172,10 @@ def test_rows_with_other_names_are_refused(make):
     for row, message in (
         (
             {name: ROW[name] for name in ("word", "code", "flag")},
-            "has 0 values for column 'size' of fit, and needs one .None is a missing",
+            "must have one value per column of fit .* but has 0 for column 'size'",
         ),
         ({**ROW, "sise": 1}, "has a value for 'sise', which was not a column in fit"),
-        (dict(enumerate(ROW.values())), r"0 values for column 'word' of fit.* names are 0, 1, 2, 3\. "),
+        (dict(enumerate(ROW.values())), r"but has 0 for column 'word'\. Its names are 0, 1, 2, 3\. "),
     ):
         with pytest.raises(ValueError, match=message):
             predictor.predict(make(row))
@@ -186,7 +186,7 @@ def test_rows_with_other_names_are_refused(make):
 
 def test_a_name_that_occurs_twice_is_refused():
     predictor = NaiveBayesClassifier().fit(*table()).row_predictor()
-    with pytest.raises(ValueError, match="has 2 values for column 'size' of fit, and needs one"):
+    with pytest.raises(ValueError, match=r"must have one value per column of fit .* but has 2 for column 'size'"):
         predictor.predict(pd.Series([*ROW.values(), 2], index=[*ROW, "size"]))
 
 
@@ -200,11 +200,14 @@ def test_a_string_is_no_row(row):
 @pytest.mark.parametrize(
     ("codes", "message"),
     [
-        ([255, 0, 9999, 0], "code 9999 of feature 2"),
-        ([255, 0, 0, -5], "code -5 of feature 3"),
+        ([255, 0, 9999, 0], "the code of feature 2 must be below 2, .* got 9999"),
+        ([255, 0, 0, -5], "the code of feature 3 must be below 3, .* got -5"),
         ([0, 0, 0], r"codes must have shape \(4,\), one per feature, got \(3,\)"),
-        ([0, 0, 2, 0], "code 2 of feature 2 is out of range: its 2 values have codes from 0, and 255 is"),
-        ([-1, 0, 0, 0], "code -1 of feature 0"),
+        (
+            [0, 0, 2, 0],
+            "the code of feature 2 must be below 2, its number of values, or 255 for a missing value, got 2",
+        ),
+        ([-1, 0, 0, 0], "the code of feature 0 must be below 3, .* got -1"),
     ],
 )
 def test_wrong_codes_are_refused(codes, message):

@@ -95,7 +95,7 @@ def test_file_without_counts_is_as_before(model, tmp_path):
         ):
             go_on()
     with pytest.raises(
-        ValueError, match=r"^counts=True saves counts_, but .* was read from a file without counts.*counts\.$"
+        ValueError, match=r"^counts=True needs counts_, but .* was read from a file without counts.*counts\.$"
     ):
         again.save(tmp_path / "other", counts=True)
     assert not (tmp_path / "other").exists()

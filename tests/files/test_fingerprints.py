@@ -82,7 +82,7 @@ def test_different_names_and_contents_differ(module):
 
 
 def test_what_has_no_name_of_its_own_is_refused(module):
-    with pytest.raises(ValueError, match="a checkpoint cannot distinguish this training from another"):
+    with pytest.raises(ValueError, match="a checkpoint must identify the training"):
         digest("training", [module("tanlearn.prices").make()])
 
 

@@ -235,7 +235,7 @@ def columns(n):
     return plain | declared | typed
 
 
-@pytest.mark.filterwarnings("ignore:discretization left", "ignore:no feature value has the weight")
+@pytest.mark.filterwarnings("ignore:discretization left", "ignore:no feature value occurs")
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     st.lists(columns(12), min_size=1, max_size=3),

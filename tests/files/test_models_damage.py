@@ -365,13 +365,13 @@ def test_newer_and_unknown_things_say_what_to_do(suspect, monkeypatch):
     suspect.refuses(forge(content, put(("version",), True)), "a version")
     suspect.refuses(forge(content, put(("format",), "other")), "format 'tanlearn model'")
     suspect.refuses(
-        forge(content, put(("model", "class"), "Novelty")), "'Novelty', which this version does not have.*upgrade"
+        forge(content, put(("model", "class"), "Novelty")), "'Novelty', which this version does not have.*Upgrade"
     )
     suspect.refuses(forge(content, put(("model", "class"), "Hybrid")), "parameter")
-    suspect.refuses(forge(content, put(("model", "parameters", "novelty"), 1)), "'novelty'.*upgrade")
+    suspect.refuses(forge(content, put(("model", "parameters", "novelty"), 1)), "'novelty'.*Upgrade")
     suspect.refuses(
         forge(content, put(("model", "parameters", "candidates", "parameters", "ordering"), {"kind": "novelty"})),
-        "'novelty'.*upgrade",
+        "'novelty'.*Upgrade",
     )
     manifest = members_of(content)["tanlearn.json"]
     for text in (
@@ -382,7 +382,7 @@ def test_newer_and_unknown_things_say_what_to_do(suspect, monkeypatch):
         suspect.refuses(seal({**members_of(content), "tanlearn.json": text}))
     save(fitted("chow-liu"), suspect.path)
     monkeypatch.delitem(file_values._CLASSES, "ChowLiu")  # as in a version without it
-    with pytest.raises(ValueError, match=r"'ChowLiu', which this version does not have.*upgrade"):
+    with pytest.raises(ValueError, match=r"'ChowLiu', which this version does not have.*Upgrade"):
         load(suspect.path)
 
 

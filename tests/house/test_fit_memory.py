@@ -75,7 +75,9 @@ def test_terms_whose_values_exceed_the_limit_are_not_fitted(monkeypatch):
     from tanlearn.terms import boosting_selection
 
     monkeypatch.setattr(boosting_selection, "fixed_limit", lambda: 8 * 20 * (8 * 2 * 32))
-    with pytest.warns(UserWarning, match=r"ended at 20 instead of 2,000 terms, because each has 32 values"):
+    with pytest.warns(
+        UserWarning, match=r"ended at 20 instead of 2,000 terms to limit memory: each term has 32 values"
+    ):
         model = BoostedTermsClassifier(random_state=0).fit(X, Y)
     assert model.n_terms_ <= 20
 
@@ -86,7 +88,7 @@ def test_networks_whose_edges_exceed_the_limit_are_not_tried(monkeypatch):
     free = TermNetClassifier().fit(X, Y)
     assert (free.structure_.parent >= 0).any()
     monkeypatch.setattr(selection, "fixed_limit", lambda: 1.0)
-    pattern = r"networks with \d edges were not tried: they would take .* for 2 classes"
+    pattern = r"networks with \d edges were not tried, because they would take .* for 2 classes"
     with pytest.warns(UserWarning, match=pattern) as caught:
         model = TermNetClassifier(max_parents=2).fit(X, Y)
     assert len(caught) == 1
@@ -102,7 +104,7 @@ def test_of_many_columns_the_strongest_ones_are_used(learner, monkeypatch):
     rng = np.random.default_rng(1)
     wide = rng.normal(size=(300, 7))
     y = (wide[:, 1] + wide[:, 4] + wide[:, 6] + 0.3 * rng.normal(size=300) > 0).astype(int)
-    with pytest.warns(UserWarning, match="uses 3 of 7 columns, those that predict the class best alone"):
+    with pytest.warns(UserWarning, match="uses only the 3 of 7 columns that predict the class best on their own"):
         model = learner.fit(wide, y)
     largest = np.abs(model.explain(wide, against=0)[:, :7, 1]).max(axis=0)
     assert (largest > 0.1).tolist() == [i in (1, 4, 6) for i in range(7)]

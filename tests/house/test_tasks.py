@@ -257,7 +257,9 @@ def test_who_stops_listening_cancels_what_has_not_begun(elsewhere, tmp_path):
 
 
 def test_no_threads_at_all_is_refused():
-    with pytest.raises(ValueError, match=r"^n_jobs must be a number of threads from 1, or -1 for all cores, got 0\.$"):
+    with pytest.raises(
+        ValueError, match=r"^n_jobs must be a positive number of threads, or -1 for all cores, got 0\.$"
+    ):
         number_of_threads(0)
     with pytest.raises(ValueError, match=r"^n_jobs must be"):
         NaiveBayesClassifier(n_jobs=0).fit([[0.5], [1.5]], [0, 1])

@@ -172,6 +172,8 @@ def test_probabilities_of_zero_are_refused():
     tables.cells[-1] = -np.inf
     X, weight = rows()
     found = Contributions(tables, as_codes(X), weight, [1])
-    with pytest.raises(ValueError, match=r"probabilities must be positive.*feature 3.*MaximumLikelihood\(alpha=1\)"):
+    with pytest.raises(
+        ValueError, match=r"log odds need positive probabilities.*feature 3.*MaximumLikelihood\(alpha=1\)"
+    ):
         found.of_feature(3)
     assert np.isfinite(found.of_feature(2)).all()

@@ -79,7 +79,7 @@ def test_cpts_are_sums_of_columns(parents):
     np.testing.assert_array_equal(tables.cells, expected)
     assert len(tables.cells) == tables.layout.n_cells
     for wrong in (-1, 4):
-        with pytest.raises(IndexError, match="features are numbered from 0 to 3"):
+        with pytest.raises(IndexError, match="feature must be from 0 to 3, got"):
             tables[wrong]
 
 

@@ -313,7 +313,7 @@ def test_an_interrupted_search_keeps_what_it_has(monkeypatch):
         return relax(self, *args, **settings)
 
     monkeypatch.setattr(IntegerMargin, "relax", interrupted)
-    with pytest.warns(UserWarning, match="interrupted in node 3: the best CPTs so far are returned"):
+    with pytest.warns(UserWarning, match="interrupted in node 3, so the best CPTs so far are returned"):
         learner, _ = limited(max_nodes=50)
     assert (learner.objective_, learner.bound_, learner.n_nodes_) == (expected.objective_, expected.bound_, 2)
     assert not learner.converged_
@@ -425,7 +425,7 @@ def test_two_bits_err_less_than_rounded_ones():
     ("learner", "message"),
     [
         (IntegerBranchAndBound(bits=(2, 0, 1)), "tuple of integer and fraction bits, such as .2, 0., got .2, 0, 1."),
-        (IntegerBranchAndBound(bits=(20, 0)), "must add up to 1 to 16"),
+        (IntegerBranchAndBound(bits=(20, 0)), "must be from 1 to 16"),
         (IntegerBranchAndBound(bits=2), "'bits' parameter of IntegerBranchAndBound"),
         (IntegerBranchAndBound(margin=0), "'margin' parameter of IntegerBranchAndBound"),
         (IntegerBranchAndBound(max_nodes=0), "'max_nodes' parameter of IntegerBranchAndBound"),

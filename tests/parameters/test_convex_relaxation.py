@@ -68,7 +68,7 @@ def test_posteriors_are_those_before_renormalisation(name):
     ("structure", "message"),
     [
         (Structure([[-1, -1], [-1, -1], [0, 1]]), "one of the parents 0 and 1 of feature 2 must have all the others"),
-        (Structure([1, 0, -1], allow_cycles=True), "has a cycle"),
+        (Structure([1, 0, -1], allow_cycles=True), "with a cycle"),
     ],
 )
 def test_structures_that_cannot_be_renormalised_are_refused(structure, message):
@@ -209,7 +209,7 @@ def test_without_cvxpy_the_extra_is_named(monkeypatch):
 
 def test_a_failing_solver_is_reported():
     pytest.importorskip("cvxpy")
-    with pytest.raises(RuntimeError, match=r"not solved: .*NOPE.* is not installed.*choose another solver"):
+    with pytest.raises(RuntimeError, match=r"not solved: .*NOPE.* is not installed.*use another solver"):
         ConvexRelaxation(solver="NOPE").fit(Structure([-1, -1]), noisy_data(), RNG)
 
 

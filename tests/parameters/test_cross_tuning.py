@@ -250,7 +250,7 @@ def test_iterations_that_were_run_are_those_told(capsys):
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (CrossTuned(cv=31), "31 folds need as many rows of positive weight, but there are 30"),
+        (CrossTuned(cv=31), "31 folds need at least 31 rows of positive weight, got 30"),
         (CrossTuned(cv=1), "'cv' parameter of CrossTuned"),
         (CrossTuned(learner=StochasticGradient()), "'learner' parameter of CrossTuned"),
         (CrossTuned(param_grid=[]), "param_grid must contain at least one setting"),

@@ -139,7 +139,7 @@ class Own(Margin):
 
 def test_a_loss_of_the_users_own_is_refused(backend):
     _, data = both(random_data(9))
-    with pytest.raises(ValueError, match=r"built-in losses only, got Own\(\)\. Use one of those, or device='cpu'"):
+    with pytest.raises(ValueError, match=r"only built-in losses, got Own\(\)\. Use a built-in loss, or device='cpu'"):
         ConjugateGradient(loss=Own()).fit(Structure([-1] * 4), data, np.random.default_rng(0))
 
 
@@ -169,6 +169,6 @@ def test_learners_of_counts_and_batches_work_on_both_devices(learner, device):
 def test_learners_without_kernels_are_for_the_cpu(learner):
     check_learner_device(learner, "cpu")
     with pytest.raises(
-        ValueError, match=rf"{type(learner).__name__}\(\) works with device='cpu' only, got device='cuda'"
+        ValueError, match=rf"{type(learner).__name__}\(\) supports only device='cpu', got device='cuda'"
     ):
         check_learner_device(learner, "cuda")

@@ -92,10 +92,10 @@ def test_names_structures_and_files(tmp_path):
         ({1: random_cpt((2, 2))}, r"needs \(2, 3, 2\): 2 values, 3 values of 0, 2 classes\. .* Knowledge\(required"),
         (
             {0: [[0.5, 0.5], [0.5, 0.4], [0.0, 0.2]]},
-            r"cpts\[0\]\[:, 1\] sums to 1\.1, but the probabilities of all",
+            r"must sum to 1, but cpts\[0\]\[:, 1\] sums to 1\.1\.",
         ),
-        ({0: [[1.5, 1], [-0.5, 0], [0, 0]]}, r"cpts\[0\] contains 1\.5, which is not a probability"),
-        ({0: [[np.nan, 1], [1, 0], [0, 0]]}, r"cpts\[0\] contains nan, which is not a probability"),
+        ({0: [[1.5, 1], [-0.5, 0], [0, 0]]}, r"cpts\[0\] must contain probabilities from 0 to 1, got 1\.5"),
+        ({0: [[np.nan, 1], [1, 0], [0, 0]]}, r"cpts\[0\] must contain probabilities from 0 to 1, got nan"),
         ({0: [["x", 1], [1, 0], [0, 0]]}, r"cpts\[0\] must be an array of numbers"),
         ({7: [[1, 1]]}, "cpts contains column 7, but the data have 3 columns"),
         ({"a": [[1, 1]]}, "cpts contains the name 'a', but the data have no column names"),
@@ -114,7 +114,8 @@ def test_a_column_twice_and_other_kinds_of_cpts_are_refused():
     with pytest.raises(ValueError, match="cpts contains X column 'a' twice, by name and by position"):
         NaiveBayesClassifier(parameters=FixedCPTs({"a": given, 0: given})).fit(X, data.y)
     with pytest.raises(
-        TypeError, match=r"parameters=HierarchicalSmoothing\(.*\) returns .* without entries that can be replaced"
+        TypeError,
+        match=r"parameters must return CPTs with entries that can be replaced, but HierarchicalSmoothing\(.*\) returns",
     ):
         FixedCPTs({0: given}, parameters=HierarchicalSmoothing(sparse=True)).fit(CHAIN, data, np.random.default_rng(0))
 

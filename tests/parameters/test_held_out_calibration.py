@@ -77,7 +77,7 @@ def test_numbers_of_a_calibration_are_pythons():
     assert [type(value) for value in (*astuple(made)[:3], *made.prior_shift)] == [float] * 5
     assert made.prior_shift == (1.0, 2.0)
     for others in ({"power": 0.5}, {"pivot": 2.0}):
-        with pytest.raises(ValueError, match="with power and pivot 1"):
+        with pytest.raises(ValueError, match="needs power and pivot 1"):
             EvidenceCalibration(2.0, **others, prior_shift=(0.0, 0.0))
     with pytest.raises(ValueError, match="the temperature of a calibration must be a positive number"):
         EvidenceCalibration(-2.0, prior_shift=(0.0, 0.0))

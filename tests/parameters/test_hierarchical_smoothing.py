@@ -164,14 +164,14 @@ def test_whole_classifier(learner, tmp_path):
     rows = X.head(40)
     assert [predictor.predict(row) for row in rows.itertuples(index=False, name=None)] == fitted.predict(rows).tolist()
     assert predictor.predict_codes(fitted.encoder_.encode(rows)[:, 3]) == fitted.predict(rows)[3]
-    with pytest.raises(ValueError, match="code 17 of feature 2 is out of range: its 3 values"):
+    with pytest.raises(ValueError, match=r"the code of feature 2 must be below 3, its number of values, .* got 17"):
         predictor.predict_codes([0, 0, 17, 0, 0])
     assert fitted.size_bits_ == 32 * fitted.tables_.n_cells
     assert fitted.n_parameters_ == fitted.tables_.n_cells - 1
     assert fitted.with_bits((3, 3)).score(X, y) > 0.85
     with pytest.raises(ValueError, match="device='cuda' has no kernels"):
         fitted.tables_.check_device("cuda")
-    with pytest.raises(ValueError, match="works with device='cpu' only"):
+    with pytest.raises(ValueError, match="supports only device='cpu'"):
         check_learner_device(learner, "cuda")
 
 

@@ -193,7 +193,7 @@ def test_a_learner_that_needs_more_rows_is_judged_with_its_structure_and_a_warni
     X, y = noisy_table()
     arguments = {"parameters": LBFGS(loss=ConditionalNLL())}
     search = GreedySearch(validation=N_ROWS - 1)  # as many folds as all rows but one, and more than rows of a part
-    with pytest.warns(UserWarning, match=r"cannot be learned without them \(89 folds need as many rows") as caught:
+    with pytest.warns(UserWarning, match=r"cannot be learned without them \(89 folds need at least 89 rows") as caught:
         model = BayesNetClassifier(structure=search, **arguments, random_state=0).fit(X, y)
     assert caught[0].filename == __file__
     plain = BayesNetClassifier(structure=model.structure_, **arguments).fit(X, y)

@@ -223,7 +223,7 @@ def test_tables_of_few_bits_keep_the_temperature_of_the_joint_scores(seed):
 
 @pytest.mark.parametrize("shift", [(np.nan, 0.0), (np.inf, 0.0), ("a", 0.0), (True, 0.0)])
 def test_a_shift_of_no_finite_numbers_is_refused(shift):
-    with pytest.raises(ValueError, match="prior_shift of a calibration must be finite numbers"):
+    with pytest.raises(ValueError, match="prior_shift of a calibration must contain finite numbers"):
         EvidenceCalibration(2.0, prior_shift=shift)
 
 

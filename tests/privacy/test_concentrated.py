@@ -36,7 +36,7 @@ def test_parts_add_up_and_the_rest_is_the_default():
     assert 0.7 < last.epsilon < 1  # of this release alone
     assert last.delta == 1e-6
     assert repr(budget) == "ConcentratedBudget(epsilon=1, delta=1e-06, rho=0.0244, spent_rho=0.0244)"
-    with pytest.raises(ValueError, match=r"the privacy budget \(epsilon 1\) is spent, .* Use the counts"):
+    with pytest.raises(ValueError, match=r"the privacy budget \(epsilon 1\) is spent, so .*\. Use the counts"):
         budget.release(counted())
 
 

@@ -131,7 +131,10 @@ def test_every_source_of_a_table_gives_the_same_rows(name, tmp_path):
     if batches.is_rereadable:
         assert gathered(batches) == (columns, classes, weights)
     else:
-        with pytest.raises(ValueError, match=r"of type \w+, has been read already\. To read it .* a function without"):
+        with pytest.raises(
+            ValueError,
+            match=r"of type \w+\) can be read only once, and was already read\. To read it .* a function without",
+        ):
             iter(batches)
 
 
@@ -227,13 +230,13 @@ def test_categories_of_a_parquet_file_are_declared_and_its_texts_are_not(tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({}, "target must name the column that holds the classes. There are: 'age', 'late', 'height', 'weight', "),
+        ({}, "target must be the name of the column with the classes. There are: 'age', 'late', 'height', 'weight', "),
         ({"target": "class"}, "no column is called 'class'. There are: 'age', "),
         ({"target": "late", "weight": "w"}, "no column is called 'w'. There are: "),
         ({"target": "late", "columns": ["age", "x"]}, "no column is called 'x'. There are: "),
-        ({"target": "late", "columns": ["age", "age"]}, "'age' is named 2 times among columns, target and weight"),
-        ({"target": "late", "columns": ["late"]}, "'late' is named 2 times"),
-        ({"target": "late", "columns": []}, "there is no feature besides target and weight"),
+        ({"target": "late", "columns": ["age", "age"]}, "'age' occurs 2 times among columns, target and weight"),
+        ({"target": "late", "columns": ["late"]}, "'late' occurs 2 times"),
+        ({"target": "late", "columns": []}, "there must be at least one feature besides target and weight"),
     ],
 )
 @pytest.mark.parametrize("name", ["pandas", "lazy", "Table", "folder", "generator of frames"])
@@ -311,11 +314,11 @@ def test_classes_and_weights_of_a_table_are_checked():
         list(open_batches(table, "town", batch_rows=ROWS))
     with pytest.raises(TypeError, match="X column 'town' holds strings, but weights must be numbers"):
         list(open_batches(table, "late", weight="town"))
-    with pytest.raises(ValueError, match="sample_weight is nan in row"):
+    with pytest.raises(ValueError, match="sample_weight must be finite, but is nan in row"):
         list(open_batches(table, "late", weight="height"))
     for weights, reason in (
-        ([0.0] * N, "sample_weight is zero in every row"),
-        ([0] * N, "sample_weight is zero in every row"),
+        ([0.0] * N, "but is zero in every row"),
+        ([0] * N, "but is zero in every row"),
         ([2**62] * N, "sample_weight adds up to 24.*integer weights may add up to"),
         ([1e300] * N, r"sample_weight adds up to .*e[+]301 over 53 rows"),
     ):
@@ -338,7 +341,7 @@ def test_a_source_that_has_other_rows_when_it_is_read_again_is_reported():
     batches = open_batches(lambda: reader, "late")
     assert len(list(batches)) == 1
     with pytest.raises(
-        ValueError, match=r"of type function, had 53 row\(s\) when it was first read, and has 0 now\. To"
+        ValueError, match=r"of type function\) must .* had 53 row\(s\) in the first pass, and has 0 now\. To"
     ):
         list(batches)
     unfinished = open_batches(arrow(), "late", batch_rows=ROWS)

@@ -34,7 +34,7 @@ def test_what_is_masked_is_missing(container):
     np.testing.assert_array_equal(judge(model, masked), judge(model, gappy))
     for arguments, reason in (
         ((np.ma.array(y, mask=mask[:, 0]),), "y is missing in row 1 "),
-        ((y, np.ma.array(y, mask=mask[:, 0])), "sample_weight is nan in row 1"),
+        ((y, np.ma.array(y, mask=mask[:, 0])), "sample_weight must be finite, but is nan in row 1"),
     ):
         with pytest.raises(ValueError, match=reason):
             fit("tree", X, *arguments)
@@ -109,7 +109,7 @@ def test_decimal_numbers_are_read_as_floating_ones():
 
 @pytest.mark.parametrize("values", [[2**63, -1], [10**30, 0.5], [10**5000, 1], [fractions.Fraction(1, 3), 1]])
 def test_numbers_of_no_type_are_refused(values):
-    with pytest.raises(ValueError, match=r"X column 0 holds .* in row 0, so it fits neither .*integers.* Cast the col"):
+    with pytest.raises(ValueError, match=r"X column 0 holds .* in row 0, which fits neither .*integers.* Cast the col"):
         read_columns([[value] for value in values])
     with pytest.raises(TypeError, match=r"X column 0 holds .*int.* and str \('a' in row 2\)|Fraction"):
         read_columns([*([value] for value in values), ["a"]])

@@ -85,7 +85,7 @@ LEARNERS = {
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_learners_that_cannot_use_unlabeled_rows_warn(learner):
     message = (
-        r"y holds -1 in 8 row\(s\), and the classes 0, 1 in others\. -1 counts as a class here, .*Drop these "
+        r"y holds -1 in 8 row\(s\), and the classes 0, 1 in other rows\. -1 counts as a class here, .*Drop these "
         r"rows, or fit SemiSupervisedClassifier\(\.\.\.\).*cast y to str"
     )
     with pytest.warns(UnlabeledRowsWarning, match=message) as caught:
@@ -115,5 +115,5 @@ def test_conformal_classifiers_of_other_libraries_warn():
 
 def test_the_warning_names_few_classes_and_can_be_pickled():
     warning = UnlabeledRowsWarning(3, list(range(9)))
-    assert "and the classes 0, 1, 2, 3, 4 and 4 more in others." in str(warning)
+    assert "and the classes 0, 1, 2, 3, 4 and 4 more in other rows." in str(warning)
     assert str(pickle.loads(pickle.dumps(warning))) == str(warning)

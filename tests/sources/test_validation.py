@@ -145,11 +145,11 @@ def test_column_vector_of_classes_is_warned_of():
 # Weights -------------------------------------------------------------------------------------------------------
 
 WEIGHTS = {
-    "negative": ([1, -2, 1], "sample_weight is -2 in row 1, but weights must be non-negative.*weight 0"),
-    "NaN": ([1, 1, np.nan], "sample_weight is nan in row 2, but weights must be finite"),
-    "infinite": ([np.inf, 1, 1], "sample_weight is inf in row 0"),
-    "missing": ([None, 1, 1], "sample_weight is nan in row 0"),
-    "all zero": ([0, 0, 0], "sample_weight is zero in every row"),
+    "negative": ([1, -2, 1], "sample_weight must be non-negative, but is -2 in row 1.*weight to 0"),
+    "NaN": ([1, 1, np.nan], "sample_weight must be finite, but is nan in row 2"),
+    "infinite": ([np.inf, 1, 1], "sample_weight must be finite, but is inf in row 0"),
+    "missing": ([None, 1, 1], "sample_weight must be finite, but is nan in row 0"),
+    "all zero": ([0, 0, 0], "but is zero in every row"),
     "too long": ([1] * 4, "X has 3, sample_weight has 4"),
     "two columns": ([[1, 1, 1]], r"one number per row, got shape \(1, 3\)"),
     "integers too large together": ([2**62, 2**62, 1], f"adds up to {2**63 + 1} over 3 rows, but integer .* floating"),

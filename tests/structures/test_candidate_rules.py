@@ -100,7 +100,7 @@ def test_the_most_probable_structure_is_the_best_permitted_one(kind, n_parents):
 
 def test_other_orderings_and_candidates_are_refused():
     rules = Knowledge(required=[(0, 1)]).rules(None, 3, max_parents=1)
-    with pytest.raises(ValueError, match="the edge 0 -> 1 is required, but the ordering has 1 first"):
+    with pytest.raises(ValueError, match="the edge 0 -> 1 is required, but 1 comes first in the ordering"):
         make_candidates(Candidates("all", ordering=[1, 0, 2]), 3, rng=np.random.default_rng(0), rules=rules)
     with pytest.raises(ValueError, match=r"no candidate of feature 1 has the required parents \[2\]"):
         CandidateSets.from_lists([[], [0], [0]]).requiring([[], [2], []])

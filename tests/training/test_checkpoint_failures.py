@@ -45,9 +45,7 @@ def test_disk_that_gets_full_ends_the_training_and_leaves_the_checkpoint_before(
     path = tmp_path / "training"
     with monkeypatch.context() as patch:
         patch_system(patch, replace=on_call(4, os.replace, error=FULL))
-        with pytest.raises(
-            OSError, match=r"the checkpoint cannot be written, an existing file is unchanged.*No space"
-        ) as e:
+        with pytest.raises(OSError, match=r"the checkpoint cannot be written .*No space") as e:
             fit(checkpoint=path)
     assert e.value.filename == str(path)
     assert list(files(tmp_path)) == ["training"]

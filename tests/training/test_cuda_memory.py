@@ -141,7 +141,7 @@ def test_groups_are_halved_until_they_fit(backend, monkeypatch, n_fitting):
     assert calls == [[], [], []]
     for error in found:
         assert isinstance(error, MemoryError)
-        assert "this training needs about 64.0 MiB on device='cuda', which is more than the free memory" in str(error)
+        assert "this training needs about 64.0 MiB on device='cuda', more than the free memory" in str(error)
     with pytest.raises(MemoryError, match=r"Use fewer candidates per feature .*or use device='cpu'"):
         train(*make_training(make_data(), 0)[0], np.random.default_rng(0))
 

@@ -260,7 +260,7 @@ def test_divergence_is_an_error_and_leaves_no_model():
 
 def test_a_single_class_is_refused():
     data = EncodedData.from_codes([[0, 1], [1, 0]], [0, 0], n_classes=1)
-    with pytest.raises(ValueError, match="training by gradient needs at least 2 classes, the data have 1"):
+    with pytest.raises(ValueError, match="training by gradient needs at least two classes, got 1"):
         fit(data, candidates("all", n_features=2))
 
 
