@@ -68,7 +68,7 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     >>> check_loss(ExpectedError())
     Traceback (most recent call last):
     ...
-    AssertionError: ExpectedError.value_and_gradient returns the gradient with the wrong sign: ... Negate d_scores.
+    AssertionError: ExpectedError.value_and_gradient returns the gradient with the wrong sign: ... negate d_scores.
     """
     name = f"{type(loss).__name__}.value_and_gradient"
     require_loss(loss)

@@ -118,7 +118,7 @@ def test_what_c_cannot_represent_is_refused(tmp_path):
     with pytest.raises(NotFittedError):
         BoostedTermsClassifier().export_c(tmp_path / "m.h")
     model = BoostedTermsClassifier(max_terms=3, encoder=TableEncoder(handle_missing="category"), random_state=0)
-    with pytest.raises(ValueError, match="column 'x0' has a category for missing values"):
+    with pytest.raises(ValueError, match="category for missing values, but column 'x0' has one"):
         model.fit(X, y).export_c(tmp_path / "m.h")
     model = BoostedTermsClassifier(max_terms=3, random_state=0).fit([[1.0], [2.0]] * 10, [0, 1] * 10)
     with pytest.raises(ValueError, match="bits must be an integer from 2 to 16, got 32"):

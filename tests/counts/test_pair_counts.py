@@ -352,9 +352,9 @@ def test_feature_that_is_not_there_is_named(feature):
 def test_tables_refuse_a_feature_that_is_not_there_and_can_be_looped_over():
     model = NaiveBayesClassifier().fit([["a", "x"], ["b", "y"], ["b", "z"]], [0, 1, 1])
     for feature in (-1, 2):
-        with pytest.raises(IndexError, match=f"no feature {feature}: features are numbered from 0 to 1"):
+        with pytest.raises(IndexError, match=f"feature must be from 0 to 1, got {feature}"):
             model.tables_[feature]
-        with pytest.raises(IndexError, match=f"no feature {feature}"):
+        with pytest.raises(IndexError, match=f"from 0 to 1, got {feature}"):
             model.tables_.probabilities(feature)
     assert [table.shape for table in model.tables_] == [(2, 2), (3, 2)]
 

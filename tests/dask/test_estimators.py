@@ -410,7 +410,7 @@ def test_partitions_that_are_others_when_they_are_read_again_are_refused(model):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda part: part.drop(columns="sold"), "no column is called 'sold'. The columns are: 'number'"),
+        (lambda part: part.drop(columns="sold"), "there is no column 'sold'. The columns are: 'number'"),
         (lambda part: part.drop(columns="town"), r"there are 3 column\(s\) where partition 0 has 4"),
         (lambda part: part.assign(more=1), r"there are 5 column\(s\) where partition 0 has 4"),
         (lambda part: part[part.columns[::-1]], "column 0 is X column 'area' where partition 0 has X column 'number'"),
