@@ -196,7 +196,7 @@ def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
     if len(tasks) != n_partitions:
         raise ValueError(
             f"{name} has {len(tasks)} partition(s), but X has {n_partitions}. Both need the same partitions. Select "
-            f"them from one DataFrame, or repartition (rechunk) one like the other."
+            f"them from one DataFrame, or use repartition (for arrays, rechunk)."
         )
     return tasks
 

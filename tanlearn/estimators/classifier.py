@@ -261,8 +261,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         of the feature. Ensembles and back-off CPTs marginalize the unseen value, and multiply by a lower bound of all
         probabilities of the feature.
 
-        The second sum is over numbers outside the training range of continuous columns. The probability of such a
-        number is the probability of the outermost interval, which starts at the cut point cut_j, times a factor. This
+        The second sum is over numbers outside the training range of continuous columns. Such a number has the
+        probability of the outermost interval, multiplied by a factor. The interval starts at the cut point cut_j. The
         factor is 1 at mean_j, the mean of the training values in this interval, and decreases exponentially. For a
         column with a single interval, the mean and the standard deviation of a uniform distribution replace mean_j and
         the difference. Networks read from files of other programs have no training ranges.

@@ -159,7 +159,7 @@ def _splits_of(term: Term) -> list[tuple[int, bytes]]:
 
 
 def _is_among(name: str, is_in: AnyArray, first: int) -> str:
-    """Return the condition that a number is in a set; ``is_in`` states it for ``first``, ``first + 1``, ..."""
+    """Return the condition that a number is in a set; ``is_in`` is the mask of the set, starting at ``first``."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_in, [False]]).astype(np.int8))).reshape(-1, 2)
     if len(edges) > _MOST_RUNS:
         return f"{name} IN ({', '.join(str(first + k) for k in np.flatnonzero(is_in).tolist())})"

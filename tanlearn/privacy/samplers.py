@@ -63,8 +63,7 @@ class ExactSampler:
     def gaussian(self, variance: Fraction) -> int:
         """Return a sample with P(x) proportional to exp(-x ** 2 / (2 variance)) (algorithm 3).
 
-        The parameter is an upper bound of the variance of the samples. If it is at least 1, it is nearly equal to the
-        variance.
+        The variance of the samples is at most ``variance``, and nearly equal to it if ``variance`` is at least 1.
         """
         a, b = variance.numerator, variance.denominator
         t = isqrt(a // b) + 1

@@ -224,7 +224,7 @@ class CheckedRows(io.TextIOBase):
 
 
 def _has_outer_space(text: str, separator: str) -> bool:
-    """Return whether a field of some whole lines without quotes begins or ends with white space."""
+    """Return whether a field begins or ends with white space, in complete lines without quotes."""
     spaces = _ASCII_SPACES if text.isascii() else set(_SPACE.findall(text))
     for space in spaces:
         if space != separator and space in text:
