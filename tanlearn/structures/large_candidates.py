@@ -17,6 +17,9 @@ __all__ = ["leave_out_large"]
 #: A candidate is left out if its CPT has more entries than the first number, and more per row than the second one.
 #: With 6,000 rows of columns of 3,000 values, CPTs of two such columns take two minutes of L-BFGS and more.
 MOST_ENTRIES, MOST_PER_ROW = 2**22, 100
+#: A pair of parents is also left out if its CPT has more entries per row than this number, whatever its size. On 150
+#: rows of six columns with 50 categories, 60 pairs have 2,500 entries per row each.
+MOST_PER_ROW_OF_PAIRS = 1_000
 
 
 def leave_out_large(
@@ -28,16 +31,19 @@ def leave_out_large(
 ) -> CandidateSets:
     """Leave out candidates whose CPTs are too large for the rows.
 
-    Candidates without parents are kept. A pair of parents is left out if one of its single parents is left out.
-    Features with required parents that need large CPTs keep all candidates. If candidates are left out, a warning names
-    the largest one. ``label`` returns the name of a feature for the warning; without it, no warning is issued.
+    Candidates without parents are kept. Pairs of parents have a second limit of entries per row, which also holds for
+    small CPTs. A pair of parents is left out if one of its single parents is left out. Features with required parents
+    that need large CPTs keep all candidates. If candidates are left out, a warning names the largest one. ``label``
+    returns the name of a feature for the warning; without it, no warning is issued.
 
     Shapes: n_states: (n_features,).
     """
     layout = candidates.layout(n_states, n_classes)
     sizes = layout.sizes()
     has_parents = (candidates.parents >= 0).any(axis=1)
+    is_pair = (candidates.parents >= 0).sum(axis=1) > 1
     is_large = has_parents & (sizes > max(MOST_ENTRIES, MOST_PER_ROW * n_samples))
+    is_large |= is_pair & (sizes > MOST_PER_ROW_OF_PAIRS * n_samples)
     selectable = candidates.selectable
     if selectable is not None:  # keep them if all candidates with the required parents have large CPTs
         remains = np.logical_or.reduceat(selectable & ~is_large, candidates.group[:-1])

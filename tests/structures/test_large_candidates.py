@@ -93,3 +93,16 @@ def test_required_parents_are_kept(small_limit):
     assert own[2] == [[-1, -1], [0, -1], [1, -1]]  # without the pair, which has 4,800 entries
     assert found.selectable[found.group[2] : found.group[3]].tolist() == [False, False, True]
     assert len(found.selectable) == found.n_tables
+
+
+def test_pairs_with_very_many_entries_per_row_are_left_out():
+    """The CPTs of the two pairs have 4 x 30 x 20 x 2 = 4,800 and 3 x 20 x 4 x 2 = 480 entries."""
+    sets = CandidateSets.from_lists(LISTS, n_parents=2)
+    sizes = sets.layout(N_STATES, 2).sizes()
+    is_pair = (sets.parents >= 0).all(axis=1)
+    largest = int(sizes[is_pair].max())
+    assert leave_out_large(sets, N_STATES, 2, -(-largest // 1_000)) is sets
+    found = leave_out_large(sets, N_STATES, 2, largest // 1_000 - 1)
+    assert sets.n_tables - found.n_tables == np.count_nonzero(is_pair & (sizes == largest))
+    single = CandidateSets.from_lists(LISTS)
+    assert leave_out_large(single, N_STATES, 2, 1) is single
