@@ -11,6 +11,8 @@
   all sums, and are omitted in the second half of a step.
 * Terms are not normalized. For a sample with missing values, terms that contain a missing feature are omitted: their
   row is one of zeros after all CPTs, which is never updated.
+* The gradients of all choices cost several times as much as a step of the drawn terms. They are computed in every
+  fourth step, with a learning rate that is larger.
 * Candidates far behind the best have a negligible softmax probability and are skipped, along with the single-parent
   terms that only they use.
 """
@@ -24,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._lanes import LANES, load, root, splat, store, store_first
 from tanlearn.kernels.adam import adam_step
 from tanlearn.kernels.losses import row_loss
 from tanlearn.kernels.quantization import round_cells
@@ -32,8 +35,10 @@ from tanlearn.kernels.scores import Families
 from tanlearn.kernels.trees import draw_acyclic, draw_independent, gumbel, perturb, structure_gradient
 
 _ZERO = np.float32(0.0)
-#: Softmax probabilities below exp(-36) = 2.3e-16 are lost in a sum of probabilities in double precision.
-NEGLIGIBLE_LOG_PROBABILITY = -36.0
+#: Softmax probabilities below exp(-16) = 1.1e-7 multiply gradients whose relative rounding errors are as large.
+NEGLIGIBLE_LOG_PROBABILITY = -16.0
+#: Steps per step of the structure logits.
+STRUCTURE_STRIDE = 4
 
 
 class TermProblem(NamedTuple):
@@ -57,7 +62,7 @@ class TermParameters(NamedTuple):
     """Trained parameters and their optimizer state, updated in place."""
 
     theta: Any  # float32 (M + P + LANES,) prior, terms, zeros
-    v: Any  # float32 (M,) running means of squared gradients, including the prior
+    v: Any  # float32 (M,) running means of squared gradients, including the prior; P readable numbers follow
     prior_m: Any  # float32 (C,) first Adam moment of the prior
     touched: Any  # int32 (R,) step of the last update of each row, from 1; 0 for none
     phi: Any  # float64 (T,) structure logits
@@ -72,9 +77,9 @@ class TermSteps(NamedTuple):
     uniform: Any  # float32 (S, T) uniform numbers of the Gumbel noise
     n_done: Any  # int, number of steps of earlier epochs
     rate: Any  # float32, learning rate of the terms
-    decay: Any  # float32, decay of their running means of squares
+    decay_powers: Any  # float32 (K,) powers 0, 1, 2, ... of the decay of their running means of squares
     prior_step_sizes: Any  # float32 (S,)
-    structure_step_sizes: Any  # float64 (S,)
+    structure_step_sizes: Any  # float64 (number of structure steps,)
     beta1: Any  # float32, Adam parameters of prior and structure
     beta2: Any  # float32
     epsilon: Any  # float32
@@ -97,8 +102,8 @@ class TermScratch(NamedTuple):
     is_used: Any  # bool (T,) terms that are needed by a candidate with a nonnegligible probability
     start: Any  # intp (B,) start of each sample's row in a term
     rows: Any  # intp (B,) start of the distinct rows of a term in the batch
-    collected: Any  # int32 (R,) step in which each row was last added to rows
-    d_table: Any  # float32 (longest term,)
+    slot: Any  # int32 (R,) position of each row in rows, at most B; wrong for rows that are not there
+    d_rows: Any  # float32 (B * P,) gradients of rows
     d_prior: Any  # float32 (C,)
     highest: Any  # float64 (d,) largest perturbed logit of each feature
     ancestors: Any  # uint64 (d, ceil(d / 64)) ancestors of each feature as bits
@@ -178,39 +183,52 @@ def score_terms(problem, theta, scratch):  # type: ignore[no-untyped-def]
 
 @kernel
 def step_rows(r, s, start, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Update the rows of a term that samples with a gradient use; ``start`` contains the start of each sample's row."""
-    offset, rows, d_table = problem.families.offset, scratch.rows, scratch.d_table
-    touched, collected, d_scores = parameters.touched, scratch.collected, scratch.d_scores
+    """Update the rows of a term that samples with a gradient use; ``start`` contains the start of each sample's row.
+
+    ``slot`` is a sparse set (Briggs and Torczon 1993): its numbers are only valid if ``rows`` confirms them, so that
+    it is never cleared. The gradient of each slot is padded to whole lanes.
+    """
+    offset, rows, d_rows = problem.families.offset, scratch.rows, scratch.d_rows
+    touched, slot, lanes = parameters.touched, scratch.slot, scratch.d_scores.shape[1]
+    d_scores = scratch.d_scores.reshape(scratch.d_scores.size)
     table, v = parameters.theta[offset[r] :], parameters.v[offset[r] :]
     n_classes, start_if_missing, first_row = offset[0], offset[-1] - offset[r], problem.first_row[r]
+    # A product is faster than a division of integers, and exact for multiples of n_classes below 2**50.
+    inverse = 1.0 / n_classes
     now = steps.n_done + s + 1
     n_rows = 0
     for k in range(start.shape[0]):
         at = start[k]
         if at == start_if_missing:
             continue
-        row = first_row + at // n_classes
-        if collected[row] != now:
-            collected[row] = now
+        row = first_row + np.int64(at * inverse + 0.5)
+        own = np.int64(slot[row])
+        if own < n_rows and rows[own] == at:
+            for j in range(0, lanes, LANES):
+                total = load(d_rows, own * lanes + j) + load(d_scores, k * lanes + j)
+                store(d_rows, own * lanes + j, total)
+        else:
+            for j in range(0, lanes, LANES):
+                store(d_rows, n_rows * lanes + j, load(d_scores, k * lanes + j))
+            slot[row] = n_rows
             rows[n_rows] = at
             n_rows += 1
-            for c in range(n_classes):
-                d_table[at + c] = _ZERO
-        for c in range(n_classes):
-            d_table[at + c] += d_scores[k, c]
-    one = np.float32(1.0)
-    take = one - steps.decay
+    powers = steps.decay_powers
+    take, rate, epsilon = splat(np.float32(1.0) - powers[1]), splat(steps.rate), splat(steps.epsilon)
+    last = powers.shape[0] - 1
     # Bias correction as in Adam, because means of squares start at 0.
-    correction = one - steps.decay ** np.float32(now)
+    correction = splat(np.float32(1.0) - powers[min(now, last)])
     for h in range(n_rows):
         at = rows[h]
-        row = first_row + at // n_classes
-        keep = steps.decay ** np.float32(now - touched[row])
+        row = first_row + np.int64(at * inverse + 0.5)
+        keep = splat(powers[min(now - np.int64(touched[row]), last)])
         touched[row] = now
-        for c in range(at, at + n_classes):
-            square = keep * v[c] + take * d_table[c] * d_table[c]
-            v[c] = square
-            table[c] -= steps.rate * d_table[c] / (np.sqrt(square / correction) + steps.epsilon)
+        for j in range(0, n_classes, LANES):
+            d = load(d_rows, h * lanes + j)
+            square = keep * load(v, at + j) + take * d * d
+            moved = load(table, at + j) - rate * d / (root(square / correction) + epsilon)
+            store_first(v, at + j, square, n_classes - j)
+            store_first(table, at + j, moved, n_classes - j)
 
 
 @kernel
@@ -264,66 +282,85 @@ def begin_term_step(s, problem, parameters, steps, scratch):  # type: ignore[no-
 
 
 @kernel
-def step_terms(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Write the choice gradients, and update the drawn terms."""
-    families, group, members = problem.families, problem.group, problem.members
-    parents, n_states, offset = families.parents, families.n_states, families.offset
-    perturbed, is_used, d_choice, theta = scratch.perturbed, scratch.is_used, scratch.d_choice, parameters.theta
+def choice_gradients(i, problem, theta, steps, scratch):  # type: ignore[no-untyped-def]
+    """Write the gradients of the choices of feature ``i``, summed over the samples with a gradient."""
+    families, members, perturbed, is_used = problem.families, problem.members, scratch.perturbed, scratch.is_used
+    parents, n_states, offset, d_choice = families.parents, families.n_states, families.offset, scratch.d_choice
     n_classes, n_moving, lanes = offset[0], scratch.n_moving[0], scratch.d_scores.shape[1]
-    if n_moving == 0:
-        d_choice[:] = 0.0
-        return
     d_scores, start = scratch.d_scores.reshape(scratch.d_scores.size)[: n_moving * lanes], scratch.start[:n_moving]
-    for i in range(n_states.shape[0]):
-        first, last, drawn = group[i], group[i + 1], scratch.selected[i]
-        top = perturbed[first]
-        for r in range(first, last):
-            top = max(top, perturbed[r])
-            is_used[r] = False
-        for r in range(first, last):
-            if (perturbed[r] - top) / steps.temperature > NEGLIGIBLE_LOG_PROBABILITY:
-                is_used[r] = True
-                for q in members[r]:
-                    if q >= 0:
-                        is_used[q] = True
-        for r in range(first, last):
-            is_drawn = r in (first, drawn) or r in (members[drawn, 0], members[drawn, 1])
-            d_choice[r] = 0.0
-            if not (is_drawn or is_used[r]):
-                continue
+    first, last = problem.group[i], problem.group[i + 1]
+    top = perturbed[first]
+    for r in range(first, last):
+        top = max(top, perturbed[r])
+        is_used[r] = False
+    for r in range(first, last):
+        if (perturbed[r] - top) / steps.temperature > NEGLIGIBLE_LOG_PROBABILITY:
+            is_used[r] = True
+            for q in members[r]:
+                if q >= 0:
+                    is_used[q] = True
+    # The term without parents is common to all choices.
+    d_choice[first] = 0.0
+    for r in range(first + 1, last):
+        d_choice[r] = 0.0
+        if is_used[r]:
             start_if_missing = offset[-1] - offset[r]
             term_starts(
                 scratch.batch_codes, i, parents[r], n_states, n_classes, problem.missing, start_if_missing, start
             )
             d_choice[r] = dot_rows(d_scores, theta[offset[r] :], start)
-            if is_drawn:
-                step_rows(r, s, start, problem, parameters, steps, scratch)
-        # The term without parents is common to all choices. Pairs come after their single-parent terms, so iterate
-        # backwards.
-        d_choice[first] = 0.0
-        for r in range(last - 1, first, -1):
-            for q in members[r]:
-                if q >= 0:
-                    d_choice[r] += d_choice[q]
+    # Pairs come after their single-parent terms, so iterate backwards.
+    for r in range(last - 1, first, -1):
+        for q in members[r]:
+            if q >= 0:
+                d_choice[r] += d_choice[q]
+
+
+@kernel
+def step_terms(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
+    """Write the choice gradients if the structure takes a step, and update the drawn terms."""
+    families, group, members = problem.families, problem.group, problem.members
+    parents, n_states, offset = families.parents, families.n_states, families.offset
+    n_classes, n_moving = offset[0], scratch.n_moving[0]
+    is_structure_step = (steps.n_done + s) % STRUCTURE_STRIDE == 0
+    if n_moving == 0:
+        scratch.d_choice[:] = 0.0
+        return
+    start = scratch.start[:n_moving]
+    for i in range(n_states.shape[0]):
+        first, drawn = group[i], scratch.selected[i]
+        if is_structure_step and group[i + 1] > first + 1:
+            choice_gradients(i, problem, parameters.theta, steps, scratch)
+        for q in range(4):
+            r = first if q == 0 else drawn if q == 3 else members[drawn, q - 1]
+            if r < 0 or (q == 3 and drawn == first):
+                continue
+            start_if_missing = offset[-1] - offset[r]
+            term_starts(
+                scratch.batch_codes, i, parents[r], n_states, n_classes, problem.missing, start_if_missing, start
+            )
+            step_rows(r, s, start, problem, parameters, steps, scratch)
 
 
 @kernel
 def train_terms(problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
     """Train one epoch in place, and return the sum of the mean losses of the batches."""
-    total = 0.0
+    total, n_structure_steps = 0.0, 0
+    has_choice = problem.members.shape[0] > problem.group.shape[0] - 1
     for s in range(steps.order.shape[0]):
         total += begin_term_step(s, problem, parameters, steps, scratch)
         step_terms(s, problem, parameters, steps, scratch)
-        if problem.members.shape[0] > problem.group.shape[0] - 1:
+        if has_choice and (steps.n_done + s) % STRUCTURE_STRIDE == 0:
             structure_gradient(scratch.perturbed, problem.group, steps.temperature, scratch.d_choice, scratch.d_phi)
             adam_step(
                 parameters.phi,
                 scratch.d_phi,
-                steps.structure_step_sizes[s],
+                steps.structure_step_sizes[n_structure_steps],
                 np.float64(steps.beta1),
                 np.float64(steps.beta2),
                 np.float64(steps.epsilon),
                 parameters.phi_m,
                 parameters.phi_v,
             )
+            n_structure_steps += 1
     return total

@@ -66,7 +66,11 @@ class Engine(ABC):
         the softmax in the structure gradient.
         """
         mean_loss = self._total_loss(plan, rates, temperature) / len(plan.order)
-        return mean_loss if np.isfinite(self.state.theta).all() else np.nan
+        return mean_loss if self._is_finite() else np.nan
+
+    def _is_finite(self) -> bool:
+        """Return False if a parameter is no longer finite."""
+        return bool(np.isfinite(self.state.theta).all())
 
     def pull(self) -> State:
         """Return the state with the CPTs of the last epoch; its structure logits are always current."""

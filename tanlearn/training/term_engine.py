@@ -19,6 +19,14 @@ __all__ = ["TermEngine"]
 #: Decay of the mean squared gradients. A row of a term is updated rarely, so with 0.999 its step size would depend on
 #: outdated gradients; on letter the error rate was half a percentage point higher than with 0.99.
 DECAY = 0.99
+#: Steps between two checks of all terms.
+CHECK_EVERY = 100
+#: Powers of the decay; later ones are below 1e-17 and have no effect on a sum.
+_POWERS = (DECAY ** np.arange(4096.0)).astype(np.float32)
+#: Factor of the learning rate of the structure logits, which take a step in one of four steps of the terms. On vehicle,
+#: the mean entropy of the choices after training was 2.6 nats with a step each time, and 3.4 and 1.7 nats with every
+#: fourth step and the factors 2 and 4.
+FASTER = 3.0
 
 
 class TermEngine(Engine):
@@ -35,6 +43,7 @@ class TermEngine(Engine):
         self, state: TermState, data: EncodedData, weights: FloatArray, loss: CompiledLoss, batch_size: int
     ) -> None:
         super().__init__(state, data)  # type: ignore[arg-type]
+        self._checked = 0  # steps at the last check of all terms
         real = np.float32
         size, lanes = min(batch_size, data.n_samples), padded(data.n_classes)
         layout, candidates, form = state.layout, state.candidates, state.fixed_point
@@ -58,7 +67,7 @@ class TermEngine(Engine):
         n_rows = layout.n_cells // data.n_classes - 1
         self.parameters = terms.TermParameters(
             theta=state.cells,
-            v=np.zeros(layout.n_cells, real),
+            v=np.zeros(layout.n_cells + lanes, real)[: layout.n_cells],
             prior_m=self.adam.m,
             touched=np.zeros(n_rows, np.int32),
             phi=state.phi,
@@ -79,8 +88,8 @@ class TermEngine(Engine):
             is_used=np.zeros(n_terms, np.bool_),
             start=np.empty(size, np.intp),
             rows=np.empty(size, np.intp),
-            collected=np.zeros(n_rows, np.int32),
-            d_table=np.zeros(int(np.diff(layout.offset).max()), real),
+            slot=np.zeros(n_rows, np.int32),
+            d_rows=np.zeros(size * lanes, real),
             d_prior=np.empty(data.n_classes, real),
             highest=np.empty(n_features),
             ancestors=np.empty((n_features, -(-n_features // 64)), np.uint64),
@@ -88,17 +97,28 @@ class TermEngine(Engine):
 
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
         n_steps, real, n_done = len(plan.order), np.float32, self.adam.t
+        n_structure_steps = len(range(-n_done % terms.STRUCTURE_STRIDE, n_steps, terms.STRUCTURE_STRIDE))
         steps = terms.TermSteps(
             order=plan.order,
             uniform=plan.noise,
             n_done=n_done,
             rate=real(rates[0]),
-            decay=real(DECAY),
+            decay_powers=_POWERS,
             prior_step_sizes=self.adam.advance(n_steps, rates[0]).astype(real),
-            structure_step_sizes=self.structure_adam.advance(n_steps, rates[1]),
+            structure_step_sizes=self.structure_adam.advance(n_structure_steps, FASTER * rates[1]),
             beta1=real(self.adam.beta1),
             beta2=real(self.adam.beta2),
             epsilon=real(self.adam.epsilon),
             temperature=temperature,
         )
         return float(terms.train_terms(self.problem, self.parameters, steps, self._scratch))
+
+    def _is_finite(self) -> bool:
+        """Check the terms every 100 steps, because a check takes as long as several steps.
+
+        A term that is not finite also makes the loss of each batch not finite that uses it.
+        """
+        if self.adam.t < self._checked + CHECK_EVERY:
+            return True
+        self._checked = self.adam.t
+        return super()._is_finite()

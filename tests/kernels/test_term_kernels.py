@@ -150,7 +150,7 @@ def one_step(engine, seed=1):
         uniform=found.noise,
         n_done=0,
         rate=np.float32(0),
-        decay=np.float32(0.75),
+        decay_powers=(0.75 ** np.arange(9)).astype(np.float32),
         prior_step_sizes=np.zeros(1, np.float32),
         structure_step_sizes=np.zeros(1),
         beta1=np.float32(0.9),
@@ -305,7 +305,8 @@ def test_rows_that_two_samples_share_are_stepped_once():
     """The sum of their gradients moves them, as one step."""
     engine, _ = make(CandidateSets.of_structure(Structure.naive_bayes(4)), n=SIZE)
     engine.problem.codes[:] = 0
-    steps = terms.TermSteps(np.arange(SIZE)[np.newaxis], None, 0, *map(np.float32, (0.5, 0.9)), *[None] * 2, *[0] * 4)
+    order, powers = np.arange(SIZE)[np.newaxis], (0.9 ** np.arange(9)).astype(np.float32)
+    steps = terms.TermSteps(order, None, 0, np.float32(0.5), powers, *[None] * 2, *map(np.float32, (0, 0, 0)), 0)
     scratch = engine._scratch
     scratch.batch_codes[:] = 0
     scratch.d_scores[:, :N_CLASSES] = np.array([0.25, -0.5, 0.25]) / SIZE

@@ -75,6 +75,10 @@ def draw_acyclic(weights, candidates):
     return [chosen[i] for i in range(len(weights))]
 
 
+#: The logits take a step in the first of so many steps, at a rate that is larger by this factor.
+STRIDE, FASTER = 4, 3
+
+
 class Training:
     """A training in double precision; ``terms[feature, parents][values]`` are numbers of classes."""
 
@@ -87,7 +91,7 @@ class Training:
         self.phi = [np.zeros(len(row)) for row in candidates]
         self.moments = [np.zeros_like(self.prior), *self.phi], [np.zeros_like(self.prior), *self.phi]
         self.moments = tuple([array.copy() for array in side] for side in self.moments)
-        self.t = 0
+        self.t = self.t_of_structure = 0
 
     def step(self, batch, uniform, draw, rates, temperature, decay=0.99, beta1=0.9, beta2=0.999, epsilon=1e-7):
         """Do one step and return the mean loss; ``uniform[i]`` are the numbers of a feature's candidates."""
@@ -128,11 +132,14 @@ class Training:
             s = np.exp((w - w.max()) / temperature)
             s /= s.sum()
             gradients.append(s * (d - s @ d) / temperature)
-        for place, gradient in enumerate(gradients):
+        is_structure_step = (self.t - 1) % STRIDE == 0
+        self.t_of_structure += is_structure_step
+        for place, gradient in enumerate(gradients if is_structure_step else gradients[:1]):
             m, v = (side[place] for side in self.moments)
             m[:] = beta1 * m + (1 - beta1) * gradient
             v[:] = beta2 * v + (1 - beta2) * gradient**2
-            rate = rates[min(place, 1)] * math.sqrt(1 - beta2**self.t) / (1 - beta1**self.t)
+            t = self.t_of_structure if place else self.t
+            rate = (FASTER * rates[1] if place else rates[0]) * math.sqrt(1 - beta2**t) / (1 - beta1**t)
             target = self.phi[place - 1] if place else self.prior
             target -= rate * m / (np.sqrt(v) + epsilon)
         return total
