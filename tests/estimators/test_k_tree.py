@@ -68,12 +68,12 @@ def test_held_out_rows_choose_loss_or_refit():
     model = KTreeClassifier(n_epochs=20, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.8
     rivals = model.cv_results_["param_learner"]
-    assert [type(one) for one in rivals] == [ConditionalNLL, Margin, *[BackOffRidge] * 6]
+    assert [type(one) for one in rivals] == [ConditionalNLL, *[BackOffRidge] * 2]
     assert model.refit_ is None or isinstance(model.refit_, BackOffRidge)
-    assert type(model.loss_) in (ConditionalNLL, Margin)
+    assert type(model.loss_) is ConditionalNLL
     assert (model.cv_results_["mean_log_loss"] > 0).all()
     scores = model.cv_results_["mean_test_score"]
-    assert scores.shape == (8,)
+    assert scores.shape == (3,)
     assert 0.8 < scores.max() < 1  # a tenth of the classes is noise
     splits = np.array(
         [model.cv_results_[name] for name in model.cv_results_ if re.fullmatch("split._test_score", name)]
@@ -85,7 +85,7 @@ def test_held_out_rows_choose_loss_or_refit():
 def test_without_calibration_held_out_rows_still_choose_the_loss():
     X, y = parity(200, noise=0.1)
     model = KTreeClassifier(n_epochs=3, calibrate=False, random_state=0).fit(X, y)
-    assert model.cv_results_["mean_log_loss"].shape == (8,)
+    assert model.cv_results_["mean_log_loss"].shape == (3,)
     assert model.calibration_ == Calibration()
 
 
@@ -122,7 +122,25 @@ def test_settings_reach_every_training_and_reports_are_those_of_the_last(monkeyp
     assert calls[-1][0] == 90
     assert sum("callback" in options for *_, options in calls) == 1
     assert [report.epoch for report in reports] == [1, 2, 3]
-    assert {kind for _, kind, *_ in calls} == ({ConditionalNLL} if loss else {ConditionalNLL, Margin})
+    assert {kind for _, kind, *_ in calls} == {ConditionalNLL}
+
+
+def test_larger_tables_choose_the_loss_on_the_first_split(monkeypatch):
+    from tanlearn.estimators import k_tree
+
+    calls = []
+
+    def train(bits, data, candidates, loss, *rest, **options):
+        calls.append(type(loss))
+        return train_in_bits(bits, data, candidates, loss, *rest, **options)
+
+    train_in_bits = k_tree.train_in_bits
+    monkeypatch.setattr(k_tree, "train_in_bits", train)
+    monkeypatch.setattr(k_tree, "ONE_LOSS", 0)
+    model = KTreeClassifier(n_epochs=3, random_state=0).fit(*parity(90, noise=0.1))
+    assert calls[:2] == [ConditionalNLL, Margin]
+    assert calls[2:] == [type(model.loss_)] * 5  # on the four other splits, and on all rows
+    assert [type(one) for one in model.cv_results_["param_learner"]] == [type(model.loss_), *[BackOffRidge] * 2]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +167,7 @@ def test_a_refit_learns_the_tables_anew():
     assert model.tables_.is_normalized
 
 
-@pytest.mark.parametrize(("share", "n_rivals"), [(0.03, 8), (0.5, 2)])
+@pytest.mark.parametrize(("share", "n_rivals"), [(0.03, 3), (0.5, 1)])
 def test_tables_with_few_gaps_are_learnt_anew(share, n_rivals, monkeypatch):
     monkeypatch.setattr("tanlearn.estimators.k_tree.MOST_SUMMED", 1_000)
     X, y = parity()
@@ -178,7 +196,7 @@ def test_gaps_that_are_dear_in_the_end_leave_what_gradient_has_learnt(monkeypatc
     assert (model.predict_proba(X) != learnt_anew.predict_proba(X)).any()
 
 
-@pytest.mark.parametrize(("most", "n_rivals"), [(200 * 6 * 2, 8), (200 * 6 * 2 - 1, 2)])
+@pytest.mark.parametrize(("most", "n_rivals"), [(200 * 6 * 2, 3), (200 * 6 * 2 - 1, 1)])
 def test_large_tables_are_not_learnt_anew(monkeypatch, most, n_rivals):
     from tanlearn.estimators import k_tree
 
@@ -186,7 +204,7 @@ def test_large_tables_are_not_learnt_anew(monkeypatch, most, n_rivals):
     X, y = parity(200)
     model = KTreeClassifier(n_epochs=5, random_state=0).fit(X, y)
     assert len(model.cv_results_["param_learner"]) == n_rivals
-    assert n_rivals > 2 or model.refit_ is None
+    assert n_rivals > 1 or model.refit_ is None
 
 
 def test_gaps_are_left_out_in_training_and_summed_out_afterwards():
