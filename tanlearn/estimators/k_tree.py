@@ -39,8 +39,8 @@ LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin(scale=0.03, kappa=1, eta=10
 #: Losses of differences between class scores. Sums of terms are not normalized, so losses with the joint likelihood
 #: are excluded.
 DISCRIMINATIVE = ConditionalNLL, Margin, HingeMargin
-#: Maximum size (rows times features times classes) at which only the first loss is trained. The second one was chosen in
-#: 2 of 70 folds of 14 such data sets, because parameters are nearly always fitted again.
+#: Maximum size (rows times features times classes) at which only the first loss is trained. The second one was chosen
+#: in 2 of 70 folds of 14 such data sets, because parameters are nearly always fitted again.
 ONE_LOSS = 300_000
 #: Minimum number of steps on small data sets.
 N_STEPS = 2_000
@@ -54,8 +54,8 @@ MOST_NUMBERS = 3_000_000
 #: to 0.7 points elsewhere.
 MOST_SUMMED = 20_000
 MAX_ITER = 100
-#: Number of BackOffRidge learners that are compared on all splits, and iterations of each on the first two splits, where
-#: they are chosen.
+#: Number of BackOffRidge learners that are compared on all splits, and iterations of each on the first two splits,
+#: where they are chosen.
 N_REFITS, SCREENING_ITER = 2, 26
 #: Bounds of the default number of candidate parents for "information". With 14 instead of 8, the held-out error fell
 #: on usps from 3.3 to 2.8 %, on digits from 4.5 to 3.7 % and on satimage from 10.0 to 9.6 %; on letter, with 16

@@ -25,7 +25,8 @@ class GradientTraining(BaseEstimator):
         Initial Adam learning rate of the parameters. It decays exponentially to a thousandth. By default 0.01, or 0.1
         where the default ``n_epochs`` of :class:`~tanlearn.TANClassifier` exceeds 100 on a small data set.
     structure_learning_rate : float, default=0.01
-        Constant Adam learning rate of the structure logits.
+        Constant Adam learning rate of the structure logits. :class:`~tanlearn.KTreeClassifier` changes the logits in
+        every fourth step, with three times this rate.
     batch_size : int, default=100
         Rows per step. The last partial batch of an epoch is dropped.
     temperature : tuple of (float, float), default=(1.0, 0.1)
