@@ -20,7 +20,7 @@ from benchmarks.shared.data import Problem, load
 from benchmarks.shared.results import Results, read
 from tanlearn.search.runs import Part, Run, run_population
 
-from . import mdlp_states, recovery
+from . import mdlp_states, recovery, stages, subsets
 from .cells import CELLS, CLOSED_FORM, SETS, SETTINGS, TEST_PART_ONLY, Cell
 from .complete_runs import best_on_test, complete_runs, key
 from .report import write_report
@@ -128,8 +128,8 @@ def run(arguments):
 def report(arguments):
     """Write the report."""
     lines = {name: read(arguments.results / f"{name}.jsonl") for name in SETS}
-    recovered, values = (read(arguments.results / path.name) for path in (recovery.RESULTS, mdlp_states.RESULTS))
-    write_report({name: found for name, found in lines.items() if found}, arguments.output, recovered, values)
+    others = (read(arguments.results / one.RESULTS.name) for one in (recovery, mdlp_states, subsets))
+    write_report({name: found for name, found in lines.items() if found}, arguments.output, *others, stages.read())
 
 
 def main(argv=None):

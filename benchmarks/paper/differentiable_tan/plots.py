@@ -13,8 +13,8 @@ FAMILIES = {cell.name: cell.family for cell in CELLS}
 COLORS = ("#999999", "#e69f00", "#56b4e9", "#009e73", "#000000", "#cc79a7", "#0072b2", "#d55e00", "#7a4b1e", "#882255")
 
 
-def draw_figures(runs, folder):
-    """Draw figure 2 of every data set, and figure 3; return the paths."""
+def draw_figures(runs, folder, subsets=()):
+    """Draw figure 2 of every data set, and figure 3; return the paths. ``subsets`` are the runs of subsets.py."""
     families = list(dict.fromkeys(cell.family for cell in CELLS if cell.has_trade_off))
     pictures = [folder / f"figure2-{name}.png" for name in runs] + [folder / "figure3.png"]
     for path, (name, found) in zip(pictures, runs.items(), strict=False):
@@ -22,22 +22,18 @@ def draw_figures(runs, folder):
             grouped = groups(found, families, lambda run: FAMILIES[run.cell])
             draw_groups(figure.subplots(), f"{name}: test error of every run", grouped)
     with picture(pictures[-1], 9.8, 7.4) as figure:
-        for axes, (title, grouped) in zip(figure.subplots(2, 2).flat, figure_3(runs).items(), strict=True):
+        for axes, (title, grouped) in zip(figure.subplots(2, 2).flat, figure_3(runs, subsets).items(), strict=True):
             draw_groups(axes, title, grouped)
     return pictures
 
 
-def figure_3(runs):
+def figure_3(runs, subsets=()):
     """Return the points of the four diagrams of figure 3."""
     heuristic = [run for run in runs.get("mnist", []) if FAMILIES[run.cell] == "TAN Heuristic"]
     orderings = [run for run in runs.get("satimage", []) if run.cell == "TAN Subset K=8"]
-    # Subsets of one fixed ordering, as in the paper.
-    subsets = [
-        run
-        for run in runs.get("letter", [])
-        if run.cell in ("TAN Subset K=2", "TAN Subset K=8") and run.parameters["ordering"] == 0
-    ]
-    by_subset = [f"subset {draw}, {k}" for k in ("K=2", "K=8") for draw in range(5)]
+    cells = ("TAN Subset K=2", "TAN Subset K=8")
+    drawn = [run for run in runs.get("letter", []) if run.cell in cells and run.parameters["ordering"] == 0]
+    by_subset = [f"subset {draw + 1}, {k}" for k in ("K=2", "K=8") for draw in range(5)]
     return {
         "(a) mnist, TAN Heuristic, by ordering": groups(heuristic, list("ABC"), lambda run: run.cell.split()[2]),
         "(b) mnist, TAN Heuristic, by K": groups(
@@ -46,8 +42,8 @@ def figure_3(runs):
         "(c) satimage, TAN Subset K=8, by ordering": groups(
             orderings, [f"ordering {i}" for i in range(5)], lambda run: f"ordering {run.parameters['ordering']}"
         ),
-        "(d) letter, TAN Subset, ordering 0, by subset": groups(
-            subsets, by_subset, lambda run: f"subset {run.parameters['draw']}, {run.cell.split()[2]}"
+        "(d) letter, TAN Subset of one ordering, by subset": groups(
+            [*drawn, *subsets], by_subset, lambda run: f"subset {run.parameters['draw'] + 1}, {run.cell.split()[2]}"
         ),
     }
 

@@ -17,18 +17,22 @@ from .method import method
 from .plots import draw_figures
 from .recovery import recovery_claim, recovery_section
 from .settings_table import settings_table
+from .stages import stages_section
+from .subsets import complete_settings, subset_claims, subsets_section
 
 HEADER = ["cell", "settings and runs", "published", "best on test (runs)", "chosen on validation", "median test error"]
 
 
-def write_report(lines, folder, recovered=(), values=()):
+def write_report(lines, folder, recovered=(), values=(), subsets=(), stages=None):
     """Write the summary ``report.md``, the page of details, and the figures of the trainings of every set.
 
-    ``recovered`` and ``values`` are the lines of recovery.py and mdlp_states.py.
+    ``recovered``, ``values`` and ``subsets`` are the lines of recovery.py, mdlp_states.py and subsets.py, and
+    ``stages`` the probabilities of stages.py.
     """
     runs = {name: complete_runs(found) for name, found in lines.items()}
-    pictures = draw_figures(runs, folder / "figures")
-    found = [*claims(runs), recovery_claim(recovered)]
+    of_subsets = complete_settings(subsets)
+    pictures = draw_figures(runs, folder / "figures", of_subsets)
+    found = [*claims(runs), *subset_claims(of_subsets), recovery_claim(recovered)]
     sections = [
         "# Differentiable TAN: table 1 and figures 2 and 3",
         summary(runs, found, values),
@@ -42,7 +46,12 @@ def write_report(lines, folder, recovered=(), values=()):
     details = ["# Differentiable TAN: details", DETAILS, above_published_section(runs)]
     for name, some in runs.items():
         details += [f"## {name}\n\n{table(name, some)}", expected_section(name, some), settings_table(some)]
-    details += [recovery_section(recovered), values_section(values)]
+    details += [
+        stages_section(stages),
+        subsets_section(of_subsets),
+        recovery_section(recovered),
+        values_section(values),
+    ]
     details.append(
         "## Figures\n\n" + "\n".join(f"![{in_words(path.stem)}](figures/{path.name})\n" for path in pictures)
     )
