@@ -67,7 +67,7 @@ def test_the_page_about_the_command_line_names_the_default_learners():
     learners = pytest.importorskip("tanlearn.cli.learners", reason="the command line needs the extra `cli`")
     page = " ".join((DOCS / "guide" / "command_line.md").read_text(encoding="utf-8").split())
     names = [learners.default_learner(n_numbers).name for n_numbers in (1_000_000, 10_000_000, 10_000_001)]
-    sentence = "Up to 1,000,000 values it is {}, and up to 10,000,000 {}. Above, it is {}, a Chow-Liu tree"
+    sentence = "{} for up to 1,000,000 values, {} for up to 10,000,000, and {}, a Chow-Liu tree"
     assert sentence.format(*names) in page
 
 
