@@ -145,7 +145,7 @@ def draw_discretization(
     tabulate_xlogx(scale, units)
     scratch = (
         np.empty((most, n_classes), np.int64),
-        *np.empty((2, n_classes), np.int64),
+        *np.empty((2, 2, n_classes), np.int64),
         *np.empty((4, n_intervals), np.int64),
         np.empty(most),
         np.empty(most, np.bool_),

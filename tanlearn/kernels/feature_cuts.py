@@ -1,7 +1,7 @@
 """Cut points of features for the networks of a forest: by class entropy, as in a decision tree, or at quantiles."""
 # Shapes: n samples, d features, V the most values of a feature, C classes, B the most intervals
 # codes (d, n), missing from n_states (d,) on; y, weight, drawn (n,); counts (V, C); units: x log x of integers
-# left, right (C,), first, last, position, gain (B,), reached (V,): scratch
+# left, right (2, C): scratch, counts and their x log x; first, last, position, gain (B,), reached (V,): scratch
 # is_cut (V,): whether there is a cut point after a value; n_cuts (d,): per feature, at most B - 1; quantiles (d, B - 1)
 
 from __future__ import annotations
@@ -19,27 +19,30 @@ def purest_cut(counts, first, last, scale, units, left, right):  # type: ignore[
     """
     n_classes = counts.shape[1]
     n_left = n_right = 0
-    for c in range(n_classes):
-        left[c] = right[c] = 0
+    left[:], right[:] = 0, 0
     for v in range(first, last):
         for c in range(n_classes):
-            right[c] += counts[v, c]
+            right[0, c] += counts[v, c]
     parts = 0
     for c in range(n_classes):
-        n_right += right[c]
-        parts += tabulated_xlogx(right[c], scale, units)
+        n_right += right[0, c]
+        right[1, c] = tabulated_xlogx(right[0, c], scale, units)
+        parts += right[1, c]
     whole = parts - tabulated_xlogx(n_right, scale, units)
     best, most = -1, 0
     for v in range(first, last - 1):
         size = 0
         for c in range(n_classes):
             n = counts[v, c]
-            if n > 0:
-                parts -= tabulated_xlogx(left[c], scale, units) + tabulated_xlogx(right[c], scale, units)
-                left[c] += n
-                right[c] -= n
-                parts += tabulated_xlogx(left[c], scale, units) + tabulated_xlogx(right[c], scale, units)
-                size += n
+            if n == 0:
+                continue
+            parts -= left[1, c] + right[1, c]
+            left[0, c] += n
+            right[0, c] -= n
+            left[1, c] = tabulated_xlogx(left[0, c], scale, units)
+            right[1, c] = tabulated_xlogx(right[0, c], scale, units)
+            parts += left[1, c] + right[1, c]
+            size += n
         if size == 0:
             continue
         n_left += size

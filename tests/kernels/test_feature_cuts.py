@@ -21,7 +21,7 @@ def test_best_cut_takes_most_entropy_away(seed):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 5, (int(rng.integers(2, 9)), 3)) * (rng.random((1, 3)) < 0.8)
     scale, units = prepare(counts)
-    place, gain = purest_cut(counts, 0, len(counts), scale, units, *np.zeros((2, 3), np.int64))
+    place, gain = purest_cut(counts, 0, len(counts), scale, units, *np.zeros((2, 2, 3), np.int64))
     gains = oracle.best_cut(counts.tolist(), 0, len(counts))
     most = max(gains.values())
     assert gain / scale == pytest.approx(max(most, 0), abs=1e-9)
@@ -34,7 +34,7 @@ def test_best_cut_takes_most_entropy_away(seed):
 
 def test_no_cut_is_made_where_nothing_is_left_to_tell():
     counts, is_cut = np.array([[3, 0], [2, 0], [0, 4], [0, 1]]), np.zeros(3, np.bool_)
-    entropy_cuts(counts, 3, *prepare(counts), *np.zeros((2, 2), np.int64), *np.zeros((4, 4), np.int64), is_cut)
+    entropy_cuts(counts, 3, *prepare(counts), *np.zeros((2, 2, 2), np.int64), *np.zeros((4, 4), np.int64), is_cut)
     assert is_cut.tolist() == [False, True, False]
 
 
@@ -62,7 +62,7 @@ def test_cuts_are_made_where_they_take_most_away_first(seed):
     counts, n_cuts = rng.integers(0, 9, (10, 2)), int(rng.integers(1, 7))
     is_cut = np.zeros(9, np.bool_)
     entropy_cuts(
-        counts, n_cuts, *prepare(counts), *np.zeros((2, 2), np.int64), *np.zeros((4, n_cuts + 1), np.int64), is_cut
+        counts, n_cuts, *prepare(counts), *np.zeros((2, 2, 2), np.int64), *np.zeros((4, n_cuts + 1), np.int64), is_cut
     )
     assert set(np.flatnonzero(is_cut).tolist()) == greedy_cuts(counts, n_cuts)
 
@@ -119,7 +119,7 @@ def test_features_are_cut_each_in_its_way(seed):
     scale, units = prepare(drawn)
     scratch = (
         np.full((12, 3), 9),
-        *np.full((2, 3), 9),
+        *np.full((2, 2, 3), 9),
         *np.full((4, 5), 9),
         np.full(12, 9.0),
         rng.random(12) < 0.5,
