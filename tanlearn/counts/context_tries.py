@@ -61,6 +61,10 @@ class CountedContexts:
         parents: (n_families, k), -1 for none.
         """
         n_rows, n_parents = codes.shape[1], (parents >= 0).sum(axis=1)
+        # Rows are read in the order of contexts: classes of 16 bits and a single weight stay in the cache.
+        y = y.astype(np.uint16)
+        if n_rows > 0 and (weights == weights[0]).all():
+            weights = weights[:1]
         n_families, most_values = len(child), int(n_states.max())
         most = n_families + int(n_parents.sum()) * (n_rows // min_samples)
         room = int(n_parents.sum()) * n_rows

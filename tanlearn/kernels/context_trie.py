@@ -14,7 +14,8 @@ parameter estimation for Bayesian network classifiers using hierarchical Dirichl
 """
 # Shapes: n samples, d features, C classes, V the most values of a feature; F families of up to k parents with N
 # contexts, family after family, each level by level from the root on; S samples with an observed child, of all families
-# codes (d, n), where codes of at least n_states (d,) are missing; y (n,); weight (n,), positive
+# codes (d, n), where codes of at least n_states (d,) are missing; y (n,)
+# weight (n,), positive, or (1,) if all are equal
 # child, root (F,); parents (F, k), -1 for none
 # counts (L,): weight of each entry; above (L,): entry of the same value and class in the context above; run (L,):
 # position of its class in ``classes``; cells (V, C): counts, zeros between contexts
@@ -191,6 +192,7 @@ def count_entries(codes, y, weight, child, root, samples, is_full, trie, cells, 
 
     ``trie`` has no unused contexts.
     """
+    is_weighted = weight.shape[0] > 1
     f = n_entries = 0
     trie.entry_start[0] = 0
     for g in range(trie.branch.shape[0]):
@@ -199,7 +201,7 @@ def count_entries(codes, y, weight, child, root, samples, is_full, trie, cells, 
         x, own = codes[child[f]], samples.order[samples.level[g]]
         for s in range(samples.begin[g], samples.end[g]):
             r = own[s]
-            cells[x[r], y[r]] += weight[r]
+            cells[x[r], y[r]] += weight[r if is_weighted else 0]
         for i in range(trie.value_start[g], trie.value_start[g + 1]):
             v = trie.values[i]
             for q in range(trie.class_start[g], trie.class_start[g + 1]):
