@@ -71,8 +71,14 @@ class _LevelWeights:
     def of_features(self, view: FoldNetworks, part: int, rows: IntArray) -> Problem:
         """Return the problem that fits weights of features."""
         data = view.data
-        scores: AnyArray = view.feature_scores(rows, self.weights(part)).astype(np.float32)
-        return Problem(scores, self.base(view, part, rows), data.y[rows], data.weights[rows])
+        scores = view.feature_scores(rows, self.weights(part))
+        return Problem.from_scores(scores, self.base(view, part, rows), data.y[rows], data.weights[rows])
+
+    def of_families(self, view: FoldNetworks, part: int, rows: IntArray) -> Problem:
+        """Return the problem of weights of families, with all classes."""
+        data = view.data
+        scores = view.family_scores(rows, self.weights(part), None, None)
+        return Problem.from_scores(scores, self.base(view, part, rows), data.y[rows], data.weights[rows])
 
     def total(self, view: FoldNetworks, part: int, of_families: FloatArray, rows: IntArray) -> FloatArray:
         """Return the scores of the forest with weights of families (n_members * n_features,)."""
@@ -87,6 +93,80 @@ class _LevelWeights:
             own = rows[fold == f]
             p[fold == f] = softmax(self.total(outer, f if self.out_of_fold.inner else -1, weights, own))
         return p
+
+
+class _StageProblems:
+    """Problems of the weights of features and of families, which share scores.
+
+    With at most ``N_GROUPS`` classes, scores of features are means of scores of families, so that networks are
+    evaluated once for both. With more classes, probabilities with weights of features are those of the problems of
+    features.
+    """
+
+    def __init__(self, levels: _LevelWeights, rows: IntArray, *, has_families: bool) -> None:
+        outer = levels.out_of_fold.outer
+        data, n_members = outer.data, outer.n_members
+        self.levels = levels
+        self.rows = rows  # of the weights of features
+        self._n_groups = min(N_GROUPS, data.n_classes)
+        self._family_rows = first_rows(rows, n_members * data.n_features * self._n_groups)
+        self._has_all_classes = data.n_classes <= N_GROUPS
+        self._is_shared = has_families and self._has_all_classes and len(self._family_rows) == len(rows)
+        self._families: tuple[Problem, list[tuple[Problem, Problem]]] | None = None
+        self._made: dict[
+            tuple[int, bool], Problem
+        ] = {}  # problems of features by part, and whether they are outer ones
+
+    def of_features(self) -> tuple[Problem, list[tuple[Problem, Problem]]]:
+        """Return the problem of features of all rows, and those of the rows outside and inside of each fold."""
+        levels, out_of_fold = self.levels, self.levels.out_of_fold
+        if self._is_shared:
+            n_members = out_of_fold.outer.n_members
+            whole, parts = self._families = out_of_fold.problems(levels.of_families, self.rows)
+            return whole.mean(n_members), [(a.mean(n_members), b.mean(n_members)) for a, b in parts]
+
+        def make(view: FoldNetworks, part: int, rows: IntArray) -> Problem:
+            found = self._made[part, view is out_of_fold.outer] = levels.of_features(view, part, rows)
+            return found
+
+        return out_of_fold.problems(make, self.rows)
+
+    def of_families(self, features: Fitted, log_p: FloatArray) -> tuple[Problem, list[tuple[Problem, Problem]]]:
+        """Return the same problems of families, for groups of classes.
+
+        ``log_p`` (n_rows, n_classes) are those of ``rows`` with fitted weights of ``features``.
+        """
+        levels, out_of_fold, rows = self.levels, self.levels.out_of_fold, self._family_rows
+        if self._families is not None:
+            return self._families
+        if self._has_all_classes:
+            return out_of_fold.problems(levels.of_families, rows)
+        data = out_of_fold.outer.data
+        likeliest, position = likeliest_classes(log_p, self._n_groups), np.empty(data.n_samples, np.intp)
+        position[self.rows] = np.arange(len(self.rows))
+        weights = [*features.of_parts, features.weights]
+
+        def make(view: FoldNetworks, part: int, own: IntArray) -> Problem:
+            of_row = likeliest[position[own]]
+            # The first rows of the problem of features are those of families.
+            total = self._made[part, view is out_of_fold.outer].first(len(own)).log_p(weights[part])
+            shares = remainder_shares(total, of_row)
+            base = levels.base(view, part, own) - np.log(shares, out=np.zeros(shares.shape), where=shares > 0)
+            scores = view.family_scores(own, levels.weights(part), of_row, shares)
+            base, y = grouped(base, of_row, shares), own_group(data.y[own], of_row)
+            return Problem.from_scores(scores, base, y, data.weights[own])
+
+        return out_of_fold.problems(make, rows)
+
+    def probabilities(self, families: Fitted, rows: IntArray) -> FloatArray:
+        """Return the probabilities of the classes of the first rows, with weights fitted without their folds."""
+        if not self._has_all_classes or len(self._family_rows) < len(rows):
+            return self.levels.probabilities(families.of_parts, rows)
+        fold = self.levels.out_of_fold.fold[self._family_rows]
+        p = np.empty((len(fold), families.log_p[0].shape[1]))
+        for f, log_p in enumerate(families.log_p):
+            p[fold == f] = np.exp(log_p)
+        return p[: len(rows)]
 
 
 def fit_all_weights(
@@ -111,7 +191,8 @@ def fit_all_weights(
     lowest = None if is_monotone is None else np.where(is_monotone, 0.0, -np.inf)
 
     feature_rows = first_rows(out_of_fold.rows, d * data.n_classes)
-    whole, parts = out_of_fold.problems(levels.of_features, feature_rows)
+    problems = _StageProblems(levels, feature_rows, has_families=kind != "shared")
+    whole, parts = problems.of_features()
     ridges = FEATURE_RIDGES if ridge is None else (ridge,)
     features = fit_weights(whole, parts, np.ones(d), [np.ones(d)] * len(parts), ridges, lowest=lowest)
     report(_progress("features", features))
@@ -124,10 +205,10 @@ def fit_all_weights(
     chosen: FloatArray = starts[-1]
     p: FloatArray = np.exp(log_p[: len(rows)])
     if kind != "shared":
-        families = _fit_families(levels, starts, feature_rows, log_p, ridge)
+        families = _fit_families(problems, features, starts, log_p, ridge)
         report(_progress("families", families))
         if np.isfinite(families.ridge):
-            by_families = levels.probabilities(families.of_parts, rows)
+            by_families = problems.probabilities(families, rows)
             own = np.arange(len(rows)), data.y[rows]
             losses = [mean_log_loss(one[own], data.weights[rows]) for one in (p, by_families)]
             report(f"weights of families, all classes: log loss {losses[0]:.4f} -> {losses[1]:.4f}")
@@ -143,7 +224,7 @@ def _fit_levels(out_of_fold: OutOfFold) -> Fitted:
 
     def of_levels(view: FoldNetworks, _: int, rows: IntArray) -> Problem:
         scores: AnyArray = np.concatenate([view.level_scores(rows), view.base(rows)[np.newaxis]])
-        return Problem(scores.astype(np.float32), np.zeros(scores.shape[1:]), data.y[rows], data.weights[rows])
+        return Problem.from_scores(scores, np.zeros(scores.shape[1:]), data.y[rows], data.weights[rows])
 
     start = np.full(n_levels + 1, 0.5)
     start[[0, -1]] = 1.0
@@ -153,33 +234,23 @@ def _fit_levels(out_of_fold: OutOfFold) -> Fitted:
 
 
 def _fit_families(
-    levels: _LevelWeights, starts: list[FloatArray], rows: IntArray, log_p: FloatArray, ridge: float | None
+    problems: _StageProblems,
+    features: Fitted,
+    starts: list[FloatArray],
+    log_p: FloatArray,
+    ridge: float | None,
 ) -> Fitted:
     """Fit weights of families. Scores of classes that are unlikely in a row are combined into one group.
 
     ``starts`` are the weights of features, repeated for their families: first those of each part, then those of all
-    rows. Shapes: rows: (n_rows,); log_p: (n_rows, n_classes), with weights of features.
+    rows. Shapes: log_p: (n_rows, n_classes), with weights of features.
     """
-    data, n_members = levels.out_of_fold.outer.data, levels.out_of_fold.outer.n_members
-    n_groups = min(N_GROUPS, data.n_classes)
-    likeliest, position = likeliest_classes(log_p, n_groups), np.empty(data.n_samples, np.intp)
-    position[rows] = np.arange(len(rows))
-
-    def of_families(view: FoldNetworks, part: int, own: IntArray) -> Problem:
-        of_row, shares = likeliest[position[own]], None
-        base = levels.base(view, part, own)
-        if data.n_classes > n_groups:
-            shares = remainder_shares(levels.total(view, part, starts[part], own), of_row)
-            base -= np.log(shares, out=np.zeros(shares.shape), where=shares > 0)
-        scores = view.family_scores(own, levels.weights(part), of_row, shares)
-        return Problem(scores, grouped(base, of_row, shares), own_group(data.y[own], of_row), data.weights[own])
-
-    family_rows = first_rows(rows, n_members * data.n_features * n_groups)
-    whole, parts = levels.out_of_fold.problems(of_families, family_rows)
+    levels = problems.levels
+    whole, parts = problems.of_families(features, log_p)
     ridges = FAMILY_RIDGES if ridge is None else (ridge,)
     lowest = None
     if levels.is_monotone is not None:
-        lowest = np.tile(np.where(levels.is_monotone, 0.0, -np.inf), n_members)
+        lowest = np.tile(np.where(levels.is_monotone, 0.0, -np.inf), levels.out_of_fold.outer.n_members)
     return fit_weights(whole, parts, starts[-1], starts[:-1], ridges, lowest=lowest)
 
 

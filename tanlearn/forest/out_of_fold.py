@@ -105,9 +105,11 @@ class FoldNetworks:
         return self._scores(rows, weight, slot, d)
 
     def family_scores(
-        self, rows: IntArray, level_weight: FloatArray, likeliest: IntArray, shares: FloatArray | None
+        self, rows: IntArray, level_weight: FloatArray, likeliest: IntArray | None, shares: FloatArray | None
     ) -> AnyArray:
         """Compute the gains of each family of each network, with a weight per level, for groups of classes of each row.
+
+        Without ``likeliest``, each class is a group of its own, in the order of the classes.
 
         Shapes: rows: (n_rows,); level_weight: (n_levels,) or (n_features, n_levels); likeliest: (n_rows, n_likeliest);
         shares: (n_rows, n_classes) or None without remainder; result: (n_members * n_features, n_rows, n_groups),
@@ -116,16 +118,16 @@ class FoldNetworks:
         d = self.data.n_features
         weight = self._of_features(level_weight)
         slot = np.repeat(np.arange(d)[:, np.newaxis], self.n_levels, axis=1)
-        n_groups = likeliest.shape[1] + (shares is not None)
+        n_groups = self.data.n_classes if likeliest is None else likeliest.shape[1] + (shares is not None)
         out = np.empty((self.n_members * d, len(rows), n_groups), np.float32)
 
         def score(members: list[ForestNetwork], places: IntArray) -> None:
             codes = np.ascontiguousarray(self.data.codes[:, rows[places]])
-            own, rest = likeliest[places], None if shares is None else shares[places]
+            own, rest = None if likeliest is None else likeliest[places], None if shares is None else shares[places]
             for e, member in enumerate(members):
                 scores = np.zeros((d, len(places), self.data.n_classes))
                 _add(member, codes, weight, slot, scores)
-                out[e * d : (e + 1) * d, places] = grouped(scores, own, rest)
+                out[e * d : (e + 1) * d, places] = scores if own is None else grouped(scores, own, rest)
 
         self._by_blocks(rows, d, score)
         return out

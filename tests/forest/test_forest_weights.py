@@ -102,9 +102,9 @@ def test_classes_are_grouped_for_the_fitted_rows_only(monkeypatch):
         return likeliest_classes(log_p, n_groups)
 
     monkeypatch.setattr(module, "likeliest_classes", keep)
-    monkeypatch.setattr(module, "MOST_NUMBERS", 100 * 3 * 3)  # numbers of features: of 100 rows
-    fit_all_weights(draw_views(6, n=180), "auto", None, lambda message: None)
-    assert shapes == [(100, 3)]
+    monkeypatch.setattr(module, "MOST_NUMBERS", 100 * 3 * 5)  # numbers of features: of 100 rows
+    fit_all_weights(draw_views(6, n=180, n_classes=5), "auto", None, lambda message: None)
+    assert shapes == [(100, 5)]
 
 
 @pytest.mark.parametrize("seed", range(2))

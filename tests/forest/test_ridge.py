@@ -15,7 +15,7 @@ def draw(seed, n=200, truth=(2.0, 0.0, -1.0), n_classes=3):
     scores = rng.normal(size=(len(truth), n, n_classes)).astype(np.float32)
     base = rng.normal(size=(n, n_classes))
     y = (np.tensordot(truth, scores, 1) + base + rng.gumbel(size=base.shape)).argmax(axis=1)
-    return Problem(scores, base, y, rng.random(n) + 0.5)
+    return Problem.from_scores(scores, base, y, rng.random(n) + 0.5)
 
 
 def divide(problem, n_folds):
@@ -26,7 +26,9 @@ def divide(problem, n_folds):
 
 def plain(problem):
     """Return a problem as the oracle takes it."""
-    return problem.scores.astype(float), problem.base, problem.y, problem.sample_weight
+    differences = problem.differences.astype(float).transpose(0, 2, 1)
+    scores = np.concatenate([differences, np.zeros((*differences.shape[:2], 1))], axis=2)
+    return scores, problem.base.T, problem.y, problem.sample_weight
 
 
 def test_log_probabilities_are_those_of_the_softmax():
@@ -34,7 +36,7 @@ def test_log_probabilities_are_those_of_the_softmax():
     weights = np.array([0.3, -2.0, 1.0])
     found = problem.log_p(weights)
     np.testing.assert_allclose(
-        found, log_softmax(problem.base + np.tensordot(weights, problem.scores, 1), axis=1), atol=1e-6
+        found, log_softmax(problem.base.T + np.tensordot(weights, plain(problem)[0], 1), axis=1), atol=1e-6
     )
     np.testing.assert_allclose(np.exp(found).sum(axis=1), 1)
     some = problem.take(np.array([5, 3]))
@@ -44,7 +46,7 @@ def test_log_probabilities_are_those_of_the_softmax():
 
 def test_log_probabilities_of_large_scores_are_finite():
     scores = np.array([[[1000.0, 0.0]], [[0.0, -1000.0]]], np.float32)  # two scores, of one row and two classes
-    problem = Problem(scores, np.array([[3000.0, 3000.0]]), np.array([0]), np.ones(1))
+    problem = Problem.from_scores(scores, np.array([[3000.0, 3000.0]]), np.array([0]), np.ones(1))
     np.testing.assert_allclose(problem.log_p(np.array([1.0, 0.0])), [[0.0, -1000.0]])
     np.testing.assert_allclose(problem.log_p(np.array([-1.0, -1.0])), [[-2000.0, 0.0]])
 
@@ -66,9 +68,9 @@ def test_the_minimum_is_lower_than_what_is_around_it():
 def test_a_row_of_weight_two_is_two_rows():
     problem = draw(2)
     twice = np.random.default_rng(0).random(200) < 0.3
-    doubled = Problem(problem.scores, problem.base, problem.y, 1.0 + twice)
+    doubled = Problem(problem.differences, problem.base, problem.y, 1.0 + twice)
     rows = np.repeat(np.arange(200), 1 + twice)
-    repeated = Problem(problem.scores, problem.base, problem.y, np.ones(200)).take(rows)
+    repeated = Problem(problem.differences, problem.base, problem.y, np.ones(200)).take(rows)
     start = np.zeros(3)
     found = [own.minimize(start, start, 0.01, 100) for own in (doubled, repeated)]
     np.testing.assert_allclose(*found, atol=0.01)

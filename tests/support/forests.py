@@ -93,7 +93,7 @@ class Gains:
         found = np.tensordot(level_weight, self.gains[:, :, :, rows], (0, 2)).reshape(
             -1, len(rows), self.data.n_classes
         )
-        own = np.take_along_axis(found, likeliest[np.newaxis], axis=2)
+        own = found if likeliest is None else np.take_along_axis(found, likeliest[np.newaxis], axis=2)
         rest = [] if shares is None else [(found * shares).sum(axis=2, keepdims=True)]
         return np.concatenate([own, *rest], axis=2).astype(np.float32)
 
