@@ -58,7 +58,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
 
     For each fold, all networks are grown again without the rows of the fold, and predict these rows. These out-of-fold
     predictions are used to fit weights of levels, features and single families by conditional likelihood. The final
-    networks use all rows.
+    networks use all rows. From 524,288 rows on, the networks are grown only once, without 8,192 random rows, to which
+    the weights are fitted.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """Training of a forest: its networks are grown, and their weights are fitted to out-of-fold predictions.
 
-Each network is grown from its own seed, once from all rows and once without each fold (``out_of_fold.py``). Weights are
-fitted to the out-of-fold predictions (``forest_weights.py``). Finally, the class frequencies, the weighted networks and
-their average are compared by the out-of-fold log loss.
+Each network is grown from its own seed, once from all rows and once without each fold (``out_of_fold.py``). With many
+rows, it is grown only once, without the rows that weights are fitted to. Weights are fitted to the out-of-fold
+predictions (``forest_weights.py``). Finally, the class frequencies, the weighted networks and their average are
+compared by the out-of-fold log loss.
 
 Shapes: weights (n_members, n_features, n_levels), where level j adds the j-th parent; scores (n_rows, n_classes).
 """
@@ -26,7 +27,14 @@ from tanlearn.forest.forest import Forest
 from tanlearn.forest.forest_network import DrawSettings, ForestNetwork, grow_network
 from tanlearn.forest.forest_weights import first_rows, fit_all_weights, mean_log_loss
 from tanlearn.forest.interpretation import left_out_importances
-from tanlearn.forest.out_of_fold import GrowNetwork, OutOfFold, grow_out_of_fold, left_out_folds
+from tanlearn.forest.out_of_fold import (
+    GrowNetwork,
+    OutOfFold,
+    draw_held_out,
+    grow_out_of_fold,
+    left_out_folds,
+    predict_held_out,
+)
 
 __all__ = ["FittedForest", "ForestSettings", "GrownNetworks", "fit_forest_weights", "grow_forest"]
 
@@ -63,6 +71,7 @@ class GrownNetworks:
     origin: tuple[Any, ...]  # settings and checksums of the rows, which are equal if networks can be reused
     seeds: list[int]  # one per network
     members: list[ForestNetwork]
+    held_out: IntArray | None  # (n_rows,) rows that no network was grown with; None if all rows were used
 
 
 class FittedForest(NamedTuple):
@@ -102,18 +111,24 @@ def grow_forest(
     if before is not None and before.origin == origin:
         members = before.members[: settings.n_members]
         seeds[: len(members)] = before.seeds[: len(members)]
-    grow = _grower(data, is_ordered, settings)
+    held_out = draw_held_out(data.n_samples, seeds[0])  # the same for any number of networks
+    grow, used = _grower(data, is_ordered, settings), data
+    if held_out is not None:
+        is_used = np.ones(data.n_samples, np.bool_)
+        is_used[held_out] = False
+        used = data.take(is_used)
     if settings.is_limited:
-        members = members or in_order(grow, [(data, (seeds[0],))], n_jobs)
+        members = members or in_order(grow, [(used, (seeds[0],))], n_jobs)
         seeds = seeds[: _affordable_number(data, settings, members[0])]
-    members = members[: len(seeds)] + in_order(grow, [(data, (seed,)) for seed in seeds[len(members) :]], n_jobs)
-    return GrownNetworks(origin, seeds, members)
+    members = members[: len(seeds)] + in_order(grow, [(used, (seed,)) for seed in seeds[len(members) :]], n_jobs)
+    return GrownNetworks(origin, seeds, members, held_out)
 
 
 def _affordable_number(data: EncodedData, settings: ForestSettings, network: ForestNetwork) -> int:
     """Return the number of networks that fit into the memory limit, judged by the first one, and warn if not all do.
 
-    Each network is also grown without each fold, or without each pair of folds, for out-of-fold predictions.
+    With few rows, each network is also grown without each fold, or without each pair of folds, for out-of-fold
+    predictions.
     """
     is_nested = settings.weights is not None
     n_copies = 1 + len(left_out_folds(data.n_samples, settings.n_folds, is_nested=is_nested))
@@ -148,16 +163,12 @@ def fit_forest_weights(
     """
     members, n_members = grown.members, len(grown.members)
     n_levels = max(member.tables.n_levels for member in members)
-    out_of_fold = grow_out_of_fold(
-        data,
-        grown.seeds,
-        _grower(data, is_ordered, settings),
-        n_folds=settings.n_folds,
-        n_levels=n_levels,
-        is_nested=settings.weights is not None,
-        rng=rng,
-        n_jobs=n_jobs,
-    )
+    common: dict[str, Any] = {"n_folds": settings.n_folds, "n_levels": n_levels, "rng": rng, "n_jobs": n_jobs}
+    if grown.held_out is not None:
+        out_of_fold = predict_held_out(data, members, grown.held_out, **common)
+    else:
+        grow, is_nested = _grower(data, is_ordered, settings), settings.weights is not None
+        out_of_fold = grow_out_of_fold(data, grown.seeds, grow, is_nested=is_nested, **common)
     log_prior = log_frequencies(np.bincount(data.y, data.weights, data.n_classes))
     nothing = np.zeros((n_members, data.n_features, n_levels))
     forest = Forest(members, log_prior, log_prior, np.zeros(data.n_classes), nothing, 0.0, False)

@@ -8,8 +8,10 @@ from scipy.special import softmax
 from support.forests import DRAWS, make
 
 from tanlearn.encoding.splits import draw_folds
+from tanlearn.forest import learning
 from tanlearn.forest import out_of_fold as module
 from tanlearn.forest.forest_network import grow_network
+from tanlearn.forest.learning import ForestSettings, fit_forest_weights, grow_forest
 from tanlearn.forest.out_of_fold import FoldNetworks
 
 ROWS = np.random.default_rng(7).permutation(90)[:70]
@@ -83,3 +85,43 @@ def test_what_is_left_out_does_not_know_its_classes():
     scores, of_turned = (grow(own, fold).level_scores(np.arange(90)) for own in (data, turned))
     np.testing.assert_array_equal(scores[:, fold == 1], of_turned[:, fold == 1])
     assert (scores[:, fold == 0] != of_turned[:, fold == 0]).any()
+
+
+def test_networks_of_many_rows_are_grown_once_without_the_rows_of_the_weights(monkeypatch):
+    monkeypatch.setattr(module, "MOST_ROWS", 60)
+    monkeypatch.setattr(module, "HELD_OUT_FROM", 400)
+    data, is_ordered = make(400), np.ones(5, bool)
+    settings = ForestSettings(n_members=2, draws=DRAWS, n_folds=3)
+    grown = grow_forest(data, is_ordered, settings, np.random.default_rng(0))
+    assert len(set(grown.held_out.tolist())) == 60
+    more = replace(settings, n_members=3)
+    warm = grow_forest(data, is_ordered, more, np.random.default_rng(9), before=grown)
+    assert warm.held_out.tolist() == grown.held_out.tolist()
+    at_once = grow_forest(data, is_ordered, more, np.random.default_rng(0))
+    assert at_once.held_out.tolist() == grown.held_out.tolist()
+    others = np.setdiff1d(np.arange(400), grown.held_out)
+    part = data.take(others)
+    for seed, network in zip(grown.seeds, grown.members, strict=True):
+        alone = grow_network(part, is_ordered, np.zeros(5, bool), DRAWS, seed, smoothing=1.0, min_samples=5)
+        np.testing.assert_array_equal(network.tables.gain, alone.tables.gain)
+    monkeypatch.setattr(learning, "grow_out_of_fold", None)  # not called
+    fitted = fit_forest_weights(data, is_ordered, settings, grown, np.random.default_rng(1))
+    assert set(fitted.rows.tolist()) == set(grown.held_out.tolist())
+    scores = np.tile(fitted.forest.log_prior, (1, 60, 1))
+    for network, weight in zip(fitted.forest.members, fitted.forest.weights, strict=True):
+        network.add_scores(np.ascontiguousarray(data.codes[:, fitted.rows]), weight, np.zeros((5, 4), int), scores)
+    own = softmax(scores[0], axis=1)
+    assert np.abs(np.exp(fitted.log_p) - own).mean() < 0.1  # with weights that were fitted to all 60 rows
+    assert module.left_out_folds(400, 3, is_nested=True) == []
+    few = make(399)
+    assert grow_forest(few, is_ordered, settings, np.random.default_rng(0)).held_out is None
+
+
+def test_log_frequencies_of_held_out_rows_are_those_of_the_other_rows():
+    data, rows = make(90), np.arange(30)
+    networks = grow(data, np.arange(90) % 3).members[0]
+    common = {"n_folds": 3, "n_levels": 4, "n_jobs": None}
+    found = module.predict_held_out(data, networks, rows, rng=np.random.default_rng(0), **common)
+    expected = np.log((1 + np.bincount(data.y[30:], minlength=3)) / 63)
+    np.testing.assert_allclose(found.outer.base(rows), np.tile(expected, (30, 1)))
+    assert set(found.fold[rows].tolist()) == {0, 1, 2}
