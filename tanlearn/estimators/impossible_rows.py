@@ -32,7 +32,7 @@ class ImpossibleRowsWarning(UserWarning):
     >>> import numpy as np
     >>> from tanlearn import ImpossibleRowsWarning
     >>> str(ImpossibleRowsWarning(np.array([2]), 10))[:65]
-    '1 of 10 rows has probability zero in every class (row 2), so the '
+    '1 of 10 rows has probability zero in every class (row 2). For the'
     """
 
     def __init__(self, rows: IntArray, n_samples: int) -> None:

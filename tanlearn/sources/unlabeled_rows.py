@@ -30,7 +30,7 @@ class UnlabeledRowsWarning(UserWarning):
     --------
     >>> from tanlearn import UnlabeledRowsWarning
     >>> str(UnlabeledRowsWarning(20, [0, 1]))[:66]
-    'y holds -1 in 20 row(s), and the classes 0, 1 in others. -1 counts'
+    'y holds -1 in 20 row(s), and the classes 0, 1 in other rows. -1 co'
     """
 
     def __init__(self, n_unlabeled: float, classes: Any) -> None:
