@@ -26,7 +26,7 @@ def test_the_message_names_the_total_the_shape_the_largest_array_and_the_limit(m
         check_fit("SomeClassifier", needs, (1000, 20, 3))
     assert str(error.value).startswith(
         "SomeClassifier would need about 2.5 MiB for 1,000 rows, 20 columns and 3 classes, of which large arrays take "
-        "2.0 MiB, but a fit may take 2.0 MiB. Drop or merge rare classes"
+        "2.0 MiB, but a fit may take at most 2.0 MiB. Drop or merge rare classes"
     )
     assert "TANLEARN_MAX_TABLE_GIB" in str(error.value)
     check_fit("SomeClassifier", needs[1:], (1000, 20, 3))
