@@ -173,14 +173,17 @@ def describe_format(detected: StringFormat) -> str:
 
 
 def _python_note(label: str, detected: StringFormat) -> str:
-    """Describe a column in one sentence, with the remedy in Python."""
+    """Return one sentence that describes a column, with code that converts it or the advice to leave it out."""
     name = label.removeprefix("X column ")
     column = f"df[{name}]" if not name.isdecimal() else f"pd.Series(X[:, {name}])"
     return f"{label} looks like {describe_format(detected)}: {remedy(column, detected)}."
 
 
 def remedy(column: str, detected: StringFormat) -> str:
-    """Return Python code that converts a column, followed by a few words; ``column`` is a Python expression."""
+    """Return Python code that converts a column and its effect, or advice in words if no such code is known.
+
+    ``column`` is a Python expression of the column.
+    """
     coerce = "" if detected.all_match else ', errors="coerce"'
     if detected.kind == "free text":
         return "leave it out, or extract features from it"

@@ -39,8 +39,8 @@ def round_network(classifier: Any, bits: Any, X: Any, y: Any) -> Any:
     if len(candidates) > 1:
         if X is None or y is None:
             raise ValueError(
-                f"a sum of integer and fraction bits needs rows, on which the split with the fewest errors is "
-                f"selected, got bits={bits}. Pass X and y, or a pair such as bits=(2, 4)."
+                f"bits={bits} is the total of integer and fraction bits. Pass X and y to select the split with the "
+                f"fewest errors, or set the split, such as bits=(1, {bits - 1})."
             )
         codes = encode_rows(classifier, X)
         labels = encode_labels(y, codes.shape[1], classifier.classes_)

@@ -220,8 +220,8 @@ class RowPredictor:
             row = self._in_order(row)
         if len(row) != len(self._encoders):
             raise ValueError(
-                f"the row must have {len(self._encoders)} values, one per column of fit, got {len(row)}. Pass None "
-                f"for a missing value."
+                f"the row must have {len(self._encoders)} values, one for each column used in fit, got {len(row)}. "
+                f"Pass None for a missing value."
             )
         if not _PLAIN.issuperset(map(type, row)):
             row = [None if type(value).__name__ in MISSING_TYPES else value for value in row]
@@ -257,9 +257,9 @@ class RowPredictor:
         for name in known:
             if given[name] != 1:
                 raise ValueError(
-                    f"the row must have one value per column of fit (None if it is missing), but has {given[name]} "
-                    f"for column {name!r}. Its names are {', '.join(map(repr, row.keys()))}. Pass one value per "
-                    f"name, or {remedy}."
+                    f"the row must have exactly one value for each column used in fit (None if it is missing), but has "
+                    f"{given[name]} values for column {name!r}. Its names are {', '.join(map(repr, row.keys()))}. Pass "
+                    f"one value per name, or {remedy}."
                 )
         if len(given) > len(known):
             unknown = next(name for name in given if name not in known)

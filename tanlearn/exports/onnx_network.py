@@ -7,8 +7,8 @@ marginalized one after another in the product of the factors:
     message(v) = log sum_x exp(evidence(x) + sum of the factors that depend on x, for x and v)
 
 ``evidence(x)`` is 0 if the feature is missing or has the value x, and -inf otherwise. The graph has one order of
-elimination for all rows, so the cost of a row with missing values does not depend on their number. Missing features
-without children add 0 if CPTs are normalized, and are eliminated otherwise.
+elimination for all rows, so the cost of a row with missing values does not depend on their number. A feature without
+children adds 0 when it is missing, if the CPTs are normalized. If they are not, it is eliminated like other features.
 
 Shapes: n rows, m of them with missing values, C classes; codes (n,); factor (n or 1, values of each feature, C).
 """

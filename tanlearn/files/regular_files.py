@@ -79,7 +79,7 @@ def special_kind(path: str | os.PathLike[str]) -> str | None:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return None if stat.S_ISREG(mode) else _SPECIAL.get(stat.S_IFMT(mode), "no regular file")
+    return None if stat.S_ISREG(mode) else _SPECIAL.get(stat.S_IFMT(mode), "a special file")
 
 
 def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
@@ -88,7 +88,7 @@ def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):  # reading from a pipe may never end
             number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-            raise OSError(number, f"it is {_SPECIAL.get(stat.S_IFMT(mode), 'of another kind')}, not a regular file")
+            raise OSError(number, f"it is {_SPECIAL.get(stat.S_IFMT(mode), 'a special file')}, not a regular file")
         return Path(path).read_bytes()
     except OSError as error:
         message = f"the {kind.name} cannot be read ({error.strerror or error}). {kind.other}"

@@ -175,7 +175,7 @@ def _sums_of_others(base: FloatArray, parts: Sequence[FloatArray]) -> Sequence[F
 
 
 def log_sum(log_values: FloatArray, axis: int) -> FloatArray:
-    """Return the log of the sum of exponentials over an axis; the result for only -inf is -inf."""
+    """Return the log of the sum of exponentials over an axis, or -inf where all values are -inf."""
     top = log_values.max(axis=axis, keepdims=True)
     terms = np.ascontiguousarray(log_values - np.where(np.isneginf(top), 0.0, top))
     exp_all(terms.ravel(), terms.ravel())

@@ -45,7 +45,10 @@ class _Restaurant:
         self.p = np.full(len(counts), 1.0 / self.n_states)
 
     def seat(self, c: FloatArray) -> FloatArray:
-        """Estimate table counts and probabilities, and return the sums (n_levels, 2) for the concentrations."""
+        """Estimate table counts and probabilities.
+
+        Return two sums per level, shape (n_levels, 2), from which the concentrations are updated.
+        """
         c = np.ascontiguousarray(c[: len(self.bounds) - 1])
         sums, (above, run, _) = np.zeros((len(c), 2)), self.links
         found = self.counts, self.totals, self.tables

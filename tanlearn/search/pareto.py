@@ -84,10 +84,11 @@ class ParetoFront:
         allowed = [i for i, size in enumerate(sizes) if size[0] <= most[0] and size[1] <= most[1]]
         if not allowed:
             smallest, fewest = map(min, zip(*sizes, strict=True))
+            given = {"size_bits": size_bits, "n_operations": n_operations}
+            limits = " and ".join(f"{name} <= {limit}" for name, limit in given.items() if limit is not None)
             raise ValueError(
-                f"no classifier of the front has size_bits <= {most[0]} and n_operations <= {most[1]}: the smallest "
-                f"has {smallest} bits, the fastest {fewest} operations. Increase the limits, or search with fewer "
-                f"bits and larger size_weight."
+                f"no classifier of the front has {limits}: the smallest has {smallest} bits, and the fastest needs "
+                f"{fewest} operations. Increase the limits, or search with fewer bits and larger values of size_weight."
             )
         score = self.cv_results["mean_test_score"][self.front]
         return self.estimators[min(allowed, key=lambda i: (-score[i], sizes[i]))]

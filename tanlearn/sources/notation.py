@@ -31,7 +31,7 @@ class Notation(NamedTuple):
             raise ValueError(f"the decimal mark must be . or , and not {self.decimal!r}.")
         if self.thousands and (self.thousands not in _SEPARATORS or self.thousands == self.decimal):
             raise ValueError(
-                f"the thousands separator must be one of , . ' and a space, and not the decimal mark "
+                f"the thousands separator must be one of ',', '.', \"'\" and ' ', and differ from the decimal mark "
                 f"{self.decimal!r}, got {self.thousands!r}."
             )
         if self.dates and self.dates not in DATE_ORDERS:
@@ -102,7 +102,10 @@ def parse_strings(
 
 
 def _number(text: str, thousands: str, decimal: str, symbols: Sequence[str]) -> tuple[float | None, set[str]]:
-    """Parse a number after removing the symbols around it; return the number or None, and these symbols."""
+    """Strip the symbols around a number and parse it.
+
+    Return the number, or None if it is invalid, and the symbols found.
+    """
     found: set[str] = set()
     text, minus = text.strip().replace("\u2212", "-"), ""
     for symbol in symbols:

@@ -118,10 +118,9 @@ def best_split(
     *,
     verbose: int = 0,
 ) -> TrainingOutcome:
-    """Return the outcome with the lowest error, ties broken by the lowest final loss.
+    """Return the outcome with the lowest error on the validation rows, or on ``data`` if there are none.
 
-    The error is that on the validation rows, or on ``data`` if there are none. If a training failed, its exception is
-    raised.
+    Ties are broken by the lowest final loss. If a training failed, its exception is raised.
     """
     sound = []
     for outcome in outcomes:

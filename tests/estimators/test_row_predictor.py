@@ -131,7 +131,7 @@ def test_a_discretizer_of_the_user_encodes():
 @pytest.mark.parametrize(
     ("row", "error", "message"),
     [
-        (("a", 1, True), ValueError, r"must have 4 values, one per column of fit, got 3"),
+        (("a", 1, True), ValueError, r"must have 4 values, one for each column used in fit, got 3"),
         (("a", 1, True, np.inf), ValueError, "X column 3 contains infinity"),
         (
             ("a", 1, True, "long"),
@@ -172,10 +172,10 @@ def test_rows_with_other_names_are_refused(make):
     for row, message in (
         (
             {name: ROW[name] for name in ("word", "code", "flag")},
-            "must have one value per column of fit .* but has 0 for column 'size'",
+            "must have exactly one value for each column used in fit .* has 0 values for column 'size'",
         ),
         ({**ROW, "sise": 1}, "has a value for 'sise', which was not a column in fit"),
-        (dict(enumerate(ROW.values())), r"but has 0 for column 'word'\. Its names are 0, 1, 2, 3\. "),
+        (dict(enumerate(ROW.values())), r"but has 0 values for column 'word'\. Its names are 0, 1, 2, 3\. "),
     ):
         with pytest.raises(ValueError, match=message):
             predictor.predict(make(row))
@@ -186,7 +186,7 @@ def test_rows_with_other_names_are_refused(make):
 
 def test_a_name_that_occurs_twice_is_refused():
     predictor = NaiveBayesClassifier().fit(*table()).row_predictor()
-    with pytest.raises(ValueError, match=r"must have one value per column of fit .* but has 2 for column 'size'"):
+    with pytest.raises(ValueError, match=r"exactly one value for each column .* but has 2 values for column 'size'"):
         predictor.predict(pd.Series([*ROW.values(), 2], index=[*ROW, "size"]))
 
 

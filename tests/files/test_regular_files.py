@@ -21,6 +21,7 @@ from tanlearn import (
 )
 from tanlearn.c_export.header import export_c
 from tanlearn.encoding.summaries import TableSummary
+from tanlearn.files import regular_files
 from tanlearn.files.regular_files import append_to_file, read_file, special_kind, write_file
 from tanlearn.files.summaries import save_summary
 from tanlearn.search.checkpoint import SearchCheckpoint
@@ -93,6 +94,16 @@ def test_special_files_are_not_read(read, special, tmp_path):
     for path, message in special:
         with pytest.raises(OSError, match=f"cannot be read .{message}, not a regular file"):
             read(path)
+
+
+@needs_pipes
+def test_special_files_of_unknown_kinds_are_refused(special, monkeypatch):
+    monkeypatch.setattr(regular_files, "_SPECIAL", {})
+    for path, _ in special:
+        with pytest.raises(OSError, match="it is a special file, not a regular file"):
+            read_file(path)
+        with pytest.raises(OSError, match="it is a special file, but only regular files can be written"):
+            write_file(path, b"")
 
 
 @needs_permissions

@@ -264,7 +264,7 @@ def test_with_bits_rounds_a_copy_and_chooses_the_split_with_the_fewest_errors():
     rates = [model.with_bits((integer, 3 - integer)).score(X_IRIS, Y_IRIS) for integer in range(1, 7)]
     assert small.score(X_IRIS, Y_IRIS) == max(rates)
     assert small.tables_.fixed_point.integer_bits == 1 + int(np.argmax(rates))
-    with pytest.raises(ValueError, match=r"integer and fraction bits needs rows, .* got bits=3\. Pass X and y"):
+    with pytest.raises(ValueError, match=r"bits=3 is the total of .* bits\. Pass X and y .* bits=\(1, 2\)"):
         model.with_bits(3)
     with pytest.raises(ValueError, match="got None"):
         model.with_bits(None)

@@ -97,10 +97,12 @@ def test_the_best_of_a_budget_is_of_the_front_and_within(found):
     smallest = found.best_within(size_bits=min(sizes))
     assert smallest.bits == (1, 0)
     assert smallest.n_features_in_ == 4
-    with pytest.raises(ValueError, match=f"size_bits <= {min(sizes) - 1} .*the smallest has {min(sizes)} bits"):
+    with pytest.raises(ValueError, match=f"has size_bits <= {min(sizes) - 1}: the smallest has {min(sizes)} bits"):
         found.best_within(size_bits=min(sizes) - 1)
-    with pytest.raises(ValueError, match=r"n_operations <= 7: .*the fastest 8 operations"):
+    with pytest.raises(ValueError, match=r"front has n_operations <= 7: .*the fastest needs 8 operations"):
         found.best_within(n_operations=7)
+    with pytest.raises(ValueError, match=r"front has size_bits <= 1 and n_operations <= 7: "):
+        found.best_within(size_bits=1, n_operations=7)
 
 
 def test_further_parameters_reach_the_loss_and_files_are_gone_on_from(tmp_path, capsys):

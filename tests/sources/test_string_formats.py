@@ -11,7 +11,7 @@ from tanlearn.encoding.column_warnings import ColumnKindWarning, describe_format
 from tanlearn.sources.columns import read_columns
 from tanlearn.sources.file_source import dates_as_days
 from tanlearn.sources.notation import parse_strings
-from tanlearn.sources.string_formats import detect_format, detect_number_or_date
+from tanlearn.sources.string_formats import detect_format, detect_number_or_date, parse_number
 from tanlearn.sources.table_files import open_table
 
 N = 60
@@ -158,7 +158,7 @@ def test_files_are_read_in_the_stated_notation(tmp_path):
     frame = open_table(tmp_path / "t.csv", thousands=",", dates="day-first").read()
     assert frame["price"].tolist() == [1250.5, 900.0]
     assert frame["day"].tolist() == ["2024-07-16T00:00:00", "2024-01-05T00:00:00"]
-    with pytest.raises(ValueError, match="not the decimal mark ','"):
+    with pytest.raises(ValueError, match="differ from the decimal mark ','"):
         open_table(tmp_path / "t.csv", thousands=",", decimal=",")
 
 
@@ -471,3 +471,18 @@ def test_a_single_value_has_a_notation():
     assert detect_number_or_date(["$5"]).signs == ("$",)
     assert detect_number_or_date(["1,5"]).decimal == ","
     assert detect_number_or_date(["?"]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1,23,456", 123456.0),
+        ("1,234,567", 1234567.0),
+        ("12,34", None),
+        ("1,2,345", None),
+        ("\u22121,234.5", -1234.5),
+        ("007", None),
+    ],
+)
+def test_numbers_are_grouped_by_thousands_or_in_indian_groups(text, number):
+    assert parse_number(text, ",", ".") == number
