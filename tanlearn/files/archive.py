@@ -142,9 +142,9 @@ def read_archive(
     except ExplainedError as error:
         raise ValueError(f"{os.fspath(path)!r} cannot be loaded: {error}") from error
     except Exception as error:  # a forged file may raise anything
-        reason = error if isinstance(error, ValueError) else repr(error)
+        reason = (str(error) if isinstance(error, ValueError) else repr(error)).removesuffix(".")
         raise ValueError(
-            f"{os.fspath(path)!r} cannot be loaded, because it violates the format: {reason} {kind.damaged}."
+            f"{os.fspath(path)!r} cannot be loaded, because its contents are invalid: {reason}. {kind.damaged}."
         ) from error
 
 

@@ -14,7 +14,7 @@ from support.saved_models import CYCLE, FRAME, fitted
 from tanlearn import TANClassifier
 from tanlearn.files import archive
 from tanlearn.files import values as file_values
-from tanlearn.files.archive import seal
+from tanlearn.files.archive import read_archive, seal
 from tanlearn.files.models import load, save
 
 
@@ -384,6 +384,23 @@ def test_newer_and_unknown_things_say_what_to_do(suspect, monkeypatch):
     monkeypatch.delitem(file_values._CLASSES, "ChowLiu")  # as in a version without it
     with pytest.raises(ValueError, match=r"'ChowLiu', which this version does not have.*Upgrade"):
         load(suspect.path)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("it has a cycle."), r"invalid: it has a cycle\. Use an intact copy"),
+        (ValueError("it has a cycle"), r"invalid: it has a cycle\. Use an intact copy"),
+        (KeyError("name"), r"invalid: KeyError\('name'\)\. Use an intact copy"),
+    ],
+)
+def test_reasons_end_with_one_full_stop(suspect, error, reason):
+    def restore(description, arrays):
+        raise error
+
+    suspect.path.write_bytes(suspect.content)
+    with pytest.raises(ValueError, match=reason):
+        read_archive(suspect.path, restore)
 
 
 def test_older_files_give_new_parameters_their_defaults(suspect):

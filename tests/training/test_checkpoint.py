@@ -315,10 +315,10 @@ def test_newer_and_forged_checkpoints_are_refused(tmp_path, monkeypatch):
     for name, array in arrays.items():
         for forged in (array[:-1], array.astype(np.float16), -1 - array if array.dtype.kind == "i" else array * np.nan):
             path.write_bytes(archive.pack(description, {**arrays, name: forged}, regular_files.CHECKPOINT))
-            assert_refused(path, "violates the format")
+            assert_refused(path, "its contents are invalid")
     for forged in ({**description, "state": 1}, {**description, "more": 1}, {}):
         path.write_bytes(archive.pack(forged, arrays, regular_files.CHECKPOINT))
-        assert_refused(path, "violates the format")
+        assert_refused(path, "its contents are invalid")
     with monkeypatch.context() as patch:
         patch.setattr(archive, "_VERSION", 2)
         path.write_bytes(archive.pack(description, arrays, regular_files.CHECKPOINT))
