@@ -105,7 +105,8 @@ class SimulatedAnnealing(WrapperSearch):
     of the training rows. Errors with ``gamma`` 1, 3, 10, 30 are 15.2, 14.5, 15.3, 15.9 % on letter (16 features), 12.1,
     11.8, 11.8, 12.9 % on satimage (36) and 5.3, 5.0, 5.0, 4.1 % on usps (256). With ``gamma=10`` and 5,000, 20,000,
     60,000 steps they are 5.3, 5.0, 4.7 % on usps. These are means of three draws with maximum-likelihood CPTs,
-    ``initial=None`` and ``temperature=(1e-2, 1e-5)``, measured before steps could reverse edges.
+    ``initial=None`` and ``temperature=(1e-2, 1e-5)``, measured with an earlier version whose
+    steps did not reverse edges.
 
     References
     ----------

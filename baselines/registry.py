@@ -267,7 +267,10 @@ def _trained(
     n_jobs: int | None,
     encoder: TableEncoder | None,
 ) -> Classifier:
-    """Return an unfitted copy of a gradient classifier; ``loss`` is used if the number of epochs is fixed."""
+    """Return an unfitted copy of a gradient classifier.
+
+    If ``n_epochs`` is given, ``loss`` replaces the classifier's own loss.
+    """
     made = _copy(estimator, random_state, n_epochs, n_jobs, encoder)
     return made if n_epochs is None else made.set_params(loss=clone(loss), n_epochs=n_epochs)
 

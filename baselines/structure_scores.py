@@ -121,7 +121,10 @@ class StructureScorer:
 
     @property
     def by_name(self) -> IntArray:
-        """Feature indices in the order of the names. Searches try features in this order and keep the first of ties."""
+        """Feature indices in the order of the names.
+
+        Searches try features in this order, and keep the first of several equally good ones.
+        """
         return self._data.by_name
 
     def copy(self) -> StructureScorer:

@@ -72,7 +72,7 @@ def explanation(lines, found):
     texts = [
         """Each entry is the test error in % and the log loss in nats, in five stratified folds. The lowest error of a
         data set is in bold, and its standard error is below the name of the data set. A difference of two or three
-        standard errors may be chance. The order of the learners depends on the data set ([defaults on all data
+        standard errors may be chance. The ranking of the learners depends on the data set ([defaults on all data
         sets](../../benchmarks/quality/defaults.md)).""",
         f"""An entry is a dash if the learner needs complete rows ({GAPS} has missing values), takes minutes ({CONVEX}
         on {" and ".join(TOO_LARGE)}) or fails{":" if failed else "."}""",

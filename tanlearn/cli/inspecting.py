@@ -109,7 +109,7 @@ def _explain_row(file: ModelFile, frame: Any, shown: Any, against: str | None) -
         other = labels.index(against)
     else:
         others = [label for label in labels if label != labels[predicted]]
-        raise ValueError(f"--against must be a class other than the predicted one ({listed(others)}), got {against!r}.")
+        raise ValueError(f"--against must be a class other than the predicted one: {listed(others)}. Got {against!r}.")
     shares = classifier.explain(frame, against=classifier.classes_[other])[0, :, predicted]
     columns = [
         {"column": name, "value": plain(shown[name].iloc[0]), "log_odds": float(share)}

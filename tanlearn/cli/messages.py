@@ -109,5 +109,5 @@ def listed(names: Sequence[str], most: int = 30, *, are_quoted: bool = False) ->
 
 
 def quoted(name: str) -> str:
-    """Return a name for a list, in quotes if it contains a comma."""
+    """Return a name as it appears in a list: in quotes if it contains a comma."""
     return repr(name) if "," in name else name

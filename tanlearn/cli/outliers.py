@@ -68,7 +68,7 @@ def outliers(
 
 
 def _scores(density: Any, X: Any) -> Any:
-    """Return the results for each row, as a frame with the index of the rows."""
+    """Return one row of results per row of ``X``, as a data frame with the index of ``X``."""
     import pandas as pd
 
     scores, surprises = density.decision_function(X), density.surprises(X)

@@ -167,8 +167,9 @@ def learner_digest(learner: Learner, n_epochs: int | None) -> str:
         return content_digest("learner", [type(made), settings])[:_DIGITS]
     except ValueError as error:
         raise ValueError(
-            f"with path, settings of a learner must have a digest, but those of {learner.name!r} have none "
-            f"({error.__cause__}). Define its functions at the top level of a module, or leave out path."
+            f"with path, a digest is computed from the settings of each learner, which is impossible for "
+            f"{learner.name!r} ({error.__cause__}). Define its functions at the top level of a module, or leave out "
+            f"path."
         ) from error
 
 

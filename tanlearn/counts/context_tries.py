@@ -1,12 +1,12 @@
-"""Tries of contexts that are grown from rows, with counts that are smoothed from level to level.
+"""Tries of contexts, grown from rows, whose counts are smoothed from level to level.
 
 A context of level j of a family is an assignment of values to the first j parents. The contexts of a family form a
 trie: the root is the context without parents, and the children of a context split its rows by the values of the next
 parent. A context has entries, pairs of a value of the family's feature and a class, with counts. Back-off networks
-(``models/back_off.py``) and forests (``forest/context_tables.py``) predict with the same tries. Forests need fast
-predictions. They use *full* tries, in which each value of a context has entries for all classes of the context.
-Back-off networks have many more and smaller contexts. Their tries have entries only for pairs that occur (letter with
-two parents per feature: 122,000 entries instead of 415,000).
+(``models/back_off.py``) and forests (``forest/context_tables.py``) both compute their predictions from such tries.
+Forests need fast predictions. They use *full* tries, in which each value of a context has entries for all classes of
+the context. Back-off networks have many more and smaller contexts. Their tries have entries only for pairs that occur
+(letter with two parents per feature: 122,000 entries instead of 415,000).
 
 Shapes: the arrays of :class:`~tanlearn.kernels.context_trie.ContextTrie`, for N contexts, R pairs of context and class,
 and L entries; counts (L,). The families of a trie are concatenated, each level by level.

@@ -162,7 +162,7 @@ class Counts(ABC):
         """Add other counts; ``dtype`` is the dtype of the sum."""
 
     def _schema(self) -> dict[str, Any]:
-        """Return the values that must be equal for counts to be added, by name."""
+        """Return, by name, the values in which counts must agree before they can be added."""
         parents = {} if self.parents is None else {"parents": self.parents}
         return {"n_states": self.n_states, "n_classes": self.n_classes, **parents}
 

@@ -219,7 +219,7 @@ class ContributionDisplay:
             If Matplotlib is not installed.
         """
         if most < 1:
-            raise ValueError(f"most must be at least 1, got {most}. Pass for example most=20.")
+            raise ValueError(f"most must be at least 1, got {most}. Pass a positive number, for example most=20.")
         is_new, ax = ax is None, axes_or_new(ax)
         if self.values.categories is None:
             if is_new:

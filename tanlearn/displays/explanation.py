@@ -125,8 +125,8 @@ class ExplanationDisplay:
             other = class_code(against, estimator.classes_, "against")
         if one == other:
             raise ValueError(
-                f"target and against must be different classes, but both are {classes[one]!r}. Pass "
-                f"another class as against."
+                f"target and against must be different classes, but both are {classes[one]!r}. Pass a "
+                f"different class for against, or leave it out."
             )
         shares = estimator.explain(X, against=estimator.classes_[other])[0, :, one]
         names, values = feature_names(estimator), _values(X)
@@ -156,7 +156,7 @@ class ExplanationDisplay:
             If Matplotlib is not installed.
         """
         if most < 1:
-            raise ValueError(f"most must be at least 1, got {most}. Pass for example most=20.")
+            raise ValueError(f"most must be at least 1, got {most}. Pass a positive number, for example most=20.")
         is_new = ax is None
         ax = axes_or_new(ax)
         own, prior = self.shares[:-1], float(self.shares[-1])

@@ -199,7 +199,7 @@ class PairContributionDisplay:
             If Matplotlib is not installed.
         """
         if most < 1:
-            raise ValueError(f"most must be at least 1, got {most}. Pass for example most=20.")
+            raise ValueError(f"most must be at least 1, got {most}. Pass a positive number, for example most=20.")
         is_new, ax = ax is None, axes_or_new(ax)
         x, y = _shown(self.first, most), _shown(self.second, most)
         if is_new:

@@ -349,8 +349,8 @@ def _common_type(one: ColumnSummary, other: ColumnSummary) -> np.dtype[Any]:
     if low >= 0:
         return np.dtype(np.uint64)
     raise ValueError(
-        f"{one.label} holds {low} in one part and {high} in another, so it fits neither 64-bit integers nor floating "
-        f"numbers. Cast the column to float if it is a quantity, or to str if it is a name."
+        f"{one.label} holds {low} in one part and {high} in another. No 64-bit integer type can hold both, and floats "
+        f"may round them. Cast the column to float if it is a quantity, or to str if it is a name."
     )
 
 

@@ -121,7 +121,7 @@ def _allocate_pairs(n: int, weights: AnyArray) -> tuple[IntArray, NDArray[np.int
 
 
 def merge_counts(parts: Iterable[ValueCounts], n_classes: int) -> ValueCounts:
-    """Add several counts whose values have the same dtype; at least one is needed."""
+    """Add up one or more counts, whose values must have the same dtype."""
     given = list(parts)
     filled = [part for part in given if len(part.values)]
     if len(filled) < 2:

@@ -148,8 +148,9 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
         if of_class.min() * LARGEST_TOTAL < of_class.sum():
             label = classes.tolist()[of_class.argmin()]
             raise ValueError(
-                f"class_weight='balanced' cannot balance class {label!r}, whose weight is {of_class.min():.3g} of "
-                f"{of_class.sum():.3g} in all rows. Drop its rows, or give them more weight."
+                f"class_weight='balanced' cannot balance class {label!r}: the total weight of its rows is only "
+                f"{of_class.min():.3g}, out of {of_class.sum():.3g} for all rows. Drop its rows, or give them more "
+                f"weight."
             )
         return (1 if weights is None else weights) * (of_class.sum() / len(classes) / of_class)[y]
     known = classes.tolist()

@@ -514,8 +514,8 @@ def _read_note(variable: Variable) -> dict[str, Any]:
             raise ValueError("its values do not match the names of the states")
     except Exception as error:  # an edited property can cause any error
         raise ValueError(
-            f"{variable.position}: variable {variable.name!r}: the property tanlearn is invalid ({error}). Remove "
-            f"it (the states are then strings), or write the file again."
+            f"{variable.position}: variable {variable.name!r}: its property 'tanlearn' is invalid ({error}). "
+            f"Write the file again, or remove the property; the states are then read as strings."
         ) from error
     return told
 

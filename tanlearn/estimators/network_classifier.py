@@ -325,8 +325,8 @@ class NetworkClassifier(Classifier):
             Numbers of integer and fraction bits ([RE] eq. 10), either of which may be negative, or their sum, from 1 to
             16.
         X : array-like or frame of shape (n_samples, n_features), optional
-            Raw values. If ``bits`` is a sum, the split into integer and fraction bits with the fewest errors on these
-            rows is selected. Ties are broken by the number of integer bits (fewest first).
+            Raw values. If ``bits`` is an int, it is split into integer and fraction bits so that these rows have the
+            fewest errors. Ties are broken by the number of integer bits (fewest first).
         y : array-like of shape (n_samples,), optional
             Classes of the rows.
 

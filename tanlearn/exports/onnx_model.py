@@ -169,9 +169,9 @@ def _check_size(n_bytes: int, max_bytes: int) -> None:
     """Raise ValueError if constants are too large."""
     if n_bytes > max_bytes:
         raise ValueError(
-            f"the constants of the ONNX model must have at most max_bytes={max_bytes:,} bytes, but have at least "
-            f"{n_bytes:,}. Pass a larger max_bytes, or fit a smaller model: fewer n_estimators of a forest, fewer "
-            f"max_terms of boosted terms, or fewer parents per column of a network."
+            f"the constants of the ONNX model need at least {n_bytes:,} bytes, more than max_bytes={max_bytes:,}. Pass "
+            f"a larger max_bytes, or fit a smaller model: decrease n_estimators of a forest, max_terms of boosted "
+            f"terms, or the number of parents per column of a network."
         )
 
 

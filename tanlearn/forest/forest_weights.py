@@ -86,7 +86,10 @@ class _LevelWeights:
         return view.total_scores(rows, weights) + self.base(view, part, rows)
 
     def probabilities(self, of_families: list[FloatArray], rows: IntArray) -> FloatArray:
-        """Return the probabilities of the classes, with weights of families fitted without the fold of the row."""
+        """Return the class probabilities of rows.
+
+        Each row is scored with the family weights that were fitted without its fold.
+        """
         outer, fold = self.out_of_fold.outer, self.out_of_fold.fold[rows]
         p = np.empty((len(rows), outer.data.n_classes))
         for f, weights in enumerate(of_families):

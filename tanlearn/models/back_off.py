@@ -145,9 +145,9 @@ class BackOffTables(Tables):
 
     @cached_property
     def cells(self) -> FloatArray:
-        """Dense log probabilities of all contexts, seen or not, (layout.n_cells,), computed on first access.
+        """Dense log probabilities of all contexts, seen or not; computed on first access. Shape: (layout.n_cells,).
 
-        Raises TableMemoryError if they exceed the memory limit of CPTs.
+        Raises TableMemoryError if the log probabilities exceed the memory limit of CPTs.
         """
         self.layout.check_memory(int(max(1, self.contexts.class_counts.sum())))
         return np.concatenate([self.log_prior, *(self[i].ravel() for i in range(len(self)))])

@@ -428,10 +428,11 @@ class Eliminator:
         n_missing = int((codes[:, refused[0]] == missing_code(codes.dtype)).sum())
         if n_missing == len(codes):  # as in score_samples of unnormalized CPTs
             raise ValueError(
-                f"all {n_missing} features have to be marginalized, because a row lacks them all, or because the "
-                f"scores are not normalized and a probability of rows is requested. They depend on each other through "
-                f"two parents or more, so that this would take more than {self._limit:,.0f} operations. Rank rows by "
-                f"predict_joint_log_proba instead, learn a structure with one augmenting parent, or {RAISE_LIMIT}."
+                f"all {n_missing} features have to be marginalized, because all of them are missing in a row, or "
+                f"because the probability of rows is computed from scores that are not normalized. The features depend "
+                f"on each other through two or more parents, so the marginalization would take more than "
+                f"{self._limit:,.0f} operations. Rank rows by predict_joint_log_proba instead, learn a structure with "
+                f"one augmenting parent, or {RAISE_LIMIT}."
             )
         raise ValueError(
             f"missing values of a row may take at most {self._limit:,.0f} operations to marginalize, but row "

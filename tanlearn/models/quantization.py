@@ -1,4 +1,4 @@
-"""Fixed-point log probabilities of a few bits, and CPTs with such entries.
+"""Log probabilities as fixed-point numbers with few bits, and CPTs that contain them.
 
 [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.

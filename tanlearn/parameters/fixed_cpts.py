@@ -33,8 +33,8 @@ class FixedCPTs(BaseEstimator):
     cpts : dict
         CPTs by name or position of the column. A CPT is an array of shape (n_values, n_classes), or (n_values, n_values
         of each parent, n_classes) for a column with parents in the network. Values are in the order of
-        ``encoder_.categories_``, parents in the order of ``structure_.parents``, and classes in sorted order. The
-        probabilities of the values sum to 1 for each class and all values of the parents.
+        ``encoder_.categories_``, parents in the order of ``structure_.parents``, and classes in sorted order. For
+        each class and each combination of parent values, the probabilities sum to 1 over the values of the column.
     parameters : parameter learner, optional
         Learner of all other CPTs and of the class probabilities. It does not use the fixed CPTs. The default is
         :class:`~tanlearn.MaximumLikelihood`.

@@ -273,8 +273,8 @@ def _length(row: Any) -> int:
 def plain(values: Any) -> Any:
     """Return user data in a form that scikit-learn and NumPy handle correctly, mostly unchanged.
 
-    Masked arrays become plain, with NaN for masked floats and otherwise object arrays with None; scikit-learn ignores
-    masks. polars' 128-bit integers become a list, because NumPy has no such type.
+    Masked arrays become ordinary arrays, because scikit-learn ignores masks: masked values become NaN in float arrays,
+    and None in object arrays otherwise. polars' 128-bit integers become a list, because NumPy has no such type.
     """
     if isinstance(values, np.ma.MaskedArray):
         if not np.ma.is_masked(values):

@@ -150,7 +150,9 @@ def load_dataset(source: str | Path = "digits", *, target: str | None = None) ->
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"data must be {known}, got {name!r}.{hint}")
     if target is not None:
-        raise ValueError(f"target ({target!r}) names a column of a file, but {name} has its own classes. Leave it out.")
+        raise ValueError(
+            f"target ({target!r}) cannot be set for {name}, which contains its own classes. Leave out target."
+        )
     if name in BUNDLED:
         return load_digits() if name == "digits" else _load_bundled(name)
     return load_npz(source)

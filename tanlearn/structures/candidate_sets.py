@@ -200,9 +200,9 @@ class CandidateSets:
                     members[t] = [alone[j] for j in parents]
                 if (not parents) != (t == first) or (len(parents) > 1 and not proper):
                     raise ValueError(
-                        f"the candidates of feature {i} must be none, single parents, and pairs of these, in this "
-                        f"order, got {parents} at index {t - first}. Create them by CandidateSets.from_lists(..., "
-                        f"n_parents=2)."
+                        f'the first candidate of feature {i} must be "no parent"; any other must be a single parent, '
+                        f"or a pair that comes after both of its single parents, got {parents} at index {t - first}. "
+                        f"Create them by CandidateSets.from_lists(..., n_parents=2)."
                     )
         return members
 

@@ -135,7 +135,10 @@ def learn_terms(
 
 
 def term_needs(data: EncodedData) -> list[Need]:
-    """Return the memory of a network without edges. Networks with edges are tried only if they are small enough."""
+    """Return the memory needed to fit a network without edges.
+
+    Networks with edges are tried only if they are small enough.
+    """
     is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
     n_values = np.where(is_ordered, np.minimum(data.n_states, 2 * max(OWN_SIZES)), data.n_states)
     n_terms = int(n_values.sum()) + int(is_ordered.sum()) * sum(OWN_SIZES)

@@ -182,7 +182,7 @@ def test_settings_that_cannot_be_recognized_are_refused(file):
 
     with pytest.raises(
         ValueError,
-        match=r"settings of a learner must have a digest, but those of 'Local' have none .*or leave out path",
+        match=r"a digest is computed from the settings of each learner, .* for 'Local' .*or leave out path",
     ):
         compare("iris", Local(), path=file)
     assert not file.exists()

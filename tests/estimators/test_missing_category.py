@@ -143,7 +143,7 @@ def test_networks_in_files_have_a_state_for_missing_values(kind, tmp_path):
     assert found.encoder_.n_states_.tolist() == [3, model.encoder_.n_states_[1], 3]
     np.testing.assert_allclose(found.predict_proba(X), model.predict_proba(X), rtol=1e-12)
     path.write_text(text.replace('"has_missing_category": true', '"has_missing_category": 1'))
-    with pytest.raises(ValueError, match="the property tanlearn is invalid"):
+    with pytest.raises(ValueError, match="its property 'tanlearn' is invalid"):
         getattr(tanlearn, f"read_{kind}")(path)
 
 

@@ -209,7 +209,7 @@ def test_models_that_cannot_be_exported(onnx):
 )
 def test_large_models_are_refused_with_their_size(model, onnx):
     model = clone(model).fit(X, y)
-    with pytest.raises(ValueError, match=r"at most max_bytes=100 bytes, but have at least [\d,]+\. Pass a larger"):
+    with pytest.raises(ValueError, match=r"need at least [\d,]+ bytes, more than max_bytes=100\. Pass a larger"):
         to_onnx(model, max_bytes=100)
     with pytest.raises(ValueError, match=r"max_bytes must be from 1 to 2,000,000,000, .* got 3,000,000,000"):
         to_onnx(model, max_bytes=3_000_000_000)

@@ -245,7 +245,7 @@ def test_every_extension_of_a_table_is_loaded(name, ending, tmp_path):
             r"or \.feather, got 'weather\.xls'",
         ),
         ("digit", None, r"got 'digit'\. Did you mean 'digits'\?"),
-        ("digits", "go", r"target \('go'\) names a column of a file, but digits has its own classes"),
+        ("digits", "go", r"target \('go'\) cannot be set for digits, which contains its own classes"),
     ],
 )
 def test_source_of_no_known_kind_is_refused(source, target, message):
