@@ -110,7 +110,7 @@ def needs_from_counts(classifier: Any) -> frozenset[str]:
 def learn_rows(classifier: Any, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
     """Learn the structure, then the parameters, from all rows; held-out rows are not used."""
     # Fit copies, because learners set fitted attributes on themselves, and the user's objects must not change.
-    learner = _new_parameter_learner(classifier, safe=False)
+    learner = _new_parameter_learner(classifier)
     check_learner_device(learner, classifier.device)
     if _is_fixed(classifier.structure):
         found = given = _fixed_structure(classifier, data.n_features)
@@ -154,7 +154,7 @@ def learn_batches(classifier: Any, rows: EncodedSource) -> None:
     if needs_of(learner) == "gradients":
         learned = structure if start is None else LearnedStructure(structure, classifier.structure_learner_, start)
         tables = learner.from_objective(learned, layout, cells, rows)
-        classifier.calibration_ = learner.calibration_
+        classifier.calibration_ = getattr(learner, "calibration_", Calibration())
         classifier.model_ = BayesNet(structure, tables)
         if not counts_classes(learner):
             keep_offset(classifier, counts.class_counts)
@@ -201,7 +201,7 @@ def convert_counts(classifier: Any, counts: Any) -> Any:
 def learn_counts(classifier: Any, counts: Any) -> None:
     """Learn the structure from the counts, unless it is fixed, and fit the parameters."""
     learner = _new_parameter_learner(classifier)
-    learner._validate_params()
+    getattr(learner, "_validate_params", bool)()  # learners of users need not be a BaseEstimator
     if not _are_of(classifier, counts):
         raise ValueError(
             f"structure is {classifier.structure!r}, but earlier batches were counted for another structure. Start "
@@ -268,10 +268,10 @@ def _type_of_counts(classifier: Any) -> type[Counts]:
     return ContextCounts if needs == "contexts" else FamilyCounts
 
 
-def _new_parameter_learner(classifier: Any, *, safe: bool = True) -> Any:
+def _new_parameter_learner(classifier: Any) -> Any:
     """Set ``parameters_`` to an unfitted copy of the parameter learner, and return it."""
     given = classifier.parameters
-    classifier.parameters_ = MaximumLikelihood() if given is None else clone(given, safe=safe)
+    classifier.parameters_ = MaximumLikelihood() if given is None else clone(given, safe=False)
     if hasattr(classifier.parameters_, "column_names_"):
         classifier.parameters_.column_names_ = getattr(classifier, "feature_names_in_", None)
     return classifier.parameters_
@@ -279,7 +279,7 @@ def _new_parameter_learner(classifier: Any, *, safe: bool = True) -> Any:
 
 def _structure_of_pairs(classifier: Any, pairs: PairCounts, rng: np.random.Generator) -> Structure:
     """Learn a structure from counts of pairs, with an unfitted copy of the structure learner."""
-    classifier.structure_learner_ = clone(classifier.structure)
+    classifier.structure_learner_ = clone(classifier.structure, safe=False)
     pairs.names = getattr(classifier, "feature_names_in_", None)
     structure: Structure = classifier.structure_learner_.from_counts(pairs, rng)
     check_structure(structure, pairs.n_features)
