@@ -59,8 +59,8 @@ class Families:
 class _Part:
     """Rows to score, and the rows from which their CPTs are estimated (the same or other rows).
 
-    If cut points depend on classes, those of a fold are fitted to the counted rows. The features of a fold may then
-    have other numbers of values than in other folds.
+    If cut points depend on classes, they are fitted to the counted rows of each fold. The features may then have other
+    numbers of values than in other folds.
     """
 
     counted: EncodedData  # rows from which CPTs are estimated

@@ -113,7 +113,7 @@ class ForestSums:
         self.n_classes = len(forest.log_prior)
         self.n_states = forest.numbers_of_values().tolist()
         self.title = f"Bayes forest of {len(forest.members)} networks with {bits}-bit integers"
-        self.n_code_arrays = 2  # those of the encoder, and those of a network
+        self.n_code_arrays = 2  # the codes of the encoder, and the codes of a network
         self._bits = bits
         prior = np.rint(self._forest.log_prior / self._step).astype(np.int64)
         lowest, highest = np.sum([_range(network.tables) for network in self._forest.members], axis=0)

@@ -49,7 +49,10 @@ class Scores(Protocol):
         """Return the codes in C for codes of the encoder."""
 
     def sums(self, codes: Codes) -> IntArray:
-        """Return the sums in C of complete rows of codes in C, (n_features, n_rows), as (n_rows, n_classes)."""
+        """Return the sums that the C code computes for complete rows.
+
+        Shapes: codes: (n_features, n_rows), as in C; result: (n_rows, n_classes).
+        """
 
     def add(self, text: CText, n_states: str, *, packed: bool) -> None:
         """Append the constants and ``model_sums``, which writes the sums of a row of codes, or returns -1.

@@ -106,7 +106,10 @@ class TermSums:
         return found
 
     def sums(self, codes: Codes) -> IntArray:
-        """Return the sums in C of complete rows of codes in C, (n_features, n_rows), as (n_rows, n_classes)."""
+        """Return the sums that the C code computes for complete rows.
+
+        Shapes: codes: (n_features, n_rows), as in C; result: (n_rows, n_classes).
+        """
         sums = np.tile(self._initial, (codes.shape[1], 1))
         for term, cells in zip(self._terms, self._cells, strict=True):
             cell = np.zeros(codes.shape[1], np.intp)

@@ -55,7 +55,7 @@ class Counts(ABC):
 
     @abstractmethod
     def empty(self) -> Self:
-        """Return empty counts that can be added to these."""
+        """Return empty counts that can be added to this instance."""
 
     def update(self, data: EncodedData, *, n_jobs: int | None = None) -> Self:
         """Add the counts of a batch in place.

@@ -61,5 +61,5 @@ class FamilyCounts(Counts):
         return {"cells": self.cells}
 
     def _schema(self) -> dict[str, Any]:
-        """Return the values that must be equal for counts to be added, by name."""
+        """Return, by name, the values in which counts must agree before they can be added."""
         return {**super()._schema(), "child": self.layout.child}

@@ -247,7 +247,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         return values
 
     def _value_probabilities(self, codes: Codes) -> Iterator[tuple[AnyArray, FloatArray]]:
-        """Yield row numbers and the probabilities of all values, (n_rows, n_values), of rows with missing values."""
+        """Yield numbers of rows with missing values, and the probabilities of all their values, (n_rows, n_values)."""
         incomplete = np.flatnonzero((codes == missing_code(codes.dtype)).any(axis=0))
         n_rows = max(1, _BLOCK_NUMBERS // (int(self.encoder_.n_states_.sum()) * self.n_components_))
         for first in range(0, len(incomplete), n_rows):

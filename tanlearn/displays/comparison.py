@@ -346,7 +346,7 @@ def _dataset_names(errors: Any) -> list[Any] | None:
 def _aligned(
     errors: Mapping[str, Any], *, n_learners: int, n_datasets: int
 ) -> tuple[list[str], FloatArray, list[str] | None]:
-    """Return the names of the learners, their errors, (n_datasets, n_learners), and the names of the data sets."""
+    """Return the names of the learners, their errors (n_datasets, n_learners), and the names of the data sets."""
     datasets = next((_dataset_names(values) for _, values in errors.items()), None)
     columns = {str(name): _column(str(name), values, datasets) for name, values in errors.items()}
     if len(columns) < n_learners:

@@ -115,7 +115,7 @@ def category_codes(columns: Table, categories: Sequence[AnyArray | None], n_jobs
 
 
 def value_ranges(columns: Table, chosen: list[int]) -> Ranges:
-    """Return the smallest and largest value of the chosen columns, and None for the others.
+    """Return the smallest and the largest value of each chosen column, and None for each other column.
 
     Zeros have no sign, as in summaries, because the order of rows would decide between 0.0 and -0.0.
     """

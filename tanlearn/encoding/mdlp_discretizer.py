@@ -210,8 +210,8 @@ def _sort_by_class(x: FloatArray, y: IntArray, n_classes: int) -> tuple[FloatArr
     """Sort values that are grouped by class, in place, and return them with their classes.
 
     Each class is sorted separately and the classes are merged pairwise, without row numbers to carry along. Floats are
-    sorted by their bit patterns, read as unsigned integers. Flipping the sign bit of nonnegative numbers, and all bits
-    of negative numbers, makes the order of the integers that of the numbers.
+    sorted by their bit patterns, read as unsigned integers. If the sign bit of nonnegative numbers and all bits of
+    negative numbers are flipped, the integers have the same order as the numbers.
     """
     if len(x) <= _FEW_ROWS and interpretation_is_allowed():
         order = np.argsort(x, kind="stable")

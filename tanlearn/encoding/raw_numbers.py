@@ -72,7 +72,7 @@ class RawNumbers:
         return discretizer
 
     def encode(self, discretizer: Any) -> Codes:
-        """Return the codes of these rows by a fitted discretizer, shape (n_discretized, n_samples)."""
+        """Encode the stored rows with a fitted discretizer; result: (n_discretized, n_samples)."""
         return discretize(discretizer, self._table)
 
     @property

@@ -340,7 +340,7 @@ def _gets_category(handle_missing: str, column: ColumnSummary, summary: TableSum
 
 
 def _find_categories(columns: list[ColumnSummary], option: Any, names: AnyArray | None) -> list[AnyArray | None]:
-    """Return the categories of the categorical columns and None for the others, according to ``discrete_features``."""
+    """Return the categories of each column, or None for a column that is numeric, given ``discrete_features``."""
     options: list[Any] = [option] * len(columns)
     if not isinstance(option, str):
         options = named_columns(option, len(columns), names).tolist()

@@ -260,7 +260,7 @@ class BayesEnsembleClassifier(Classifier):
         return QuantileDiscretizer(n_jobs=self.n_jobs)
 
     def _begin(self) -> None:
-        """Validate parameters, including those of the parts, and delete the fitted attributes of an earlier fit."""
+        """Validate the parameters of the ensemble and of its parts, and delete the attributes of an earlier fit."""
         super()._begin()
         for part in self._new_parts():
             part._begin()

@@ -386,7 +386,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         Returns
         -------
         object
-            A new classifier. For complete rows, its class predictions equal those of the C code of
+            A new classifier. For complete rows, it predicts the same classes as the C code of
             ``export_c(bits=bits)``. The log odds of a row change by at most one step for each context that the row
             reaches.
 
@@ -450,7 +450,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
             C type of numbers in rows, see :meth:`tanlearn.NaiveBayesClassifier.export_c`.
         test_rows : array-like or frame of shape (n_samples, n_features), optional
             Raw values for a test program, ``<name of the file>_test.c``, written next to the header. The program
-            returns 0 if codes, sums and classes of these rows are equal to those of Python.
+            returns 0 if it computes the same codes, sums and classes for these rows as Python.
 
         Raises
         ------

@@ -261,7 +261,7 @@ class BoostedTermsClassifier(Classifier):
         Returns
         -------
         object
-            A new classifier. For complete rows, its class predictions equal those of the C code of
+            A new classifier. For complete rows, it predicts the same classes as the C code of
             ``export_c(bits=bits)``. Rounding changes the log odds of a class against the first class by at most
             ``(n_terms_ + 1) * step / 2``.
 
@@ -317,7 +317,7 @@ class BoostedTermsClassifier(Classifier):
             C type of numbers in rows, see :meth:`tanlearn.NaiveBayesClassifier.export_c`.
         test_rows : array-like or frame of shape (n_samples, n_features), optional
             Raw values for a test program, ``<name of the file>_test.c``, written next to the header. The program
-            returns 0 if codes, sums and classes of these rows are equal to those of Python.
+            returns 0 if it computes the same codes, sums and classes for these rows as Python.
 
         Raises
         ------

@@ -292,7 +292,7 @@ class CountingClassifier(Classifier):
             )
 
     def _check_parts(self) -> None:
-        """Validate the device and the parameters, including those of nested learners."""
+        """Validate the device, the parameters, and the parameters of nested learners."""
         self._validate_params()
         check_device(self.device)
         for part in ("structure", "parameters"):

@@ -235,7 +235,7 @@ class GradientClassifier(NetworkClassifier):
         rows = EncodedData(codes, data.n_states, labels, data.n_classes)
         model._learn_all(data, rows)
         own, repeated = self._histories()["training"], model._histories()["training"]
-        pairs = zip(own, repeated, strict=False)  # patience may have ended the training, but not that of the copy
+        pairs = zip(own, repeated, strict=False)  # patience may have ended only the first training
         return {"training": [(report, of_copy.validation_error) for report, of_copy in pairs]}
 
     def _repeated_params(self) -> dict[str, Any]:

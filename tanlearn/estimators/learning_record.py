@@ -78,6 +78,6 @@ def learning_errors(
     check_is_fitted(self)
     if n_points < 2:
         raise ValueError(f"n_points must be at least 2, for the first and the last structure, got {n_points}.")
-    with warnings.catch_warnings(action="ignore"):  # those of fit, again
+    with warnings.catch_warnings(action="ignore"):  # fit has already issued the warnings that recur here
         errors = self._learning_errors((X, y), (X_test, y_test), n_points)
     return {stage: of_stage for stage, of_stage in errors.items() if of_stage}

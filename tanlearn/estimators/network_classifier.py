@@ -51,7 +51,7 @@ class NetworkClassifier(Classifier):
         return tables
 
     def _contribution_errors(self, feature: int) -> FloatArray | None:
-        """Return standard errors of the contributions of a feature, (n_values, n_classes), or None."""
+        """Return standard errors (n_values, n_classes) of the contributions of a feature, or None."""
         return None
 
     def _check_generative(self) -> bool:

@@ -207,7 +207,7 @@ def learn_counts(classifier: Any, counts: Any) -> None:
             f"structure is {classifier.structure!r}, but earlier batches were counted for another structure. Start "
             f"with a new classifier: clone(model).partial_fit(...)."
         )
-    if counts.has_pairs:  # those of structure learners only, see _type_of_counts
+    if counts.has_pairs:  # only structure learners need pairs, see _type_of_counts
         structure = _structure_of_pairs(classifier, counts, generator(classifier.random_state))
         tables = learner.from_counts(*count_pairs_in_trees(counts, structure))
     elif needs_of(learner) == "contexts":

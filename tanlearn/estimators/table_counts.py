@@ -68,8 +68,8 @@ class TableCounts:
     Raises
     ------
     ValueError
-        If ``encoder`` or ``classes`` are None, the classes are not sorted, or numbers of values or classes differ from
-        those of the counts.
+        If ``encoder`` or ``classes`` are None, the classes are not sorted, or the counts have other numbers of values
+        or classes.
     NotFittedError
         If the encoder is not fitted.
 

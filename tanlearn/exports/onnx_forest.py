@@ -44,7 +44,7 @@ def add_forest(graph: Graph, forest: Forest, codes: str) -> str:
 
 
 def merged_codes(graph: Graph, cuts: Discretization, codes: str) -> str:
-    """Append the merged codes of all features, (n, d). The number of merged values represents a missing value."""
+    """Append the merged codes (n, d) of all features. A missing value has the number of merged values as its code."""
     merged = [
         np.minimum(own.astype(np.int64), n)
         for own, n in zip(np.split(cuts.merged, cuts.start[1:-1]), cuts.n_states.tolist(), strict=True)

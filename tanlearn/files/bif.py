@@ -215,7 +215,7 @@ class _Cursor:
         return kind or "row", states, numbers, found.start("numbers"), None
 
     def mark(self, *marks: str) -> str:
-        """Consume and return the next mark, which must be one of these."""
+        """Consume and return the next mark, which must be one of ``marks``."""
         return self.take("mark", *marks).text
 
     def names(self, *ends: str) -> tuple[list[list[str]], str]:

@@ -1,7 +1,7 @@
 """Groups of classes per row: the likeliest classes by themselves, and all other classes together as a remainder.
 
-The likeliest classes are those of out-of-fold scores s = b + z, where b is a base and z a weighted sum of gains. The
-selection must not depend on the class of the row. If the true class were always selected, the least likely of the
+The likeliest classes have the highest out-of-fold scores s = b + z, where b is a base and z a weighted sum of gains.
+The selection must not depend on the class of the row. If the true class were always selected, the least likely of the
 selected classes would often be the true one, and the weights would exploit this.
 
 The score of a remainder R is log sum_{c in R} exp(s_c). It is replaced by its tangent at the scores s, which is linear

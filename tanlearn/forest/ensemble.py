@@ -26,9 +26,9 @@ __all__ = ["Ensemble", "merged_values"]
 
 @dataclass(frozen=True, eq=False)
 class Ensemble(Model):
-    """Ensemble of a forest, a network and boosted terms. The network merges the intervals of the others.
+    """Ensemble of a forest, a network and boosted terms. The network merges the intervals of the other two models.
 
-    The log posterior is the normalized weighted sum of their log posteriors, plus the shift.
+    The log posterior is the normalized weighted sum of the log posteriors of the three models, plus the shift.
     """
 
     forest: Forest

@@ -105,7 +105,7 @@ class ContextCells:
         row, column = np.searchsorted(values, pairs), np.searchsorted(classes, context * n_classes + of_class)
         counts = np.zeros(entry_start[-1])
         counts[entry_start[row] + column - class_start[context]] = self.counts
-        # The classes of a value are those of its context.
+        # A value has the same classes as its context.
         position = np.arange(len(counts)) + np.repeat(class_start[values // most] - entry_start[:-1], width)
         classes = (classes % n_classes).astype(np.uint16)
         trie = trie._replace(
@@ -240,7 +240,7 @@ class ForestCounts(Counts):
         return self
 
     def smooth(self, smoothing: float, *, n_jobs: int | None = None) -> Forest:
-        """Return the forest of these counts; ``smoothing`` is the positive m of all levels."""
+        """Return the forest that is smoothed from the counts; ``smoothing`` is the positive m of all levels."""
         tables = in_threads(lambda cells: cells.smooth(smoothing), self.members, n_jobs)
         members = [ForestNetwork(member.cuts, own) for member, own in zip(self.forest.members, tables, strict=True)]
         log_prior = log_frequencies(self.class_counts)

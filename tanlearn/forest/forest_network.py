@@ -68,7 +68,7 @@ class Discretization:
     n_states: IntArray  # (n_features,) number of values in the network; codes of at least this are missing
 
     def encode(self, codes: Codes) -> Codes:
-        """Convert codes to those of the network; shapes: (n_features, n_rows)."""
+        """Convert codes of the forest to codes of the network; shapes: (n_features, n_rows)."""
         out: AnyArray = np.empty(codes.shape, self.merged.dtype)
         merge_codes(codes, self._n_codes, self.start, self.merged, out)
         return out

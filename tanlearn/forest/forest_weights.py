@@ -50,7 +50,7 @@ class FittedWeights:
 class _LevelWeights:
     """Weights of levels, and the scores of features and families with them.
 
-    ``part`` is the fold without which the weights were fitted, or -1 for those fitted to all rows.
+    ``part`` is the fold without which the weights were fitted, or -1 for weights fitted to all rows.
     """
 
     out_of_fold: OutOfFold
@@ -58,7 +58,10 @@ class _LevelWeights:
     is_monotone: AnyArray | None = None  # (n_features,) bool, features whose weights must not rise with the level
 
     def weights(self, part: int) -> FloatArray:
-        """Return the weights of levels, (n_levels,), or (n_features, n_levels) if features have different weights."""
+        """Return the weights of levels.
+
+        Shapes: result: (n_levels,), or (n_features, n_levels) if features have different weights.
+        """
         own = self.of_parts[part][:-1]
         if self.is_monotone is None:
             return own
@@ -102,8 +105,8 @@ class _StageProblems:
     """Problems of the weights of features and of families, which share scores.
 
     With at most ``N_GROUPS`` classes, scores of features are means of scores of families, so that networks are
-    evaluated once for both. With more classes, probabilities with weights of features are those of the problems of
-    features.
+    evaluated once for both. With more classes, probabilities with weights of features are computed by the problems that
+    fit these weights.
     """
 
     def __init__(self, levels: _LevelWeights, rows: IntArray, *, has_families: bool) -> None:
@@ -121,7 +124,10 @@ class _StageProblems:
         ] = {}  # problems of features by part, and whether they are outer ones
 
     def of_features(self) -> tuple[Problem, list[tuple[Problem, Problem]]]:
-        """Return the problem of features of all rows, and those of the rows outside and inside of each fold."""
+        """Return the problems that fit weights of features.
+
+        The first contains all rows. The pairs contain the rows outside and inside of each fold.
+        """
         levels, out_of_fold = self.levels, self.levels.out_of_fold
         if self._is_shared:
             n_members = out_of_fold.outer.n_members
@@ -135,9 +141,9 @@ class _StageProblems:
         return out_of_fold.problems(make, self.rows)
 
     def of_families(self, features: Fitted, log_p: FloatArray) -> tuple[Problem, list[tuple[Problem, Problem]]]:
-        """Return the same problems of families, for groups of classes.
+        """Return the problems that fit weights of families to groups of classes, in the order of :meth:`of_features`.
 
-        ``log_p`` (n_rows, n_classes) are those of ``rows`` with fitted weights of ``features``.
+        ``log_p`` (n_rows, n_classes) contains the log probabilities of ``rows`` with fitted weights of ``features``.
         """
         levels, out_of_fold, rows = self.levels, self.levels.out_of_fold, self._family_rows
         if self._families is not None:
@@ -151,7 +157,7 @@ class _StageProblems:
 
         def make(view: FoldNetworks, part: int, own: IntArray) -> Problem:
             of_row = likeliest[position[own]]
-            # The first rows of the problem of features are those of families.
+            # Problems of families contain the first rows of the problems of features.
             total = self._made[part, view is out_of_fold.outer].first(len(own)).log_p(weights[part])
             shares = remainder_shares(total, of_row)
             base = levels.base(view, part, own) - np.log(shares, out=np.zeros(shares.shape), where=shares > 0)
@@ -245,8 +251,8 @@ def _fit_families(
 ) -> Fitted:
     """Fit weights of families. Scores of classes that are unlikely in a row are combined into one group.
 
-    ``starts`` are the weights of features, repeated for their families: first those of each part, then those of all
-    rows. Shapes: log_p: (n_rows, n_classes), with weights of features.
+    ``starts`` are the weights of features, repeated for their families: first the weights of each part, then the
+    weights fitted to all rows. Shapes: log_p: (n_rows, n_classes), with weights of features.
     """
     levels = problems.levels
     whole, parts = problems.of_families(features, log_p)

@@ -1,6 +1,6 @@
 """Out-of-fold predictions of a forest, by networks that are grown from the same seeds without each fold.
 
-The out-of-fold predictions of a row are those of networks grown without its fold. Weights are fitted to these
+The out-of-fold predictions for a row are made by networks grown without its fold. Weights are fitted to these
 predictions and validated by cross-validation. With few rows, the cross-validation is nested: the weights of a fold are
 fitted to predictions of networks grown without this fold and without the fold of the row.
 """

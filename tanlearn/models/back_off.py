@@ -41,8 +41,8 @@ class Family:
     def __init__(
         self, contexts: ContextCounts, feature: int, concentrations: FloatArray, counts: AnyArray | None
     ) -> None:
-        # concentrations: (n_levels,). counts: (n_entries,) of all levels, of the tables of a Chinese restaurant
-        # process; None for those of rows.
+        # Shapes: concentrations (n_levels,), counts (n_entries,) of all levels. ``counts`` are the numbers of tables
+        # in a Chinese restaurant process, or None for the numbers of rows.
         grown, n_levels = contexts.grow(feature), 1 + len(contexts.family(feature)[0])
         self.trie, self.counts = grown.trie, grown.counts if counts is None else counts
         # (n_levels + 1,) first context of each level, and the number of contexts

@@ -53,7 +53,10 @@ class Contributions:
         return total - mean
 
     def of_pair(self, first: int, second: int) -> FloatArray:
-        """Return the contribution of each pair of values beyond the single values, (n_values, n_values, n_targets)."""
+        """Return the contribution of each pair of values beyond the single values.
+
+        Shapes: result: (n_values, n_values, n_targets).
+        """
         n_states = self._tables.layout.n_states
         shape = int(n_states[first]), int(n_states[second]), len(self._targets)
         if first > second:

@@ -30,8 +30,8 @@ from tanlearn.models.value_joints import log_joint_of_values, log_sum, value_sta
 
 __all__ = ["Gain", "expected_gains", "information_gain", "utility_gain"]
 
-#: Expected gain of each feature, (n, d), from the probabilities of values and classes (n, V, C), those of the classes
-#: (n, C), and the first value of each feature (d + 1,).
+#: Function that returns the expected gain for each feature, shape (n, d). It is given the probabilities of values and
+#: classes (n, V, C), the probabilities of the classes (n, C), and the first value of each feature (d + 1,).
 Gain = Callable[[FloatArray, FloatArray, IntArray], FloatArray]
 
 #: Numbers of a block of rows, 16 MB.
@@ -45,7 +45,7 @@ _MOST_RATIOS = 50
 
 
 def information_gain(q: FloatArray, prior: FloatArray, start: IntArray) -> FloatArray:
-    """Compute the mutual information of each feature and the class in bits, (n, d)."""
+    """Compute the mutual information in bits between each feature and the class; result: (n, d)."""
     of_values = _x_log_x(q).sum(axis=2) - _x_log_x(q.sum(axis=2))
     gain: FloatArray = np.add.reduceat(of_values, start[:-1], axis=1) - _x_log_x(prior).sum(axis=1, keepdims=True)
     return _without_noise(gain / np.log(2.0), 1.0)
@@ -203,7 +203,10 @@ def _gains_and_joints(
 
 
 def _best_ratios(steps: list[_Step], costs: FloatArray) -> FloatArray:
-    """Return the largest expected gain per expected cost of the plans that begin with each feature, (n, d)."""
+    """Return, for each feature, the largest ratio of expected gain to expected cost among plans that begin with it.
+
+    Shapes: result: (n, d).
+    """
     ratio = np.zeros_like(steps[0].gain)
     for _ in range(_MOST_RATIOS):
         gain, cost = _best_plans(steps, costs, ratio)

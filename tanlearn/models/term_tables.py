@@ -70,7 +70,7 @@ class TermColumn(NamedTuple):
 
 
 def encode_columns(columns: Sequence[TermColumn], codes: Codes) -> Codes:
-    """Return the cell of each row in every column, (n_columns, n_samples); the last cell is for missing values."""
+    """Return the cells (n_columns, n_samples) of the rows in each column; the last cell is for missing values."""
     dtype = codes_dtype(max(column.n_cells for column in columns) + 1)
     found: AnyArray = np.empty((len(columns), codes.shape[1]), dtype)
     missing = missing_code(codes.dtype)
@@ -104,7 +104,7 @@ class TermTables(Tables):
         is_normalized: bool,
         prior_shift: FloatArray | None = None,
     ) -> None:
-        # The parents of a feature are those of its columns, in the order of the columns.
+        # A feature has the parents of its columns, in the order of the columns.
         object.__setattr__(self, "layout", layout)
         object.__setattr__(self, "columns", list(columns))
         object.__setattr__(self, "values", list(values))
@@ -418,7 +418,7 @@ def normalize_trees(tables: TermTables, structure: Structure) -> TermTables:
 
 
 def log_sum_of_groups(log_values: FloatArray, groups: IntArray, n_groups: int) -> FloatArray:
-    """Return the log of the sum of exponentials of each group, (n_groups, n_classes). Groups must not be empty."""
+    """Return the log of the sum of exponentials (n_groups, n_classes) in each group. Groups must not be empty."""
     top = np.full((n_groups, log_values.shape[1]), -np.inf)
     np.maximum.at(top, groups, log_values)
     result: FloatArray = np.log(sum_of_groups(np.exp(log_values - top[groups]), groups, n_groups)) + top

@@ -76,7 +76,7 @@ class Evidence:
     temperature: float  # positive; if large, the class frequencies pi are predicted
     gain: float  # held-out log loss per row with the calibration of the joint scores, minus that with this temperature
     is_better: bool  # whether this temperature should replace the calibration of the joint scores
-    # whether the log loss of the calibrated joint scores is at least that of the class frequencies
+    # whether the log loss of the calibrated joint scores is at least the log loss of the class frequencies
     is_no_evidence: bool
 
 

@@ -61,7 +61,7 @@ class FittedTables:
     """Learner that returns given CPTs, which were fitted without held-out rows."""
 
     def __init__(self, tables: Tables, structure: Structure | None = None) -> None:
-        # The structure is given only if it differs from that of the other learners.
+        # The structure is given only if it differs from the structure of the other learners.
         self.tables, self.structure = tables, structure
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:

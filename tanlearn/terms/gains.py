@@ -56,7 +56,7 @@ class EdgeGains(NamedTuple):
         return found[found >= 0]
 
     def parents(self, n_parents: int, by_name: IntArray, rules: EdgeRules | None = None) -> IntArray:
-        """Return the parents of all features, (d, width), -1 for none; see :func:`parents_of_gains`."""
+        """Return the parents (d, width) of all features, -1 for none; see :func:`parents_of_gains`."""
         if rules is not None:  # required edges may connect any features
             every = np.zeros((len(by_name), len(by_name)))
             every[np.ix_(self.features, self.features)] = self.gains
@@ -189,7 +189,7 @@ class _Families:
 
 
 def _encode(codes: Codes, resolutions: Resolutions, n_features: int) -> tuple[Codes, list[int]]:
-    """Return the group of each value in the finest division, (n_features, n_samples), and the numbers of groups.
+    """Return the groups (n_features, n_samples) of values in the finest division, and the numbers of groups.
 
     The group of missing values is the number of groups.
     """

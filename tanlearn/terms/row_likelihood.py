@@ -34,7 +34,7 @@ MAX_ITER, TOL = 100, 1e-5
 
 
 def column_frequencies(column: TermColumn, data: EncodedData) -> FloatArray:
-    """Return the smoothed frequency of each cell among rows without a missing value in the column, (n_cells,)."""
+    """Return the smoothed frequencies (n_cells,) of the cells among rows without a missing value in the column."""
     cell = column.cells_of([data.codes[i] for i in column.features], missing_code(data.codes.dtype))
     counts = np.bincount(cell, data.in_whole_rows().weights, column.n_cells + 1)[:-1].reshape(column.n_groups)
     sides = []

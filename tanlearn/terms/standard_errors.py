@@ -79,9 +79,9 @@ def _edge_factors(
     penalty: FloatArray,
     n_features: int,
 ) -> list[FloatArray]:
-    """Return H of each feature, (n_states, rank), a factor of the prior covariance of its part from edges."""
+    """Return a factor H (n_states, rank) of the prior covariance for each feature, for its part from edges."""
     covariances: list[FloatArray | None] = [None] * n_features
-    groups: list[IntArray] = [np.empty(0, np.intp)] * n_features  # the same ones in all edges of a feature
+    groups: list[IntArray] = [np.empty(0, np.intp)] * n_features  # all edges of a feature have the same groups
     for column, cells, (expansion, own_terms) in zip(basis.columns, codes, expansions, strict=True):
         if len(column.features) != 2:
             continue

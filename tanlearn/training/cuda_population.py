@@ -109,7 +109,7 @@ class CudaPopulation:
         self._is_active = np.zeros(len(states), np.int32)
 
     def get_state(self, run: int) -> dict[str, AnyArray]:
-        """Return a copy of the parameters and Adam moments of a run, by name."""
+        """Return a dictionary with copies of the parameters and Adam moments of a run."""
         arrays = self.parameters._asdict()
         return {
             name: np.concatenate([array[rows].get() for rows in self._rows(name, run)])

@@ -77,7 +77,7 @@ class Engine(ABC):
         return self.state
 
     def get_state(self) -> dict[str, AnyArray]:
-        """Return a copy of the parameters, Adam moments and step counts, by name."""
+        """Return a dictionary with copies of the parameters, Adam moments and step counts."""
         n_steps = np.array([self.adam.t, self.structure_adam.t], np.int64)
         arrays = self.parameters._asdict()
         return {"n_steps": n_steps, **{name: self.backend.get(array).copy() for name, array in arrays.items()}}

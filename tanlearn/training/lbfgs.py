@@ -119,7 +119,7 @@ def _search(
 ) -> tuple[float, float, FloatArray] | None:
     """Return a length of the step, and the value and the gradient at its end; None if no length lowers the value.
 
-    The length is that of the first step that fulfills both conditions of Wolfe. Lengths grow as long as the function
+    The first length that fulfills both conditions of Wolfe is returned. Lengths grow as long as the function
     falls steeply, and are then interpolated by parabolas. ``low`` and ``high`` are the ends of the bracket.
     """
     if not slope < 0:

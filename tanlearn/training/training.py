@@ -230,9 +230,9 @@ class Training:
         return plan_epoch(data.n_samples, self.settings.batch_size, n_tables, self.rng, self.engine.noise_device)
 
     def schedule(self, n_done: int | None = None) -> tuple[tuple[float, float], float]:
-        """Return the learning rates (CPTs, structure logits) and the temperature of the next epoch.
+        """Return the learning rates (CPTs, structure logits) and the temperature of the epoch after ``n_done`` epochs.
 
-        Or of the one after ``n_done`` epochs. After the last epoch, return those of the last one.
+        By default, this is the next epoch. After the last epoch, return the values of the last epoch.
         """
         n_done = min(len(self.history) if n_done is None else n_done, self.settings.n_epochs - 1)
         return (self.rates[n_done], self.settings.structure_learning_rate), self.temperatures[n_done]
