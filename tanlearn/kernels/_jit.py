@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import threading
 import uuid
 from collections.abc import Callable
@@ -30,13 +31,22 @@ from typing import Any, TypeVar
 
 import numba
 
-from tanlearn.kernels._parts import join_parts, parts_are_supported
-from tanlearn.kernels._pipeline import KernelCompiler, customize_flags
 from tanlearn.kernels._read_only import share_code
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 CACHE = os.environ.get("TANLEARN_CACHE", "1") != "0"
+
+#: First and last version of Numba with which the shorter compilation was tried. It uses private interfaces, so kernels
+#: are compiled in Numba's standard way by other versions, and if the environment asks for it.
+_TRIED_VERSIONS = (0, 60), (0, 68)
+IS_SHORTENED = (
+    _TRIED_VERSIONS[0] <= tuple(map(int, re.findall(r"\d+", numba.__version__)[:2])) <= _TRIED_VERSIONS[1]
+    and os.environ.get("TANLEARN_STANDARD_COMPILER", "0") == "0"
+)
+if IS_SHORTENED:
+    from tanlearn.kernels._parts import join_parts, parts_are_supported
+    from tanlearn.kernels._pipeline import KernelCompiler, customize_flags
 
 
 # Size and modification time of all files of kernels: compiled code is valid only for the same stamp.
@@ -53,22 +63,24 @@ def kernel(function: _Function) -> _Function:
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if numba.config.DISABLE_JIT:
         return numba.njit(**options)(function)
+    pipeline: dict[str, Any] = {"pipeline_class": KernelCompiler} if IS_SHORTENED else {}
     compiled: Any = None
     failure = None
     if CACHE:
         try:
-            compiled = numba.njit(cache=True, **options, pipeline_class=KernelCompiler)(function)
+            compiled = numba.njit(cache=True, **options, **pipeline)(function)
         except RuntimeError:  # from Numba, which finds no folder
             failure = "no folder for them is writable"
         else:
             _repair_cache(compiled)
     if compiled is None:
-        compiled = numba.njit(**options, pipeline_class=KernelCompiler)(function)
-    customize_flags(compiled)
+        compiled = numba.njit(**options, **pipeline)(function)
     compiled.cache_failure = failure
     share_code(compiled)
     _pause_garbage_collection(compiled)
-    if parts_are_supported():
+    if IS_SHORTENED:
+        customize_flags(compiled)
+    if IS_SHORTENED and parts_are_supported():
         join_parts(compiled, lambda **more: customize_flags(numba.njit(**options, **more)(function)))
     return compiled
 
@@ -130,5 +142,5 @@ def _repair_cache(compiled: Any) -> None:
             compiled.cache_failure = str(error)
 
     files._data_name = lambda number: f"{uuid.uuid4().hex}.{numbered(number)}"
-    files._version = (files._version, _STAMP)
+    files._version = (files._version, IS_SHORTENED, _STAMP)
     files.save = save_if_possible

@@ -153,5 +153,5 @@ def test_committed_results_are_packed_and_every_line_of_them_stands_once():
     assert len(found) >= 9
     for file in found:
         lines = lzma.decompress(results.packed(file).read_bytes()).splitlines()
-        assert len(set(lines)) == len(lines) >= 5  # the smallest has the five models that run on a computer
+        assert len(set(lines)) == len(lines) >= 3  # the smallest has the three learners that ran on two workers
         assert all(line.startswith(b"{") and line.endswith(b"}") for line in lines)

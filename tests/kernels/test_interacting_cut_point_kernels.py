@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from oracles import interacting_cut_points as oracle
 
-from tanlearn.kernels.interacting_cut_points import interacting_cut_points
+from tanlearn.kernels.interacting_cut_points import best_bin, description, entropy_of, interacting_cut_points, saved
 from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 
 N_BINS = 7
@@ -52,6 +52,31 @@ def test_cut_points_are_those_of_the_oracle(seed, kind):
     own = found(fine, codes, n_values, y, weight, n_classes)
     assert own == expected(fine, codes, n_values, y, weight)
     assert own == [3]
+
+
+def test_entropies_and_descriptions_are_those_of_their_definitions():
+    counts, none = np.array([3.0, 0.0, 1.0]), np.zeros(3)
+    scale, units = 2.0**40, np.empty(0, np.int64)
+    entropy, n = entropy_of(counts, scale, units)
+    expected = -(3 * np.log(3 / 4) + np.log(1 / 4))
+    assert n == 4
+    assert entropy / scale == pytest.approx(expected)
+    assert description(counts, scale, units) == (2, 4, pytest.approx(2 * expected / 4))
+    assert entropy_of(none, scale, units) == (0, 0)
+    assert description(none, scale, units) == (0, 0, 0)
+
+
+def test_the_best_cut_point_of_a_small_table_saves_what_the_criterion_says():
+    """Twelve rows per value of the other feature, with one class below the cut point and the other class above it."""
+    counts = np.zeros((4, 2, 2))
+    counts[:2, 0, 0] = counts[2:, 0, 1] = counts[:2, 1, 1] = counts[2:, 1, 0] = 6
+    scale, units, scratch = 2.0**40, np.empty(0, np.int64), (np.empty((2, 2)), np.empty((2, 2)))
+    cut, gain = best_bin(counts, 0, 4, scale, units, *scratch, np.empty(2, np.int64))
+    assert cut == 1
+    assert gain / scale == pytest.approx(48 * np.log(2))
+    subsets = 2 * (np.log(3**2 - 2) - 2 * np.log(2))
+    expected = 48 * np.log(2) - np.log(47) - subsets - 0.5
+    assert saved(counts, 0, cut, 4, gain, 0.5, scale, units, *scratch) == pytest.approx(expected)
 
 
 def test_features_with_one_value_are_skipped():

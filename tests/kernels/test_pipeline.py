@@ -1,6 +1,9 @@
-"""The compiler of kernels: counts of references, entry points, and types of operators."""
+"""The compiler of kernels: counts of references, entry points, types of operators, and Numba's standard way."""
 
 import gc
+import os
+import subprocess
+import sys
 import weakref
 
 import numba
@@ -107,3 +110,41 @@ def test_operators_have_the_types_of_their_arguments(kernel):
     assert out.tolist() == [125.5, 8.0]
     sums(integers, floats, out)
     assert out.tolist() == [250.0, 6.0]
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from tanlearn.kernels import _jit
+from tanlearn.kernels.discretize import best_cut
+from tanlearn.kernels.mathematics import log_all
+out = np.empty(3)
+log_all(np.array([0.5, 3.0, 7.0]), out)
+start, classes, weights = np.arange(5), np.array([0, 0, 1, 1]), np.ones(4)
+scratch = np.empty(2), np.empty(2), np.empty(2, np.int64)
+cut = best_cut(start, classes, weights, 0, 4, 1024.0, np.empty(0, np.int64), *scratch)
+print(_jit.IS_SHORTENED, "tanlearn.kernels._pipeline" in sys.modules, cut, out.tobytes().hex())
+"""
+
+
+def run(**environment):
+    settings = {**os.environ, "TANLEARN_CACHE": "0", **environment}
+    return subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=settings, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_kernels_are_compiled_in_the_standard_way_where_it_is_asked_for():
+    shortened, standard = run().split(), run(TANLEARN_STANDARD_COMPILER="1").split()
+    assert shortened[:3] == ["True", "True", "2"]
+    assert standard[:3] == ["False", "False", "2"]
+    assert shortened[3] == standard[3]
+
+
+@pytest.mark.parametrize(("version", "is_shortened"), [("0.60.0", "True"), ("0.99.0rc1", "False"), ("1.0", "False")])
+def test_other_versions_of_numba_compile_in_the_standard_way(version, is_shortened):
+    script = (
+        f"import numba; numba.__version__ = {version!r}; from tanlearn.kernels import _jit; print(_jit.IS_SHORTENED)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == is_shortened

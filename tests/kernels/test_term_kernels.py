@@ -142,10 +142,9 @@ def test_without_a_choice_there_are_no_logits_to_step():
     assert not engine.state.phi.any()
 
 
-def one_step(engine, seed=1):
-    """Run the parts of a step by themselves, with no rate, and return what they leave in the scratch."""
-    found = plan(engine, 1, seed)
-    steps = terms.TermSteps(
+def steps_without_a_rate(found):
+    """Return the settings of the steps of a plan, which change no parameter."""
+    return terms.TermSteps(
         order=found.order,
         uniform=found.noise,
         n_done=0,
@@ -158,6 +157,12 @@ def one_step(engine, seed=1):
         epsilon=np.float32(1e-7),
         temperature=50.0,
     )
+
+
+def one_step(engine, seed=1):
+    """Run the parts of a step by themselves, with no rate, and return what they leave in the scratch."""
+    found = plan(engine, 1, seed)
+    steps = steps_without_a_rate(found)
     loss = terms.begin_term_step(0, engine.problem, engine.parameters, steps, engine._scratch)
     terms.step_terms(0, engine.problem, engine.parameters, steps, engine._scratch)
     assert terms.train_terms(engine.problem, engine.parameters, steps, engine._scratch) == pytest.approx(loss)
@@ -194,6 +199,19 @@ def test_choice_gradients_are_differences_of_the_loss(gaps):
         slope = (ahead_of - behind) / (2 * h)
         ahead = scratch.d_choice[t] - scratch.d_choice[scratch.selected[i]]
         assert ahead == pytest.approx(slope, abs=1e-5), (i, t)
+
+
+@pytest.mark.parametrize("gaps", [False, True], ids=["complete", "gaps"])
+def test_choice_gradients_of_a_feature_depend_on_no_other_feature(gaps):
+    """The kernel writes the gradients of one feature, in any order of the features."""
+    engine, _ = make(gaps=gaps)
+    _, _, scratch = one_step(engine)
+    expected = scratch.d_choice.copy()
+    scratch.d_choice[:] = np.nan
+    steps = steps_without_a_rate(plan(engine, 1, 1))
+    for i in (2, 0, 3, 1):
+        terms.choice_gradients(i, engine.problem, engine.parameters.theta, steps, scratch)
+    np.testing.assert_allclose(scratch.d_choice, expected, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("gaps", [False, True], ids=["complete", "gaps"])

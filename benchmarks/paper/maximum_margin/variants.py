@@ -41,11 +41,11 @@ class Penalized(ConjugateGradient):
         self.norm = norm
         self.weight = weight
 
-    def _search(self, tables, objective_of, total, callback, n_iter):
+    def _search(self, tables, objective_of, total, callback, n_iter, data=None):
         def penalized(loss):
             return PenalizedObjective(objective_of(loss), self.norm, self.weight / total)
 
-        return super()._search(tables, penalized, total, callback, n_iter)
+        return super()._search(tables, penalized, total, callback, n_iter, data)
 
 
 class PenalizedObjective:
