@@ -2,11 +2,13 @@
 
 Each learner is fitted and predicts in a fresh process, in which no kernel is compiled (an empty NUMBA_CACHE_DIR). Time
 is processor time, because other work on the machine matters less to it. A kernel that other kernels call is compiled as
-a part of them; its seconds are listed under its own name, without the kernels that it calls.
+a part of them; its seconds are listed under its own name, without the kernels that it calls. With --shared-cache, a
+learner finds the kernels that the learners before it have compiled, as a user who tries one after the other.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -118,6 +120,7 @@ def main():
     parser.add_argument("--learners", nargs="+", default=LEARNERS, choices=LEARNERS, metavar="NAME")
     parser.add_argument("--table", default=TABLES[0], choices=TABLES)
     parser.add_argument("--kernels", type=int, default=3, help="slowest kernels of each learner to list")
+    parser.add_argument("--shared-cache", action="store_true", help="keep the kernels of one learner for the next")
     parser.add_argument("--here", action="store_true", help="measure the first learner in this process, print JSON")
     arguments = parser.parse_args()
     if arguments.here:
@@ -126,11 +129,11 @@ def main():
     imports()
     print(f"| on {arguments.table} | first [s] | second [s] | compilation [s] | functions | slowest [s] |")
     print("| --- | ---: | ---: | ---: | ---: | --- |")
+    shared = tempfile.mkdtemp()
     for name in arguments.learners:
-        with tempfile.TemporaryDirectory() as cache:
-            found = json.loads(
-                run(["-m", __spec__.name, "--here", "--table", arguments.table, "--learners", name], cache)
-            )
+        with tempfile.TemporaryDirectory() as own:
+            command = ["-m", __spec__.name, "--here", "--table", arguments.table, "--learners", name]
+            found = json.loads(run(command, shared if arguments.shared_cache else own))
         kernels = found["kernels"]
         slowest = sorted(kernels, key=kernels.get, reverse=True)[: arguments.kernels]
         print(
@@ -138,6 +141,7 @@ def main():
             f"{', '.join(f'{kernel} {kernels[kernel]:.1f}' for kernel in slowest)} |",
             flush=True,
         )
+    shutil.rmtree(shared)
 
 
 if __name__ == "__main__":
