@@ -8,8 +8,8 @@ from typing import Any
 __all__ = ["lazy_names"]
 
 
-def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the function ``__getattr__`` of a package that imports its names, the keys of ``modules``, on first use.
+def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package that imports its names, keys of ``modules``, on first use.
 
     Type checkers need the same imports as statements below ``if TYPE_CHECKING``.
     """
@@ -21,4 +21,7 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
         setattr(sys.modules[package], name, value)
         return value
 
-    return import_name
+    def list_names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *modules})
+
+    return import_name, list_names

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from tanlearn.training.history import EpochReport, Iteration
     from tanlearn.training.losses import ConditionalNLL, HingeMargin, Hybrid, JointNLL, Margin, SoftHybrid
 else:
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "LBFGS": "tanlearn.parameters.batch_gradient",

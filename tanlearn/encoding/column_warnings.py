@@ -245,7 +245,7 @@ def warn_of_constant_columns(constant: list[str], discretizer: Any, n_samples: i
     if is_by_class:
         reason = f"{name} found no cut point that separates the classes by such a column alone"
         advice = "bin it beforehand if it separates classes only together with other columns"
-        if getattr(discretizer, "uses_other_features", False):
+        if getattr(discretizer, "_has_searched", False):
             reason += " or with one other column"
             advice = "bin it beforehand if it separates classes only together with several other columns"
     # Identical text for every fold, so that Python shows the warning once.

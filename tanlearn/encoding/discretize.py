@@ -32,8 +32,8 @@ def fit_discretizer(
 
     ``others`` returns the codes of the other features, for discretizers that use them.
     """
-    if getattr(discretizer, "uses_other_features", False):
-        discretizer.fit_columns(columns, chosen, y, sample_weight, others())
+    if type(discretizer) in CUT_POINT_DISCRETIZERS and discretizer.uses_other_features:
+        discretizer.fit_columns(columns, chosen, y, sample_weight, others)
     elif type(discretizer) in CUT_POINT_DISCRETIZERS:
         discretizer.fit_columns(columns, chosen, y, sample_weight)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -294,7 +295,7 @@ class EncodedData:
         if rest.raw is None or held.raw is None or len(np.unique(rest.y[rest.weights > 0])) < 2:
             return rest, held
         features = rest.raw.features
-        discretizer = rest.raw.fit(rest.y, rest.base_weights, rest._categorical(features))
+        discretizer = rest.raw.fit(rest.y, rest.base_weights, partial(rest._categorical, features))
         n_states = self.n_states.copy()
         n_states[features] = discretizer.n_states_
         with_missing = np.zeros(0, np.intp)

@@ -8,16 +8,17 @@ Chow-Liu trees on 24 tables changed by 0.05 points, and their log loss increased
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray, IntArray
 from tanlearn.encoding.cut_points import OtherFeatures, between
 from tanlearn.kernels.interacting_cut_points import interacting_cut_points
 from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
-from tanlearn.sources.table import Column
+from tanlearn.sources.table import Column, Table
 
 __all__ = ["with_interacting_cut_points"]
 
@@ -27,8 +28,10 @@ _N_QUANTILES = 64
 _MOST_VALUES = 16
 #: Groups with about equally many rows, of another feature without a cut point.
 _N_GROUPS = 4
-#: Most pairs of a feature to search and another feature; 1,000 rows need 20 microseconds per pair.
+#: Most pairs of a feature to search and another feature.
 _MOST_PAIRS = 2**14
+#: Most rows times pairs: half a second. Fewer rows are searched if there are more.
+_MOST_WORK = 10**8
 #: Logarithms of all counts are tabulated if the total count is at most this multiple of the number of rows.
 _LARGEST_LOG_TABLE = 4
 
@@ -36,21 +39,30 @@ _LARGEST_LOG_TABLE = 4
 def with_interacting_cut_points(
     columns: Sequence[Column],
     cut_points: list[FloatArray],
-    others: OtherFeatures | None,
+    get_others: Callable[[], OtherFeatures | None],
     y: IntArray,
     weight: FloatArray | None,
     n_jobs: int | None,
-) -> list[FloatArray]:
-    """Return the cut points of each column; columns without any are searched again, together with another feature.
+) -> tuple[list[FloatArray], bool]:
+    """Return the cut points of each column, and whether columns without any were searched with another feature.
 
-    The other feature is another column, or one of ``others``. ``y`` are class codes. Shapes: y and weight:
-    (n_samples,).
+    The other feature is another column, or one of those that ``get_others`` returns. ``y`` are class codes. Shapes: y
+    and weight: (n_samples,).
     """
     constant = [k for k, cuts in enumerate(cut_points) if not len(cuts)]
+    if not constant:
+        return cut_points, True
+    others = get_others()
     n_features = len(columns) + (0 if others is None else len(others.codes))
-    if not constant or n_features < 2 or len(constant) * n_features > _MOST_PAIRS:
-        return cut_points
+    n_pairs = len(constant) * n_features
+    if n_features < 2 or n_pairs > _MOST_PAIRS:
+        return cut_points, False
     weight = np.ones(len(y)) if weight is None else weight
+    if len(y) * n_pairs > _MOST_WORK:
+        rows = np.zeros(len(y), np.bool_)
+        rows[np.random.default_rng(0).choice(len(y), _MOST_WORK // n_pairs, replace=False)] = True
+        columns, y, weight = Table(list(columns)).take(rows), y[rows], weight[rows]
+        others = None if others is None else others.take(rows)
     codes, n_values = np.zeros((n_features, len(y)), np.uint8), np.ones(n_features, np.intp)
     fine = dict(zip(constant, in_threads(lambda k: _quantiles(columns[k], weight), constant, n_jobs), strict=True))
     for k, cuts in enumerate(cut_points):
@@ -65,24 +77,22 @@ def with_interacting_cut_points(
     is_tabulated = bool((weight == np.floor(weight)).all()) and total <= _LARGEST_LOG_TABLE * len(y)
     scale, units = unit_scale(total), np.empty(int(total) + 1 if is_tabulated else 0, np.int64)
     tabulate_xlogx(scale, units)
-    positions = {k: _intervals(columns[k], fine[k]) for k in constant}
     shared = y, weight, int(y.max()) + 1, scale, units
 
     def search(k: int) -> FloatArray:
         is_cut = np.zeros(len(fine[k]), np.bool_)
-        interacting_cut_points(positions[k], codes, n_values, k, *shared, is_cut)
+        interacting_cut_points(_intervals(columns[k], fine[k]), codes, n_values, k, *shared, is_cut)
         return fine[k][is_cut]
 
     found = list(cut_points)
     for _ in range(2):  # the second time with the intervals that were found, in place of groups of rows
         changed = [(k, own) for k, own in zip(constant, in_threads(search, constant, n_jobs), strict=True) if len(own)]
-        n_values[:] = 1
         for k, own in changed:
             found[k] = own
             codes[k], n_values[k] = _groups(columns[k], own, weight, _MOST_VALUES)
         if not changed:
             break
-    return found
+    return found, True
 
 
 def _quantiles(column: Column, weight: FloatArray) -> FloatArray:
@@ -99,10 +109,10 @@ def _quantiles(column: Column, weight: FloatArray) -> FloatArray:
     return between(values[after], values[after + 1])
 
 
-def _intervals(column: Column, cuts: FloatArray) -> IntArray:
+def _intervals(column: Column, cuts: FloatArray) -> NDArray[np.uint16]:
     """Return the interval of every row, the number of intervals where a value is missing."""
     x = column.numbers().astype(np.float64, copy=False)
-    return np.where(column.present, np.searchsorted(cuts, x), len(cuts) + 1)
+    return np.where(column.present, np.searchsorted(cuts, x), len(cuts) + 1).astype(np.uint16)
 
 
 def _groups(column: Column, cuts: FloatArray, weight: FloatArray, most: int) -> tuple[IntArray, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -45,9 +46,11 @@ class MDLPDiscretizer(CutPointDiscretizer):
         Whether to search features without an accepted cut point again, among rows with the same value of one other
         feature. The entropies and the criterion are then summed over the values of the other feature, and each cut
         point also pays log2(d - 1) for the choice among d - 1 other features. Cut points are chosen between 64
-        quantiles. The other feature is the one that shortens the description most. For example,
-        the sign of a product of two numbers depends on neither of them alone. Only classifiers that combine features
-        benefit, so naive Bayes does not use it.
+        quantiles. The other feature is the one that shortens the description most, a discretized feature or one with at
+        most 16 categories. For example, the sign of a product of two numbers depends on neither of them alone. Only
+        classifiers that combine features benefit, so naive Bayes does not use it. If the number of pairs of features
+        times the number of rows is above 1e8, a random subset of the rows is searched, the same for the same table;
+        with more than 16,384 pairs, nothing is searched.
     n_jobs : int, optional
         Number of threads, as in joblib. Threads work on features in ``fit``, and on rows in ``transform``. Results do
         not depend on it.
@@ -94,6 +97,8 @@ class MDLPDiscretizer(CutPointDiscretizer):
         "interactions": ["boolean"],
     }
 
+    interactions = False  # in subclasses and pickles without this parameter
+
     def __init__(self, *, interactions: bool = False, n_jobs: int | None = None) -> None:
         self.interactions = interactions
         self.n_jobs = n_jobs
@@ -109,7 +114,7 @@ class MDLPDiscretizer(CutPointDiscretizer):
         chosen: list[int],
         y: Any,
         sample_weight: Any = None,
-        others: OtherFeatures | None = None,
+        get_others: Callable[[], OtherFeatures | None] = lambda: None,
     ) -> MDLPDiscretizer:
         """Find the cut points of columns that are already read.
 
@@ -123,8 +128,8 @@ class MDLPDiscretizer(CutPointDiscretizer):
             Class labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights. A weight of 2 equals repeating the row.
-        others : OtherFeatures, optional
-            Codes of the categorical features, for ``interactions``.
+        get_others : callable, optional
+            Returns the codes of the categorical features (``OtherFeatures``), for ``interactions``.
 
         Returns
         -------
@@ -148,7 +153,6 @@ class MDLPDiscretizer(CutPointDiscretizer):
         if weights is not None:
             weights = weights.astype(np.float64)
             columns, weights = (columns, weights) if rows is None else (columns.take(rows), weights[rows])
-            others = others if rows is None or others is None else others.take(rows)
             weights = None if (weights == 1).all() else weights
         by_class = np.argsort(codes.astype(np.uint16) if len(classes) < 2**16 else codes, kind="stable")  # radix sort
 
@@ -157,13 +161,15 @@ class MDLPDiscretizer(CutPointDiscretizer):
 
         found = in_threads(cut_points, chosen, self.n_jobs)
         if self.interactions:
-            from tanlearn.encoding.interacting_cut_points import (
-                with_interacting_cut_points,  # with kernels that few fits need
-            )
+            # with kernels that few fits need
+            from tanlearn.encoding.interacting_cut_points import with_interacting_cut_points
 
-            found = with_interacting_cut_points(
-                [columns[i] for i in chosen], found, others, codes, weights, self.n_jobs
-            )
+            def others() -> OtherFeatures | None:
+                all_rows = get_others()
+                return all_rows if rows is None or all_rows is None else all_rows.take(rows)
+
+            known = [columns[i] for i in chosen]
+            found, self._has_searched = with_interacting_cut_points(known, found, others, codes, weights, self.n_jobs)
         self.restore(found)
         return self
 

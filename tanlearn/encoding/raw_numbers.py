@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,9 @@ class RawNumbers:
         """Values of the selected rows, one array per discretized feature."""
         return list(self.columns) if self.rows is None else [column[self.rows] for column in self.columns]
 
-    def fit(self, y: IntArray, sample_weight: AnyArray, others: OtherFeatures | None = None) -> Any:
+    def fit(
+        self, y: IntArray, sample_weight: AnyArray, others: Callable[[], OtherFeatures | None] = lambda: None
+    ) -> Any:
         """Return a clone of the discretizer, fitted to these rows.
 
         ``y`` are class codes of at least two classes, ``sample_weight`` the weights before class weights, and
@@ -66,7 +68,7 @@ class RawNumbers:
         discretizer = clone(self.discretizer)
         arguments = self._table, list(range(len(self.columns))), y, sample_weight
         if self.quantiles is None:
-            fit_discretizer(discretizer, *arguments, lambda: others)
+            fit_discretizer(discretizer, *arguments, others)
         else:
             add_mdl_points(discretizer.restore(list(self.quantiles)), *arguments)
         return discretizer

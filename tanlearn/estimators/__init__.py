@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tanlearn.estimators.gradient_tan import TANClassifier
     from tanlearn.estimators.naive_bayes import NaiveBayesClassifier
 else:
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "BayesNetClassifier": "tanlearn.estimators.bayes_net_classifier",

@@ -348,7 +348,8 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         before = self._grown if self.warm_start else None
         grown = grow_forest(data, is_ordered, settings, rng, n_jobs=self.n_jobs, before=before)
         self._grown = grown if self.warm_start else None
-        report(f"growing {len(grown.members)} networks without each fold", 2)
+        left_out = "without each fold" if grown.held_out is None else f"without {len(grown.held_out):,} held-out rows"
+        report(f"predicting rows by {len(grown.members)} networks {left_out}", 2)
         return fit_forest_weights(data, is_ordered, settings, grown, rng, n_jobs=self.n_jobs, report=report)
 
     def _read_n_cuts(self) -> tuple[int, int]:

@@ -95,6 +95,8 @@ class CountingClassifier(Classifier):
             The fitted estimator. Its predictions equal those after ``fit`` on all rows, bit for bit, if the cut points
             are exact, the weights are integers and the sample contains all rows. The mean training values of intervals
             (``encoder_.typical_values_``) are equal up to rounding.
+            In ``fit``, the default encoder searches numeric columns without cut points again, together with one other
+            column (``MDLPDiscretizer(interactions=True)``). Batches are not searched, so such columns stay constant.
 
         Raises
         ------

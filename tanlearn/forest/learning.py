@@ -111,7 +111,7 @@ def grow_forest(
     if before is not None and before.origin == origin:
         members = before.members[: settings.n_members]
         seeds[: len(members)] = before.seeds[: len(members)]
-    held_out = draw_held_out(data.n_samples, seeds[0])  # the same for any number of networks
+    held_out = draw_held_out(data.y, seeds[0])  # the same for any number of networks
     grow, used = _grower(data, is_ordered, settings), data
     if held_out is not None:
         is_used = np.ones(data.n_samples, np.bool_)

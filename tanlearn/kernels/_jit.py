@@ -45,7 +45,7 @@ IS_SHORTENED = (
     and os.environ.get("TANLEARN_STANDARD_COMPILER", "0") == "0"
 )
 if IS_SHORTENED:
-    from tanlearn.kernels._parts import join_parts, parts_are_supported
+    from tanlearn.kernels._parts import join_parts
     from tanlearn.kernels._pipeline import KernelCompiler, customize_flags
 
 
@@ -75,12 +75,12 @@ def kernel(function: _Function) -> _Function:
             _repair_cache(compiled)
     if compiled is None:
         compiled = numba.njit(**options, **pipeline)(function)
+    if IS_SHORTENED:
+        customize_flags(compiled)
     compiled.cache_failure = failure
     share_code(compiled)
     _pause_garbage_collection(compiled)
     if IS_SHORTENED:
-        customize_flags(compiled)
-    if IS_SHORTENED and parts_are_supported():
         join_parts(compiled, lambda **more: customize_flags(numba.njit(**options, **more)(function)))
     return compiled
 

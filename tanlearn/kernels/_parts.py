@@ -7,7 +7,7 @@ a single optimization of the whole caller, steps of k-trees took up to 1.3 times
 simplified, and optimized with its callers only, because otherwise the code of each part would be optimized again for
 each caller of its callers.
 
-All of this is private to Numba. If a version lacks the overridden methods, Numba compiles parts in its standard way.
+All of this is private to Numba, and only used with versions that were tried (see ``_jit.py``).
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from typing import Any
 
 import llvmlite.binding
 from numba import types
-from numba.core.codegen import JITCodeLibrary
 
 from tanlearn.kernels._pipeline import KernelCompiler, KernelLibrary, check_returned_arrays
 
-__all__ = ["join_parts", "parts_are_supported"]
+__all__ = ["join_parts"]
 
-_OVERRIDDEN = ("_finalize_final_module", "_finalize_dynamic_globals", "_optimize_final_module", "add_linking_library")
 _ENVIRONMENT = "_ZN08NumbaEnv"
 
 
@@ -68,11 +66,6 @@ class _PartCompiler(KernelCompiler):
     def make_library(self) -> Any:
         """Return the library of the part."""
         return _PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
-
-
-def parts_are_supported() -> bool:
-    """Return whether this version of Numba has the interface that parts need."""
-    return all(hasattr(JITCodeLibrary, name) for name in _OVERRIDDEN)
 
 
 def join_parts(compiled: Any, compile_part: Callable[..., Any]) -> None:

@@ -95,6 +95,18 @@ class KernelCompiler(Compiler):
         library.enable_object_caching()
         return library
 
+    def compile_extra(self, function: Any) -> Any:
+        """Compile a function, and raise TypeError if it may return a view in a tuple without counting references."""
+        result = super().compile_extra(function)
+        returned = result.signature.return_type
+        arrays = [kind for kind in returned if isinstance(kind, types.Array)] if isinstance(returned, BaseTuple) else []
+        if arrays and not self.state.flags.nrt:
+            raise TypeError(
+                f"{function.__name__} returns arrays in a tuple without counting references: write the tuple in the "
+                f"return statement, such as return x[1:], y."
+            )
+        return result
+
     def define_pipelines(self) -> Any:
         """Return the passes that kernels need."""
         self.state.library = self.make_library()

@@ -126,7 +126,7 @@ def interacting_cut_points(fine, codes, n_values, own, y, weight, n_classes, sca
     n_bins = is_cut.shape[0] + 1
     extra = log_normal(max(codes.shape[0] - 1.0, 1.0))
     most = 0.0
-    found = np.empty_like(is_cut)
+    found = np.zeros(is_cut.shape[0], np.bool_)
     for j in range(codes.shape[0]):
         if j == own or n_values[j] < 2:
             continue

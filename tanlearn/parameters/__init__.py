@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tanlearn.parameters.parameter_learner import ParameterLearner, check_learner_device
     from tanlearn.parameters.stochastic_gradient import StochasticGradient
 else:
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "LBFGS": "tanlearn.parameters.batch_gradient",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tanlearn._typing import FloatArray, missing_code
@@ -122,3 +124,9 @@ class TermEngine(Engine):
             return True
         self._checked = self.adam.t
         return super()._is_finite()
+
+    def set_state(self, state: Any) -> None:
+        """Restore a state; raise ValueError if it belongs to another problem, or a row was touched after its steps."""
+        super().set_state(state)
+        if self.parameters.touched.max(initial=0) > self.adam.t:
+            raise ValueError(f"touched must contain at most n_steps ({self.adam.t}) steps.")

@@ -270,6 +270,11 @@ class Training:
     def outcome(self) -> TrainingOutcome:
         """Return the outcome with the model of the best epoch, or of the last one if there are no validation rows."""
         state = self.engine.pull()
+        if not np.isfinite(state.theta).all():  # of the last step, after which no loss was computed
+            raise FloatingPointError(
+                f"training diverged in epoch {len(self.history)}: a parameter is not finite. Lower learning_rate "
+                f"({self.settings.learning_rate}) or the weight of the loss ({self.loss})."
+            )
         parameters = state.theta, state.phi
         if self.best is not None:
             return TrainingOutcome(*self.best[2:], self.history, parameters)

@@ -35,7 +35,7 @@ def fitted(X, category, y, weight=None, **options):
     codes = np.array([[known.index(value) if value is not None else 255 for value in category]], np.uint8)
     discretizer = MDLPDiscretizer(interactions=True, **options)
     others = OtherFeatures(codes, np.array([len(known)]))
-    return discretizer.fit_columns(read_columns(X), list(range(X.shape[1])), y, weight, others)
+    return discretizer.fit_columns(read_columns(X), list(range(X.shape[1])), y, weight, lambda: others)
 
 
 @pytest.mark.parametrize("kind", ["rows", "integers", "real weights"])
@@ -138,3 +138,47 @@ def test_naive_bayes_leaves_constant_features_out():
     with pytest.warns(UserWarning, match="single interval"):
         model = NaiveBayesClassifier().fit(X, X[:, 0] * X[:, 1] > 0)
     assert model.encoder_.n_states_.tolist() == [1, 1]
+
+
+def test_large_tables_are_searched_on_some_of_their_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4_000, 2))
+    y = X[:, 0] * X[:, 1] > 0
+    few = MDLPDiscretizer(interactions=True).fit(X, y).cut_points_
+    monkeypatch.setattr("tanlearn.encoding.interacting_cut_points._MOST_WORK", 2_000)
+    fewer = MDLPDiscretizer(interactions=True).fit(X, y).cut_points_
+    assert all(np.abs(own).min() < 0.2 for own in (*few, *fewer))
+    assert not np.array_equal(few[0], fewer[0])
+
+
+def test_cut_points_found_with_a_category_are_not_replaced_by_those_with_a_worse_partner():
+    """The first number decides with the category, at .8; the second only with the first, a little."""
+    rng = np.random.default_rng(0)
+    X, category = rng.normal(size=(4_000, 2)), rng.choice(["a", "b"], 4_000).astype(object)
+    y = (X[:, 0] > 0.8) ^ (category == "a")
+    y = np.where(rng.random(4_000) < 0.2, X[:, 0] * X[:, 1] > 0, y).astype(int)
+    cuts = fitted(X, category, y).cut_points_
+    assert np.abs(cuts[0] - 0.8).min() < 0.1
+
+
+@pytest.mark.filterwarnings("ignore:discretization left a single interval")
+def test_subclasses_without_the_parameter_and_with_their_own_fit_are_used():
+    class Own(MDLPDiscretizer):
+        def __init__(self, n_jobs=None):
+            self.n_jobs = n_jobs
+
+    class Fixed(MDLPDiscretizer):
+        def fit(self, X, y, sample_weight=None):
+            return self.restore([np.array([0.5])])
+
+    X, y = np.linspace(0, 1, 40)[:, None], np.arange(40) % 2
+    assert TableEncoder(discretizer=Own()).fit(X, y).n_states_.tolist() == [1]
+    assert TableEncoder(discretizer=Fixed(interactions=True)).fit(X, y).discretizer_.cut_points_[0].tolist() == [0.5]
+
+
+def test_the_warning_says_whether_other_columns_were_searched():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 140)), np.arange(100) % 2
+    with pytest.warns(UserWarning, match="separates the classes by such a column alone. Drop") as caught:
+        BayesNetClassifier(structure=ChowLiu()).fit(X, y)
+    assert len(caught) == 1

@@ -135,6 +135,14 @@ def test_a_candidate_far_behind_is_not_looked_at():
     np.testing.assert_allclose(engine.state.phi, np.concatenate(oracle.phi), atol=1e-3)
 
 
+def test_a_row_that_was_touched_after_the_last_step_is_refused():
+    engine, _ = make()
+    state = engine.get_state()
+    state["touched"][0] = state["n_steps"][0] + 1
+    with pytest.raises(ValueError, match=r"touched must contain at most n_steps \(0\) steps"):
+        engine.set_state(state)
+
+
 def test_without_a_choice_there_are_no_logits_to_step():
     engine, oracle = make(CandidateSets.of_structure(Structure.naive_bayes(4)))
     mean, expected = follow(engine, oracle)

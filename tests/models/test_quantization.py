@@ -328,8 +328,8 @@ def test_the_split_chosen_is_told_with_all_that_it_was_chosen_from(capsys, fract
     integer, fraction_bits = model.tables_.bits
     where = "training" if fraction is None else "validation"
     assert lines[start] == (
-        f"2 bits: {integer} integer and {fraction_bits} fraction bits chosen, for the fewest errors on {where} rows, "
-        f"of equals the lowest loss:"
+        f"2 bits: {integer} integer and {fraction_bits} fraction bits chosen, "
+        f"which have the lowest error on {where} rows (ties are broken by the loss):"
     )
     splits = lines[start + 1 : start + 7]
     assert [line.split(":")[0] for line in splits] == [f"  ({k}, {2 - k})" for k in range(1, 7)]

@@ -18,18 +18,18 @@ def with_interacting_cut_points(columns, others, y, weights):
     groups = [_groups(x, cuts, weights) for x, cuts in zip(columns, own, strict=True)]
     beside = [*groups, *(values if len(set(values) - {None}) <= 16 else None for values in others)]
     found = list(own)
-    allowed = set(range(len(beside)))
     for _ in range(2):
         new = {}
         for k, x in enumerate(columns):
             if not own[k]:
-                own_best = best_cut_points(x, [beside[j] for j in sorted(allowed - {k})], len(beside), y, weights)
+                own_best = best_cut_points(
+                    x, [own_groups for j, own_groups in enumerate(beside) if j != k], len(beside), y, weights
+                )
                 if own_best:
                     new[k] = own_best
         for k, cuts in new.items():
             found[k] = cuts
             beside[k] = _groups(columns[k], cuts, weights)
-        allowed = set(new)
     return found
 
 

@@ -167,7 +167,7 @@ def test_a_checkpoint_of_another_search_is_refused_and_left_alone(tmp_path):
     search(checkpoint=path, refit=False).fit(X, Y)
     before = path.read_bytes()
     for other, data in ((search(random_state=1), X), (search(n_iter=4), X), (search(), np.sin(X))):
-        with pytest.raises(ValueError, match="checkpoint of a search with the settings, the seed"):
+        with pytest.raises(ValueError, match="checkpoint of a search with other data, settings or seed"):
             other.set_params(checkpoint=path).fit(data, Y)
     assert path.read_bytes() == before
 
