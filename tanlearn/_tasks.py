@@ -80,8 +80,8 @@ def _results(calls: list[Any], n_jobs: int | None) -> Generator[Any]:
     """Yield results as they complete, or at the end for backends without generators (multiprocessing, Ray).
 
     Calls are dispatched when workers are free, so waiting calls stay in this process. Arrays mapped from files are
-    copy-on-write: kernels are compiled for writable arrays, and would be compiled again, for seconds, for read-only
-    ones.
+    copy-on-write: kernels are compiled for writable arrays. For read-only arrays, they would be compiled again, which
+    takes seconds.
     """
     backend, _ = get_active_backend(prefer="threads")
     return_as = "generator_unordered" if getattr(backend, "supports_return_generator", False) else "list"

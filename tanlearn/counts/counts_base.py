@@ -125,7 +125,7 @@ class Counts(ABC):
 
     @abstractmethod
     def arrays(self) -> dict[str, AnyArray]:
-        """Return all counts, as arrays by name."""
+        """Return a dictionary of arrays that contain all counts."""
 
     def state(self) -> dict[str, Any]:
         """Return the values that a file stores, except the numbers of values and classes.

@@ -57,7 +57,7 @@ class FamilyCounts(Counts):
         self.cells = self.cells.astype(dtype) + other.cells
 
     def arrays(self) -> dict[str, AnyArray]:
-        """Return all counts, as arrays by name."""
+        """Return a dictionary of arrays that contain all counts."""
         return {"cells": self.cells}
 
     def _schema(self) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def pair_information(
 
 @dataclass(frozen=True, eq=False)
 class _Span:
-    """Features at positions ``first`` to ``last - 1`` of the order; the packed ones form a tile."""
+    """Features at positions ``first`` to ``last - 1`` of the order; the packed features form a tile."""
 
     first: int
     last: int
@@ -249,7 +249,7 @@ def visited_information(
 def candidate_information(
     codes: Codes, n_states: IntArray, data: EncodedData, features: IntArray, others: list[IntArray]
 ) -> list[FloatArray]:
-    """Compute I(X; Z | C) of each feature and its candidates Z from dense counts, or from sparse ones if smaller."""
+    """Compute I(X; Z | C) of each feature and its candidates Z from dense counts, or sparse counts if smaller."""
     n_classes, weights = data.n_classes, data.weights
     sizes = np.array([len(own) for own in others], np.intp)
     flat = np.concatenate([np.empty(0, np.intp), *others])

@@ -352,7 +352,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         feature : str, int or list of these
             Name or number of the column. For a list of columns, their joint distribution is returned.
         given : dict, optional
-            Values of other columns, by name or number. Columns without a value are marginalized.
+            Dictionary from names or numbers of other columns to their values. Columns without a value are marginalized.
 
         Returns
         -------

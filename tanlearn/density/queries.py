@@ -1,4 +1,4 @@
-"""Joint probabilities of values of several features given values of others, with one pass per combination."""
+"""Joint probabilities of values of several features given values of other features, with one pass per combination."""
 
 from __future__ import annotations
 

@@ -98,8 +98,9 @@ class ExplanationDisplay:
         Returns
         -------
         ExplanationDisplay
-            Display whose bars are the contributions of ``explain`` to ``target`` against the other class. They add up
-            to the difference of the two log-probabilities of ``predict_log_proba``.
+            Display whose bars are the contributions of ``explain`` to the log odds of ``target`` against the other
+            class. The contributions add up to the difference of the log-probabilities of the two classes in
+            ``predict_log_proba``.
 
         Raises
         ------

@@ -178,10 +178,10 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         columns : dict or list
-            Categories or cut points of every column, by name in the order of the columns, or as a list for data without
-            names. Strings and booleans are categories. Numbers are cut points, unless ``discrete_features`` selects the
-            column. The k cut points of a column separate k + 1 intervals, and a value equal to a cut point belongs to
-            the lower interval.
+            Categories or cut points of every column: a dictionary from names to values in the order of the columns, or
+            a list for data without names. Strings and booleans are categories. Numbers are cut points, unless
+            ``discrete_features`` selects the column. The k cut points of a column separate k + 1 intervals, and a value
+            equal to a cut point belongs to the lower interval.
 
         Returns
         -------

@@ -152,7 +152,7 @@ def compress(counts: ValueCounts, n_points: int, n_classes: int) -> tuple[ValueC
 
 
 def add_block(blocks: tuple[Block, ...], block: Block, n_points: int, n_classes: int) -> tuple[Block, ...]:
-    """Add a block to others; blocks of the same level are merged and compressed to the next level.
+    """Add a block to ``blocks``; blocks of the same level are merged and compressed to the next level.
 
     The blocks have increasing, distinct levels, before and after.
     """

@@ -382,7 +382,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         ----------
         bits : int
             Bits per number, from 2 to 16, including the sign. All numbers are multiples of one step, the smallest power
-            of two for which all of them fit into these bits.
+            of two for which all numbers fit into ``bits`` bits.
 
         Returns
         -------

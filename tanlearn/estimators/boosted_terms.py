@@ -256,7 +256,7 @@ class BoostedTermsClassifier(Classifier):
         bits : int
             Bits per number of a term, from 2 to 16. A number is the difference between the score of a class and the
             score of the first class, minus the smallest of these differences in the term. All numbers are multiples of
-            one step, the smallest power of two for which all of them fit into ``bits`` bits.
+            one step, the smallest power of two for which all numbers fit into ``bits`` bits.
 
         Returns
         -------

@@ -21,7 +21,7 @@ class RawColumn:
     name: str
     cut_points: list[float] | None  # increasing; the code is the number of cut points below the value
     categories: list[Any] | None  # strings, booleans or numbers; the code is the index of the equal category
-    missing: int  # code of a missing value: MISSING, or that of a category for missing values
+    missing: int  # code of a missing value: MISSING, or the code of the category for missing values
     refuses_unseen: bool  # whether an unseen category is an error; otherwise it has the code MISSING
 
     @property

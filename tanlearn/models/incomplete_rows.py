@@ -81,8 +81,9 @@ class IncompleteRows:
     def log_joint(self, cells: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
         """Compute the log joint of all rows, with missing values marginalized.
 
-        The result does not depend on ``n_jobs`` and equals that of `Eliminator.log_joint` to 1e-12 of the larger of 1
-        and the result. With two augmenting parents per feature, a row over the limit of operations raises ValueError.
+        The result does not depend on ``n_jobs``. It differs from the result of `Eliminator.log_joint` by at most 1e-12
+        of the larger of 1 and the result. With two augmenting parents per feature, a row over the limit of operations
+        raises ValueError.
 
         Shapes: cells: (n_cells,), normalized log probabilities; result: (n_samples, n_classes).
         """
@@ -111,8 +112,8 @@ class IncompleteRows:
         """Compute the gradient with respect to the cells from the gradient of the log joint.
 
         If ``d_scores`` contains the weight of each row in the column of its class and 0 elsewhere, the result is the
-        expected counts. It equals that of `Eliminator.log_joint_adjoint` to 1e-12 of the sum of the absolute terms of a
-        cell.
+        expected counts. It differs from the result of `Eliminator.log_joint_adjoint` by at most 1e-12 of the sum of the
+        absolute terms of a cell.
 
         Shapes: d_scores: (n_samples, n_classes); result: (n_cells,).
         """

@@ -51,10 +51,10 @@ class CrossTuned(BaseEstimator):
         Learner to tune, whose ``max_iter`` is the maximum number of iterations. The default is
         ``ConjugateGradient(loss=Margin())``.
     param_grid : dict or list of dict, optional
-        Values to try, in all combinations, by name of the parameter of the learner, as in scikit-learn's
-        ``ParameterGrid``. Names of nested parameters are, for example, ``loss__scale``. The default is six pairs of
-        ``scale`` and ``kappa`` for the loss ``Margin``. For any other loss, only the number of iterations is tuned by
-        default.
+        Dictionary from the name of each parameter of the learner to the list of its values, as in scikit-learn's
+        ``ParameterGrid``. All combinations are tried. Names of nested parameters are, for example, ``loss__scale``. The
+        default is six pairs of ``scale`` and ``kappa`` for the loss ``Margin``. For any other loss, only the number of
+        iterations is tuned by default.
     cv : int, default=5
         Number of stratified folds, at least 2.
     patience : int or None, default=20

@@ -131,7 +131,7 @@ class FixedCPTs(BaseEstimator):
         return MaximumLikelihood() if self.parameters is None else clone(self.parameters)
 
     def _replaced(self, tables: Tables, columns: ColumnNumbers) -> Tables:
-        """Return CPTs with the fixed ones in their positions."""
+        """Return a copy of ``tables`` that contains the fixed CPTs."""
         if type(tables) is not Tables:
             raise TypeError(
                 f"parameters must return CPTs with entries that can be replaced, but {self.parameters!r} returns "

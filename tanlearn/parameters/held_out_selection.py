@@ -259,7 +259,7 @@ def _log_frequency(*parts: EncodedData) -> FloatArray:
 def _best(errors: FloatArray, log_losses: FloatArray, n_rows: float) -> tuple[int, int]:
     """Return the learner with the lowest log loss among learners with nearly the lowest error, and its evaluation."""
     least = errors.min()
-    standard_error = np.sqrt(max(least * (1 - least), 1 / n_rows) / n_rows)  # without errors, that of one error
+    standard_error = np.sqrt(max(least * (1 - least), 1 / n_rows) / n_rows)  # without errors, as for one error
     eligible = np.where(errors <= least + TOLERANCE * standard_error, log_losses, np.inf)
     index, evaluation = np.unravel_index(int(eligible.argmin()), errors.shape)
     return int(index), int(evaluation)

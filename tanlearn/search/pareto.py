@@ -148,7 +148,7 @@ def pareto_search(
         Values of the estimator's parameter ``size_weight``, in nats per CPT entry and row, relative to the mean loss
         per row.
     param_grid : dict, optional
-        Lists of values of further parameters, by name.
+        Dictionary from the name of each further parameter to the list of its values.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows, in training and in the score.
     cv : int, splitter or float, default=0.2

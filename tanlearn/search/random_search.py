@@ -72,8 +72,9 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         calibration may change predicted classes. Calibration trains each run on up to five additional folds;
         ``calibrate=False`` avoids this.
     param_distributions : dict, optional
-        Lists or SciPy distributions to draw from, by name of the parameter. Names of nested parameters are, for
-        example, ``loss__gamma`` and ``training__learning_rate``. The default is :func:`default_distributions`.
+        Dictionary from the name of each parameter to a list or SciPy distribution of its values. Names of nested
+        parameters are, for example, ``loss__gamma`` and ``training__learning_rate``. The default is
+        :func:`default_distributions`.
         Parameters of the encoder cannot be searched.
     n_iter : int, default=40
         Number of settings to draw.

@@ -198,7 +198,7 @@ class EdgeRules:
         return np.column_stack([self.allowed, ~self.required.any(axis=1)])
 
     def permits_family(self, child: int, parents: Sequence[int]) -> bool:
-        """Return whether all given parents are allowed for a feature, and include the required ones."""
+        """Return whether all given parents are allowed for a feature, and include all required parents."""
         own = list(parents)
         return bool(self.allowed[child, own].all() and self.required[child].sum() == self.required[child, own].sum())
 

@@ -68,7 +68,7 @@ class _GroupedTraining:
         self._phi = training.state.phi.copy()  # of the beginning
         #: Initial CPTs, if the evaluation of validation rows overwrites them.
         self._theta = None if training.validation is None else training.state.theta.copy()
-        self._rng_state = training.rng.bit_generator.state  # before the plan of the first epoch after the kept ones
+        self._rng_state = training.rng.bit_generator.state  # before the plan of the first epoch after the kept epochs
         self._rng_states: dict[int, Any] = {}  # before the last two plans, by the number of epochs before them
         self._n_planned = 0
         self._loss: float | None = None  # of a trained epoch that is not recorded
