@@ -68,7 +68,7 @@ def test_held_out_rows_choose_loss_or_refit():
     model = KTreeClassifier(n_epochs=20, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.8
     rivals = model.cv_results_["param_learner"]
-    assert [type(one) for one in rivals] == [ConditionalNLL, *[BackOffRidge] * 2]
+    assert [type(one) for one in rivals] == [ConditionalNLL, *[BackOffRidge] * 4]
     assert model.refit_ is None or isinstance(model.refit_, BackOffRidge)
     assert type(model.loss_) is ConditionalNLL
     assert (model.cv_results_["mean_log_loss"] > 0).all()
