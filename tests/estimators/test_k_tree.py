@@ -339,7 +339,7 @@ def test_another_prior_moves_probabilities():
         ({"training__init": "uniform"}, "k-trees support only init='maximum-likelihood', got 'uniform'"),
         ({"training__dtype": "float64"}, "k-trees support only dtype='float32', got 'float64'"),
         ({"candidates__image_shape": (2, 3)}, "candidates of kind 'information' do not use image_shape"),
-        ({"candidates": CandidateSets(np.array([[1, 2]] + [[-1, -1]] * 5), np.arange(7))}, "must be a single parent, or a pair"),
+        ({"candidates": CandidateSets(np.array([[1, 2]] + [[-1, -1]] * 5), np.arange(7))}, "single parent, or a pair"),
     ],
 )
 def test_what_cannot_be_learnt_is_refused(changes, message):
