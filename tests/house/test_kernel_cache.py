@@ -22,7 +22,11 @@ def test_the_index_of_another_version_is_left_unread(tmp_path, monkeypatch):
     with pytest.raises(AttributeError):
         pickle.loads(rest)
     monkeypatch.setattr(FILES, "_index_path", str(path))
-    for version in ("0.68.1", (FILES._version[0], (("train.py", 1, 2),))):
+    for version in (
+        "0.68.1",
+        (*FILES._version[:2], (("train.py", 1, 2),)),
+        (FILES._version[0], not _jit.IS_SHORTENED, _jit._STAMP),
+    ):
         path.write_bytes(pickle.dumps(version) + rest)
         assert FILES._load_index() == {}
 
@@ -32,5 +36,5 @@ def test_an_index_of_this_version_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(FILES, "_index_path", str(tmp_path / "kernel.nbi"))
     FILES._save_index({"key": "file"})
     assert FILES._load_index() == {"key": "file"}
-    assert FILES._version[1] == _jit._STAMP
+    assert FILES._version[1:] == (_jit.IS_SHORTENED, _jit._STAMP)
     assert {"_jit.py", "_lanes.py", "train.py"} <= {name for name, *_ in _jit._STAMP}
