@@ -169,7 +169,7 @@ def test_failure_of_all_learners_is_an_exit_code(run, gaps, kind):
         (["--data", "absent.npz"], "tanlearn: there is no file absent.npz."),
         (["--data", "digit"], "tanlearn: there is no file digit. Did you mean 'digits'?"),
         (["a.csv", "--data", "b.csv"], "tanlearn: the data must be given once, got a.csv and --data b.csv."),
-        (["--target", "go"], "tanlearn: target ('go') names a column of a file"),
+        (["--target", "go"], "tanlearn: target ('go') cannot be set for"),
     ],
 )
 def test_error_of_the_user_is_one_line(run, arguments, message):
