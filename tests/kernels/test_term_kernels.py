@@ -332,7 +332,7 @@ def test_rows_that_two_samples_share_are_stepped_once():
     engine, _ = make(CandidateSets.of_structure(Structure.naive_bayes(4)), n=SIZE)
     engine.problem.codes[:] = 0
     order, powers = np.arange(SIZE)[np.newaxis], (0.9 ** np.arange(9)).astype(np.float32)
-    steps = terms.TermSteps(order, None, 0, np.float32(0.5), powers, *[None] * 2, *map(np.float32, (0, 0, 0)), 0)
+    steps = terms.TermSteps(order, None, 0, np.float32(0.5), powers, *[None] * 2, *map(np.float32, (0, 0, 1e-12)), 0)
     scratch = engine._scratch
     scratch.batch_codes[:] = 0
     scratch.d_scores[:, :N_CLASSES] = np.array([0.25, -0.5, 0.25]) / SIZE
