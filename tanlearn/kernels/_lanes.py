@@ -189,7 +189,7 @@ def _emit_exponent(context: Any, builder: Any, kinds: Any, lanes: Any) -> Any:
 
 @_instruction(lanes_type, _emit_load)
 def load(array: Any, first: Any) -> Any:
-    """Return the ``LANES`` numbers of a vector from position ``first`` on, which may end in padding after the vector."""
+    """Return the ``LANES`` numbers of a vector from position ``first`` on; they may end in padding after the vector."""
     lanes = np.zeros(LANES, array.dtype)
     found = array[first : first + LANES]
     lanes[: len(found)] = found
