@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tanlearn._threads import in_threads
 from tanlearn._typing import FloatArray, IntArray
-from tanlearn.encoding.cut_points import OtherFeatures, between
+from tanlearn.encoding.cut_points import OtherFeatures, quantile_cut_points
 from tanlearn.kernels.interacting_cut_points import interacting_cut_points
 from tanlearn.kernels.mathematics import tabulate_xlogx, unit_scale
 from tanlearn.sources.table import Column, Table
@@ -64,7 +64,8 @@ def with_interacting_cut_points(
         columns, y, weight = Table(list(columns)).take(rows), y[rows], weight[rows]
         others = None if others is None else others.take(rows)
     codes, n_values = np.zeros((n_features, len(y)), np.uint8), np.ones(n_features, np.intp)
-    fine = dict(zip(constant, in_threads(lambda k: _quantiles(columns[k], weight), constant, n_jobs), strict=True))
+    quantiles = in_threads(lambda k: quantile_cut_points(columns[k], weight, _N_QUANTILES), constant, n_jobs)
+    fine = dict(zip(constant, quantiles, strict=True))
     for k, cuts in enumerate(cut_points):
         codes[k], n_values[k] = _groups(
             columns[k], cuts if len(cuts) else fine[k], weight, _MOST_VALUES if len(cuts) else _N_GROUPS
@@ -93,20 +94,6 @@ def with_interacting_cut_points(
         if not changed:
             break
     return found, True
-
-
-def _quantiles(column: Column, weight: FloatArray) -> FloatArray:
-    """Return the cut points between quantiles of a column, all of them if it has few distinct values."""
-    x = column.numbers().astype(np.float64, copy=False)
-    values, position = np.unique(x[column.present], return_inverse=True)
-    if len(values) < 2:
-        return np.empty(0)
-    after = np.arange(len(values) - 1)
-    if len(values) > _N_QUANTILES:
-        reached = np.cumsum(np.bincount(position, weight[column.present]))
-        after = np.searchsorted(reached, reached[-1] * np.arange(1, _N_QUANTILES) / _N_QUANTILES)
-        after = np.unique(np.minimum(after, len(values) - 2))
-    return between(values[after], values[after + 1])
 
 
 def _intervals(column: Column, cuts: FloatArray) -> NDArray[np.uint16]:

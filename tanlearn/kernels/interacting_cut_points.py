@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn.kernels._jit import kernel
-from tanlearn.kernels.discretize import LOG_3, TIE
+from tanlearn.kernels.discretize import LOG_3, TIE, count_present
 from tanlearn.kernels.mathematics import log_normal, tabulated_xlogx, xlogx
 
 _LARGEST = 2**63 - 1
@@ -36,10 +36,7 @@ def entropy_of(counts, scale, units):  # type: ignore[no-untyped-def]
 def description(counts, scale, units):  # type: ignore[no-untyped-def]
     """Return the number of classes k that occur among the rows of one value, their number n and k times the entropy."""
     entropy, n = entropy_of(counts, scale, units)
-    k = 0
-    for c in range(counts.shape[0]):
-        if counts[c] > 0.0:
-            k += 1
+    k = count_present(counts)
     return k, n, k * (entropy / n) / scale if n > 0.0 else 0.0
 
 
