@@ -1,4 +1,4 @@
-"""Writes iris.h, a classifier of iris in C, into the examples: `python examples/iris_header.py`."""
+"""Write iris.h, a C classifier for iris, into both examples: `python examples/iris_header.py`."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ PLACES = [EXAMPLES / "arduino" / "iris" / "iris.h", EXAMPLES / "zephyr" / "iris"
 
 
 def write(path: Path) -> None:
-    """Learn iris and write it."""
+    """Fit a classifier to iris, and write it as C code."""
     X, y = load_iris(return_X_y=True, as_frame=True)
     names = load_iris().target_names[y]
     model = NaiveBayesClassifier().fit(X, names).with_bits((3, 2))

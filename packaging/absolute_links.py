@@ -42,9 +42,9 @@ def main(argv=None):
     """Rewrite README.md and setup.cfg of a folder."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("repository", help="address, such as https://github.com/owner/tanlearn")
-    parser.add_argument("tag", help="of the release, such as v1.2.3")
+    parser.add_argument("tag", help="tag of the release, such as v1.2.3")
     parser.add_argument("--site", default="", help="address of the documentation")
-    parser.add_argument("--folder", type=Path, default=Path(__file__).parents[1], help="of README.md and setup.cfg")
+    parser.add_argument("--folder", type=Path, default=Path(__file__).parents[1], help="folder of both files")
     arguments = parser.parse_args(argv)
     repository, tag = arguments.repository.rstrip("/"), arguments.tag
     readme, settings = arguments.folder / "README.md", arguments.folder / "setup.cfg"

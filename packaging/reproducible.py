@@ -1,24 +1,25 @@
-"""setuptools' build backend, which here builds the same bytes from the same files, whenever and wherever they lie.
+"""The build backend of setuptools, changed so that the same files always give identical archives.
 
-It writes times of files into archives, and its source archives keep those of folders made just now, whatever
-SOURCE_DATE_EPOCH says.
+setuptools stores the times of files in archives. In source archives, it also stores the times of folders that it has
+just created, and ignores SOURCE_DATE_EPOCH for them.
 """
 
 import gzip
 import io
 import os
 import tarfile
+import warnings
 from pathlib import Path
 
 import setuptools.build_meta
 from setuptools.build_meta import *  # noqa: F403
 
-#: What files are as old as, if the builder does not say: the first time that a zip archive knows.
+#: Default time of all files in archives: 1980-01-01, the earliest time that a zip archive can store.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    """Build a source archive, of which names, contents and modes alone are kept."""
+    """Build a source archive that contains only names, contents and modes, all with the same time."""
     name = setuptools.build_meta.build_sdist(sdist_directory, config_settings)
     path, packed = Path(sdist_directory, name), io.BytesIO()
     with tarfile.open(path) as old, tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as new:
@@ -30,3 +31,10 @@ def build_sdist(sdist_directory, config_settings=None):
             new.addfile(clean, old.extractfile(member) if member.isreg() else None)
     path.write_bytes(gzip.compress(packed.getvalue(), mtime=int(os.environ["SOURCE_DATE_EPOCH"])))
     return name
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    """Build an editable wheel without the general advice of setuptools, which pip prints as a warning."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="(?s).*Editable installation")
+        return setuptools.build_meta.build_editable(wheel_directory, config_settings, metadata_directory)

@@ -129,6 +129,15 @@ def test_wheel_needs_no_link_to_the_baselines(wheel, tree, tmp_path):
     assert package_files(build(linkless, tmp_path, "--wheel")) == package_files(wheel)
 
 
+def test_editable_installation_prints_no_advice(tree, tmp_path):
+    copy = Path(shutil.copytree(tree, tmp_path / "editable", symlinks=True))
+    command = [sys.executable, "-c", f"import reproducible; reproducible.build_editable({str(tmp_path)!r})"]
+    environment = {**os.environ, "PYTHONPATH": str(copy / "packaging")}
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=True)
+    assert len(list(tmp_path.glob("*.whl"))) == 1
+    assert "Editable installation" not in done.stdout + done.stderr
+
+
 def test_wheel_has_one_top_level_package(wheel):
     assert metadata_lines(wheel, "top_level.txt") == ["tanlearn"]
 
