@@ -159,9 +159,8 @@ def test_verdicts_of_the_readme_are_those_of_the_report():
     found = re.search(r"better than tuned LightGBM on (\d+) data sets and worse on (\d+); (\d+) are undecided", readme)
     assert duel.startswith(f"{found[1]}/{found[3]}/{found[2]}")
     duel = duels["BayesEnsemble"][duels["learner"].index("CatBoost")]
-    better, n_sets, worse = re.search(
-        r"with CatBoost, it is better on (\d+) of (\d+), and worse on (\d+)", readme
-    ).groups()
+    pattern = r"It is better than CatBoost on (\d+) of (\d+) data sets, and worse on (\d+)"
+    better, n_sets, worse = re.search(pattern, readme).groups()
     assert re.fullmatch(rf"{better}/{int(n_sets) - int(better) - int(worse)}/{worse} .*", duel)
     times = rows_of("tables_details.md", "## Time and size: all learners")
     own, peer = (float(times[learner][0]) for learner in ("BayesEnsemble", "LightGBM"))
@@ -175,7 +174,7 @@ def test_the_readme_names_the_best_learners_on_data_sets_kept_apart():
     ranks = rows_of("tables.md", "## Data sets kept apart\n")
     n_learners = len(ranks) - 2
     n_sets, with_ebm = re.search(
-        rf"on (\d+) others. There, BayesEnsemble is first of {n_learners} learners by error, log loss and Brier score; "
+        rf"On (\d+) other data sets, BayesEnsemble is first of {n_learners} learners by error, log loss and Brier score. "
         r"EBM, measured on (\d+) of them, is the best other library",
         readme,
     ).groups()
