@@ -174,8 +174,8 @@ def test_the_readme_names_the_best_learners_on_data_sets_kept_apart():
     ranks = rows_of("tables.md", "## Data sets kept apart\n")
     n_learners = len(ranks) - 2
     n_sets, with_ebm = re.search(
-        rf"On (\d+) other data sets, BayesEnsemble is first of {n_learners} learners by error, log loss and Brier score. "
-        r"EBM, measured on (\d+) of them, is the best other library",
+        rf"On (\d+) other data sets, BayesEnsemble is first of {n_learners} learners by error, log loss and "
+        r"Brier score. EBM, measured on (\d+) of them, is the best other library",
         readme,
     ).groups()
     assert f"are those of the {n_sets} of" in page
