@@ -108,23 +108,23 @@ def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     True
     """
     check_is_fitted(model)
-    own = model.model_
-    if type(own) not in _WRITERS:
+    try:
+        fields, code = model.model_.write_to(_Writer())
+    except NotImplementedError as error:
         raise TypeError(
             f"{type(model).__name__} cannot be exported to JavaScript. Fit a classifier with a single network, a "
             f"BayesForestClassifier, a BoostedTermsClassifier or a BayesEnsembleClassifier."
-        )
+        ) from error
     names = feature_names(model)
     if {"__proto__"} & set(names):
         raise ValueError("a column cannot be called '__proto__' in JavaScript. Rename it before fit.")
     columns = raw_columns(model.encoder_, names)
-    fields, code = _WRITERS[type(own)](own)
     content = {
         "classes": _Literal(_list_of(map(_label, model.classes_.tolist()))),
         "hasNames": hasattr(model, "feature_names_in_"),
         "columns": [_column(column) for column in columns],
         "calibration": asdict(model.calibration_),
-        "scoresWithoutFeatures": own.log_joint_without_features().tolist() if _has_zeros(own) else None,
+        "scoresWithoutFeatures": None,
         **fields,
     }
     title = f"// {type(model).__name__} of tanlearn {__version__}. Do not edit.\n"
@@ -132,54 +132,43 @@ def to_javascript(model: Any, *, max_bytes: int = 20_000_000) -> str:
     size = len(module.encode())
     if size > max_bytes:
         raise ValueError(
-            f"the module must have at most max_bytes={max_bytes:,} bytes, but has {size:,}. Pass a larger "
-            f"max_bytes, or fit a smaller model: fewer n_estimators of a forest, fewer max_terms of boosted terms, "
-            f"or a single network."
+            f"the module needs {size:,} bytes, more than max_bytes={max_bytes:,}. Pass a larger max_bytes, or fit a "
+            f"smaller model: decrease n_estimators of a forest or max_terms of boosted terms, or fit a single network."
         )
     return module
 
 
-def _has_zeros(model: Any) -> bool:
-    """Return whether rows can have probability zero in every class."""
-    tables = getattr(model, "tables", None)
-    return tables is not None and tables.is_dense and bool(np.isneginf(tables.cells).any())
+class _Writer:
+    """The constants and the functions of a module for each kind of model."""
 
+    def network(self, network: BayesNet) -> tuple[dict[str, Any], str]:
+        """Return the constants and the functions of a network."""
+        tables = network.tables
+        fields: dict[str, Any] = {"network": _network(network)}
+        if tables.is_dense and np.isneginf(tables.cells).any():  # rows can have probability zero in every class
+            fields["scoresWithoutFeatures"] = network.log_joint_without_features().tolist()
+        return fields, f"{_source('network')}\n{_NETWORK}{_JOINT}"
 
-def _of_network(network: BayesNet) -> tuple[dict[str, Any], str]:
-    """Return the constants and the functions of a network."""
-    return {"network": _network(network)}, f"{_source('network')}\n{_NETWORK}{_JOINT}"
+    def forest(self, forest: Forest) -> tuple[dict[str, Any], str]:
+        """Return the constants and the functions of a forest."""
+        return {"forest": _forest(forest)}, f"{_source('forest')}\n{_FOREST}"
 
+    def boosted_terms(self, boosting: BoostedTerms) -> tuple[dict[str, Any], str]:
+        """Return the constants and the functions of boosted terms."""
+        return {"boosting": _boosting(boosting)}, f"{_source('terms')}\n{_TERMS}"
 
-def _of_forest(forest: Forest) -> tuple[dict[str, Any], str]:
-    """Return the constants and the functions of a forest."""
-    return {"forest": _forest(forest)}, f"{_source('forest')}\n{_FOREST}"
-
-
-def _of_terms(boosting: BoostedTerms) -> tuple[dict[str, Any], str]:
-    """Return the constants and the functions of boosted terms."""
-    return {"boosting": _boosting(boosting)}, f"{_source('terms')}\n{_TERMS}"
-
-
-def _of_ensemble(ensemble: Ensemble) -> tuple[dict[str, Any], str]:
-    """Return the constants and the functions of an ensemble. Constants are null for models of weight 0."""
-    has_forest, has_network, has_terms = (ensemble.weights != 0).tolist()
-    fields = {
-        "forest": _forest(ensemble.forest) if has_forest else None,
-        "network": _network(ensemble.network) if has_network else None,
-        "merging": _merging(ensemble.discretization) if has_network else None,
-        "boosting": _boosting(ensemble.boosting) if has_terms else None,
-        "weights": ensemble.weights.tolist(),
-        "shift": ensemble.shift.tolist(),
-    }
-    return fields, f"{_source('network')}{_source('forest')}{_source('terms')}{_ENSEMBLE}"
-
-
-_WRITERS: dict[type, Any] = {
-    BayesNet: _of_network,
-    Forest: _of_forest,
-    BoostedTerms: _of_terms,
-    Ensemble: _of_ensemble,
-}
+    def ensemble(self, ensemble: Ensemble) -> tuple[dict[str, Any], str]:
+        """Return the constants and the functions of an ensemble. Constants are null for models of weight 0."""
+        has_forest, has_network, has_terms = (ensemble.weights != 0).tolist()
+        fields = {
+            "forest": _forest(ensemble.forest) if has_forest else None,
+            "network": _network(ensemble.network) if has_network else None,
+            "merging": _merging(ensemble.discretization) if has_network else None,
+            "boosting": _boosting(ensemble.boosting) if has_terms else None,
+            "weights": ensemble.weights.tolist(),
+            "shift": ensemble.shift.tolist(),
+        }
+        return fields, f"{_source('network')}{_source('forest')}{_source('terms')}{_ENSEMBLE}"
 
 
 def _network(network: BayesNet) -> dict[str, Any]:

@@ -161,8 +161,7 @@ class _LeastBytes:
 
     def ensemble(self, ensemble: Ensemble) -> int:
         """Return the bytes of all parts of positive weight."""
-        parts = zip(ensemble.weights.tolist(), (ensemble.forest, ensemble.network, ensemble.boosting), strict=True)
-        return sum(part.write_to(self) for weight, part in parts if weight)
+        return sum(part.write_to(self) for _, part in ensemble.parts())
 
 
 def _check_size(n_bytes: int, max_bytes: int) -> None:

@@ -17,16 +17,9 @@ from tanlearn._version import __version__
 from tanlearn.exports.dialects import DIALECTS, Dialect
 from tanlearn.exports.raw_columns import RawColumn, raw_columns
 from tanlearn.exports.sql_codes import code_of, raw_value
-from tanlearn.exports.sql_ensemble import EnsembleScores
-from tanlearn.exports.sql_forest import ForestScores
-from tanlearn.exports.sql_scores import NetworkScores
-from tanlearn.exports.sql_terms import TermScores
+from tanlearn.exports.sql_models import LeastBytes, Remedies, Scores, UsesOfNull
 from tanlearn.files.description import feature_names
-from tanlearn.forest.ensemble import Ensemble
-from tanlearn.forest.forest import Forest
-from tanlearn.models.bayes_net import BayesNet
-from tanlearn.models.boosted_terms import BoostedTerms
-from tanlearn.models.calibration import Calibration, EvidenceCalibration
+from tanlearn.models.calibration import Calibration
 
 __all__ = ["OUTPUTS", "to_sql"]
 
@@ -37,10 +30,6 @@ OUTPUTS = {
     "log_probability": "log_probability_",
     "log_joint": "log_joint_",
 }
-#: Maximum number of constants, so that an error is raised before a statement is written that is too large.
-_MOST_CONSTANTS = 20_000_000
-#: Minimum number of bytes of a parameter of a forest, or of boosted terms, in a statement.
-_BYTES_PER_PARAMETER = 25
 
 
 def to_sql(
@@ -138,8 +127,17 @@ def to_sql(
         raise ValueError(f"missing must be 'marginalize' or 'null', got {missing!r}.")
     encoded = raw_columns(model.encoder_, feature_names(model))
     names = _names_in_table(model, columns)
-    scores = _make_scores(model, encoded, chosen, missing, max_bytes)
-    if "log_joint" in outputs and not isinstance(scores, NetworkScores):
+    try:
+        least_bytes = model.model_.write_to(LeastBytes())
+    except NotImplementedError as error:
+        raise TypeError(
+            f"{type(model).__name__} cannot be exported to SQL. Fit a classifier with a single network, such as "
+            f"NaiveBayesClassifier, TANClassifier or TermNetClassifier."
+        ) from error
+    if least_bytes > max_bytes:
+        raise _too_large(f"at least {least_bytes:,}", model, encoded, missing, max_bytes)
+    scores = model.model_.write_to(Scores(encoded, feature_names(model), chosen, missing == "marginalize"))
+    if "log_joint" in outputs and not scores.has_log_joint:
         raise ValueError(
             f"output must not contain 'log_joint', because {type(model).__name__} has no log joint. Remove it."
         )
@@ -169,65 +167,13 @@ def to_sql(
 def _too_large(size: str, model: Any, columns: list[RawColumn], missing: str, max_bytes: int) -> ValueError:
     """Return the error for a statement that is too large, with remedies for this model."""
     own = model.model_
-    is_naive = isinstance(own, BayesNet) and not own.structure.n_edges
-    remedies = ["fewer columns"] if is_naive else ["NaiveBayesClassifier", "fewer columns"]
-    written = _large_parts(own)
-    remedies += ["fewer n_estimators of a forest"] * any(isinstance(part, Forest) for part in written)
-    remedies += ["fewer max_terms of boosted terms"] * any(isinstance(part, BoostedTerms) for part in written)
-    shorter = "missing='null', " * (missing == "marginalize" and _null_is_shorter(own, columns))
+    shorter = "missing='null', " * (missing == "marginalize" and own.write_to(UsesOfNull(columns)))
+    *first, last = own.write_to(Remedies())
+    remedies = f"{', '.join(first)} or {last}" if first else last
     return ValueError(
-        f"the statement must have at most max_bytes={max_bytes:,} bytes, but has {size}. Pass {shorter}a larger "
-        f"max_bytes, or fit a smaller model: {', '.join(remedies)}."
+        f"the statement needs {size} bytes, more than max_bytes={max_bytes:,}. Pass {shorter}a larger max_bytes, or "
+        f"fit a smaller model: {remedies}."
     )
-
-
-def _null_is_shorter(model: Any, columns: list[RawColumn]) -> bool:
-    """Return whether ``missing="null"`` gives a shorter statement.
-
-    It omits the marginalization of parents in a network, and of columns of boosted terms.
-    """
-    used: set[int] = set()
-    if isinstance(model, BayesNet):
-        used.update(model.structure.parents.ravel().tolist())
-    elif isinstance(model, BoostedTerms):
-        used.update(model.features.ravel().tolist())
-    elif isinstance(model, Ensemble):
-        pairs = zip(model.weights.tolist(), (model.forest, model.network, model.boosting), strict=True)
-        return any(weight and _null_is_shorter(part, columns) for weight, part in pairs)
-    return any(columns[i].can_be_missing for i in used if i >= 0)
-
-
-def _make_scores(
-    model: Any, columns: list[RawColumn], dialect: Dialect, missing: str, max_bytes: int
-) -> NetworkScores | ForestScores | EnsembleScores | TermScores:
-    """Return the expressions of the scores of a classifier."""
-    own, is_exact = model.model_, missing == "marginalize"
-    n_bytes = _BYTES_PER_PARAMETER * sum(part.n_parameters for part in _large_parts(own))
-    if n_bytes > max_bytes:
-        raise _too_large(f"about {n_bytes:,}", model, columns, missing, max_bytes)
-    if isinstance(own, Forest):
-        return ForestScores(own, dialect)
-    if isinstance(own, Ensemble):
-        if own.weights[1]:
-            _check_network(own.network, feature_names(model), missing)
-        return EnsembleScores(own, columns, dialect, is_exact=is_exact)
-    if isinstance(own, BoostedTerms):
-        return TermScores(own, columns, dialect, is_exact=is_exact)
-    if isinstance(own, BayesNet):
-        _check_network(own, feature_names(model), missing)
-        return NetworkScores(own, columns, dialect, is_exact=is_exact)
-    raise TypeError(
-        f"{type(model).__name__} cannot be exported to SQL. Fit a classifier with a single network, such as "
-        f"NaiveBayesClassifier, TANClassifier or TermNetClassifier."
-    )
-
-
-def _large_parts(model: Any) -> list[Forest | BoostedTerms]:
-    """Return the forest and the boosted terms of a model, except models of weight 0."""
-    if isinstance(model, Ensemble):
-        pairs = (model.weights[0], model.forest), (model.weights[2], model.boosting)
-        return [part for weight, part in pairs if weight]
-    return [model] if isinstance(model, (Forest, BoostedTerms)) else []
 
 
 class _Chain:
@@ -286,9 +232,10 @@ def _add_results(chain: _Chain, model: Any, has_zeros: bool, outputs: list[str])
         is_impossible = f"CASE WHEN j = {dialect.number(-math.inf)} THEN"
         chain.add({f"r{y}": f"{is_impossible} {dialect.number(float(p))} ELSE j{y} END" for y, p in enumerate(prior)})
         scores = [f"r{y}" for y in range(n_classes)]
-    if isinstance(calibration, EvidenceCalibration):
-        shift = zip(scores, calibration.prior_shift, strict=True)
-        chain.add({f"s{y}": f"{one} + {dialect.number(own)}" for y, (one, own) in enumerate(shift)})
+    shift = calibration.shifted(np.zeros((1, n_classes)))[0]
+    if shift.any():
+        shifted = zip(scores, shift.tolist(), strict=True)
+        chain.add({f"s{y}": f"{one} + {dialect.number(own)}" for y, (one, own) in enumerate(shifted)})
         scores = [f"s{y}" for y in range(n_classes)]
     chain.add({"best": dialect.maximum(scores)})
     labels = model.classes_.tolist()
@@ -356,27 +303,6 @@ def _names_in_table(model: Any, columns: Sequence[str] | None) -> list[str]:
         got = repr(columns) if isinstance(columns, str) else f"{len(columns)} names"
         raise ValueError(f"columns must contain {n_features} names, in the order of the columns of fit, got {got}.")
     return list(columns)
-
-
-def _check_network(network: BayesNet, names: list[str], missing: str) -> None:
-    """Raise ValueError if missing values cannot be marginalized in SQL."""
-    parents = network.structure.parents
-    remedy = "Pass missing='null' for NULL in rows with such missing values, or fit a tree or naive Bayes."
-    several = np.flatnonzero((parents[:, 1:] >= 0).any(axis=1))
-    if missing == "marginalize" and several.size:
-        own = ", ".join(repr(names[j]) for j in parents[several[0]].tolist() if j >= 0)
-        raise ValueError(
-            f"SQL can marginalize missing values in trees only, but column {names[several[0]]!r} depends on several "
-            f"other columns ({own}). {remedy}"
-        )
-    if missing == "marginalize" and not network.structure.is_acyclic:
-        raise ValueError(f"SQL can marginalize missing values in trees only, but this structure has a cycle. {remedy}")
-    sizes = network.tables.layout.sizes()
-    if network.tables.is_dense and sizes.sum() > _MOST_CONSTANTS:
-        raise ValueError(
-            f"the network has too many CPT entries for one SQL statement, {int(sizes.sum()):,}. Fit with fewer "
-            f"columns, values or parents."
-        )
 
 
 def _free_prefix(table: str) -> str:

@@ -17,6 +17,7 @@ __all__ = ["EnsembleScores"]
 class EnsembleScores:
     """Log probabilities of the classes by an ensemble, as SQL expressions of the codes ``x0``, ``x1``, ..."""
 
+    has_log_joint = False
     has_zeros = False
 
     def __init__(self, ensemble: Ensemble, columns: Sequence[RawColumn], dialect: Dialect, *, is_exact: bool) -> None:

@@ -23,6 +23,7 @@ __all__ = ["ForestScores", "merged_codes"]
 class ForestScores:
     """Log probabilities of the classes by a forest, as SQL expressions of the codes ``x0``, ``x1``, ..."""
 
+    has_log_joint = False
     has_zeros = False
 
     def __init__(self, forest: Forest, dialect: Dialect) -> None:

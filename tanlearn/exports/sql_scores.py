@@ -42,6 +42,8 @@ class NetworkScores:
     parent is missing.
     """
 
+    has_log_joint = True
+
     def __init__(
         self, network: BayesNet, columns: Sequence[RawColumn], dialect: Dialect, *, is_exact: bool, codes: str = "x"
     ) -> None:

@@ -38,6 +38,7 @@ class TermScores:
     missing.
     """
 
+    has_log_joint = False
     has_zeros = False
 
     def __init__(self, terms: BoostedTerms, columns: Sequence[RawColumn], dialect: Dialect, *, is_exact: bool) -> None:

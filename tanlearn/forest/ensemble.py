@@ -115,6 +115,11 @@ class Ensemble(Model):
         """Return a copy that uses ``log_prior`` (n_classes,) instead of the log class frequencies in training."""
         return replace(self, shift=log_prior - self.forest.log_frequency)
 
+    def parts(self) -> list[tuple[float, Model]]:
+        """Return the weight and the model of each part, without parts of weight 0."""
+        pairs = zip(self.weights.tolist(), (self.forest, self.network, self.boosting), strict=True)
+        return [(weight, part) for weight, part in pairs if weight]
+
     def write_to(self, writer: Any) -> Any:
         """Call the method ``ensemble`` of an export, and return its result."""
         return writer.ensemble(self)

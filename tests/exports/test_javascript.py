@@ -233,5 +233,5 @@ def test_other_classifiers_and_large_modules_are_refused():
         to_javascript(NaiveBayesClassifier())
     with pytest.raises(TypeError, match="AODEClassifier cannot be exported to JavaScript"):
         to_javascript(AODEClassifier().fit(X, y))
-    with pytest.raises(ValueError, match=r"the module must have at most max_bytes=1,000 bytes, but has [\d,]+"):
+    with pytest.raises(ValueError, match=r"the module needs [\d,]+ bytes, more than max_bytes=1,000"):
         to_javascript(NaiveBayesClassifier().fit(X, y), max_bytes=1000)

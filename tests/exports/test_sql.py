@@ -229,10 +229,10 @@ def test_values_that_predict_refuses_give_null_in_boosted_terms(dialect):
 
 def test_large_boosted_terms_are_refused():
     model = BoostedTermsClassifier(max_terms=20, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match=r"at most max_bytes=5,000 bytes, but has about [\d,]+\. .* fewer max_terms"):
+    with pytest.raises(ValueError, match=r"at least [\d,]+ bytes, more than max_bytes=5,000\. .* decrease max_terms"):
         to_sql(model, "visits", dialect="sqlite", max_bytes=5000)
     n_bytes = len(to_sql(model, "visits", dialect="sqlite").encode())
-    with pytest.raises(ValueError, match=r"bytes, but has [\d,]+\. Pass missing='null', a larger max_bytes"):
+    with pytest.raises(ValueError, match=r"needs [\d,]+ bytes, more than .* Pass missing='null', a larger max_bytes"):
         to_sql(model, "visits", dialect="sqlite", max_bytes=n_bytes - 1)
     assert len(to_sql(model, "visits", dialect="sqlite", missing="null").encode()) < 0.6 * n_bytes
 
@@ -257,7 +257,7 @@ def test_null_is_advised_exactly_if_it_shortens_the_statement(name):
         len(to_sql(model, "visits", dialect="sqlite", missing=missing).encode()) for missing in ("marginalize", "null")
     )
     assert (n_null < n_bytes) == is_shorter
-    with pytest.raises(ValueError, match="at most max_bytes") as caught:
+    with pytest.raises(ValueError, match="more than max_bytes") as caught:
         to_sql(model, "visits", dialect="sqlite", max_bytes=n_bytes - 1)
     assert ("missing='null'" in str(caught.value)) == is_shorter
 
@@ -265,13 +265,13 @@ def test_null_is_advised_exactly_if_it_shortens_the_statement(name):
 def test_large_forests_are_refused_before_they_are_written():
     model = BayesForestClassifier(n_estimators=3, random_state=0).fit(X[:100], y[:100])
     with pytest.raises(
-        ValueError, match=r"at most max_bytes=10,000 bytes, but has about [\d,]+\. .* fewer n_estimators"
+        ValueError, match=r"at least [\d,]+ bytes, more than max_bytes=10,000\. .* decrease n_estimators"
     ):
         to_sql(model, "visits", dialect="sqlite", max_bytes=10_000)
     n_bytes = len(to_sql(model, "visits", dialect="sqlite").encode())
     with pytest.raises(
         ValueError,
-        match=r"Pass a larger max_bytes, or fit a smaller model: NaiveBayesClassifier, fewer columns, fewer n_es",
+        match=r"Pass a larger max_bytes, or fit a smaller model: decrease n_estimators of the forest, use fewer",
     ):
         to_sql(model, "visits", dialect="sqlite", max_bytes=n_bytes - 1)
     with pytest.raises(
@@ -431,7 +431,7 @@ def test_a_schema_and_other_names_of_columns():
         ({"keep": [""]}, "a name in SQL must not be empty or contain null characters, got ''"),
         (
             {"max_bytes": 1000},
-            r"the statement must have at most .*=1,000 bytes, .* larger max_bytes, or fit .* model: fewer columns\.$",
+            r"the statement needs [\d,]+ bytes, .*=1,000\. .* larger max_bytes, or fit .*: use fewer columns\.$",
         ),
         ({"dialect": "postgresql", "keep": ["i" * 64]}, "PostgreSQL allows names of at most 63 bytes, but 'i+' has 64"),
     ],
