@@ -14,7 +14,7 @@ from tanlearn.kernels.cuda import cuda_kernels
 
 
 class Backend(NamedTuple):
-    """Kernels of a device and its array functions; on the CPU arrays are passed through without copies."""
+    """Kernels and array functions of a device. On the CPU, arrays are passed through without copies."""
 
     kernels: ModuleType
     put: Callable[..., list[Any]]  # host arrays to device arrays

@@ -1,4 +1,4 @@
-"""Interface to CuPy: device checks, compilation of CUDA text, and kernel launches.
+"""Interface to CuPy: device checks, compilation of CUDA source code, and kernel launches.
 
 All uses of CuPy are in this module and in the arrays that it returns. CuPy is imported only when a device is used, so
 this module and ``kernels/cuda`` can be imported, and their signatures compared, on any machine.
@@ -40,7 +40,7 @@ _FOLDER = Path(__file__).parent / "cuda"
 _OPTIONS = ("-std=c++17",)
 #: Status of cudaErrorMemoryAllocation and of CUDA_ERROR_OUT_OF_MEMORY.
 _NO_MEMORY = 2
-#: Seconds of compilation without a note.
+#: Seconds of compilation after which a note is written.
 _SHORT = 1.0
 _NOTE = (
     "tanlearn: compiling CUDA kernels, once per kind of GPU and of data, which takes up to a minute. Later runs load "
@@ -90,7 +90,7 @@ def cupy() -> Any:
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether an error means that memory has run out: on the host, in CuPy's pool, or in a call of CUDA.
 
-    CUDA needs memory of its own for kernels and graphs. Its runtime and its driver then report status 2.
+    CUDA also allocates memory for kernels and graphs. If that fails, its runtime and its driver report status 2.
     """
     is_of_cuda = type(error).__name__ in ("CUDARuntimeError", "CUDADriverError")
     return isinstance(error, MemoryError) or (is_of_cuda and getattr(error, "status", None) == _NO_MEMORY)
@@ -123,7 +123,8 @@ def to_device(*arrays: Any) -> list[Any]:
 def struct(values: Any) -> Any:
     """Return a structured array of shape (1,), laid out as in C, with the fields of a NamedTuple.
 
-    Device arrays become pointers, ints ``int`` and floats ``double``. The NamedTuple must outlive the kernel.
+    Device arrays become pointers, integers become ``int``, and floats become ``double``. The NamedTuple must outlive
+    the kernel.
     """
     types = {int: "i4", float: "f8"}
     fields = [(name, types.get(type(value), "u8")) for name, value in values._asdict().items()]
@@ -139,7 +140,7 @@ def type_macros(**dtypes: Any) -> tuple[str, ...]:
 
 
 def program_text(*files: str) -> str:
-    """Return the CUDA text of files of ``kernels/cuda`` (names without suffix), preceded by ``common.cu``."""
+    """Return the source code of files of ``kernels/cuda`` (names without suffix), preceded by ``common.cu``."""
     return "\n".join((_FOLDER / f"{name}.cu").read_text(encoding="utf-8") for name in ("common", *files))
 
 
@@ -160,7 +161,7 @@ def _kernel(array_module: Any, files: tuple[str, ...], name: str, macros: tuple[
 
 @contextmanager
 def _compilation_note() -> Iterator[None]:
-    """Write a note on a terminal if the code in the context takes long, once per process."""
+    """Write a note to the terminal, once per process, if the code in the context takes long."""
     timer = threading.Timer(_SHORT, _write_note)
     timer.daemon = True
     if sys.stderr.isatty():
@@ -173,7 +174,7 @@ def _compilation_note() -> Iterator[None]:
 
 @functools.cache
 def _write_note() -> None:
-    """Write the note about compilation."""
+    """Write the note that kernels are being compiled."""
     sys.stderr.write(f"{_NOTE}\n")
     sys.stderr.flush()
 
@@ -189,9 +190,9 @@ def launch(
 ) -> None:
     """Launch a kernel with ``n_workers`` workers; it runs after the kernels launched before.
 
-    ``files`` are the files of ``kernels/cuda`` that contain the kernel and, before it, what it calls. ``n_workers`` is
-    its first argument, followed by ``arguments``; integers are passed as ``long long``. ``width`` is the number of
-    threads per worker: 1, a warp or a block. ``macros`` are compiler options, see :func:`type_macros`.
+    ``files`` are files of ``kernels/cuda``: those with functions that the kernel calls, then the kernel's own file.
+    ``n_workers`` is its first argument, followed by ``arguments``; integers are passed as ``long long``. ``width`` is
+    the number of threads per worker: 1, a warp or a block. ``macros`` are compiler options, see :func:`type_macros`.
     """
     if n_workers == 0:
         return

@@ -1,8 +1,8 @@
-"""Runs of kernels as plain Python on a few rows, which take less time than a compilation.
+"""Kernels that run as plain Python on a few rows, which takes less time than compiling them.
 
-The first naive Bayes on iris called nine kernels with some thousand numbers, and compiled them in 3 s. Plain Python is
-finished in 0.1 s. Only kernels of integers and float64 numbers are marked. Python and compiled code round their
-operations equally, so results are equal bit for bit, whether a kernel is compiled or not.
+The first fit of naive Bayes on iris calls nine kernels with about a thousand numbers. Compiling them takes 3 s; running
+them as plain Python takes 0.1 s. Only kernels with integers and float64 numbers are marked as interpretable. Python and
+compiled code round these operations equally, so results are equal bit for bit, whether a kernel is compiled or not.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ __all__ = ["compile_always", "interpretable", "interpretation_is_allowed"]
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
-#: Elements of all arguments up to which a call is interpreted: tens of milliseconds.
+#: Largest number of elements of all arguments for which a call is interpreted. It then takes tens of milliseconds.
 MOST_ELEMENTS = 4_000
-#: Processor seconds that a kernel may be interpreted in a process; more calls are worth a compilation of 0.1 to 1 s.
-#: Seconds of a clock pass too fast on a busy machine: a first naive Bayes on iris compiled 12 functions.
+#: Processor seconds for which a kernel may be interpreted in a process. After that, a compilation of 0.1 to 1 s pays
+#: off. Wall-clock time is not used, because on a busy machine a first fit of naive Bayes on iris then compiled 12
+#: functions.
 MOST_SECONDS = 0.1
 _WIDE = {np.dtype(kind) for kind in (np.bool_, np.int64, np.uint64, np.float64)}
 _NARROW = {np.dtype(kind) for kind in ("i1", "i2", "i4", "u1", "u2", "u4")}
@@ -37,7 +38,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def compile_always() -> Iterator[None]:
-    """Compile kernels at their first call, also for a few rows, in all threads: for warm-ups, which are not timed."""
+    """Compile kernels at their first call, even for a few rows, in all threads; for warm-ups, which are not timed."""
     global _forced
     with _lock:
         _forced += 1

@@ -2,9 +2,9 @@
 
 * No ``fastmath``: each operation is rounded separately, in the order written. With ``reassoc``, ``arcp`` or
   ``contract``, LLVM rounds the vectorized version of a loop differently from the scalar one. The version that runs
-  depends on the memory addresses of the arrays (1 of 150 fits had other structure probabilities), on the function that
-  it is inlined into (other logits on two threads than on one), and on the CPU. There is no speed gain either: loops
-  that must be fast use lanes (``_lanes.py``).
+  depends on the memory addresses of the arrays (1 of 150 fits had different structure probabilities), on the function
+  that it is inlined into (logits on two threads differed from logits on one), and on the CPU. There is no speed gain
+  either: loops that must be fast use lanes (``_lanes.py``).
 * ``error_model="numpy"`` removes the zero check of divisions, which otherwise prevents vectorization (an Adam sweep:
   1.70 -> 0.17 ns per parameter).
 * ``nogil`` lets Python threads run kernels in parallel. All kernels are serial. No Numba threading layer is ever
@@ -12,7 +12,8 @@
 * Compiled code is cached on disk, with three corrections of Numba's cache (see :func:`_repair_cache`).
   ``TANLEARN_CACHE=0`` turns the cache off.
 * ``no_cfunc_wrapper`` leaves out an unused entry point for C. Kernels that are called by other kernels are compiled
-  only as parts of these (``_parts.py``). Compilation is shortened where loops do not need it (``_pipeline.py``).
+  only as parts of their callers (``_parts.py``). Compilation is shortened where loops do not need it
+  (``_pipeline.py``).
 * Read-only arrays are passed to the code for writable arrays (``_read_only.py``).
 * Python collects no garbage during a compilation, which would take a tenth of its time: Numba keeps nearly all objects
   until the end.
@@ -37,8 +38,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 CACHE = os.environ.get("TANLEARN_CACHE", "1") != "0"
 
-#: First and last version of Numba with which the shorter compilation was tried. It uses private interfaces, so kernels
-#: are compiled in Numba's standard way by other versions, and if the environment asks for it.
+#: First and last version of Numba with which the shorter compilation was tried. It uses private interfaces of Numba.
+#: With other versions, or if an environment variable requests it, kernels are compiled in Numba's standard way.
 _TRIED_VERSIONS = (0, 60), (0, 68)
 IS_SHORTENED = (
     _TRIED_VERSIONS[0] <= tuple(map(int, re.findall(r"\d+", numba.__version__)[:2])) <= _TRIED_VERSIONS[1]
@@ -127,8 +128,8 @@ def _repair_cache(compiled: Any) -> None:
     permanently), so names get a random part. Numba also checks only the file of the kernel itself, although kernels
     inline kernels of other files, so the stamp of all files is checked. The stamp is added to the version at the start
     of an index, which is read before the rest, because the rest may refer to classes that a later version does not
-    have. If the disk is full, Numba raises OSError although the kernel could run. All this is private to Numba; other
-    versions of the private interface are left unchanged.
+    have. If the disk is full, Numba raises OSError although the kernel could run. All of this is private to Numba. If
+    the private interface differs, the cache is left unchanged.
     """
     files: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if not all(hasattr(files, name) for name in ("_data_name", "_version", "save")):

@@ -76,7 +76,7 @@ def padded(length: int) -> int:
 
 
 def _instruction(result: Any, emit: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function to what ``emit(context, builder, types, *values)`` emits, unless Numba is disabled."""
+    """Compile a function to the code that ``emit(context, builder, types, *values)`` emits, if Numba is enabled."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         if config.DISABLE_JIT:
@@ -189,7 +189,7 @@ def _emit_exponent(context: Any, builder: Any, kinds: Any, lanes: Any) -> Any:
 
 @_instruction(lanes_type, _emit_load)
 def load(array: Any, first: Any) -> Any:
-    """Return the ``LANES`` numbers of a vector from position ``first`` on; they may end in padding after the vector."""
+    """Return ``LANES`` numbers of a vector from position ``first`` on; the last may be padding after the vector."""
     lanes = np.zeros(LANES, array.dtype)
     found = array[first : first + LANES]
     lanes[: len(found)] = found
@@ -225,7 +225,7 @@ def add_up(lanes: Any) -> Any:
 
 @_instruction(lanes_type, _emit_call("fmuladd"))
 def multiply_add(lanes: Any, factor: Any, summand: Any) -> Any:
-    """Return ``lanes * factor + summand``, rounded once on CPUs with such an instruction, otherwise twice."""
+    """Return ``lanes * factor + summand``, rounded once on CPUs that have an instruction for it, otherwise twice."""
     return lanes * factor + summand
 
 

@@ -3,11 +3,11 @@
 If a function calls another one, Numba first compiles the called function separately, with wrappers for calls from
 Python and from C, and then again as a part of the caller. Few kernels are called from Python, so here a kernel that is
 called by another one stays intermediate code. A part that calls no parts is optimized before its callers, because with
-a single optimization of the whole caller, steps of k-trees took up to 1.3 times as long. A part that calls parts is
-simplified, and optimized with its callers only, because otherwise the code of each part would be optimized again for
-each caller of its callers.
+a single optimization of the whole caller, steps of k-trees took up to 1.3 times as long. A part that calls other parts
+is only simplified, and optimized together with its callers. Otherwise, the code of each part would be optimized again
+for each caller of its callers.
 
-All of this is private to Numba, and only used with versions that were tried (see ``_jit.py``).
+All of this is private to Numba, and used only with versions that were tested (see ``_jit.py``).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _PartLibrary(KernelLibrary):
             super()._optimize_final_module()
 
     def _finalize_final_module(self) -> None:
-        """Declare the environments of the functions, which Numba sets now; emit no machine code."""
+        """Declare the environments of the functions, which Numba sets at this point, without emitting machine code."""
         self._finalize_dynamic_globals()
         engine = self._codegen._engine
         names = [variable.name for variable in self._final_module.global_variables]

@@ -1,15 +1,15 @@
-"""Numba's compiler with less work for each kernel, at the same code for its loops.
+"""Numba's compiler with less work per kernel and the same code for its loops.
 
 * The entry point for Python runs once per call, so it is not optimized. It took a tenth of the compilation time of
-  kernels that get records of many arrays.
-* Function passes run on functions with a body only, and the module passes that help to remove reference counts are
+  kernels whose arguments are records of many arrays.
+* Function passes run only on functions that have a body, and the module passes that help to remove reference counts are
   left out.
 * Kernels that allocate nothing and return no view do not count references (see :func:`counts_references`).
 * Passes for Python features that kernels do not use are left out.
 * Types of operators are found once for each combination of argument types.
-* The values of compiler flags, which Numba compares ten thousands of times, are computed once.
+* The values of compiler flags, which Numba compares tens of thousands of times, are computed once.
 
-A first gradient TAN took 13.7 s with Numba's compiler. All of this is private to Numba.
+A first fit of gradient TAN took 13.7 s with Numba's standard compiler. All of this is private to Numba.
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ def customize_flags(compiled: Any) -> Any:
 def counts_references(function: Callable[..., Any]) -> bool:
     """Return whether a kernel or one that it calls may allocate an array, or return a view or a tuple.
 
-    All other kernels only use arrays that their callers keep alive. Counts of references take a seventh of the
-    compilation time of a gradient TAN.
+    All other kernels only use arrays that their callers keep alive. Reference counting takes a seventh of the
+    compilation time of gradient TAN.
     """
     names = function.__code__.co_names
     if not _ALLOCATORS.isdisjoint(names) or _returns_views(function):
@@ -204,7 +204,7 @@ def check_returned_arrays(function: Callable[..., Any], signatures: Any) -> None
 
 
 def _returns_views(function: Callable[..., Any]) -> bool:
-    """Return whether a statement returns a slice or a tuple; True if the source is not known."""
+    """Return whether a statement returns a slice or a tuple; True if the source code is not available."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, SyntaxError, TypeError):

@@ -1,9 +1,9 @@
-"""Calls of kernels with read-only arrays, without compiling them again.
+"""Calls of kernels with read-only arrays, for which no kernel is compiled again.
 
-Numba has two types for arrays that differ only by the permission to write, and compiles a kernel for each. Models that
+Numba has two types for arrays that differ only in write permission, and compiles a kernel for each. Models that
 joblib maps from a file (``mmap_mode="r"``), rows in the worker processes of scikit-learn, and arrays of pandas are
-read-only. Their kernels took 0.4 to 6 s to compile again. The machine code is the same, so the code for writable arrays
-is called here, unless the kernel may write to one of the read-only arrays.
+read-only. Compiling kernels again for them took 0.4 to 6 s. The machine code is the same, so the code for writable
+arrays is called here, unless the kernel may write to one of the read-only arrays.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def argument_types(compiled: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]
 
 
 def _shared_types(compiled: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return types of arguments, in which read-only arrays become writable, if the kernel writes to none of these."""
+    """Return the types of arguments, with read-only arrays as writable ones if the kernel writes to none of them."""
     read_only = [
         array for position, kind in enumerate(kinds) for array in _arrays((position,), kind) if not array[1].mutable
     ]

@@ -4,9 +4,9 @@ The analysis follows names from the arguments of a kernel through assignments, f
 kernels. It does not follow the order of statements, so a name stands for everything that is ever assigned to it. A
 kernel with an expression, statement or function that is not listed here counts as writing to all its arguments.
 
-An array is described by its path from the arguments (position of the argument, then names of fields) and by the number
-of its dimensions that indexing has removed at least. ``x += 1`` writes to memory only if x has dimensions left. An
-element of a tuple without a name is described by the path of the tuple, which stands for all its elements.
+An array is described by its path from the arguments (position of the argument, then names of fields) and by the
+smallest number of dimensions that indexing has removed from it. ``x += 1`` writes to memory only if x has dimensions
+left. An unnamed element of a tuple is described by the path of the tuple, which stands for all its elements.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = ["SIZES", "ArrayPath", "Writes", "find_writes"]
 ArrayPath = tuple[int | str, ...]
 Arrays = dict[ArrayPath, int]  # path: the smallest number of dimensions removed
 
-#: Attributes of arrays that are no arrays. Arrays in fields of these names are not followed.
+#: Attributes of arrays that are not arrays. Arrays in fields of these names are not followed.
 SIZES = frozenset({"dtype", "ndim", "shape", "size"})
 #: Functions that return numbers, lanes or new arrays, and write to no argument.
 _READERS = frozenset({"abs", "float", "int", "len", "max", "min", "range"})
 _READERS |= {"add_up", "exponent", "floor", "larger", "load", "magnitude", "mantissa", "multiply_add", "nearest"}
 _READERS |= {"root", "scale", "splat", "where_less"}
-#: The same in the modules ``numpy`` and ``math``.
+#: Functions of the modules ``numpy`` and ``math`` of this kind.
 _NUMPY_READERS = frozenset({"argmax", "empty", "exp", "full", "log", "log1p", "sqrt", "zeros"})
 _NUMPY_READERS |= {"float32", "float64", "int64", "intp", "uint64"}
 _WRITERS = frozenset({"store", "store_first"})  # these write to their first argument
@@ -37,7 +37,7 @@ _METHODS = frozenset({"max", "sum", "type"})
 _VIEWS = frozenset({"ravel", "view"})
 _OTHER_SHAPES = frozenset({"reshape"})  # views with any number of dimensions
 _MODULES = frozenset({"math", "np"})
-_DEEPEST = 4  # names in a path; more would be a loop
+_DEEPEST = 4  # maximum number of names in a path; more would be a loop
 
 #: Instead of removed dimensions: a write to elements, or an array within a tuple, of which indexing removes none.
 _ANY = -8
@@ -208,7 +208,7 @@ class _Analysis:
         return _smallest(pair for item in items for pair in self._value(item).items())
 
     def _index(self, index: ast.expr) -> int:
-        """Return how many dimensions an index removes at least, unless it copies the array."""
+        """Return the smallest number of dimensions that an index may remove, unless it copies the array."""
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         removed = 0
         for part in parts:

@@ -43,7 +43,7 @@ class TrainingRows(NamedTuple):
     observed_row: Any  # intp (d,) row of `observed_weight` for a feature, 0 for features without missing values
     patterns: Any  # bool (Q, d) distinct patterns of observed features
     pattern_weight: Any  # float64 (Q, C) weight of the rows of each pattern
-    prior: Any  # float64 (C,) class probabilities, or (0,) for those of the rows
+    prior: Any  # float64 (C,) class probabilities, or shape (0,) for class frequencies
     m: Any  # float, weight of the uniform distribution in an estimate
     min_count: Any  # float, minimum weight of a part
     chunk: Any  # int, number of factors whose product does not underflow in float32
@@ -52,8 +52,8 @@ class TrainingRows(NamedTuple):
 class Parts(NamedTuple):
     """Partitions of the rows by 0, 1, ..., n super-parents; the rows of a part are contiguous in its level."""
 
-    rows: Any  # int32 (n + 1, N) numbers of the training rows, part by part
-    query: Any  # int32 (n + 1, T) numbers of the query rows, part by part
+    rows: Any  # int32 (n + 1, N) indices of the training rows, part by part
+    query: Any  # int32 (n + 1, T) indices of the query rows, part by part
     first: Any  # intp (n + 1, T + 1) start of each part in rows
     first_query: Any  # intp (n + 1, T + 1) start of each part in query
     number: Any  # intp (n + 1,) number of parts of each level
@@ -246,7 +246,7 @@ def merge_sums(others, other_exponents, other_summed, total, exponents, n_summed
 
 @kernel
 def _scale_classes(parents, training, scale):  # type: ignore[no-untyped-def]
-    """Write 1 / (N + m), N the weight of rows with all super-parents; with a prior, p(y) / (N_y + m / C)."""
+    """Write 1 / (N + m), where N is the weight of rows with all super-parents; with a prior, p(y) / (N_y + m / C)."""
     n_classes, everything = scale.shape[0], training.m
     for c in range(n_classes):
         scale[c] = 0.0
@@ -327,7 +327,7 @@ def _add_part(rows, query_rows, children, pseudo_count, tag, training, query, sp
 
 @kernel
 def find_implied(values, weight, least, seen, implied):  # type: ignore[no-untyped-def]
-    """Write the value of each feature that each value implies: the only one that occurs with it in training rows.
+    """Write the value of each feature that each value implies, which is the only one that occurs with it in training.
 
     A value must have a weight of at least ``least``. ``seen`` (V,) is scratch. A feature is not implied by its own
     values.

@@ -27,7 +27,7 @@ _CHUNK = 16
 def pick_rows(codes, start, is_parent, missing, n_classes, parents, children, n_parents):  # type: ignore[no-untyped-def]
     """Write the rows of each sample's values: one estimator per feature, and one for the constant feature.
 
-    The constant feature is the super-parent of samples without any other, and replaces missing children.
+    The constant feature is the super-parent of samples that have no other, and replaces missing children.
     """
     d, n = codes.shape
     constant = start[d]

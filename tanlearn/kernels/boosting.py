@@ -26,7 +26,7 @@ def write_residuals(scores, y, weights, selected, least, rows):  # type: ignore[
     """Write residuals and variances of selected samples from scores (n, C), classes y (n,) and weights (n,).
 
     A residual is the indicator of the class minus its probability p. The variance is p (1 - p), but at least ``least``.
-    Both are multiplied by the weight. For two classes, there is one residual: that of the second class.
+    Both are multiplied by the weight. For two classes, there is one residual, which belongs to the second class.
     """
     n_classes, n_outputs = scores.shape[1], rows.shape[1] // 2
     # Exponentials of many numbers at once are vectorized (18 classes: 9 -> 3 ns for each class of a sample). They are
@@ -81,7 +81,7 @@ def sum_squares(rows, n_outputs, least, sums):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_value_rows(own_codes, cells, rows, sums):  # type: ignore[no-untyped-def]
-    """Add the rows of samples to the sums (L, V, 2 K) of their cell and their code (m,); missing values have none."""
+    """Add the rows of samples to the sums (L, V, 2 K) of their cell and code (m,); missing values are skipped."""
     n_values, n_columns = sums.shape[1], rows.shape[1]
     if n_columns == 2:  # two classes: 1.0 ns per sample, and 2.1 with a loop over columns and three indices
         flat = sums.reshape(sums.size)
@@ -136,8 +136,8 @@ def value_ratios(codes, features, n_values, selected, rows, smoothing, scratch, 
 def best_split(sums, order, smoothing, left, total):  # type: ignore[no-untyped-def]
     """Return the gain and the length of the best beginning of ``order`` (V,), for the same split of all cells.
 
-    The gain is the increase of ``sum g^2 / (h + smoothing)`` over cells, sides and classes. It is -1 for one value.
-    sums (L, V, 2 K).
+    The gain is the increase of ``sum g^2 / (h + smoothing)`` over cells, sides and classes. It is -1 if there is only
+    one value. sums (L, V, 2 K).
     """
     n_cells, n_values, n_classes = sums.shape[0], sums.shape[1], sums.shape[2] // 2
     before = 0.0
@@ -185,7 +185,7 @@ def find_splits(  # type: ignore[no-untyped-def]
 
 @kernel
 def split_cells(own_codes, side, level, cells):  # type: ignore[no-untyped-def]
-    """Set bit ``level`` of the cell of each sample to the side (V,) of its code (m,), or the cell to -1 if missing."""
+    """Set bit ``level`` of each sample's cell to the side (V,) of its code (m,), or the cell to -1 if it is missing."""
     for k in range(cells.shape[0]):
         if cells[k] >= 0:
             code = own_codes[k]
@@ -210,8 +210,8 @@ def add_cell_rows(cells, rows, sums):  # type: ignore[no-untyped-def]
 def add_terms(codes, first, n_states, features, starts, sides, weights, values, scores):  # type: ignore[no-untyped-def]
     """Add the values of all terms to the scores (any, C) of samples ``first``, ``first + 1``, ...
 
-    With missing values, the value of a term is its mean over the cells on the sides of the other values, with their
-    weights, or 0 if they have none.
+    With missing values, the value of a term is its weighted mean over the cells that match the observed values, or 0 if
+    these cells have no weight.
     """
     n_classes = scores.shape[1]
     for t in range(features.shape[0]):

@@ -20,7 +20,7 @@ from tanlearn.kernels.mathematics import exp
 def most_probable(  # type: ignore[no-untyped-def]
     codes, samples, cells, network, missing, max_width, capacity, y, completed
 ):
-    """Write the most probable missing values given the class; a negative class is replaced by the most probable one.
+    """Write the most probable missing values given the class; if it is negative, given the most probable class.
 
     Returns the number of samples processed before one exceeded the capacity. Ties go to the first class and value.
     """

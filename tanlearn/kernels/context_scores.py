@@ -1,13 +1,13 @@
-"""Descent of samples through the contexts of families, and the scores that they get from the entries on their way.
+"""Descent of samples through the contexts of families, and the scores from the entries on their paths.
 
-A sample starts at the root of a family and descends by its values of the parents, to the longest context that exists
-and has no missing parent. A back-off network takes the probability of the deepest entry,
+A sample starts at the root of a family and follows its values of the parents, to the longest context that exists and
+has no missing parent. A back-off network takes the probability of the deepest entry,
 
     log P(x | y) = log P_i(x | y) + sum over levels j > i of log(m_j / (N_j + m_j)),
 
 where i is the last level with an entry of the sample's value x and class y. A forest weights levels, so it adds up
 *gains* log(P_j / P_j-1) of all levels. For a value without samples of the class, the gain is log(m_j / (N_j + m_j)).
-A class that does not occur in a context gets nothing from it. Tries are those of ``context_trie.py``, smoothed by
+A context adds nothing to classes that do not occur in it. Tries are those of ``context_trie.py``, smoothed by
 ``context_smoothing.py``.
 """
 # Shapes: n samples, d features, C classes; F families of up to k parents; a trie of N contexts, R classes, L entries
@@ -169,8 +169,8 @@ def add_gains(codes, n_states, root, child, parents, trie, gain, unseen, weight,
 def mark_values(children, branch, value_start, values, root, value_sets):  # type: ignore[no-untyped-def]
     """Write the values of each context as two masks of 64 bits, (N, 2). Bit v stands for value v.
 
-    The first mask has the values by which a context is split, the second the values that it has seen. A mask is invalid
-    for a feature with more than 64 values; ``add_gains_by_level`` does not read it.
+    The first mask has the values by which a context is split, and the second has the values that occur in it. A mask is
+    invalid for a feature with more than 64 values; ``add_gains_by_level`` does not read it.
     """
     f = 0
     for g in range(branch.shape[0]):
@@ -191,7 +191,7 @@ def mark_values(children, branch, value_start, values, root, value_sets):  # typ
 def add_gains_by_level(  # type: ignore[no-untyped-def]
     codes, n_states, root, child, parents, trie, value_sets, gain, unseen, weight, slot, active, node, scores
 ):
-    """Do the same as ``add_gains``, bit for bit, faster for many samples.
+    """Compute the same sums as ``add_gains``, bit for bit, but faster for many samples.
 
     ``value_sets`` (N, 2) are written by ``mark_values``. active, node (n,) are scratch.
     """

@@ -1,4 +1,4 @@
-"""Hierarchical smoothing: probabilities of the entries of a trie, each corrected from the context above it.
+"""Hierarchical smoothing: probabilities of the entries of a trie, each shrunk toward the probability one level above.
 
 With n the count of a value and a class, and N the count of the class, in a context of j parents,
 
@@ -9,7 +9,7 @@ context has P_j = m_j / (N + m_j) P_j-1, with one factor for all such values. If
 P_j = P_j-1, so nothing is stored for it. For the trie, see ``context_trie.py``; shorter contexts come first.
 
 Reference: Petitjean, Buntine, Webb, Zaidi: Accurate parameter estimation for Bayesian network classifiers using
-hierarchical Dirichlet processes. Machine Learning 107, 2018, section 3, where it is the m-estimate with back-off.
+hierarchical Dirichlet processes. Machine Learning 107, 2018, section 3, where it is called m-estimate with back-off.
 """
 # Shapes: a trie of F families, R pairs of context and class, and L entries
 # uniform (F,): 1 / n_states of each family; above, run, counts, p (L,): see kernels/context_trie.py

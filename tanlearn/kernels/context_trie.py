@@ -5,7 +5,8 @@ have them. The contexts form a trie: the root of a family has no parent, and the
 by the values of the next parent. The entries of a context are pairs of a value of the family's feature and a class,
 with the weight of the samples of this value and class. A full trie has entries of all values with all classes of a
 context. Otherwise, a context has entries only for pairs that occur in it. Back-off networks and forests use the same
-trie: ``context_smoothing.py`` makes probabilities of the counts, and ``context_scores.py`` evaluates them on samples.
+trie: ``context_smoothing.py`` converts the counts to probabilities, and ``context_scores.py`` evaluates them on
+samples.
 
 Invariant: samples, values and classes of a context are subsets of the samples, values and classes of the context above
 it, and an entry has an entry of the same value and class above it. Reference: Petitjean, Buntine, Webb, Zaidi: Accurate
@@ -26,8 +27,8 @@ from typing import Any, NamedTuple
 
 from tanlearn.kernels._jit import kernel
 
-#: Values per sample up to which all values are scanned. With more, the values of the samples are sorted, so that a
-#: context of a single sample does not cost the number of values.
+#: Values per sample up to which all values are scanned. With more, the values of the samples are sorted, so that the
+#: cost of a context with a single sample does not grow with the number of values.
 _SCANNED = 8
 
 
@@ -36,8 +37,8 @@ class ContextTrie(NamedTuple):
 
     There are L entries, M pairs of a context and a value, and R pairs of a context and a class.
 
-    The children of context g are ``children[g]`` up to ``children[g + 1]``, at most up to the next family's root. The
-    other starts are of the same kind, with the end of the whole list last. A root has all values and all classes.
+    The children of context g are ``children[g]`` up to ``children[g + 1]``, or up to the next family's root. The other
+    arrays of starts are alike, and end with the length of the whole list. A root has all values and all classes.
     """
 
     children: Any  # int32 or int64 (N + 1,) first context with one parent more
@@ -56,7 +57,7 @@ class Samples(NamedTuple):
     order: Any  # int32 (k + 1, S) sample numbers of each level
     level: Any  # intp (N,) number of parents of the context
     begin: Any  # intp (N,) start of the context's samples in its level
-    end: Any  # intp (N,) end of them
+    end: Any  # intp (N,) end of the context's samples
 
 
 @kernel
@@ -216,7 +217,7 @@ def count_entries(codes, y, weight, child, root, samples, is_full, trie, cells, 
 
 @kernel
 def link_entries(root, trie, where, index, above, run):  # type: ignore[no-untyped-def]
-    """Write the entry of the same value and class in the context above each entry's, and the position of its class.
+    """Write, for each entry, the entry of its value and class in the context above, and the position of its class.
 
     ``above`` is -1 - f for entries of the root of family f; ``run`` is a position in ``classes``. where (V, C) and
     index (C,) are scratch.

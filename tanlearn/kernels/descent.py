@@ -1,4 +1,4 @@
-"""Coordinate descent on the hinge loss of margins: each integer parameter takes the best of some steps in turn.
+"""Coordinate descent on the hinge loss of margins: each integer parameter in turn takes the best of several steps.
 
     sum_n p_n max(0, margin + c_ny - c_nk for all classes k other than y_n),    c_nk the sum of magnitudes of a class
 
@@ -19,7 +19,7 @@ from tanlearn.kernels._jit import kernel
 
 @kernel
 def rank_rivals(costs, y, r, cheapest, least, second):  # type: ignore[no-untyped-def]
-    """Write the class of lowest cost other than the row's own, its cost, and the second lowest cost."""
+    """Write the class of lowest cost other than the row's own class, its cost, and the second lowest cost."""
     least[r], second[r] = np.inf, np.inf
     for c in range(costs.shape[1]):
         if c == y[r]:

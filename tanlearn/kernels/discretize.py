@@ -151,7 +151,7 @@ def best_cut(start, classes, weights, low, high, scale, units, left, right, term
             right[c] -= weights[e]
             n_left += weights[e]
             n_right -= weights[e]
-            # The sum is updated incrementally, which is exact for integers.
+            # The sum is updated incrementally, and the result is exact for integers.
             of_classes -= terms[c]
             terms[c] = tabulated_xlogx(left[c], scale, units) + tabulated_xlogx(right[c], scale, units)
             of_classes += terms[c]
@@ -202,9 +202,7 @@ def accept_cut(start, classes, weights, low, cut, high, scale, counts):  # type:
     Gain > log2(N - 1) / N + (log2(3^k - 2) - [k H(S) - k1 H(S1) - k2 H(S2)]) / N, here multiplied by N ln 2.
     """
     n = count_set(start, classes, weights, low, high, counts)
-    if n < 2.0 * (
-        1.0 - TIE
-    ):  # less than the weight of two rows cannot be split, and log(n - 1) < 0 would accept any cut point
+    if n < 2.0 * (1.0 - TIE):  # rows that weigh less than two are not split: log(n - 1) < 0 would accept any cut point
         return False
     k = count_present(counts)
     units = set_entropy(counts, n, scale)

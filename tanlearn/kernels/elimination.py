@@ -8,7 +8,7 @@ the expected indicators of the CPT entries. The same elimination is used for imp
 maxima instead of sums for the most probable values.
 
 All factors are logarithms. A missing feature may have a thousand children: products of so many probabilities would
-underflow, and a value with a low probability in the first factors that is most probable in the end would be lost.
+underflow, and a value that has a low probability in the first factors, but is most probable in the end, would be lost.
 
 Reference: R. Dechter, "Bucket elimination: a unifying framework for reasoning", Artificial Intelligence 113, 1999.
 """
@@ -96,10 +96,10 @@ def new_workspace(network, n_classes, max_width, capacity):  # type: ignore[no-u
 def eliminate(  # type: ignore[no-untyped-def]
     codes, samples, cells, network, is_normalized, missing, max_width, capacity, reserve, scores
 ):
-    """Write the log joint of samples with missing features; return how many were processed before one was too large.
+    """Write the log joint of samples with missing features; return the number processed before the capacity was short.
 
     If CPTs are normalized, a missing feature without observed descendants is skipped. With a ``reserve``, a feature
-    whose factors are too large together is treated as independent copies, one per factor; the result is then no longer
+    whose joint factor would be too large is treated as independent copies, one per factor; the result is then no longer
     the exact log joint. The reserve must hold the factor that each CPT leaves when one of its features is eliminated;
     intermediate factors are overwritten.
     """
@@ -117,8 +117,8 @@ def eliminate_adjoint(  # type: ignore[no-untyped-def]
 ):
     """Add the gradient of :func:`eliminate` with respect to the cells; return how many samples were processed.
 
-    With a one for a class in ``d_scores``, this is the expected indicators of the cells given that class. Families of
-    barren features add nothing; their gradient is zero while CPTs stay normalized.
+    If ``d_scores`` is 1 for one class, the gradient is the expected indicators of the cells given that class. Families
+    of barren features add nothing; their gradient is zero while CPTs stay normalized.
     """
     n_classes = d_scores.shape[1]
     work = new_workspace(network, n_classes, max_width, capacity)
@@ -137,9 +137,9 @@ def eliminate_adjoint(  # type: ignore[no-untyped-def]
 def count_values(  # type: ignore[no-untyped-def]
     codes, samples, network, n_classes, is_normalized, missing, max_width, capacity, n_values
 ):
-    """Write the number of values that the eliminated features of each sample have in all of their joint factors.
+    """Write the number of joint values in all joint factors of each sample's eliminated features.
 
-    Returns how many samples were processed before one was too large, as in :func:`eliminate` without a reserve.
+    Returns the number of samples processed before the capacity was short, as :func:`eliminate` without a reserve.
     """
     work = new_workspace(network, n_classes, max_width, 0)
     first = network.belief[network.order.shape[0]]
@@ -265,7 +265,7 @@ def _add(source, first, stride, n_values, n_classes, belief):  # type: ignore[no
 
 @kernel
 def eliminate_missing(cells, network, is_maximum, reserve, n_factors, work, row):  # type: ignore[no-untyped-def]
-    """Eliminate all missing features by sums or maxima; return the used length of the space, or -1 if it is short."""
+    """Eliminate all missing features by sums or maxima; return the used length of the space, or -1 if too short."""
     n_classes = row.shape[0]
     used = network.belief[network.order.shape[0]]
     capacity = work.space.shape[0] - reserve

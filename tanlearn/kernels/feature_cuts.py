@@ -55,7 +55,7 @@ def purest_cut(counts, first, last, scale, units, left, right):  # type: ignore[
 
 @kernel
 def entropy_cuts(counts, n_cuts, scale, units, left, right, first, last, position, gain, is_cut):  # type: ignore[no-untyped-def]
-    """Mark up to n_cuts cut points, each where it reduces entropy most, in any of the intervals so far."""
+    """Mark up to n_cuts cut points one by one, each where it reduces the entropy of the current intervals most."""
     first[0], last[0] = 0, counts.shape[0]
     position[0], gain[0] = purest_cut(counts, first[0], last[0], scale, units, left, right)
     for n in range(1, n_cuts + 1):
@@ -130,7 +130,7 @@ def cut_features(  # type: ignore[no-untyped-def]
 
 @kernel
 def merge_codes(codes, n_states, start, merged, out):  # type: ignore[no-untyped-def]
-    """Write the merged codes; codes from n_states on are missing, and become the entry after those of all values."""
+    """Write the merged codes; codes from n_states on are missing, and get the last entry of the feature."""
     for i in range(codes.shape[0]):
         table = merged[start[i] : start[i + 1]]
         last = n_states[i]

@@ -1,6 +1,6 @@
 """Cut points of a feature that separate classes among rows with the same value of another feature.
 
-The recursive splits and the MDL criterion are those of Fayyad and Irani (see ``discretize.py``). Class entropies are
+The recursive splits and the MDL criterion are from Fayyad and Irani (see ``discretize.py``). Class entropies are
 summed over the values of the other feature, because each of them has its own class frequencies.
 """
 # Shapes: n samples, B fine bins of the feature, increasing, m other features, S values of one of them, C classes
@@ -23,7 +23,7 @@ _MOST_CLASSES = 34
 
 @kernel
 def entropy_of(counts, scale, units):  # type: ignore[no-untyped-def]
-    """Return the sum over classes of n_c log n_c, subtracted from n log n, and n, of the class counts of one value."""
+    """Return n log n minus the sum over classes of n_c log n_c, and n, for the class counts of one value."""
     n = 0.0
     total = np.int64(0)
     for c in range(counts.shape[0]):
@@ -116,7 +116,7 @@ def saved(counts, low, cut, high, gain, extra, scale, units, left, right):  # ty
 
 @kernel
 def interacting_cut_points(fine, codes, n_values, own, y, weight, n_classes, scale, units, is_cut):  # type: ignore[no-untyped-def]
-    """Mark the cut points found with the other feature that shortens the description most, if any; initially False.
+    """Mark the cut points found with the other feature that shortens the description most, in ``is_cut`` (all False).
 
     ``own`` is the index of the feature itself in ``codes``. Each cut point pays for the choice of the other feature.
     """

@@ -1,4 +1,4 @@
-"""Gains of interactions: how much the loss falls if a parameter is added for each cell of some features.
+"""Gains of interactions: how much the loss decreases if a parameter is added for each cell of a family of features.
 
 The gain of a parameter is ``(g^2 - h) / (h + smoothing)``, where g is the sum of the residuals of the samples of its
 cell, and h the sum of their variances. The gain of a family of features is the sum over cells and classes. A pair of

@@ -1,7 +1,7 @@
 """Leave-one-out estimates of networks that back off to fewer parents, and their losses.
 
 Estimates are computed as in ``context_smoothing.py``, P_j = (n + m_j P_j-1) / (N + m_j), with the counts n and N of all
-other rows. All rows of a family go from level to level together, each with its own P_j.
+other rows. The rows of a family are processed together, level by level; each has its own P_j.
 """
 # Shapes: n rows, C classes, k parents; G alternatives, s scored rows
 # columns (k + 2, q), order (q,), shared (q,): sorted rows of a family, see kernels/context_counts.py
@@ -38,7 +38,7 @@ def _count(columns, order, first, last, weight, cells, totals):  # type: ignore[
 
 @kernel
 def _clear(columns, order, first, last, cells, totals):  # type: ignore[no-untyped-def]
-    """Reset the entries of ``cells`` and ``totals`` that a context's columns have added to."""
+    """Reset the entries of ``cells`` and ``totals`` to which a context's columns were added."""
     k = columns.shape[0] - 2
     for q in range(first, last):
         x, y = columns[k, order[q]], columns[k + 1, order[q]]
@@ -50,7 +50,7 @@ def _clear(columns, order, first, last, cells, totals):  # type: ignore[no-untyp
 def leave_out(columns, order, shared, level, absent, weight, slot, m, cells, totals, chances):  # type: ignore[no-untyped-def]
     """Replace P(x | y, j - 1 parents) in ``chances`` by the leave-one-out estimate with j parents, in place.
 
-    A weight of at most 1 is removed from the counts of a row, also if the row has a larger weight. ``absent`` is the
+    A weight of at most 1 is removed from the counts for a row, even if the row has a larger weight. ``absent`` is the
     value of a missing parent.
     """
     k = columns.shape[0] - 2
@@ -133,7 +133,7 @@ def add_logs(chances, scores):  # type: ignore[no-untyped-def]
 
 @kernel
 def class_losses(scores, y, weight, losses):  # type: ignore[no-untyped-def]
-    """Write the weighted sums of -log P(class | features) and of errors, for each of G sets of scores (G, s, C)."""
+    """Write the weighted sums of -log P(class | features) and of errors for each of G sets of scores (G, s, C)."""
     for g in range(scores.shape[0]):
         nats, errors = 0.0, 0.0
         for k in range(y.shape[0]):

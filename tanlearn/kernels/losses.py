@@ -1,8 +1,8 @@
 """Losses of one row of scores with their gradients, selected by number.
 
-A fused training kernel can call :func:`row_loss` on a row while it is in cache. A loss ignores parameters that it does
-not name. All arithmetic is in the dtype of the scores: parameters are passed in this dtype and constants are converted
-to it, because Numba promotes float32 with a Python number to float64.
+A fused training kernel can call :func:`row_loss` on a row while it is in cache. A loss ignores the parameters that it
+does not need. All arithmetic is in the dtype of the scores: parameters are passed in this dtype and constants are
+converted to it, because Numba promotes float32 with a Python number to float64.
 """
 # Shapes: n samples, C >= 2 classes
 # scores, d_scores (n, C), in row functions (C,); y, loss, row_weight (n,); parameters (3,)
@@ -26,8 +26,8 @@ def soft_margin(scores, label, left_out, eta, enough, weights):  # type: ignore[
     """Return s_label - (1/eta) log sum_{c != left_out} exp(eta s_c), and write the softmax of that sum.
 
     The largest score is subtracted first, so scores of -30,000 keep their digits in float32. Equal scores differ by 0
-    even if both are -inf, so classes that are all impossible tie like any other equal scores. If the margin is
-    certainly at least ``enough``, its lower bound is returned with weights 0, without exponentials.
+    even if both are -inf, so impossible classes are tied like any other equal scores. If the margin is certainly at
+    least ``enough``, its lower bound is returned with weights 0, without exponentials.
     """
     zero = scores.dtype.type(0)
     lowest = scores.dtype.type(LOWEST_EXPONENT)
@@ -55,8 +55,8 @@ def soft_margin(scores, label, left_out, eta, enough, weights):  # type: ignore[
 def row_loss(kind, scores, label, p0, p1, p2, d_scores):  # type: ignore[no-untyped-def]
     """Return the loss of one row and write its gradient; ``kind`` is one of the six constants above.
 
-    All losses but -s_y are functions of the soft margin d of the row. They are one function, because each separate
-    function would take a tenth of a second to compile, for float32 and again for float64.
+    All losses but -s_y are functions of the soft margin d of the row. They share one function, because each separate
+    function would take a tenth of a second to compile, once for float32 and once for float64.
     """
     zero, one = scores.dtype.type(0), scores.dtype.type(1)
     # Without its margin, a hybrid loss is -s_y; 0 times an infinite margin would be nan.

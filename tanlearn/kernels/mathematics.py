@@ -1,6 +1,6 @@
 """Normalization of CPTs with its adjoint, logarithms and exponentials, and exact sums of x log x.
 
-``log`` and ``exp`` of the C library and of NumPy differ in the last digit between CPUs with and without fused
+``log`` and ``exp`` of the C library and of NumPy may differ in the last digit on CPUs with and without fused
 multiply-add or longer vectors. Decisions about trees and cut points, and parameters learned from counts, use the
 functions below, which consist of operations that all CPUs round equally.
 """
@@ -184,7 +184,7 @@ def tabulate_xlogx(scale, units):  # type: ignore[no-untyped-def]
 
 @kernel
 def tabulated_xlogx(x, scale, units):  # type: ignore[no-untyped-def]
-    """Return x log x in units of 1 / scale, from the lookup table if possible: 1 ns instead of 20.
+    """Return x log x in units of 1 / scale, from the lookup table if possible (1 ns instead of 20 ns).
 
     If there is a lookup table, x is an integer. Otherwise x may be negative by rounding.
     """

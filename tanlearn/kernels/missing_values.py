@@ -8,7 +8,7 @@ joint. In the downward pass the gradient is distributed over the same CPT entrie
 "Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4).
 
 Sums are computed from exponentials. A sum so small that terms may have underflowed is recomputed with logarithms,
-because a value with a low probability at first may be most probable in the end. ``elimination.py``, which uses
+because a value that has a low probability at first may be most probable in the end. ``elimination.py``, which uses
 logarithms throughout, is the reference implementation.
 """
 # Shapes: d features, C classes, M parameters, E events (distinct components with the values next to them), P pairs of
@@ -89,9 +89,9 @@ def add_events(event_scores, row, event, scores):  # type: ignore[no-untyped-def
 
 @kernel
 def score_observed(codes, cells, parent, n_states, offset, missing, start, scores):  # type: ignore[no-untyped-def]
-    """Write the log joint of the observed families of samples; cells end with C zeros for all other families.
+    """Write the log joint of the observed families of samples; ``cells`` end with C zeros, used for all other families.
 
-    The loops have no branches, which random missing values would make unpredictable: 9 -> 3 ns per family.
+    The loops have no branches, which random missing values would make unpredictable (3 ns per family instead of 9 ns).
     """
     n, n_classes = scores.shape
     start_if_missing = cells.shape[0] - n_classes

@@ -1,6 +1,6 @@
 """Hierarchical smoothing of one family whose log odds of two classes rise in every context.
 
-The counts of a context are those of ``context_smoothing.py``, n_xc + m P_j-1(x | c). Their sum over the classes is n_x,
+As in ``context_smoothing.py``, the counts of a context are n_xc + m P_j-1(x | c). Their sum over the classes is n_x,
 and their sum over the values n_c. With the isotonic regression phi of n_x1 / n_x with weights n_x,
 
     P_j(x | 1) = n_x phi_x / n_1,   P_j(x | 0) = n_x (1 - phi_x) / n_0,
@@ -20,9 +20,9 @@ from tanlearn.kernels._jit import kernel
 
 @kernel
 def smooth_rising(above, m, n_ranked, is_falling, counts, pools, end, p, odds):  # type: ignore[no-untyped-def]
-    """Write the probabilities p and the pooled odds, class 1 to class 0, which do not fall; counts get pseudo-counts.
+    """Write the probabilities p and the nondecreasing pooled odds of class 1 to class 0, and smooth the counts.
 
-    If ``is_falling``, the odds do not rise. Values without order keep their own odds.
+    If ``is_falling``, the odds are nonincreasing. Values without order keep their own odds.
     """
     n_values = p.shape[1]
     for g in range(p.shape[0]):

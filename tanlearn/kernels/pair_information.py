@@ -81,7 +81,7 @@ def add_xlogx(values, largest, scale, row, totals):  # type: ignore[no-untyped-d
 
 @kernel
 def sum_cell_units(shared, tile, f, other, n_others, classes, rest, lasts, cells, totals):  # type: ignore[no-untyped-def]
-    """Write the sum of x log x over the joint counts of a feature and each of some others, as if none was ever missing.
+    """Write the sum of x log x over the joint counts of a feature and each of some others, as if no value were missing.
 
     Only pairs of sets are counted; the counts of last values follow by subtraction. All other features are processed
     together, because each has few counts.

@@ -16,7 +16,7 @@ from tanlearn.kernels.mathematics import nats, unit_scale, xlogx
 def class_entropies(codes, samples, start, y, weight, total, features, counts, totals, entropy):  # type: ignore[no-untyped-def]
     """Write H(C | group, feature) in nats of each feature, times the weight of the grouped samples over ``total``.
 
-    Only values that occur in a group are visited (order-based, section 4.1: the sparsity of the joint distribution).
+    Only values that occur in a group are visited (order-based, section 4.1, on sparse joint distributions).
     """
     n_classes = counts.shape[1]
     scale = unit_scale(total)

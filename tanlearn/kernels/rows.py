@@ -1,4 +1,4 @@
-"""Rows of a CPT, one per sample: gathered, added to, or multiplied as lanes (_lanes.py)."""
+"""Rows of a CPT, one per sample, which are gathered, added to or multiplied as lanes (_lanes.py)."""
 # Shapes: n samples, P = padded(C); rows (n * P,): the row of sample k is rows[k * P:(k + 1) * P]
 # table (at least its size + LANES - 1,), because the last row, too, is read as whole registers
 # start (n,): start of each sample's row in the table

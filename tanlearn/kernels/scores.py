@@ -17,9 +17,9 @@ from tanlearn.kernels._jit import kernel
 
 
 class Families(NamedTuple):
-    """Families of all CPTs, and the positions of these in the parameter vector.
+    """Families of all CPTs, and the position of each CPT in the parameter vector.
 
-    Kernels take the four arrays one by one, because passing a tuple costs 1.5 us per call.
+    Kernels take the four arrays as separate arguments, because passing a tuple costs 1.5 us per call.
     """
 
     child: Any  # intp (T,) child of each CPT
@@ -163,8 +163,8 @@ def add_choice_gradient(  # type: ignore[no-untyped-def]
     """Add the contribution of incomplete samples to the choice gradient, relative to the drawn CPT of the same child.
 
     If child and parents of both CPTs are observed, it is the difference of their two entries. Other samples add
-    nothing: for a leaf with a missing value the score does not change, and for other families it does not change by
-    a single entry.
+    nothing. For a leaf with a missing value, the score does not change; for other families, more than one entry
+    changes.
     """
     n, n_classes = d_scores.shape
     for t in range(child.shape[0]):

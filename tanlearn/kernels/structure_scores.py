@@ -1,4 +1,4 @@
-"""Classification scores of rows after exchange of one family, the innermost loop of wrapper searches."""
+"""Classification scores of rows after one family is exchanged, the innermost loop of wrapper searches."""
 # Shapes: n samples, d features, C classes, T families of one child. codes (d, n); y (n,); weight (n,) float64
 # base (n, C): log joint without the child's family; cells (M,), child (T,), parents (T, 2), n_states (d,),
 # offset (T + 1,): CPTs as in kernels/scores.py; selected (S,): families to evaluate; value (S,)
@@ -23,7 +23,7 @@ NEGLIGIBLE = 37.0
 def swap_family(  # type: ignore[no-untyped-def]
     codes, base, y, weight, cells, child, parents, n_states, offset, selected, missing, kind, cap, rows, value
 ):
-    """Write, for each selected family, the weighted sum of the samples' objective values with it."""
+    """Write the weighted sum of the samples' objective values with each selected family."""
     n, n_classes = base.shape
     for s in range(selected.shape[0]):
         t = selected[s]
@@ -59,10 +59,10 @@ def worth(row, values, label, kind, cap):  # type: ignore[no-untyped-def]
 
 @kernel
 def is_first_best(row, values, label):  # type: ignore[no-untyped-def]
-    """Return 1 if a class would be predicted: above all classes before it, and not below any class after it.
+    """Return 1 if a class would be predicted: it scores above all classes before it, and not below any after it.
 
-    All classes are compared, because a loop with an early exit is mispredicted: 13 ns per sample of ten classes instead
-    of 8.5 ns.
+    All classes are compared, because branches of a loop with an early exit are mispredicted: with ten classes, it took
+    13 ns per sample instead of 8.5 ns.
     """
     own = row[label] + values[label]
     beaten = False
@@ -75,7 +75,7 @@ def is_first_best(row, values, label):  # type: ignore[no-untyped-def]
 
 @kernel
 def lead(row, values, label):  # type: ignore[no-untyped-def]
-    """Return the difference of a class's score to the best other one (maximum margin, log of eq. 3)."""
+    """Return the score of a class minus the best score of the others (maximum margin, log of eq. 3)."""
     rival = -np.inf
     for c in range(row.shape[0]):
         if c != label:
@@ -99,7 +99,7 @@ def log_posterior(row, values, label):  # type: ignore[no-untyped-def]
 
 @kernel
 def bound_leads(cells, counts, offset, n_classes, low, high):  # type: ignore[no-untyped-def]
-    """Write the bounds on the change of the lead of each class over another one by any of a child's families.
+    """Write bounds on how much any of a child's families may change the lead of each class over another class.
 
     Only entries that occur in samples to be classified are considered.
     """
@@ -123,7 +123,7 @@ def bound_leads(cells, counts, offset, n_classes, low, high):  # type: ignore[no
 def find_undecided(x, base, none, y, weight, low, high, floor, ceiling, undecided):  # type: ignore[no-untyped-def]
     """Mark the samples whose lead some family may bring into the range from floor to ceiling, inclusive.
 
-    Return the weight of the samples whose lead stays above the ceiling with each family; ``none (C,)`` is zeros.
+    Return the weight of the samples whose lead is above the ceiling with every family; ``none (C,)`` is zeros.
     """
     settled = 0.0
     for k in range(y.shape[0]):

@@ -1,10 +1,11 @@
 """One Adam step on one CPT of normalized log probabilities, in as few passes as possible.
 
-* Normalization is invariant to a constant added to a column, so unnormalized parameters are not stored. Adam updates
+* Normalization does not change if a constant is added to a column, so unnormalized parameters are not stored. Adam
+  updates
   ``theta`` itself, and then the log of the sum of ``exp(theta)``, which is close to zero, is subtracted.
 * Instead of Adam's first moment, the ``direction`` m / (sqrt(v) + epsilon) is stored. A step without a gradient
-  multiplies m by beta1 and v by beta2, and hence the direction by the same number in all entries. A CPT that is not
-  drawn therefore moves along a constant direction, and its moments are neither read nor written. That number is exact
+  multiplies m by beta1 and v by beta2, and hence the direction by the same factor in all entries. A CPT that is not
+  drawn therefore moves along a constant direction, and its moments are neither read nor written. This factor is exact
   for epsilon = 0. If sqrt(v) is as small as epsilon (1e-7), a step is wrong by less than 0.05 % for each step since the
   last draw.
 * Sums of exponentials are computed without subtraction of the maximum, because a step is far shorter than the 88 nats
@@ -35,7 +36,7 @@ SWEEP_SCRATCH = 4 * LANES
 
 @kernel
 def repeat_columns(columns, width, repeated):  # type: ignore[no-untyped-def]
-    """Write the first ``width`` lanes again and again, for registers that begin in any of fewer than LANES columns."""
+    """Write the first ``width`` lanes repeatedly, so that a register of them can begin with any column."""
     for j in range(0, width + LANES - 1, width):
         store(repeated, j, columns)
 

@@ -9,10 +9,10 @@
   it would have to move unused rows.
 * If the margin of a row is wide enough, its gradient is zero. Such rows (two of three on satimage) would add zeros to
   all sums, and are omitted in the second half of a step.
-* Terms are not normalized. For a sample with missing values, terms that contain a missing feature are omitted: their
-  row is one of zeros after all CPTs, which is never updated.
-* The gradients of all choices cost several times as much as a step of the drawn terms. They are computed in every
-  fourth step, with a learning rate that is larger.
+* Terms are not normalized. For a sample with missing values, terms that contain a missing feature are omitted: instead,
+  a row of zeros after all CPTs is used, which is never updated.
+* The gradients of all choices cost several times as much as a step of the drawn terms. They are computed only in every
+  fourth step, with a larger learning rate.
 * Candidates far behind the best have a negligible softmax probability and are skipped, along with the single-parent
   terms that only they use.
 """
@@ -48,7 +48,7 @@ class TermProblem(NamedTuple):
     y: Any  # intp (n,) classes
     weight: Any  # float32 (n,) weights of the rows in the mean loss
     families: Families  # of T terms
-    group: Any  # intp (d + 1,) the terms of feature i are group[i]:group[i + 1], that without parents first
+    group: Any  # intp (d + 1,) the terms of feature i are group[i]:group[i + 1], the term without parents first
     members: Any  # intp (T, 2) terms of the single parents of a pair; -1 for none
     first_row: Any  # intp (T,) number of the first row of each term among all R rows
     is_independent: Any  # bool, whether no draw can form a cycle
@@ -99,7 +99,7 @@ class TermScratch(NamedTuple):
     selected: Any  # intp (d,) drawn term of each feature
     d_choice: Any  # float64 (T,)
     d_phi: Any  # float64 (T,)
-    is_used: Any  # bool (T,) terms that are needed by a candidate with a nonnegligible probability
+    is_used: Any  # bool (T,) terms that are needed by a candidate whose probability is not negligible
     start: Any  # intp (B,) start of each sample's row in a term
     rows: Any  # intp (B,) start of the distinct rows of a term in the batch
     slot: Any  # int32 (R,) position of each row in rows, at most B; wrong for rows that are not there
@@ -113,8 +113,8 @@ class TermScratch(NamedTuple):
 def term_starts(codes, child, parents, n_states, n_classes, missing, start_if_missing, start):  # type: ignore[no-untyped-def]
     """Write the start of each sample's row in a term; ``start_if_missing`` if a feature of the term is missing.
 
-    There is one loop without branches for each number of parents, so that all are vectorized: 52 instead of 332 ns for
-    two parents and 100 rows, which was more than half of a step with small CPTs.
+    There is one loop without branches for each number of parents, so that all are vectorized. For two parents and 100
+    rows, a call takes 52 ns; it took 332 ns before, which was more than half of a step with small CPTs.
     """
     x, p, q = codes[child], parents[0], parents[1]
     if p < 0:
@@ -183,10 +183,10 @@ def score_terms(problem, theta, scratch):  # type: ignore[no-untyped-def]
 
 @kernel
 def step_rows(r, s, start, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
-    """Update the rows of a term that samples with a gradient use; ``start`` contains the start of each sample's row.
+    """Update the rows of a term that are used by samples with a gradient; ``start`` is the start of each sample's row.
 
-    ``slot`` is a sparse set (Briggs and Torczon 1993): its numbers are only valid if ``rows`` confirms them, so that
-    it is never cleared. The gradient of each slot is padded to whole lanes.
+    ``slot`` is a sparse set (Briggs and Torczon 1993): its numbers are valid only if ``rows`` confirms them, so it
+    never has to be cleared. The gradient of each slot is padded to whole lanes.
     """
     offset, rows, d_rows = problem.families.offset, scratch.rows, scratch.d_rows
     touched, slot, lanes = parameters.touched, scratch.slot, scratch.d_scores.shape[1]

@@ -7,14 +7,14 @@ Each step draws a structure, scores a batch, and updates the drawn CPTs and the 
 * Each CPT is visited once per step, while it is in the first-level cache, for its choice gradient and its Adam step
   (``sweep.py``).
 * Candidates far behind the best have a negligible softmax probability and need no gradient. Late in training, when the
-  temperature is low, these are most candidates.
+  temperature is low, this applies to most candidates.
 * If log probabilities are rounded to few bits, a CPT is rounded while it is in cache, for the scores only. Its gradient
   is passed straight through ([RE] eq. 8).
 * A CPT that is not drawn keeps moving along a constant direction. The distance is accumulated in ``pending`` and
   applied when the CPT is next read.
 * Rows with missing values come last in a batch. Their missing values are marginalized over the drawn CPTs
   (``train_missing_values.py``). If all rows are complete, kernels get None instead of MissingValues, and the code for
-  missing values is not compiled; it would double the compilation time.
+  missing values is not compiled; its compilation would double the total compilation time.
 
 A step consists of begin_step, step_tables and finish_step. The second can be divided between threads by features. CPTs
 are independent of each other, so the result does not depend on the number of threads. "eq." refers to this paper, and
@@ -238,7 +238,7 @@ def _loss_gradient(  # type: ignore[no-untyped-def]
     """Write the gradient of the mean loss with respect to scores and prior; return the mean loss.
 
     The missing features of incomplete rows are marginalized, and their gradient is distributed while the beliefs of the
-    row are there.
+    row are still stored.
     """
     size, n_classes = batch.shape[0], d_prior.shape[0]
     p0, p1, p2 = loss_parameters[0], loss_parameters[1], loss_parameters[2]

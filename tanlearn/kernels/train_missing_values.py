@@ -120,7 +120,7 @@ def add_family(  # type: ignore[no-untyped-def]
 
 @kernel
 def finish_forest(n_drawn, missing_values):  # type: ignore[no-untyped-def]
-    """Order the features of the drawn forest, and clear what was computed from earlier CPTs."""
+    """Order the features of the drawn forest, and discard results that were computed from earlier CPTs."""
     forest, beliefs = missing_values.forest, missing_values.beliefs
     order_upward(forest.parent, forest.upward, beliefs.state)
     beliefs.is_known[:] = False

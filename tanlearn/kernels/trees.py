@@ -74,11 +74,12 @@ def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def
 @interpretable
 @kernel
 def draw_acyclic(perturbed, group, parents, highest, ancestors, selected):  # type: ignore[no-untyped-def]
-    """Choose tables with any number of parents that form no cycle, by a greedy algorithm.
+    """Choose tables with any number of parents, without cycles, by a greedy algorithm.
 
-    Features choose in decreasing order of their best entries. Each takes the best table that closes no cycle with the
-    tables chosen before; the table without parents closes none. (With one parent per feature, the result is not the
-    tree of maximum weight.) ``ancestors`` has a bit for each ancestor of each feature, including the feature itself.
+    Features choose in decreasing order of their best entries. Each feature takes the best table that closes no cycle
+    with the tables chosen before; a table without parents never closes one. (With one parent per feature, the result is
+    not the tree of maximum weight.) ``ancestors`` has a bit for each ancestor of each feature, including the feature
+    itself.
     """
     d = group.shape[0] - 1
     for i in range(d):
@@ -225,7 +226,7 @@ def size_penalty_gradient(perturbed, noise, group, size_penalty, d_phi):  # type
     """Add the gradient of the expected penalty, the sum of softmax(phi) times ``size_penalty`` ([RE] eq. 18).
 
     The softmax of each child is treated independently. This is the exact expectation if children are drawn
-    independently. For arborescences, which no paper covers, it is an approximation: cycles are excluded, so edges are
+    independently. For arborescences, it is an approximation that is not from a paper: cycles are excluded, so edges are
     not drawn with their softmax probabilities.
     """
     for i in range(group.shape[0] - 1):

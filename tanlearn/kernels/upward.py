@@ -1,10 +1,10 @@
 """Marginalization of missing features of a forest in one upward pass, faster than elimination.py.
 
-Each missing feature collects messages from its children for each of its values, its belief. The sum over its own values
-is passed to a missing parent or added to the log joint. Beliefs are probabilities, so a missing value costs
+Each missing feature multiplies the messages from its children, for each of its values, to its belief. The sum over its
+own values is passed to a missing parent or added to the log joint. Beliefs are probabilities, so a missing value costs
 multiplications along contiguous rows. A belief that would be a product of too many probabilities to be safe from
-underflow is converted to logarithms for the rest of the pass: a feature may have a thousand children, and a value with
-a low probability at first may be most probable in the end.
+underflow is converted to logarithms for the rest of the pass: a feature may have a thousand children, and a value that
+has a low probability at first may be most probable in the end.
 """
 # Shapes: n samples, d features, C classes, M parameters
 # codes (d, n); cells, probabilities (M,): the CPT of feature i starts at offset[i], [child value][parent value][class]
@@ -136,7 +136,7 @@ def _add_complete(codes, i, j, table, n_states, missing, scores):  # type: ignor
 
 @kernel
 def _sum_values(table, own, n_classes, first, last, width, out):  # type: ignore[no-untyped-def]
-    """Write the sum over child values of CPT times belief, for the parent values ``first`` to ``last``."""
+    """Write the sum over child values of the CPT times the belief, for the parent values ``first`` to ``last``."""
     out[first:last] = 0.0
     for s in range(own.shape[0] // n_classes):
         belief = own[s * n_classes : (s + 1) * n_classes]

@@ -93,7 +93,7 @@ def sum_values(is_first, classes, weights, sums, row, own, weight):  # type: ign
 
 @kernel
 def sum_points(is_first, classes, weights, n_points, sums, reached, begin, row, own, weight, lost):  # type: ignore[no-untyped-def]
-    """Write the sums of groups of adjacent values at one value of the group, and return the number of pairs.
+    """Write the sum of each group of adjacent values at one of these values, and return the number of pairs.
 
     lost (2,): largest errors of ranks, downwards and upwards.
     """

@@ -20,7 +20,7 @@ _LOWEST = -86.0
 
 @kernel
 def exp_lanes(x):  # type: ignore[no-untyped-def]
-    """Return e to the x for lanes up to 88; 4e-38 below -86."""
+    """Return e^x for lanes x of at most 88; 4e-38 below -86."""
     x = larger(x, splat(_LOWEST))
     n = floor(multiply_add(x, splat(_LOG2_E), splat(0.5)))
     r = multiply_add(n, splat(-_LN2_LOW), multiply_add(n, splat(-_LN2_HIGH), x))
