@@ -1,4 +1,4 @@
-# `make demo` and `make test` need nothing but Python 3.11+ and make: each sets up its own environment first.
+# `make demo` and `make test` need only Python 3.11 or newer and make: both create the environment first.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
