@@ -99,7 +99,7 @@ class AnDEClassifier(CountingClassifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns. It is set only if ``X`` had column names.
+        Names of the columns, set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters of the CPTs of all estimators. These CPTs are never stored.
 
@@ -108,8 +108,8 @@ class AnDEClassifier(CountingClassifier):
     In prediction, a feature with a missing value is not used as a super-parent, and each estimator marginalizes it
     exactly. A training row is left out of the counts that involve one of its missing values.
 
-    ``partial_fit`` adds the rows of each batch to the stored rows. The model equals that of one ``fit`` on all rows,
-    and it grows with them.
+    ``partial_fit`` adds the rows of each batch to the stored rows. The model is the same as after one ``fit`` on all
+    rows, and grows with the number of rows.
 
     References
     ----------
@@ -205,7 +205,7 @@ class AnDEClassifier(CountingClassifier):
         )
 
     def _super_parents(self, counts: RowCounts) -> IntArray:
-        """Return the numbers of the features that may be super-parents, in increasing order."""
+        """Return the indices of the features that may be super-parents, in increasing order."""
         limit = _MOST_SUPER_PARENTS[self.n] if self.max_super_parents == "auto" else self.max_super_parents
         n_features = len(counts.n_states)
         if n_features <= limit:

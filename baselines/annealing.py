@@ -56,8 +56,8 @@ class SimulatedAnnealing(WrapperSearch):
         reverse.
     temperature : "auto" or tuple of (float, float), default="auto"
         Temperature of the first and of the last step, in units of the score. It decreases geometrically. ``"auto"``
-        uses the median absolute change of the score by 100 random changes of a parent at the start, and a thousandth of
-        this median.
+        uses the median absolute change of the score over 100 random changes of a parent at the start, and a thousandth
+        of this median.
     n_chains : int, default=1
         Number of independent chains. The best forest of all chains is returned.
     score : {"accuracy", "margin", "conditional-likelihood"}, default="margin"
@@ -68,8 +68,8 @@ class SimulatedAnnealing(WrapperSearch):
         values for more features.
     validation : None, float or int, default=None
         Rows on which structures are scored: None for the training rows, a float for a held-out fraction of them, or an
-        int for each of this number of folds in turn. CPTs, and cut points that depend on classes, are fitted without
-        the held-out rows.
+        int for cross-validation with this number of folds. CPTs, and cut points that depend on classes, are fitted
+        without the held-out rows.
     smoothing : MaximumLikelihood, optional
         Learner of the CPTs during the search. The default is ``MaximumLikelihood(alpha=1)``.
     initial : "auto", Structure or None, default="auto"
@@ -93,7 +93,7 @@ class SimulatedAnnealing(WrapperSearch):
         Score of ``structure_``.
     history_ : list of ParentChange
         The edges of the initial structure (step 0), and the changes of the best chain at each new best score. All
-        changes since the previous best score have the step of the new one.
+        changes since the previous best score are recorded with the step of the new best score.
     n_evaluations_ : int
         Number of structures that the search has scored.
 
@@ -101,12 +101,12 @@ class SimulatedAnnealing(WrapperSearch):
     -----
     A move that changes the score by ``gain`` is accepted with probability ``min(1, exp(gain / temperature))``.
 
-    The defaults of ``gamma`` and ``n_steps`` have the lowest error, or an error within its noise, on a held-out fifth
-    of the training rows. Errors with ``gamma`` 1, 3, 10, 30 are 15.2, 14.5, 15.3, 15.9 % on letter (16 features), 12.1,
-    11.8, 11.8, 12.9 % on satimage (36) and 5.3, 5.0, 5.0, 4.1 % on usps (256). With ``gamma=10`` and 5,000, 20,000,
-    60,000 steps they are 5.3, 5.0, 4.7 % on usps. These are means of three draws with maximum-likelihood CPTs,
-    ``initial=None`` and ``temperature=(1e-2, 1e-5)``, measured with an earlier version whose
-    steps did not reverse edges.
+    The defaults of ``gamma`` and ``n_steps`` have the lowest error, or an error that exceeds it only by noise, on a
+    held-out fifth of the training rows. Errors with ``gamma`` 1, 3, 10, 30 are 15.2, 14.5, 15.3, 15.9 % on letter (16
+    features), 12.1, 11.8, 11.8, 12.9 % on satimage (36) and 5.3, 5.0, 5.0, 4.1 % on usps (256). With ``gamma=10`` and
+    5,000, 20,000, 60,000 steps they are 5.3, 5.0, 4.7 % on usps. These are means of three draws with maximum-likelihood
+    CPTs, ``initial=None`` and ``temperature=(1e-2, 1e-5)``, measured with an earlier version whose steps did not
+    reverse edges.
 
     References
     ----------
@@ -169,7 +169,8 @@ class SimulatedAnnealing(WrapperSearch):
         data : EncodedData
             Complete rows.
         rng : numpy.random.Generator
-            Source of the held-out rows and folds, which all chains share. Each chain uses a generator spawned from it.
+            Random numbers for the held-out rows and folds, which all chains share. Each chain uses a generator spawned
+            from it.
 
         Returns
         -------
@@ -226,8 +227,8 @@ class SimulatedAnnealing(WrapperSearch):
         positive = all(isinstance(t, (int, float, np.number)) and 0 < t < math.inf for t in limits)
         if len(limits) != 2 or not positive or limits[0] < limits[1]:
             raise ValueError(
-                f"temperature must contain two positive numbers, for the first and the last step, that do not "
-                f"increase, got {limits}."
+                f"temperature must contain two positive numbers, for the first and the last step, of which the second "
+                f"is not larger, got {limits}."
             )
         first, last = (float(temperature) for temperature in limits)
         schedule = np.linspace(0.0, log(last / first), self.n_steps)
@@ -266,7 +267,7 @@ def _anneal(
 
 
 def _without_rules(n_features: int) -> AnyArray:
-    """Return that each feature may have each parent, or none, shape (n_features, n_features + 1)."""
+    """Return a mask that allows each feature any parent or none. Shape: (n_features, n_features + 1)."""
     return np.ones((n_features, n_features + 1), np.bool_)
 
 
@@ -285,7 +286,7 @@ def _reverse(scorer: StructureScorer, child: int, temperature: float, rng: np.ra
 
 
 def _typical_change(scorer: StructureScorer, may_have: AnyArray, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the median absolute change of the score by random changes of a parent, and a thousandth of it."""
+    """Return the median absolute change of the score over random changes of a parent, and a thousandth of it."""
     parent, changes = scorer.parents[:, 0], []
     for _ in range(_N_SAMPLED):
         child, chosen = int(rng.integers(len(parent))), int(rng.integers(-1, len(parent)))

@@ -140,7 +140,7 @@ class OneDependenceEnsemble(Model):
     def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
         """Return the log of p(class, observed features), averaged over the super-parents of each row.
 
-        Results on "cuda" differ from those on the CPU by rounding of float64.
+        Results on "cuda" differ from those on the CPU by rounding errors of float64.
 
         Shapes: codes: (n_features, n_samples), feature-major; result: (n_samples, n_classes).
         """
@@ -177,10 +177,10 @@ class AODEClassifier(CountingClassifier):
         many entries (letter: 18.9 % instead of 15.3 %).
     min_count : float, default=1
         A value is a super-parent if the training rows with this value have at least this total weight. The paper uses
-        30, later versions 1. Cross-validation over 25 data sets prefers 1 (mean error 14.2 %, 30: 14.9 %), because
-        small data sets lose most of their estimators with 30, and large ones are not affected. If no value of a row
-        qualifies, naive Bayes is used. With 0, all features are super-parents of each row, and the joint distribution
-        sums to one.
+        30, later versions 1. In cross-validation over 25 data sets, the mean error is 14.2 % with 1 and 14.9 % with 30,
+        because small data sets lose most of their estimators with 30; large data sets are not affected. If no value of
+        a row qualifies, naive Bayes is used. With 0, all features are super-parents of each row, and the joint
+        distribution sums to one.
     class_weight : None, "balanced" or dict, default=None
         Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
         weight.
@@ -208,7 +208,7 @@ class AODEClassifier(CountingClassifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns. It is set only if ``X`` had column names.
+        Names of the columns, set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters of all estimators.
 

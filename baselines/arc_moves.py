@@ -1,6 +1,6 @@
 """Hill climbing over directed acyclic graphs by addition, removal and reversal of arcs, with a tabu list and restarts.
 
-The search works with any score: a `MoveScores` returns the change of the score by every legal move. Nodes are numbered
+The search works with any score: a `MoveScores` returns the change of the score for every legal move. Nodes are numbered
 in the order of their names. Among moves with equal changes, the first one is made, in the order removals, additions,
 reversals, then by child, then by parent. The result therefore does not depend on the order of columns.
 """
@@ -151,7 +151,7 @@ class ArcGraph:
 
 
 class MoveScores(Protocol):
-    """Changes of a score by the moves of a graph."""
+    """Change of a score for each move of a graph."""
 
     @property
     def n_evaluations(self) -> int:
@@ -163,7 +163,7 @@ class MoveScores(Protocol):
         ...
 
     def gains(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the changes of the score by removals, additions and reversals; -inf where a move is not legal.
+        """Return the changes of the score for removals, additions and reversals; -inf where a move is not legal.
 
         Shapes: each (n_nodes, n_nodes), [child, parent].
         """
@@ -175,9 +175,9 @@ class MoveScores(Protocol):
 
 
 class FamilyMoves:
-    """Changes of a decomposable score. After a move, only the changes of the affected families are computed anew.
+    """Changes of a decomposable score. After a move, only the changes of the affected families are computed again.
 
-    The change of the score by adding or removing an arc depends on the parents of its child only. A reversal is the
+    The change of the score when an arc is added or removed depends only on the parents of its child. A reversal is the
     sum of a removal and an addition.
     """
 
@@ -196,7 +196,7 @@ class FamilyMoves:
         return self._scorer.class_score + float(self._own.sum())
 
     def gains(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the changes of the score by removals, additions and reversals; -inf where a move is not legal."""
+        """Return the changes of the score for removals, additions and reversals; -inf where a move is not legal."""
         graph = self._graph
         removals, additions, reversals = graph.removals(), graph.additions(), graph.reversals()
         needed = (removals | additions | reversals.T) & np.isnan(self._change)
@@ -291,7 +291,7 @@ class Climber:
             self.climb(graph, scores)
 
     def _is_finished(self) -> bool:
-        """Return whether the largest number of steps is reached."""
+        """Return whether the maximum number of steps is reached."""
         return self._max_steps is not None and self._step >= self._max_steps
 
     def _best_move(self, graph: ArcGraph, scores: MoveScores, visited: deque[bytes]) -> Move | None:
@@ -331,7 +331,7 @@ class Climber:
 
 
 def _move(number: int, n_nodes: int) -> Move:
-    """Return the move with a position in the concatenated removals, additions and reversals."""
+    """Return the move at a position in the concatenated removals, additions and reversals."""
     kind, arc = divmod(number, n_nodes**2)
     return Move(("remove", "add", "reverse")[kind], *divmod(arc, n_nodes))
 
@@ -339,7 +339,7 @@ def _move(number: int, n_nodes: int) -> Move:
 def first_graph(
     initial: Structure | None, data: EncodedData, max_parents: int | None, knowledge: Knowledge | None
 ) -> ArcGraph:
-    """Return the graph of an initial structure, with features numbered by name; None: the required edges only."""
+    """Return the graph of an initial structure, or of the required edges if it is None; features are sorted by name."""
     rules = read_rules(knowledge, data, max_parents=max_parents)
     parents = _numbered_parents(initial_structure(initial, rules), data, max_parents)
     if rules is None:
@@ -349,7 +349,7 @@ def first_graph(
 
 
 def _numbered_parents(initial: Structure | None, data: EncodedData, max_parents: int | None) -> list[list[int]]:
-    """Return the parents of each feature in an initial structure, with features numbered by name; None: naive Bayes."""
+    """Return the parents in an initial structure, or in naive Bayes if there is none; features are sorted by name."""
     order = data.by_name
     if initial is None:
         return [[] for _ in order]
@@ -377,7 +377,8 @@ def _numbered_parents(initial: Structure | None, data: EncodedData, max_parents:
 def structure_of(parents: Sequence[Sequence[int]], order: IntArray) -> Structure:
     """Return the structure with the parents of each feature, of features numbered by name; ``order``: (n_features,).
 
-    Parents are in the order of their names, so that parameter learners that back off do not depend on columns.
+    Parents are in the order of their names, so that the results of back-off parameter learners do not depend on the
+    order of the columns.
     """
     rows = padded_parents([order[sorted(given)].tolist() for given in parents])
     return Structure(rows[np.argsort(order)])

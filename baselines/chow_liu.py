@@ -37,10 +37,10 @@ class ChowLiu(BaseEstimator):
     Parameters
     ----------
     root : int, optional
-        Number of the root feature, which has no augmenting parent. By default, the root of each tree of the forest is
+        Index of the root feature, which has no augmenting parent. By default, the root of each tree of the forest is
         its feature with the largest mutual information with the class; ties are broken by name. If a number is given,
-        the root of every other tree is its feature with the lowest number. The choice matters because smoothing depends
-        on which of two features is the child.
+        the root of every other tree is its feature with the lowest index. The choice of the root matters because
+        smoothing depends on which of two features is the child.
     penalty : {"aic", "bic"}, float or None, default=None
         Penalty per free parameter in nats of log-likelihood: 1 for AIC, log(n) / 2 for BIC, or a number. An edge adds
         (values_i - 1) (values_j - 1) n_classes parameters. It is omitted if the penalty of these parameters exceeds its
@@ -94,8 +94,8 @@ class ChowLiu(BaseEstimator):
         data : EncodedData
             Training rows. A row is counted for a pair of features if both are observed.
         rng : numpy.random.Generator
-            Ignored. Ties (up to 9e-13 nats) are broken by feature name, or without names by the lower feature index of
-            the edge, then by the higher.
+            Ignored. Ties (up to 9e-13 nats) are broken by feature name, or, without names, by the lower and then the
+            higher feature index of the edge.
 
         Returns
         -------
@@ -181,9 +181,9 @@ def spanning_structure(
 ) -> Structure:
     """Return the forest of maximum weight, given the weights of edges between features in the order of the names.
 
-    ``root`` is the root of its tree. The root of each other tree is its feature with the lowest number; if ``root`` is
-    None, its feature with the largest information about the class. See :func:`maximum_spanning_forest`, and with rules
-    :func:`~tanlearn.structures.restricted_forest.restricted_forest`.
+    ``root`` is the root of its tree. The root of each other tree is its feature with the lowest index, or, if ``root``
+    is None, the feature with the largest information about the class. See :func:`maximum_spanning_forest`, and with
+    rules :func:`~tanlearn.structures.restricted_forest.restricted_forest`.
     """
     order = information.by_name
     if root is None:

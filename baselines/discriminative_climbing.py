@@ -1,8 +1,8 @@
 """Hill climbing over arcs between features by a classification score, with the class as parent of every feature.
 
 BNC-2P (Grossman, Domingos 2004) maximizes the conditional likelihood with at most two parents per feature; Pernkopf and
-Wohlmayr (2013) maximize the margin. These scores are not sums over families, so all moves are scored anew in each step.
-The CPTs of candidate families are computed again only if the parents of their feature changed.
+Wohlmayr (2013) maximize the margin. These scores are not sums over families, so all moves are scored again in each
+step. The CPTs of candidate families are computed again only if the parents of their feature changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .structure_scores import ROUNDING, Families, StructureScorer, WrapperSearch
 
 __all__ = ["DiscriminativeHillClimbing"]
 
-#: CPTs of the candidate families of a child are kept for the next step up to this many entries: 32 MiB per fold.
+#: Maximum number of CPT entries of a child's candidate families that are kept for the next step: 32 MiB per fold.
 _MAX_CELLS = 2**22
 
 
@@ -48,15 +48,15 @@ class DiscriminativeHillClimbing(WrapperSearch):
         Maximum number of augmenting parents per feature.
     validation : None, float or int, default=None
         Rows on which structures are scored: None for the training rows, a float for a held-out fraction of them, or an
-        int for each of this number of folds in turn. CPTs, and cut points that depend on classes, are fitted without
-        the held-out rows.
+        int for cross-validation with this number of folds. CPTs, and cut points that depend on classes, are fitted
+        without the held-out rows.
     smoothing : MaximumLikelihood, optional
         Learner of the CPTs during the search. The default is ``MaximumLikelihood(alpha=1)``.
     initial : Structure, optional
         Initial structure, such as the ``structure_`` of an interrupted search. The default is naive Bayes.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. The search starts with the required edges, and makes only steps that
-        keep them and add no excluded edge. ``initial`` must satisfy it too.
+        keep them and add no excluded edge. ``initial`` must satisfy the knowledge too.
     tabu_length : int, default=0
         Number of recent structures to which the search must not return, as in
         :class:`~tanlearn.baselines.HillClimbing`.
@@ -159,8 +159,9 @@ class DiscriminativeHillClimbing(WrapperSearch):
         data : EncodedData
             Complete rows.
         rng : numpy.random.Generator
-            Source of the held-out rows, the folds and the random steps. Ties between steps are broken by the kind of
-            step (removal, addition, reversal) and the names of child and parent, or without names by their numbers.
+            Random numbers for the held-out rows, the folds and the random steps. Ties between steps are broken by the
+            kind of step (removal, addition, reversal) and the names of child and parent, or, without names, by their
+            indices.
 
         Returns
         -------
@@ -218,7 +219,7 @@ class _StructureMoves:
         return self._scorer.value
 
     def gains(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the changes of the score by removals, additions and reversals; -inf where a move is not legal."""
+        """Return the changes of the score for removals, additions and reversals; -inf where a move is not legal."""
         graph, value = self._graph, self._scorer.value
         removals, additions = graph.removals(), graph.additions()
         legal = removals | additions
@@ -245,7 +246,7 @@ class _StructureMoves:
             self._take(i)
 
     def _families(self, child: int) -> tuple[Families, IntArray]:
-        """Return the families of a child with one parent more or less, and these parents, shape (n_families,)."""
+        """Return the families of a child with one parent added or removed, and this parent of each family."""
         if child in self._candidates:
             return self._candidates[child]
         given = set(self._graph.parents(child))

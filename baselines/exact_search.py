@@ -13,9 +13,9 @@ structure is therefore the solution of a mixed-integer linear program with one m
                sum over i in S, and over the families f of i without parents in S, of z_f >= 1
                for all sets S of two or more features.
 
-The last constraints exclude all cycles: in a cycle S, every feature has a parent in S. There are 2^d of them, which few
-features allow, and they are tighter than the order variables of the paper. The upper bound in each node of the search
-is the optimum of the program with 0 <= z_f <= 1.
+The last constraints exclude all cycles: in a cycle S, every feature has a parent in S. There are 2^d such constraints,
+so the number of features is limited. They are tighter than the order variables of the paper. The upper bound in each
+node of the search is the optimum of the program with 0 <= z_f <= 1.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ExactMarginSearch"]
 
-#: Largest number of features: the program has 2^d constraints that exclude cycles, 4,096 of 12 features.
+#: Largest number of features: the program has 2^d constraints that exclude cycles, 4,096 for 12 features.
 _MOST_FEATURES = 12
 #: Smallest difference of scores between the structure and the bound that is reported as a gap.
 _TOLERANCE = 1e-6
@@ -81,7 +81,7 @@ class ExactMarginSearch(BaseEstimator):
     structure_ : Structure
         The structure.
     score_ : float
-        Its mean capped margin on the training rows.
+        Mean capped margin of ``structure_`` on the training rows.
     bound_ : float
         Upper bound of the scores of all structures. It equals ``score_`` up to 1e-6 if the optimum is proved.
     is_optimal_ : bool
@@ -89,8 +89,8 @@ class ExactMarginSearch(BaseEstimator):
     n_nodes_ : int
         Number of nodes of branch and bound.
     history_ : list of ParentChange
-        The final parents of the features that have some, all with the final score. ``n_evaluations`` is the number of
-        nodes, each of which solves a linear program.
+        The final parents of all features with augmenting parents, each with the final score. ``n_evaluations`` is the
+        number of nodes, each of which solves a linear program.
 
     Notes
     -----
@@ -99,8 +99,8 @@ class ExactMarginSearch(BaseEstimator):
         maximize sum_n w_n m_n subject to m_n <= gamma and m_n <= log p(y_n, x_n) - log p(c, x_n) for all c != y_n
 
     over one family per feature without cycles. The upper bound of a node is the optimum of the program with fractional
-    families. Among structures whose scores differ by less than 1e-6 nats, the one that HiGHS finds is returned. It gets
-    the features in the order of their names, so the result does not depend on the order of the columns.
+    families. Among structures whose scores differ by less than 1e-6 nats, the one that HiGHS finds is returned. HiGHS
+    receives the features in the order of their names, so the result does not depend on the order of the columns.
 
     References
     ----------
@@ -180,8 +180,9 @@ class ExactMarginSearch(BaseEstimator):
         self._validate_params()
         if data.n_features > _MOST_FEATURES:
             raise ValueError(
-                f"ExactMarginSearch supports up to {_MOST_FEATURES} features, because its program has a constraint "
-                f"per set of features, got {data.n_features}. Leave out features, or use GreedySearch(score='margin')."
+                f"ExactMarginSearch supports up to {_MOST_FEATURES} features, because its program has one constraint "
+                f"per set of features, but the data have {data.n_features}. Leave out features, or use "
+                "GreedySearch(score='margin')."
             )
         smoothing = MaximumLikelihood() if self.smoothing is None else self.smoothing
         if smoothing.alpha == 0 and smoothing.epsilon is None:
@@ -221,7 +222,7 @@ class ExactMarginSearch(BaseEstimator):
         if not self.is_optimal_:
             warn(
                 f"the search ended after {self.n_nodes_:,} nodes before the optimum was proved: the score is "
-                f"{self.score_:.6g}, and no structure has more than {self.bound_:.6g}. Use a larger max_nodes.",
+                f"{self.score_:.6g}, and no structure has a score above {self.bound_:.6g}. Use a larger max_nodes.",
                 UserWarning,
             )
         return self.structure_

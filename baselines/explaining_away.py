@@ -30,17 +30,18 @@ __all__ = ["ExplainingAway"]
 class ExplainingAway(BaseEstimator):
     """Maximum spanning forest over explaining-away residuals, a discriminative criterion in closed form.
 
-    Like :class:`~tanlearn.baselines.ChowLiu` it needs only pair counts, so estimators with it can be fitted in batches.
+    Like :class:`~tanlearn.baselines.ChowLiu` this search needs only pair counts, so estimators that use it can be
+    fitted in batches.
 
     Parameters
     ----------
     root : int, optional
-        Number of the root feature, which has no augmenting parent. By default, the root of each tree of the forest is
+        Index of the root feature, which has no augmenting parent. By default, the root of each tree of the forest is
         its feature with the largest mutual information with the class; ties are broken by name. If a number is given,
-        the root of every other tree is its feature with the lowest number.
+        the root of every other tree is its feature with the lowest index.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. The result is the forest of largest weight that they permit. Required
-        edges are kept, whatever their weights are.
+        edges are kept regardless of their weights.
     spanning : bool, default=False
         Whether to keep edges of weight 0 or less, so that the result is a tree, as in the papers.
     n_jobs : int, optional
@@ -108,8 +109,8 @@ class ExplainingAway(BaseEstimator):
         data : EncodedData
             Training rows. A row is counted for a pair of features if both are observed.
         rng : numpy.random.Generator
-            Ignored. Ties (up to 2e-12 nats) are broken by feature name, or without names by the lower feature index of
-            the edge, then by the higher.
+            Ignored. Ties (up to 2e-12 nats) are broken by feature name, or, without names, by the lower and then the
+            higher feature index of the edge.
 
         Returns
         -------

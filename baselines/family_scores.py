@@ -22,14 +22,14 @@ __all__ = ["AIC", "BIC", "FAMILY_SCORES", "K2", "BDeu", "FamilyScore", "LogLikel
 
 
 class FamilyScore(Protocol):
-    """Score of a family, as terms of its counts; all numbers of cells are floats, because they may be huge."""
+    """Score of a family, as a sum over its counts; all numbers of cells are floats, because they may be huge."""
 
     def of_cells(self, counts: AnyArray, n_cells: float) -> FloatArray:
-        """Return the terms of counts n_xh above 0, of ``n_cells`` = r q, shape (n_counts,)."""
+        """Return the terms for the counts n_xh above 0, of ``n_cells`` = r q, shape (n_counts,)."""
         ...
 
     def of_contexts(self, counts: AnyArray, n_contexts: float, n_values: int) -> FloatArray:
-        """Return the terms of counts n_h above 0, of ``n_contexts`` = q, shape (n_counts,)."""
+        """Return the terms for the counts n_h above 0, of ``n_contexts`` = q, shape (n_counts,)."""
         ...
 
     def penalty(self, weight: float) -> float:
@@ -47,11 +47,11 @@ class BDeu:
     equivalent_sample_size: float = 1.0
 
     def of_cells(self, counts: AnyArray, n_cells: float) -> FloatArray:
-        """Return the terms of counts n_xh above 0, shape (n_counts,)."""
+        """Return the terms for the counts n_xh above 0, shape (n_counts,)."""
         return _log_rising(counts, self.equivalent_sample_size / n_cells)
 
     def of_contexts(self, counts: AnyArray, n_contexts: float, n_values: int) -> FloatArray:
-        """Return the terms of counts n_h above 0, shape (n_counts,)."""
+        """Return the terms for the counts n_h above 0, shape (n_counts,)."""
         return _log_rising(counts, self.equivalent_sample_size / n_contexts)
 
     def penalty(self, weight: float) -> float:
@@ -67,11 +67,11 @@ class K2:
     """
 
     def of_cells(self, counts: AnyArray, n_cells: float) -> FloatArray:
-        """Return the terms of counts n_xh above 0, shape (n_counts,)."""
+        """Return the terms for the counts n_xh above 0, shape (n_counts,)."""
         return _log_rising(counts, 1.0)
 
     def of_contexts(self, counts: AnyArray, n_contexts: float, n_values: int) -> FloatArray:
-        """Return the terms of counts n_h above 0, shape (n_counts,)."""
+        """Return the terms for the counts n_h above 0, shape (n_counts,)."""
         return _log_rising(counts, float(n_values))
 
     def penalty(self, weight: float) -> float:
@@ -84,11 +84,11 @@ class LogLikelihood:
     """Maximum log likelihood, sum_xh n_xh log n_xh / n_h, without a penalty."""
 
     def of_cells(self, counts: AnyArray, n_cells: float) -> FloatArray:
-        """Return the terms of counts n_xh above 0, shape (n_counts,)."""
+        """Return the terms for the counts n_xh above 0, shape (n_counts,)."""
         return _xlogx(counts)
 
     def of_contexts(self, counts: AnyArray, n_contexts: float, n_values: int) -> FloatArray:
-        """Return the terms of counts n_h above 0, shape (n_counts,)."""
+        """Return the terms for the counts n_h above 0, shape (n_counts,)."""
         return _xlogx(counts)
 
     def penalty(self, weight: float) -> float:

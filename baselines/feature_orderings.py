@@ -22,7 +22,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
     rows of a group with a single class are dropped, because they contribute nothing to later steps. When no rows are
     left, the chosen features determine the class, and the remaining features are ordered by restarting with all rows.
 
-    Ties are broken by name, or by number without names. The result does not depend on ``n_jobs``.
+    Ties are broken by name, or, without names, by index. The result does not depend on ``n_jobs``.
     """
     data.require_complete("An ordering by all parents")
     weights = data.weights.astype(np.float64)
@@ -54,7 +54,7 @@ def all_parents_ordering(data: EncodedData, *, n_jobs: int | None = None) -> Int
 def single_parent_ordering(state: PairCounts) -> IntArray:
     """Order the features greedily by the largest I(C; X | one feature before) (eq. 6), from pair counts.
 
-    Ties are broken by name, or by number without names.
+    Ties are broken by name, or, without names, by index.
     """
     d, order = state.n_features, name_order(state.names, state.n_features)
     alone = round_information(state.mutual_information())[order]
@@ -82,7 +82,7 @@ def _information(table: AnyArray) -> float:
 
 
 def _ungrouped(data: EncodedData) -> tuple[IntArray, IntArray]:
-    """Return the numbers of all rows of positive weight, as one group."""
+    """Return the indices of all rows with positive weight, as one group."""
     samples = np.flatnonzero(data.weights)
     return samples, np.zeros(len(samples), dtype=np.intp)
 

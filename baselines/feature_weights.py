@@ -37,9 +37,10 @@ __all__ = [
 _BLOCK = 4096
 #: Counts per block of nodes of a tree: 32 MiB.
 _COUNTS = 2**22
-#: Smallest weight of two branches of a split, as in C4.5.
+#: Smallest weight that at least two branches of a split must have, as in C4.5.
 _LEAST_BRANCH = 2.0
-#: Gains within this of each other are equal; that of a feature independent of the class is rounding.
+#: Gains that differ by less than this are treated as equal. The gain of a feature that is independent of the class is a
+#: rounding error.
 _ROUNDING = 1e-9
 
 
@@ -170,9 +171,9 @@ def tree_weights(data: EncodedData, n_trees: int, subsample: float, rng: np.rand
 def tree_depths(data: EncodedData) -> FloatArray:
     """Return the least depth at which an unpruned C4.5 tree tests each feature: 1 for the root, inf if it does not.
 
-    A test has one branch per value, and one for missing values. At least two branches must have a weight of two. Among
-    the tests with at least the mean information gain of all, the one with the largest gain ratio is used; ties are
-    broken by name.
+    A test has one branch per value, and one for missing values. At least two branches must have a weight of two or
+    more. Among the tests with at least the mean information gain of all, the one with the largest gain ratio is used;
+    ties are broken by name.
 
     Shapes: result: (n_features,).
     """

@@ -37,8 +37,8 @@ __all__ = ["GradientStructure"]
 class GradientStructure(BaseEstimator):
     """Structure of up to two parents per feature, learned by gradient jointly with sums of terms.
 
-    It is the structure of a :class:`~tanlearn.KTreeClassifier` with one training, for use with other parameter learners
-    and with :class:`~tanlearn.TermNetClassifier`. The CPTs of the training are discarded.
+    It is the structure of a :class:`~tanlearn.KTreeClassifier` that is trained once, for use with other parameter
+    learners and with :class:`~tanlearn.TermNetClassifier`. The CPTs of the training are discarded.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class GradientStructure(BaseEstimator):
     Attributes
     ----------
     structure_probabilities_ : list of dict
-        Softmax of the logits of each feature's choices, by tuple of parents, before cycles are excluded.
+        For each feature, the softmax of the logits of its choices, by tuple of parents, before cycles are excluded.
 
     See Also
     --------
@@ -117,7 +117,7 @@ class GradientStructure(BaseEstimator):
         data : EncodedData
             Training rows. Terms with a missing value are left out of the score of a row.
         rng : numpy.random.Generator
-            Source of random candidates, mini-batches and draws.
+            Random numbers for candidates, mini-batches and draws.
 
         Returns
         -------
@@ -156,8 +156,8 @@ class GradientStructure(BaseEstimator):
         knowledge = self.knowledge or own
         if knowledge is not None and not is_kind:
             raise ValueError(
-                "knowledge chooses among candidates of a kind, but the candidates are given explicitly. Use a kind, "
-                "such as candidates='order-free', or leave out the candidates that knowledge excludes."
+                "knowledge can be combined only with a kind of candidates, but the candidates are listed explicitly. "
+                "Use a kind, such as candidates='order-free', or remove the candidates that the knowledge excludes."
             )
         rules = read_rules(knowledge, data, max_parents=n_parents)
         if rules is not None and n_parents == 1 and rules.required.any():
@@ -173,7 +173,9 @@ class GradientStructure(BaseEstimator):
             rules=rules,
         )
         if found.allow_cycles:
-            raise ValueError("the candidates allow cycles, but a structure has none. Use candidates='order-free'.")
+            raise ValueError(
+                "the candidates allow cycles, but a structure must be acyclic. Use candidates='order-free'."
+            )
         most = int((found.parents >= 0).sum(axis=1).max())
         if most > n_parents:
             raise ValueError(

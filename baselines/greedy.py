@@ -37,15 +37,15 @@ class GreedySearch(WrapperSearch):
         Maximum of the margin of a row, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``.
     validation : None, float or int, default=None
         Rows on which structures are scored: None for the training rows, a float for a held-out fraction of them, or an
-        int for each of this number of folds in turn. CPTs, and cut points that depend on classes, are fitted without
-        the held-out rows.
+        int for cross-validation with this number of folds. CPTs, and cut points that depend on classes, are fitted
+        without the held-out rows.
     smoothing : MaximumLikelihood, optional
         Learner of the CPTs during the search. The default is ``MaximumLikelihood(alpha=1)``.
     initial : Structure, optional
         Initial structure, such as the ``structure_`` of an interrupted search. The default is naive Bayes.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. The search starts with the required edges, and adds no excluded edge.
-        ``initial`` must satisfy it too.
+        ``initial`` must satisfy the knowledge too.
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it.
     verbose : int, default=0
@@ -120,8 +120,8 @@ class GreedySearch(WrapperSearch):
         data : EncodedData
             Complete rows.
         rng : numpy.random.Generator
-            Source of the held-out rows and folds. Ties between edges are broken by the names of child and parent, or
-            without names by their numbers.
+            Random numbers for the held-out rows and folds. Ties between edges are broken by the names of child and
+            parent, or without names by their numbers.
 
         Returns
         -------
@@ -151,7 +151,7 @@ class GreedySearch(WrapperSearch):
         data : EncodedData
             Complete rows.
         scorer : StructureScorer
-            Scorer at the initial structure. It is changed in place, to the final structure.
+            Scorer of the initial structure. It is changed in place, to the final structure.
         """
         self._keep(scorer)
         self.history_ = scorer.changes(None, step=0)

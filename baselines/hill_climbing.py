@@ -29,8 +29,8 @@ __all__ = ["HillClimbing"]
 class HillClimbing(BaseEstimator):
     """Hill climbing over arcs between features: add, remove or reverse the arc that increases the score most.
 
-    The class is a parent of every feature. A change of the score by an arc depends on the parents of one feature only,
-    so each step scores only the families of the features that the last step changed.
+    The class is a parent of every feature. The change of the score by one arc depends only on the parents of one
+    feature, so each step scores only the families of the features that the last step changed.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class HillClimbing(BaseEstimator):
         Initial structure, such as the ``structure_`` of an interrupted search. The default is naive Bayes.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. The search starts with the required edges, and makes only steps that
-        keep them and add no excluded edge. ``initial`` must satisfy it too.
+        keep them and add no excluded edge. ``initial`` must satisfy the knowledge too.
     tabu_length : int, default=0
         Number of recent structures to which the search must not return (tabu search). With 0, the search ends when no
         step increases the score. Otherwise, it makes the best step even if the score decreases, and ends after
@@ -163,8 +163,8 @@ class HillClimbing(BaseEstimator):
             Training rows. A row in which a parent of a feature is missing is scored without the augmenting parents of
             this feature; a row in which the feature is missing does not count for it.
         rng : numpy.random.Generator
-            Source of the random steps. Ties between steps are broken by the kind of step (removal, addition, reversal)
-            and the names of child and parent, or without names by their numbers.
+            Random numbers for the random steps. Ties between steps are broken by the kind of step (removal, addition,
+            reversal) and the names of child and parent, or, without names, by their indices.
 
         Returns
         -------

@@ -11,15 +11,15 @@ __all__ = ["ParentChange"]
 class ParentChange:
     """One change of a structure search: new augmenting parents of a feature.
 
-    The ``history_`` of a search is a list of these records. The structures along it are returned by
+    The ``history_`` of a search is a list of these records. The structures after each step are returned by
     :func:`~tanlearn.structures.replay.structures_along`.
 
     Parameters
     ----------
     child : int
-        Number of the feature whose parents changed.
+        Index of the feature whose parents changed.
     parents : tuple of int
-        Numbers of all its augmenting parents after the change; empty if its parent was removed.
+        Indices of all augmenting parents of the feature after the change; empty if its only parent was removed.
     score : float
         Score of the structure after the change; searches maximize it.
     step : int

@@ -114,8 +114,9 @@ class JoinSearch:
         """Apply the best change while it increases the accuracy by ``min_gain`` or more.
 
         ``moves`` is "forward" (add a feature, alone or to a group) or "backward" (remove a feature, or join two
-        groups). The first of equal changes in the order of the names is applied. The search ends, because each forward
-        change uses one more feature, and each backward change leaves one feature or one group less.
+        groups). Among equally good changes, the first one in the order of the names is applied. The search ends,
+        because each forward change uses one more feature, and each backward change leaves one feature or one group
+        less.
         """
         # An accuracy of 1 cannot increase, and features that are added then would be chosen by their names only.
         propose = {"forward": self._additions, "backward": self._removals_and_joins}[moves]
@@ -161,7 +162,7 @@ class JoinSearch:
         return math.prod(self.n_states[i] for i in group) <= self.max_values
 
     def _score_of(self, groups: list[Group]) -> float:
-        """Return the accuracy with other groups, of which most are current ones."""
+        """Return the accuracy with other groups, most of which are current groups."""
         return self._score([g for g in self.groups if g not in groups], [g for g in groups if g not in self.groups])
 
     def _score(self, removed: Sequence[Group], added: Sequence[Group]) -> float:
@@ -182,7 +183,7 @@ class JoinSearch:
         return scores
 
     def _take(self, groups: list[Group]) -> None:
-        """Make other groups the current ones."""
+        """Replace the current groups by other groups."""
         removed = [group for group in self.groups if group not in groups]
         added = [group for group in groups if group not in self.groups]
         self.score = self._score(removed, added)

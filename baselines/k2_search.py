@@ -127,7 +127,8 @@ class K2Search(BaseEstimator):
             Training rows. A row in which a parent of a feature is missing is scored without the augmenting parents of
             this feature; a row in which the feature is missing does not count for it.
         rng : numpy.random.Generator
-            Source of the random ordering. Among parents with equal scores, the one earlier in the ordering is chosen.
+            Random numbers for the random ordering. Among parents with equal scores, the one earlier in the ordering is
+            chosen.
 
         Returns
         -------
@@ -170,7 +171,7 @@ class K2Search(BaseEstimator):
         return self.structure_
 
     def _add_parents(self, scorer: FamilyScorer, child: int, given: list[int], earlier: list[int]) -> Iterator[float]:
-        """Add the best of the earlier features to the parents while one increases the score; yield each gain.
+        """Add the best of the earlier features to the parents while this increases the score; yield each gain.
 
         The parents that are given are among the earlier features.
         """

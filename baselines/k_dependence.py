@@ -22,7 +22,7 @@ from tanlearn.structures.structures import Structure
 
 __all__ = ["KDependence"]
 
-#: Added to the information of required parents, in nats: more than any information.
+#: Nats that are added to the information of required parents; larger than any information.
 _FIRST = 1e3
 
 
@@ -93,7 +93,7 @@ class KDependence(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``knowledge`` contradicts itself or does not fit the columns, or requires more than ``k`` parents of a
+            If ``knowledge`` contradicts itself or does not fit the columns, or requires more than ``k`` parents for a
             feature.
         """
         self._validate_params()
@@ -117,7 +117,7 @@ class KDependence(BaseEstimator):
         Raises
         ------
         ValueError
-            If ``knowledge`` contradicts itself or does not fit the columns, or requires more than ``k`` parents of a
+            If ``knowledge`` contradicts itself or does not fit the columns, or requires more than ``k`` parents for a
             feature.
         """
         self._validate_params()

@@ -46,7 +46,7 @@ class LocalSearch(BaseEstimator):
         Initial structure; by default naive Bayes.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. The search starts with the required edges, and scores only
-        neighbors with all required and no excluded edges. ``initial`` must satisfy it too.
+        neighbors with all required and no excluded edges. ``initial`` must satisfy the knowledge too.
     max_steps : int, optional
         Maximum number of steps; by default there is no limit.
     verbose : int, default=0
@@ -65,7 +65,7 @@ class LocalSearch(BaseEstimator):
 
     Examples
     --------
-    A score that prefers edges between features with even and odd numbers:
+    A score that prefers edges between an even-numbered and an odd-numbered feature:
 
     >>> import numpy as np
     >>> from tanlearn import EncodedData
@@ -191,7 +191,7 @@ class LocalSearch(BaseEstimator):
 
 
 def _is_permitted(structure: Structure, rules: EdgeRules) -> bool:
-    """Return whether rules permit a neighbor; neighbors of a wrong type or number of features are refused later."""
+    """Return whether rules permit a neighbor; neighbors with a wrong type or number of features are rejected later."""
     has_features = isinstance(structure, Structure) and structure.n_features == len(rules.tier)
     return not has_features or rules.permits(structure)
 

@@ -1,10 +1,10 @@
 """Classification with the Markov blanket of the class, in a network that treats features and class as equal nodes.
 
-The network is found by hill climbing (Heckerman, Geiger, Chickering 1995), over all arcs or over those of max-min
-hill-climbing (Tsamardinos, Brown, Aliferis 2006). Only the Markov blanket of the class influences a prediction: its
-parents, its children, and the other parents of its children.
+The network is found by hill climbing (Heckerman, Geiger, Chickering 1995), over all arcs or over the candidate arcs of
+max-min hill-climbing (Tsamardinos, Brown, Aliferis 2006). Only the Markov blanket of the class influences a prediction:
+its parents, its children, and the other parents of its children.
 
-Models of this library have the class as root. An equal posterior is obtained by arc reversal (Shachter 1986): the
+Models of this library have the class as root. The same posterior is obtained by arc reversal (Shachter 1986): the
 parents of the class become its children, each with all earlier ones as parents. With the joint counts of the class and
 its parents smoothed by alpha, all CPTs of this clique are conditionals of one joint distribution.
 """
@@ -52,8 +52,8 @@ class MarkovBlanketClassifier(NetworkClassifier):
     initial : {"naive-bayes", "empty"}, default="naive-bayes"
         Initial network: arcs from the class to all features, or no arcs.
     candidates : {"mmpc"} or None, default=None
-        Arcs that may be added: all (None), or those between a node and its candidate parents and children by tests of
-        conditional independence ("mmpc", the first phase of max-min hill-climbing).
+        Arcs that may be added: all arcs (None), or only arcs between a node and its candidate parents and children,
+        which are found by tests of conditional independence ("mmpc", the first phase of max-min hill-climbing).
     significance : float, default=0.05
         Significance level of the tests of "mmpc".
     smoothing : float, default=1.0
@@ -77,10 +77,10 @@ class MarkovBlanketClassifier(NetworkClassifier):
     Attributes
     ----------
     network_ : list of tuple of int
-        Parents of each feature and, as last entry, of the class; the class has the number of features as its number.
+        Parents of each feature and, as last entry, of the class. The index of the class is the number of features.
     blanket_ : ndarray of shape (n_blanket,)
-        Features of the Markov blanket of the class. All other features do not influence predictions: their CPTs are
-        equal for all classes.
+        Features of the Markov blanket of the class. The other features do not influence predictions, because their CPTs
+        are equal for all classes.
     network_score_ : float
         Score of ``network_``, in nats.
     history_ : list of ParentChange
@@ -89,8 +89,8 @@ class MarkovBlanketClassifier(NetworkClassifier):
     n_evaluations_ : int
         Number of families that the search has scored.
     structure_ : Structure
-        The Markov blanket with the class as root; its posterior equals that of ``network_`` in complete rows. Features
-        with missing values are marginalized in this structure.
+        The Markov blanket with the class as root; its posterior equals the posterior of ``network_`` for complete rows.
+        Features with missing values are marginalized in this structure.
     tables_ : Tables
         Log probabilities of each feature given its parents and the class.
     classes_ : ndarray of shape (n_classes,)
@@ -100,7 +100,7 @@ class MarkovBlanketClassifier(NetworkClassifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns. It is set only if ``X`` had column names.
+        Names of the columns, set only if ``X`` had column names.
     n_parameters_ : int
         Number of stored parameters.
 
@@ -181,7 +181,7 @@ class MarkovBlanketClassifier(NetworkClassifier):
         if search.initial is not None:
             raise ValueError(
                 f"search.initial must be None, because the class is the root of a structure, got {search.initial}. "
-                f"Choose the initial network by initial='naive-bayes' or 'empty' of MarkovBlanketClassifier."
+                f"Choose the initial network with MarkovBlanketClassifier(initial='naive-bayes') or initial='empty'."
             )
         if search.knowledge is not None:
             raise ValueError(
@@ -240,8 +240,8 @@ def class_rooted(network: list[tuple[int, ...]]) -> tuple[Structure, IntArray]:
 def fit_tables(structure: Structure, network: list[tuple[int, ...]], data: EncodedData, alpha: float) -> Tables:
     """Fit the CPTs of a structure of :func:`class_rooted`.
 
-    CPTs of the parents of the class are conditionals of their joint counts with the class, of which each has ``alpha``
-    added. Features that are neither parents nor children of the class have CPTs that are equal for all classes.
+    CPTs of the parents of the class are conditionals of their joint counts with the class, with ``alpha`` added to each
+    count. Features that are neither parents nor children of the class have CPTs that are equal for all classes.
     """
     target = len(network) - 1
     clique = network[target]

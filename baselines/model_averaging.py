@@ -29,7 +29,7 @@ class ModelAveraging(BaseEstimator):
 
     With ``NaiveBayesClassifier(parameters=ModelAveraging())`` this is MANB, model-averaged naive Bayes. Features that
     are independent of the class hardly influence the prediction, so no selection of features is needed. The average is
-    over the edges from the class only; augmenting parents are given.
+    over the edges from the class only; augmenting parents are fixed.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class ModelAveraging(BaseEstimator):
         Prior probability of an edge from the class to a feature, above 0 and below 1. Use a small value if few of many
         features depend on the class.
     alpha : float, default=1.0
-        Pseudo-count of each CPT entry, of CPTs with and without the class: a symmetric Dirichlet prior.
+        Pseudo-count of each entry of the CPTs with and without the class: a symmetric Dirichlet prior.
 
     Attributes
     ----------

@@ -98,7 +98,7 @@ class Multinet(Model):
 
 
 class MultinetClassifier(Classifier):
-    """Bayesian multinet: for each class a tree and CPTs of its own, learned from the rows of that class.
+    """Bayesian multinet: each class has its own tree and CPTs, learned from the rows of that class.
 
     A multinet fits dependences that differ from class to class. Each tree is fitted to the rows of one class only.
     A multinet therefore needs more rows than a TAN.
@@ -139,7 +139,7 @@ class MultinetClassifier(Classifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns. It is set only if ``X`` had column names.
+        Names of the columns, set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters of all networks.
 

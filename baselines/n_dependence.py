@@ -29,10 +29,10 @@ from .row_counts import RowCounts, distinct_columns
 
 __all__ = ["NDependenceEnsemble"]
 
-#: Minimum weight of a value that always occurs with another for it to imply the other (Zheng and Webb 2006).
+#: Minimum weight of a value for it to imply another value with which it always occurs (Zheng and Webb 2006).
 SUBSUMED_FROM = 100
-#: Number of groups of estimators, each summed separately and then added in order. The result does not depend on the
-#: number of threads; at most this many threads are used.
+#: Number of groups of estimators, which are summed separately and then added in order. The result does not depend on
+#: the number of threads; at most this many threads are used.
 _N_GROUPS = 16
 #: Maximum number of sums per group, 12 bytes each: 200 MB for all groups.
 _SUMS = 2**20
@@ -51,7 +51,7 @@ class NDependenceEnsemble(Model):
     m: float  # weight of the uniform distribution in each estimate, above 0
     min_count: float  # minimum weight of the rows with the super-parents' values
     subsumption: bool  # whether to ignore values that another value of the row implies
-    prior: FloatArray | None = None  # (n_classes,) class probabilities; None for those of the rows
+    prior: FloatArray | None = None  # (n_classes,) class probabilities; None for class frequencies
 
     @property
     def n_parameters(self) -> int:
@@ -113,7 +113,7 @@ class NDependenceEnsemble(Model):
             raise ValueError("super_parents must be one or more feature indices in increasing order.")
         n, m, min_count, subsumption = check_array("settings", settings, np.float64, (4,)).tolist()
         if n not in (2, 3) or not m > 0 or not min_count >= 0 or subsumption not in (0, 1):
-            raise ValueError("settings must be n = 2 or 3, m above 0, min_count from 0, and subsumption 0 or 1.")
+            raise ValueError("settings must be n = 2 or 3, m above 0, min_count of at least 0, and subsumption 0 or 1.")
         return cls(counts, int(n), inside, m, min_count, bool(subsumption), prior if prior.size else None)
 
     def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:

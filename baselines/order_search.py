@@ -1,9 +1,9 @@
 """TAN-OMI-CR: parents chosen along an ordering of the features (order-based 2008, section 4).
 
-With a fixed ordering, no edge closes a cycle, so each feature is decided once. One parent per feature takes
-O(n_features^2) score evaluations, compared with O(n_features^3) for greedy search, and the structures are nearly as
-accurate. The search starts at the second feature, which may have the first as its parent. The papers start at the third
-(section 4.2; maximum margin, section 4.3: "j in {3, ..., N}") and do not define the parents of the second.
+With a fixed ordering, no edge closes a cycle, so the parents of each feature are chosen only once. One parent per
+feature takes O(n_features^2) score evaluations, compared with O(n_features^3) for greedy search, and the structures are
+nearly as accurate. The search starts at the second feature, which may have the first as its parent. The papers start at
+the third (section 4.2; maximum margin, section 4.3: "j in {3, ..., N}") and do not define the parents of the second.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ class OrderSearch(WrapperSearch):
         all features before it, ``"cmisp"`` (OMISP) given the best single feature before it, ``"random"`` (RO) a random
         feature. An array contains the indices of the features in this order.
     knowledge : Knowledge, optional
-        Required and forbidden edges, and tiers. Orderings by name are changed so that required parents come
-        before their children, and earlier tiers come first. An array must have required parents first. A feature with
-        required parents gets them even if they lower the score.
+        Required and forbidden edges, and tiers. The orderings ``"cmi"``, ``"cmisp"`` and ``"random"`` are changed so
+        that required parents come before their children, and earlier tiers come first. An array must have required
+        parents first. A feature with required parents gets them even if they lower the score.
     max_parents : {1, 2}, default=1
         Maximum number of augmenting parents per feature. With 2, all pairs of earlier features are evaluated as well.
     n_candidates : int, optional
-        Number of earlier features that are evaluated as parents of a feature: those with the largest information about
-        it given the class. By default all are evaluated. The search then takes O(n_features * n_candidates **
+        Number of earlier features that are evaluated as parents of a feature. They have the largest information about
+        the feature given the class. By default, all are evaluated. The search then takes O(n_features * n_candidates **
         max_parents) score evaluations, which makes two parents feasible for hundreds of features.
     score : {"accuracy", "margin", "conditional-likelihood"}, default="accuracy"
         Objective to maximize: the classification rate (CR), the mean margin (log odds of the true class against the
         best other class, capped at ``gamma``), or the mean log posterior of the true class (CL).
     gamma : float, default=1.0
-        Maximum margin that counts, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``.
+        Maximum of the margin of a row, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``.
     validation : None, float or int, default=None
         Rows on which structures are scored: None for the training rows, a float for a held-out fraction of them, or an
-        int for each of this number of folds in turn. CPTs, and cut points that depend on classes, are fitted without
-        the held-out rows. Two parents overfit the training rows; the paper uses five folds for them.
+        int for cross-validation with this number of folds. CPTs, and cut points that depend on classes, are fitted
+        without the held-out rows. Two parents overfit the training rows; the paper uses five folds for them.
     smoothing : MaximumLikelihood, optional
         Learner of the CPTs during the search. The default is ``MaximumLikelihood(alpha=1)``. The paper uses
         ``MaximumLikelihood(alpha=0, epsilon=1e-5)``.
@@ -150,8 +150,8 @@ class OrderSearch(WrapperSearch):
         data : EncodedData
             Complete rows.
         rng : numpy.random.Generator
-            Source of the held-out rows, the folds and the random ordering. Among families with equal scores, the one
-            with fewer, then with earlier, parents is chosen.
+            Random numbers for the held-out rows, the folds and the random ordering. Among families with equal scores,
+            the one with fewer parents, then with earlier parents, is chosen.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class OrderSearch(WrapperSearch):
         data : EncodedData
             Complete rows.
         scorer : StructureScorer
-            Scorer at naive Bayes, or at required edges; moved to the final structure in place.
+            Scorer of naive Bayes, or of the required edges. It is changed in place, to the final structure.
         """
         self.history_ = []
         self._keep(scorer)
@@ -230,7 +230,7 @@ class OrderSearch(WrapperSearch):
     def _earlier(self, data: EncodedData, rules: EdgeRules | None) -> Iterator[tuple[int, IntArray]]:
         """Yield each position in the ordering with the candidate parents before it, in their order, if there are any.
 
-        All required parents are candidates, however many ``n_candidates`` are.
+        All required parents are candidates, whatever ``n_candidates`` is.
         """
         ordering, positions = self.ordering_, range(self._first, data.n_features)
         for position, priority in self._priorities(data):

@@ -64,7 +64,7 @@ class RandomTree(BaseEstimator):
         data : EncodedData
             Training rows; only the number and the names of the features are used.
         rng : numpy.random.Generator
-            Source of the ordering and of the parents.
+            Random numbers for the ordering and the parents.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class RandomTree(BaseEstimator):
         state : PairCounts
             Pair counts; only the number and the names of the features are used.
         rng : numpy.random.Generator
-            Source of the ordering and of the parents.
+            Random numbers for the ordering and the parents.
 
         Returns
         -------

@@ -148,7 +148,7 @@ def find_learner(name: str) -> Learner:
     Raises
     ------
     ValueError
-        If no learner has this name; the message suggests the nearest, or lists all names.
+        If no learner has this name; the message suggests the nearest names, or lists all names.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def _two_steps(
 def _copy(
     estimator: Any, random_state: Any, n_epochs: int | None, n_jobs: int | None, encoder: TableEncoder | None
 ) -> Classifier:
-    """Return an unfitted copy of a classifier that is not trained by epochs."""
+    """Return an unfitted copy of a classifier that is not trained in epochs."""
     made: Classifier = clone(estimator).set_params(encoder=encoder, n_jobs=n_jobs, random_state=random_state)
     return made
 

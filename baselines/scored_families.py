@@ -181,7 +181,8 @@ class FamilyScorer:
     def _of_cells(self, counts: AnyArray, n_cells: float) -> float:
         """Return the part of the score of a family that depends on its cells, the same for each child of the family.
 
-        It contains the penalty of r q parameters. The part of the contexts subtracts the penalty of q of them.
+        It contains the penalty for r q parameters. The part that depends on the contexts contains the penalty for q
+        parameters, and is subtracted.
         """
         distinct, times = _distinct(counts)
         terms = (self._score.of_cells(distinct, n_cells) * times).sum()

@@ -51,8 +51,8 @@ class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
         Leave-one-out loss to minimize: the mean -log P(class | features), or the error rate. Ties are broken by fewer
         features, then by fewer parents.
     m : "auto", float or array-like of shape (max_k + 1,), default="auto"
-        Weight with which a CPT is drawn towards the CPT with one parent less, one number per number of parents. With
-        ``"auto"``, the weights are selected. See :class:`~tanlearn.HierarchicalSmoothing`.
+        Weight with which a CPT is shrunk toward the CPT with one parent less, one weight for each number of parents.
+        With ``"auto"``, the weights are selected. See :class:`~tanlearn.HierarchicalSmoothing`.
     sparse : "auto" or bool, default="auto"
         Whether to store counts of the contexts that occur, or dense CPTs, as in
         :class:`~tanlearn.HierarchicalSmoothing`.
@@ -91,7 +91,7 @@ class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns. It is set only if ``X`` had column names.
+        Names of the columns, set only if ``X`` had column names.
     n_parameters_ : int
         Number of stored parameters.
 
@@ -149,7 +149,7 @@ class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
         """Raise an AttributeError where no sample of rows is available to select features and parents."""
         if "sample" not in allowed:
             raise AttributeError(
-                f"{type(self).__name__} selects its network on rows, so it needs all rows at once. Use fit."
+                f"{type(self).__name__} selects its network by leave-one-out, so it needs all rows at once. Use fit."
             )
         return True
 

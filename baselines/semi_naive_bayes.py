@@ -28,8 +28,8 @@ __all__ = ["SemiNaiveBayesClassifier"]
 class SemiNaiveBayesClassifier(NetworkClassifier):
     """Naive Bayes over selected features and Cartesian products of features, found by cross-validated accuracy.
 
-    Joined features act as one feature whose values are all combinations of theirs. As a network, each feature of a
-    group has the earlier ones of its group as parents, so that all operations of networks are available.
+    Joined features act as one feature whose values are all combinations of their values. As a network, each feature of
+    a group has the earlier ones of its group as parents, so that all operations of networks are available.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ class SemiNaiveBayesClassifier(NetworkClassifier):
         alone or joined with a group, in each step. "backward" is BSEJ, backward sequential elimination and joining: it
         starts with naive Bayes, and removes a feature or joins two groups in each step.
     validation : None, float or int, default=5
-        Rows to score: the training rows (None), a held-out fraction of them (float), or each of so many folds in turn
-        (int). Except for None, the probabilities are estimated from the other rows. Cut points that depend on classes
-        are fitted without the held-out rows. Pazzani uses leave-one-out.
+        Rows to score: the training rows (None), a held-out fraction of them (float), or each of this number of folds in
+        turn (int). Except for None, the probabilities are estimated from the other rows. Cut points that depend on
+        classes are fitted without the held-out rows. Pazzani uses leave-one-out.
     min_gain : float, default=0.0
         The search stops if no change increases the accuracy by this or more (``epsilon`` of bnclassify), or if the
-        accuracy is 1. With 0, changes of equal accuracy are made, too: on car no single feature is better than the most
-        frequent class, and FSSJ would use none (error of 30 % instead of 13 %).
+        accuracy is 1. With 0, changes that leave the accuracy equal are made, too. On car, no single feature predicts
+        better than the most frequent class, so FSSJ would otherwise use no feature (30 % error instead of 13 %).
     alpha : float, default=1.0
         Pseudo-count of each joint value of a group. The product is smoothed as a whole, as in bnclassify: a group of
         many values is smoothed more than the CPTs of its features would be.
@@ -74,8 +74,8 @@ class SemiNaiveBayesClassifier(NetworkClassifier):
     n_evaluations_ : int
         Number of sets of groups that the search scored.
     history_ : list of ParentChange
-        The features whose parents changed in each step. An added or removed feature has the parents ``()`` if it is
-        added alone or removed.
+        The features whose parents changed in each step. A feature that is added alone, or removed, has the parents
+        ``()``.
     structure_ : Structure
         The network; each feature of a group has the earlier ones as parents.
     tables_ : Tables
@@ -87,7 +87,7 @@ class SemiNaiveBayesClassifier(NetworkClassifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns. It is set only if ``X`` had column names.
+        Names of the columns, set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters.
 

@@ -59,8 +59,8 @@ class Families:
 class _Part:
     """Rows to score, and the rows from which their CPTs are estimated (the same or other rows).
 
-    If cut points depend on classes, they are fitted to the counted rows of each fold. The features may then have other
-    numbers of values than in other folds.
+    If cut points depend on classes, they are fitted to the counted rows of each fold. A feature may then have different
+    numbers of values in different folds.
     """
 
     counted: EncodedData  # rows from which CPTs are estimated
@@ -78,7 +78,7 @@ class _Part:
 class StructureScorer:
     """Score of the current structure, and of all structures that differ from it in one family.
 
-    Searches add the number of structures that they score to ``n_evaluations``: these run in threads.
+    Searches add the number of structures that they score to ``n_evaluations``, because scoring runs in threads.
     """
 
     def __init__(
@@ -355,7 +355,8 @@ class WrapperSearch(BaseEstimator):
         smoothing = MaximumLikelihood() if self.smoothing is None else self.smoothing
         if smoothing.alpha == 0 and smoothing.epsilon is None:
             raise ValueError(
-                "smoothing must keep all probabilities above zero, or single rows decide the structure, got "
+                "smoothing must keep all probabilities above zero, because otherwise single rows would decide the "
+                "structure, got "
                 f"{smoothing!r}. Pass MaximumLikelihood(alpha=1), or MaximumLikelihood(alpha=0, epsilon=1e-5)."
             )
         n_features = data.n_features

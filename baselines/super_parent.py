@@ -24,9 +24,9 @@ __all__ = ["SuperParent"]
 class SuperParent(GreedySearch):
     """Hill climbing over forests that chooses the parent of each edge before its child.
 
-    An orphan is a feature without augmenting parent. The super-parent is the feature whose structure scores best when
-    it becomes the parent of all orphans for which this closes no cycle, even if the score is worse than the current
-    one. The best edge from the super-parent to one of these orphans is added if it improves the score;
+    An orphan is a feature without an augmenting parent. The super-parent is the feature whose structure scores best
+    when it becomes the parent of all orphans for which this closes no cycle, even if the score is worse than the
+    current one. The best edge from the super-parent to one of these orphans is added if it improves the score;
     otherwise the search ends. As for :class:`GreedySearch`, the search needs all rows at once.
 
     Parameters
@@ -35,18 +35,18 @@ class SuperParent(GreedySearch):
         Objective to maximize: the classification rate, the mean margin (log odds of the true class against the best
         other class, capped at ``gamma``), or the mean log posterior of the true class.
     gamma : float, default=1.0
-        Maximum margin that counts, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``.
+        Maximum of the margin of a row, in nats, from 1e-6 to 1e6. It is used only if ``score="margin"``.
     validation : None, float or int, default=None
         Rows on which structures are scored: None for the training rows, a float for a held-out fraction of them, or an
-        int for each of this number of folds in turn. CPTs, and cut points that depend on classes, are fitted without
-        the held-out rows.
+        int for cross-validation with this number of folds. CPTs, and cut points that depend on classes, are fitted
+        without the held-out rows.
     smoothing : MaximumLikelihood, optional
         Learner of the CPTs during the search. The default is ``MaximumLikelihood(alpha=1)``.
     initial : Structure, optional
         Initial structure, such as the ``structure_`` of an interrupted search. The default is naive Bayes.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. The search starts with the required edges, and adds no excluded edge.
-        ``initial`` must satisfy it too.
+        ``initial`` must satisfy the knowledge too.
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it.
     verbose : int, default=0

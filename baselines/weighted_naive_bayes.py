@@ -60,7 +60,7 @@ class WeightedNaiveBayes(Model):
 
     @property
     def n_parameters(self) -> int:
-        """Number of free parameters: those of naive Bayes, and one weight per feature."""
+        """Number of free parameters: the parameters of naive Bayes, and one weight per feature."""
         return self.tables.n_parameters + len(self.weights)
 
     def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
@@ -93,7 +93,7 @@ class WeightedNaiveBayes(Model):
         cells, weights = fields(state, "cells", "weights")
         check_array("weights", weights, np.float64, (len(n_states),))
         if not (weights >= 0).all() or not np.isfinite(weights).all():
-            raise ValueError("weights must be finite numbers from 0.")
+            raise ValueError("weights must be nonnegative finite numbers.")
         return cls(restore_tables(Structure.naive_bayes(len(n_states)), n_states, n_classes, cells), weights)
 
 
@@ -107,7 +107,7 @@ class WeightedNaiveBayesClassifier(Classifier):
         features), or the squared error of the posterior, on the training rows. "trees" is AWNB: the mean of 1 /
         sqrt(depth) of the first test of a feature in bagged decision trees.
     max_weight : float, default=1.0
-        Largest weight of WANBIA; 0 is the smallest one. In the paper, and in its implementations, it is 1.
+        Largest weight of WANBIA; the smallest weight is 0. The paper and its implementations use 1.
     max_iter : int, default=200
         Maximum number of iterations of L-BFGS, for WANBIA.
     n_trees : int, default=10
@@ -152,7 +152,7 @@ class WeightedNaiveBayesClassifier(Classifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns. It is set only if ``X`` had column names.
+        Names of the columns, set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters, including the weights.
 
@@ -163,12 +163,12 @@ class WeightedNaiveBayesClassifier(Classifier):
         mean of -log P(y | x),    or    mean of 1/2 sum over c of (1[c = y] - P(c | x))^2
 
     The trees of AWNB use the splitting rule of C4.5 without pruning: one branch per value, the largest gain ratio among
-    the tests of at least mean gain. A missing value is a branch of its own in trees. Elsewhere a missing feature
-    contributes nothing: the others predict alone.
+    the tests of at least mean gain. A missing value is a branch of its own in trees. Otherwise, a missing feature
+    contributes nothing to a prediction.
 
     The model has no joint distribution of the features, so ``score_samples`` and ``predict_joint_log_proba`` are not
-    available. bnclassify normalizes P(x_i | c)^w_i over the values of the feature. This predicts different
-    probabilities from those of both papers.
+    available. bnclassify normalizes P(x_i | c)^w_i over the values of the feature. Its probabilities therefore differ
+    from both papers.
 
     References
     ----------
@@ -235,7 +235,7 @@ class WeightedNaiveBayesClassifier(Classifier):
         self.random_state = random_state
 
     def _default_discretizer(self) -> MDLPDiscretizer:
-        """Return the discretizer of an encoder without one, which finds no interactions."""
+        """Return the default discretizer, which does not search for interactions."""
         return MDLPDiscretizer(n_jobs=self.n_jobs)
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
@@ -260,7 +260,7 @@ class WeightedNaiveBayesClassifier(Classifier):
         return {"parameters": getattr(self, "history_", [])}
 
     def _check_joint(self) -> bool:
-        """Raise an AttributeError: the scores are not log probabilities of rows."""
+        """Raise an AttributeError, because the scores are not log probabilities of rows."""
         raise AttributeError(
             f"{type(self).__name__} has no joint distribution of the features, because weighted probabilities do not "
             f"sum to one. Use predict_log_proba."

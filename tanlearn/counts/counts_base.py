@@ -27,7 +27,7 @@ class Counts(ABC):
 
     #: Name in files, or None if files cannot contain such counts.
     kind: ClassVar[str | None] = None
-    #: Whether counts of all pairs of features are included, which allow to learn structures.
+    #: Whether counts of all pairs of features are included, from which structures can be learned.
     has_pairs: ClassVar[bool] = False
     #: (n_features, width) augmenting parents of each feature, -1 for none; None if the counts are not of a structure.
     parents: IntArray | None = None

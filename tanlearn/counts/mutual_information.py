@@ -49,7 +49,7 @@ _FEWEST = 64
 _BLOCK = 2**23
 #: Counts for which x log x is tabulated: 256 KiB without missing values.
 _TABULATED = 2**15
-#: The same for candidates, of which one table is made per call.
+#: The same limit for candidates, for which one table is made per call.
 _TABULATED_COUNTS = 2**20
 #: Pair counts of candidates are dense up to this number (8 MiB), or up to 8 per row.
 _DENSE_CELLS = 2**20

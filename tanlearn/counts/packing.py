@@ -17,8 +17,8 @@ from tanlearn.kernels.bits import number_samples
 
 __all__ = ["WORDS_A_SAMPLE", "are_packed", "each_child", "number_bits", "worth_threads"]
 
-#: A word of 64 samples costs an eighth of counting a single sample (0.15 ns versus 1.25 ns). Adding the counts of words
-#: to the pair counts costs as much as a sample per count.
+#: Counting a word of 64 samples costs an eighth of counting a single sample (0.15 ns versus 1.25 ns). Adding the count
+#: of words to a pair count costs as much as counting one sample.
 WORDS_A_SAMPLE = 8
 _CELL_COST = 8
 #: Minimum cost for another thread: 1.3 ms, because starting two threads takes 0.2 ms.

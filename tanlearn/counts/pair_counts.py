@@ -426,7 +426,8 @@ def _check_pair_memory(n_states: Any, n_classes: Any, label: Callable[[int], str
         n_cells,
         8 * n_cells,
         0.0,  # the number of rows is unknown with batches
-        f"a state of all pairs of {np.size(n_states)} features ({label(widest)} has {n_states[widest]:,} values)",
+        f"the set of counts of all pairs of {np.size(n_states)} features ({label(widest)} has {n_states[widest]:,} "
+        "values)",
         "Merge, discretize or leave out columns with so many values",
     )
 

@@ -70,7 +70,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns. It is set only if ``X`` had column names.
+        Names of the columns, set only if ``X`` had column names.
 
     Notes
     -----

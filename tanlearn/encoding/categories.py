@@ -44,7 +44,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features. It is set only if ``X`` had column names.
+        Names of the features, set only if ``X`` had column names.
 
     Examples
     --------

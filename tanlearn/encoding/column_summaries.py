@@ -232,7 +232,8 @@ class ColumnSummary:
             ordered = ["ordered" if column.is_ordered else "unordered" for column in (self, other)]
             raise TypeError(
                 f"{self.label} declares the {ordered[0]} categories {shorten(own)} in one part and the {ordered[1]} "
-                f"{shorten(theirs)} in another. Declare the same ones in the same order in every part, or cast the "
+                f"{shorten(theirs)} in another. Declare the same categories in the same order in every part, or cast "
+                "the "
                 f"column to str."
             )
         names, moved = self.names, other.counts

@@ -68,7 +68,7 @@ class ColumnKindWarning(UserWarning):
 
 
 def suspect_formats(columns: Iterable[Column]) -> list[tuple[str, StringFormat]]:
-    """Return name and detected content of the string columns that do not look categorical.
+    """Return the name and the detected content of each string column that does not look categorical.
 
     Columns with declared categories are skipped.
     """
@@ -88,10 +88,10 @@ def suspect_formats(columns: Iterable[Column]) -> list[tuple[str, StringFormat]]
 def is_suspect(detected: StringFormat) -> bool:
     """Return whether the detected content of a string column deserves a warning.
 
-    Numbers with at most ten distinct values do not, because integers with ten or fewer values are categorical too.
-    Strings of integers do not, because casting codes to strings declares them categorical, unless at least half of the
-    rows have a unique value. Other plain numbers do if at most a twentieth of the distinct values (or two) are not
-    numbers.
+    Numbers with at most ten distinct values need no warning, because integers with so few values are categorical, too.
+    Strings of integers need none, because casting codes to strings declares them categorical, unless at least half of
+    the rows have a unique value. Other plain numbers need a warning if at most a twentieth of the distinct values (or
+    two) are not numbers.
     """
     if detected.kind in ("constant", "categories", "codes"):
         return False
@@ -105,7 +105,7 @@ def is_suspect(detected: StringFormat) -> bool:
 
 
 def warn_of_fitted_columns(encoder: Any, columns: Table, sample_weight: AnyArray | None) -> None:
-    """Warn about the columns to which an encoder was fitted, at most once of each kind."""
+    """Warn about the columns to which an encoder was fitted, with at most one warning of each kind."""
     if isinstance(encoder.discrete_features, str):  # "auto": any other value declares the kinds of the columns
         _warn(suspect_formats(columns))
     warn_of_rounded_columns(columns[i] for i in np.flatnonzero(~encoder.is_discrete_))
@@ -251,7 +251,7 @@ def warn_of_constant_columns(constant: list[str], discretizer: Any, n_samples: i
     # Identical text for every fold, so that Python shows the warning once.
     warn(
         f"discretization left a single interval in {len(constant):,} column(s), which are now constant: "
-        f"{shown}. {reason}. Drop it if it is noise; cast it to str, or name it in discrete_features of "
+        f"{shown}. {reason}. Drop such a column if it is noise; cast it to str, or name it in discrete_features of "
         f"TableEncoder, if it is a code; {advice}.{light}",
         UserWarning,
     )
@@ -331,8 +331,9 @@ def warn_of_numbers_outside(columns: Table, ranges: Sequence[tuple[float, float]
             found.append(f"{columns[number].label} (holds {shorten(present[0].item())}, fit had {low} to {high})")
     if found:
         warn(
-            f"no number in {len(found):,} column(s) is in the range of fit, so all of them count as its smallest or "
-            f"largest values: {_named(found)}. Use the unit and the scale of fit, or fit again with these rows.",
+            f"no number in {len(found):,} column(s) is in the range of fit, so all of them are treated as the smallest "
+            f"or largest value of fit: {_named(found)}. Use the unit and the scale of fit, or fit again with these "
+            "rows.",
             UserWarning,
         )
 

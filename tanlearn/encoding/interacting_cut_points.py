@@ -24,13 +24,14 @@ __all__ = ["with_interacting_cut_points"]
 
 #: Cut points are chosen between this number of quantiles: as accurate as with 256, in half of the time.
 _N_QUANTILES = 64
-#: Most values of another feature. More intervals are merged, and features with more categories are left out.
+#: Maximum number of values of another feature. More intervals are merged, and features with more categories are left
+#: out.
 _MOST_VALUES = 16
-#: Groups with about equally many rows, of another feature without a cut point.
+#: Number of groups, with about equally many rows, of another feature that has no cut point.
 _N_GROUPS = 4
-#: Most pairs of a feature to search and another feature.
+#: Maximum number of pairs of a feature to search and another feature.
 _MOST_PAIRS = 2**14
-#: Most rows times pairs: half a second. Fewer rows are searched if there are more.
+#: Maximum number of rows times pairs, which takes half a second. With more, a subset of the rows is searched.
 _MOST_WORK = 10**8
 #: Logarithms of all counts are tabulated if the total count is at most this multiple of the number of rows.
 _LARGEST_LOG_TABLE = 4

@@ -22,7 +22,7 @@ __all__ = ["MDLPDiscretizer"]
 
 #: Logarithms of all counts are tabulated if the total count is at most this multiple of the number of rows.
 _LARGEST_LOG_TABLE = 4
-#: Up to this number of rows, NumPy sorts a feature, in at most 0.1 ms more. Two kernels less are compiled (1 s).
+#: Up to this number of rows, NumPy sorts a feature, in at most 0.1 ms more. Two fewer kernels are compiled (1 s).
 _FEW_ROWS = 2_000
 
 
@@ -44,10 +44,10 @@ class MDLPDiscretizer(CutPointDiscretizer):
     ----------
     interactions : bool, default=False
         Whether to search features without an accepted cut point again, among rows with the same value of one other
-        feature. The entropies and the criterion are then summed over the values of the other feature, and each cut
-        point also pays log2(d - 1) for the choice among d - 1 other features. Cut points are chosen between 64
-        quantiles. The other feature is the one that shortens the description most, a discretized feature or one with at
-        most 16 categories. For example, the sign of a product of two numbers depends on neither of them alone. Only
+        feature. The entropies and the criterion are then summed over the values of the other feature, and log2(d - 1)
+        is added to the cost of each cut point for the choice among d - 1 other features. Cut points are chosen between
+        64 quantiles. The other feature is the one that shortens the description most, a discretized feature or one with
+        at most 16 categories. For example, the sign of a product of two numbers depends on neither of them alone. Only
         classifiers that combine features benefit, so naive Bayes does not use it. If the number of pairs of features
         times the number of rows is above 1e8, a random subset of the rows is searched, the same for the same table;
         with more than 16,384 pairs, nothing is searched.
@@ -64,7 +64,7 @@ class MDLPDiscretizer(CutPointDiscretizer):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features. It is set only if ``X`` had column names.
+        Names of the features, set only if ``X`` had column names.
 
     References
     ----------

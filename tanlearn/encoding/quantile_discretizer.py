@@ -54,7 +54,7 @@ class QuantileDiscretizer(CutPointDiscretizer):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features. It is set only if ``X`` had column names.
+        Names of the features, set only if ``X`` had column names.
 
     Examples
     --------

@@ -34,9 +34,9 @@ __all__ = ["TableEncoder"]
 class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Encode categorical and continuous columns as integer codes.
 
-    Categorical columns are encoded as by :class:`~tanlearn.encoding.categories.CategoryEncoder`, continuous columns are
-    discretized. Classifiers use the encoder inside ``fit``: :meth:`encode` returns feature-major integer codes. In a
-    scikit-learn pipeline, :meth:`transform` returns floating numbers. NaN stands for unseen categories, and for
+    Categorical columns are encoded as by :class:`~tanlearn.encoding.categories.CategoryEncoder`, and continuous columns
+    are discretized. Classifiers use the encoder inside ``fit``: :meth:`encode` returns feature-major integer codes. In
+    a scikit-learn pipeline, :meth:`transform` returns floating numbers. NaN stands for unseen categories, and for
     missing values in columns without a category for them.
 
     Parameters
@@ -50,17 +50,17 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     discretizer : object, optional
         Discretizer of continuous columns with ``fit(X, y, sample_weight=None)``, ``transform(X)``, which returns codes
         of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. The default is
-        :class:`~tanlearn.MDLPDiscretizer`. Classifiers may have another default: those whose networks have edges use it
-        with ``interactions=True``.
+        :class:`~tanlearn.MDLPDiscretizer`. Classifiers may have another default: classifiers whose networks have edges
+        use the same discretizer with ``interactions=True``.
     handle_unknown : {"missing", "error"}, default="missing"
         Treatment of categories that were not seen in ``fit``: as missing values, or as an error.
     handle_missing : {"marginalize", "category", "auto"}, optional
-        Treatment of missing values. With "marginalize", a missing value is marginalized, so it is no evidence. With
-        "category", each column that has both values and missing values in ``fit`` gets a category for missing values.
-        It is the last category, and is used like all others. With "auto", only columns whose missing values depend on
-        the class get this category: a rate of missing values per class must be more probable than one rate for all
-        classes (Bayes factor above 1, with Beta(1/2, 1/2) priors). Missing values of other columns, and unseen
-        categories, are always marginalized. The default is "auto" in :class:`~tanlearn.TermNetClassifier`,
+        Treatment of missing values. With "marginalize", a missing value is marginalized, so it does not influence
+        predictions. With "category", each column that has both values and missing values in ``fit`` gets a category for
+        missing values. It is the last category, and is used like all others. With "auto", only columns whose missing
+        values depend on the class get this category: a rate of missing values per class must be more probable than one
+        rate for all classes (Bayes factor above 1, with Beta(1/2, 1/2) priors). Missing values of other columns, and
+        unseen categories, are always marginalized. The default is "auto" in :class:`~tanlearn.TermNetClassifier`,
         :class:`~tanlearn.BoostedTermsClassifier` and :class:`~tanlearn.BayesEnsembleClassifier`, and "marginalize" in
         other classifiers.
     n_jobs : int, optional
@@ -78,12 +78,12 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Categories of every categorical feature, without the category of missing values, and ``None`` for continuous
         features.
     typical_values_ : list of (ndarray of shape (n_intervals,) or None)
-        Mean of the training values in each interval of a continuous feature, with NaN for intervals without values. It
-        is ``None`` for categorical features.
+        Mean of the training values in each interval of a continuous feature, with NaN for intervals without values. The
+        entry is ``None`` for categorical features.
     value_ranges_ : list of (tuple of (float, float) or None)
-        Smallest and largest training value of every continuous column, or (nan, nan) if all its values are missing. It
-        is ``None`` for categorical columns, and if the range is unknown, as in BIF and XMLBIF files and in model files
-        of earlier versions.
+        Smallest and largest training value of every continuous column, or (nan, nan) if all its values are missing. The
+        entry is ``None`` for categorical columns, and if the range is unknown, as in BIF and XMLBIF files and in model
+        files of earlier versions.
     discretizer_ : object or None
         Discretizer that was fitted to the continuous columns, in their order, or ``None`` if there are no continuous
         columns.
@@ -92,7 +92,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns. It is set only if ``X`` had column names.
+        Names of the columns, set only if ``X`` had column names.
 
     Examples
     --------

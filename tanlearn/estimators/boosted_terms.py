@@ -116,7 +116,7 @@ class BoostedTermsClassifier(Classifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns. It is set only if ``X`` had column names.
+        Names of the columns, set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters of all terms and the class prior.
 

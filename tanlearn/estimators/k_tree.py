@@ -168,7 +168,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns. It is set only if ``X`` had column names.
+        Names of the columns, set only if ``X`` had column names.
     n_parameters_ : int
         Number of free parameters.
 

@@ -39,12 +39,12 @@ class Dialect:
         if self.most_bytes_of_name is not None and len(name.encode()) > self.most_bytes_of_name:
             raise ValueError(
                 f"{self.title} allows names of at most {self.most_bytes_of_name} bytes, but {name!r} has "
-                f"{len(name.encode())}. Pass a shorter name, for columns of the table with columns=[...]."
+                f"{len(name.encode())}. Pass a shorter name (for columns of the table, with columns=[...])."
             )
         if "\0" in name or not name:
             raise ValueError(
-                f"a name in SQL must not be empty or contain null characters, got {name!r}. Rename it, for columns "
-                f"of the table with columns=[...]."
+                f"a name in SQL must not be empty or contain null characters, got {name!r}. Pass another name (for "
+                "columns of the table, with columns=[...])."
             )
         return '"' + name.replace('"', '""') + '"'
 

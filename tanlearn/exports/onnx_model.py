@@ -160,7 +160,7 @@ class _LeastBytes:
         return 0
 
     def ensemble(self, ensemble: Ensemble) -> int:
-        """Return the bytes of all parts of positive weight."""
+        """Return the bytes of all models with positive weights."""
         return sum(part.write_to(self) for _, part in ensemble.parts())
 
 
@@ -195,7 +195,7 @@ class _Scores:
         return add_terms(self._graph, boosting, self._graph.columns(self._codes))
 
     def ensemble(self, ensemble: Ensemble) -> str:
-        """Append the weighted sum of the log probabilities of all parts of positive weight."""
+        """Append the weighted sum of the log probabilities of all models with positive weights."""
         graph, parts = self._graph, []
         of_forest, of_network, of_terms = ensemble.weights.tolist()
         matrix = graph.columns(self._codes)

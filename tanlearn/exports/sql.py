@@ -23,7 +23,7 @@ from tanlearn.models.calibration import Calibration
 
 __all__ = ["OUTPUTS", "to_sql"]
 
-#: Results by name, and the prefix of their columns, which the class follows.
+#: Results by name, and the prefix of their columns, which is followed by the class.
 OUTPUTS = {
     "prediction": "prediction",
     "probability": "probability_",
@@ -75,7 +75,7 @@ def to_sql(
         Treatment of rows with missing values. With "marginalize", they are treated exactly as in Python; each column of
         a network may depend on at most one other column. With "null", all results of a row are NULL if a missing column
         is a parent of another column or occurs in a boosted term. Other missing values of networks are marginalized
-        exactly. This setting gives shorter statements of networks and boosted terms, and accepts all networks. For
+        exactly. This setting gives shorter statements for networks and boosted terms, and accepts all networks. For
         forests, both settings give the same statement, which treats missing values as in Python.
     max_bytes : int, optional
         Maximum size of the statement in bytes. By default 5,000,000, and 1,000,000 for DuckDB, which plans large
@@ -100,10 +100,10 @@ def to_sql(
     Notes
     -----
     NULL is a missing value, and so is NaN if the database can store it. Unseen categories count as missing. If
-    ``predict`` raises an error for a value, all results of its row are NULL: for infinite numbers, text in a numeric
-    column of SQLite, and unseen categories if the encoder has ``handle_unknown="error"``. All numbers are compared with
-    cut points in double precision. Rows of probability zero in every class get the prediction of a row without values,
-    as in Python, but without a warning.
+    ``predict`` raises an error for a value, all results of its row are NULL. This happens for infinite numbers, text in
+    a numeric column of SQLite, and unseen categories if the encoder has ``handle_unknown="error"``. All numbers are
+    compared with cut points in double precision. Rows of probability zero in every class get the prediction of a row
+    without values, as in Python, but without a warning.
 
     Examples
     --------
@@ -295,7 +295,8 @@ def _names_in_table(model: Any, columns: Sequence[str] | None) -> list[str]:
     if columns is None:
         if not hasattr(model, "feature_names_in_"):
             raise ValueError(
-                f"SQL needs names of columns, but fit got none. Pass columns=[...] with the {n_features} columns of "
+                f"SQL needs column names, but the data passed to fit had none. Pass columns=[...] with the "
+                f"{n_features} columns of "
                 f"the table, in the order of fit."
             )
         return [str(name) for name in model.feature_names_in_]

@@ -177,5 +177,5 @@ def _read_discretization(merged: Any, n_states: IntArray) -> Discretization:
     check_array("merged", merged, np.uint16, (int((n_states + 1).sum()),))
     groups = [own[:-1].astype(np.intp) for own in np.split(merged, np.cumsum(n_states + 1)[:-1])]
     if any(own[0] != 0 or not np.isin(np.diff(own), (0, 1)).all() for own in groups):
-        raise ValueError("merged must begin at 0 in each feature, and increase by 0 or 1.")
+        raise ValueError("merged must begin with 0 for each feature, and increase by 0 or 1 from value to value.")
     return merged_values(groups)

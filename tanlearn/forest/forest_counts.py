@@ -8,7 +8,7 @@ Shapes: the counts of a network are sparse, in coordinate format: ``keys`` (n_ce
 mixed radix, ascending, and ``counts`` (n_cells,) contains their weights.
 
 Invariant: counts of integer-weighted rows are exact and do not depend on the partition of the rows into batches or on
-the order of merging. ``forest/context_tables.py`` describes the tries. The values and classes that a context has seen
+the order of merging. ``forest/context_tables.py`` describes the tries. The values and classes that occur in a context
 are recomputed from the keys.
 """
 
@@ -41,7 +41,7 @@ __all__ = ["ContextCells", "ForestCounts"]
 class ContextCells:
     """Sparse counts of one network by context, value of the child and class."""
 
-    tables: ContextTables  # contexts; their seen values, seen classes and gains are not used
+    tables: ContextTables  # contexts; their values, classes and gains are not used
     n_classes: int
     keys: IntArray  # (n_cells,) int64, (context * most values + value) * n_classes + class, ascending
     counts: AnyArray  # (n_cells,) weights, int64 or float64
@@ -122,7 +122,7 @@ class ContextCells:
 class ForestCounts(Counts):
     """Counts of all networks of a forest whose probabilities are averaged, in the contexts of this forest.
 
-    Rows of weight 0 do not count.
+    Rows of weight 0 are not counted.
     """
 
     kind = "ForestCounts"

@@ -125,7 +125,7 @@ def grow_forest(
 
 
 def _affordable_number(data: EncodedData, settings: ForestSettings, network: ForestNetwork) -> int:
-    """Return the number of networks that fit into the memory limit, judged by the first one, and warn if not all do.
+    """Return how many networks fit into the memory limit, estimated from the first one, and warn if not all do.
 
     With few rows, each network is also grown without each fold, or without each pair of folds, for out-of-fold
     predictions.

@@ -61,7 +61,7 @@ def monotone_gains(
 
 
 def nonincreasing(weights: FloatArray) -> FloatArray:
-    """Return the closest weights of levels (n_levels,) that are nonnegative and do not rise."""
+    """Return the closest weights of levels (n_levels,) that are nonnegative and nonincreasing."""
     from sklearn.isotonic import isotonic_regression
 
     found: FloatArray = isotonic_regression(weights, increasing=False, y_min=0.0)

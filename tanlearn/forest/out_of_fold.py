@@ -50,7 +50,8 @@ MOST_ROWS = 8192
 _RARE = 64
 #: Number of rows from which the networks of the forest are grown without the rows that weights are fitted to. Their
 #: predictions of these rows are out-of-fold, so that no network is grown twice. With a sixteenth of 20,000 rows of
-#: krkopt, the error was .7 points higher, and log losses on adult and sleep were equal; this is at most a 64th.
+#: krkopt, the error was .7 points higher, and log losses on adult and sleep were equal. With this number of rows, at
+#: most a 64th is left out.
 HELD_OUT_FROM = 64 * MOST_ROWS
 
 GrowNetwork = Callable[[EncodedData, int], ForestNetwork]
@@ -260,9 +261,9 @@ def grow_out_of_fold(
 
 
 def draw_held_out(y: IntArray, seed: int) -> IntArray | None:
-    """Draw the rows that all networks of a forest of many rows are grown without; None if there are few rows.
+    """Draw rows that are held out from all networks of a forest, or return None if there are few rows.
 
-    No row is of a rare class, which the networks might not learn without it.
+    No drawn row belongs to a rare class, which the networks might not learn without it.
     """
     if len(y) < HELD_OUT_FROM:
         return None

@@ -11,8 +11,8 @@ from tanlearn.models.log_joint import log_posterior
 __all__ = ["MOST_ROWS", "fit_pool_weights", "pooled"]
 
 #: Strength of the penalty on the squared distance of the weights to their start, in nats, as an equivalent number of
-#: rows. seen. On 35 data sets of 120 to 10,000 rows, the mean log loss was .3156, .3148, .3143 and .3143 with 3, 10, 30
-#: and 100, and the error 13.50, 13.46, 13.38 and 13.32 %; with equal weights at the start .3147 to .3138, and 13.53 %.
+#: rows. On 35 data sets of 120 to 10,000 rows, the mean log loss was .3156, .3148, .3143 and .3143 with 3, 10, 30 and
+#: 100, and the error 13.50, 13.46, 13.38 and 13.32 %; with equal weights at the start .3147 to .3138, and 13.53 %.
 RIDGE = 30.0
 #: Maximum number of rows that the three weights are fitted to.
 MOST_ROWS = 2048

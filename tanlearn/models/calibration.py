@@ -28,7 +28,7 @@ class Calibration:
     Parameters
     ----------
     temperature : float, default=1.0
-        In nats, positive.
+        Divisor of the distances, in nats, positive.
     power : float, default=1.0
         Exponent of the distances, positive.
     pivot : float, default=1.0

@@ -119,9 +119,9 @@ class Eliminator:
         Rows over the limit of operations raise ValueError if ``is_exact``. Otherwise, they are approximated, similar to
         mini-bucket elimination: if the product of the factors of a missing feature would be too large, each factor gets
         its own copy of the feature, with equally probable values. The numbers of these rows are appended to
-        ``inexact``, or reported by an InexactMarginalizationWarning if that is None. (For a k-tree on letter, half of
-        the values missing and a capacity of 150,000 numbers, one row in 29 is approximated, and the test error is 35.4
-        % instead of 35.1 %.)
+        ``inexact``, or reported by an InexactMarginalizationWarning if that is None. (For a k-tree on letter with half
+        of the values missing and a capacity of 150,000 numbers, one row in 29 is approximated, and the test error is
+        35.4 % instead of 35.1 %.)
 
         Shapes: codes: (n_features, n_all); samples: (n_samples,); cells: (n_cells,); result: (n_samples, n_classes).
         """
@@ -435,7 +435,7 @@ class Eliminator:
                 f"one augmenting parent, or {RAISE_LIMIT}."
             )
         raise ValueError(
-            f"missing values of a row may take at most {self._limit:,.0f} operations to marginalize, but row "
+            f"marginalizing the missing values of a row may take at most {self._limit:,.0f} operations, but row "
             f"{refused[0]} lacks {n_missing} features that depend on each other through two or more parents and "
             f"would take more.{name_others(refused)} Impute some of them, learn a structure with one augmenting "
             f"parent, or {RAISE_LIMIT}."
@@ -470,7 +470,7 @@ def _plan(structure: Structure, layout: TableLayout, capacity: int, limit: float
         for j in family:
             graph[j] |= family - {j}
     # Eliminate the feature that leaves the smallest factor first. In a k-tree this adds no edges.
-    # Python integers: products of many numbers of states do not overflow and are the same on every CPU.
+    # Python integers are used, because their products do not overflow and are the same on every CPU.
     states = n_states.tolist()
     order = greedy_order(graph, states, lambda graph, i: math.prod(states[j] for j in graph[i]))
     steps = elimination_steps(graph, order, states)

@@ -239,7 +239,7 @@ class LocalNetworks:
         """Return the error message for rows over the limit of operations."""
         n_missing = int((codes[:, rows[0]] == missing_code(codes.dtype)).sum())
         return (
-            f"missing values of a row may take at most {limit:,.0f} operations to marginalize, but row {rows[0]} "
+            f"marginalizing the missing values of a row may take at most {limit:,.0f} operations, but row {rows[0]} "
             f"lacks {n_missing} features that depend on each other through many parents and would take "
             f"more.{name_others(rows)} Impute some of them, learn a structure with fewer parents, or {RAISE_LIMIT}."
         )

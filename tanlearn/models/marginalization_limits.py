@@ -24,8 +24,8 @@ _MOST = 1e9
 #: Largest limit, because slices are numbered by 64-bit integers.
 _UNLIMITED = 2.0**62
 #: Remedy that messages end with.
-RAISE_LIMIT = f"raise the limit, the environment variable {_VARIABLE}"
-#: Rows named in a message, at most.
+RAISE_LIMIT = f"set a larger limit in the environment variable {_VARIABLE}"
+#: Maximum number of rows named in a message.
 _N_SHOWN = 10
 
 

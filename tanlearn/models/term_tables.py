@@ -86,7 +86,7 @@ class TermTables(Tables):
     values. Dense CPTs (:attr:`cells`) are computed on demand, if they fit in memory.
 
     The class prior of CPTs that are not normalized is an intercept, not the class probabilities. ``prior_shift`` is the
-    difference to the log frequencies of the classes in training. It is kept when other class probabilities are set.
+    difference from the log frequencies of the classes in training. It is kept when other class probabilities are set.
     """
 
     columns: list[TermColumn]

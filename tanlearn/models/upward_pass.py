@@ -27,8 +27,8 @@ __all__ = ["UpwardPass", "device_blocks", "log_joint_in_trees", "score_in_blocks
 
 #: Rows per block: the codes and scores of a block stay in the L1 cache.
 _BLOCK = 512
-#: Bytes that a block of rows may take on a device, and its beliefs once more: about ten times what rows of 256
-#: features need to keep a large GPU busy.
+#: Maximum number of bytes of a block of rows on a device. Its beliefs may take as many again. With 256 features, about
+#: a tenth of this keeps a large GPU busy.
 _DEVICE_BYTES = 1 << 28
 #: The logarithm of 1e-300, a normal number.
 _LOWEST_LOG = -690.0

@@ -24,7 +24,7 @@ __all__ = ["BackOffRidge"]
 
 #: Default candidates, selected on held-out rows. With KDB-2 on the published splits of letter, usps and satimage, the
 #: lowest test errors were 7.6, 3.2 and 8.3 % with the margin loss, at ridges of 0.003, 0.003 and 0.03 (20 to 60
-#: iterations), and 8.1, 4.0 and 11.3 % with conditional likelihood, at 0.3, 0.003 and any.
+#: iterations), and 8.1, 4.0 and 11.3 % with conditional likelihood, at 0.3, 0.003 and any ridge.
 RIDGES = (0.003, 0.03, 0.3)
 LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin())
 #: Factor of the penalty per additional parent: such a term has about that many times more parameters, each with fewer

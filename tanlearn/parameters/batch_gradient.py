@@ -292,8 +292,9 @@ class ConjugateGradient(BatchLearner):
         Any loss. The default is ``Margin()``.
     max_iter : int, optional
         Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows.
-        It has the lowest log loss among all numbers with an error within one standard error of the lowest error. Few
-        iterations reduce overfitting, so no warning is issued if the maximum is reached. See ``converged_``.
+        The selected number has the lowest log loss among all numbers with an error within one standard error of the
+        lowest error. Few iterations reduce overfitting, so no warning is issued if the maximum is reached. See
+        ``converged_``.
     tol : float, default=1e-6
         Training stops if no entry of the gradient of the mean loss has an absolute value above ``tol``.
     alpha : float, default=1.0
@@ -342,8 +343,9 @@ class LBFGS(BatchLearner):
         Any loss. The default is ``Margin()``.
     max_iter : int, optional
         Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows.
-        It has the lowest log loss among all numbers with an error within one standard error of the lowest error. Few
-        iterations reduce overfitting, so no warning is issued if the maximum is reached. See ``converged_``.
+        The selected number has the lowest log loss among all numbers with an error within one standard error of the
+        lowest error. Few iterations reduce overfitting, so no warning is issued if the maximum is reached. See
+        ``converged_``.
     tol : float, default=1e-6
         Training stops if no entry of the gradient of the mean loss has an absolute value above ``tol``.
     alpha : float, default=1.0

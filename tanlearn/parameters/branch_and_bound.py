@@ -79,8 +79,8 @@ class IntegerBranchAndBound(BaseEstimator):
     converged_ : bool
         Whether the CPTs are proven to be optimal.
     history_ : list of Iteration
-        The best CPTs after 0, 1, ... nodes, with their objective as ``loss``; a search by HiGHS is one entry. The
-        evaluations are nodes.
+        The best CPTs after 0, 1, ... nodes, with their objective as ``loss``; a search by HiGHS is one entry.
+        ``n_evaluations`` counts nodes.
 
     Warns
     -----
@@ -165,7 +165,7 @@ class IntegerBranchAndBound(BaseEstimator):
         data : EncodedData
             Complete rows of at least two classes.
         rng : numpy.random.Generator
-            Random generator of ``start``; the search is deterministic.
+            Random generator for ``start``; the search is deterministic.
 
         Returns
         -------

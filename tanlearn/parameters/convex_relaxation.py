@@ -42,7 +42,8 @@ class ConvexRelaxation(BaseEstimator):
     Parameters
     ----------
     slack : float, default=1e-3
-        Cost per nat that a row of weight 1 lacks to the margin, above 0. It is B in the paper, which uses 1 and 2^-8.
+        Cost per nat by which a row of weight 1 falls short of the margin, above 0. This is B in the paper, which uses 1
+        and 2^-8.
     epsilon : float or None, default=1e-5
         Lower bound of a probability before renormalization, below 1 / k, where k is the largest number of values of a
         feature or of the class. None gives eq. 9 of the paper; see the notes.

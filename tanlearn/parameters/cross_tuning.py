@@ -165,7 +165,7 @@ class CrossTuned(BaseEstimator):
         data : EncodedData
             Training rows; missing values are marginalized.
         rng : numpy.random.Generator
-            Random generator of the folds.
+            Random generator for the folds.
 
         Returns
         -------

@@ -81,7 +81,7 @@ class FixedCPTs(BaseEstimator):
         data : EncodedData
             Training rows.
         rng : numpy.random.Generator
-            Random generator of ``parameters``.
+            Random generator for ``parameters``.
 
         Returns
         -------

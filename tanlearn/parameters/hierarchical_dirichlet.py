@@ -97,7 +97,7 @@ class HierarchicalDirichlet(BaseEstimator):
     value that is frequent in a single context has less effect on shorter contexts. The concentrations are computed only
     from the counts. They maximize the likelihood of the features, not the accuracy of predicted classes. With KDB-5,
     error and log loss are 8.0 % and .30 on letter (8.6 % and .38 with :class:`~tanlearn.HierarchicalSmoothing`), 4.0 %
-    and .17 on segment (4.2 % and .26), but 30.2 % and .69 on the noisy german (25.1 % and .54).
+    and .17 on segment (4.2 % and .26), but 30.2 % and .69 on the noisy data set german (25.1 % and .54).
 
     References
     ----------

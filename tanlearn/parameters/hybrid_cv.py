@@ -169,7 +169,7 @@ class HybridCV(BaseEstimator):
         data : EncodedData
             Training rows; missing values are marginalized.
         rng : numpy.random.Generator
-            Random generator of the mini-batches. The same data always have the same held-out rows.
+            Random generator for the mini-batches. The same data always have the same held-out rows.
 
         Returns
         -------
@@ -209,7 +209,7 @@ class HybridCV(BaseEstimator):
         parts : sequence of (EncodedData, EncodedData)
             Training rows and held-out rows of each split.
         rng : numpy.random.Generator
-            Random generator of the mini-batches.
+            Random generator for the mini-batches.
         trained : Tables, optional
             CPTs that the last learner has already fitted to all rows. The learner is then not fitted to all rows again.
         trained_parts : list of FittedTables, optional

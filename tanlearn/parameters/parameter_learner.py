@@ -47,7 +47,7 @@ class ParameterLearner(Protocol):
         data : EncodedData
             Training rows.
         rng : numpy.random.Generator
-            Source of all randomness.
+            Random generator for all random choices.
 
         Returns
         -------

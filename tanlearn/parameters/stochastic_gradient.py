@@ -132,7 +132,7 @@ class StochasticGradient(BaseEstimator):
         data : EncodedData
             Training rows; missing values are marginalized.
         rng : numpy.random.Generator
-            Random generator of the initialization and of the order of the rows.
+            Random generator for the initialization and of the order of the rows.
 
         Returns
         -------

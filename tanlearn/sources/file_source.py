@@ -65,7 +65,7 @@ class FileSource:
         self.n_samples = 0  # rows with a class; 0 before the first complete iteration
         self.n_without_class = 0  # rows without a class, which are left out
         self.dates: list[str] = []  # columns of dates, converted to days
-        self.string_columns = set(string_columns)  # read as strings in any case
+        self.string_columns = set(string_columns)  # always read as strings
         self._n_rows = n_rows
         # Converts the features of a batch, with the number of its first row (from 1) or of each row, to the kinds of a
         # fitted encoder. By default, kinds are determined from the file.
@@ -137,7 +137,7 @@ def read_table(
     r"""Read a table in a file as ``fit_batches`` and the command line read it.
 
     Spaces around fields are ignored, digits with leading zeros are strings, and dates are days since 1970. For Parquet
-    and Feather files, only the command line does the same: ``fit_batches`` of a path reads their values unchanged.
+    and Feather files, only the command line does the same: ``fit_batches`` reads their values unchanged.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def read_table(
         A delimited text, Parquet or Feather file.
     target : str, optional
         The column with the classes. Rows without a class are left out, with a warning, before the kinds of columns are
-        decided.
+        determined.
     columns : list of str, optional
         The columns to read besides the target; by default all.
     **options : object

@@ -51,7 +51,7 @@ class Notation(NamedTuple):
             raise ValueError(f"a notation must have the fields {', '.join(cls._fields)}.")
         for name in cls._fields:
             if type(state[name]) is not (list if name in ("symbols", "missing") else str):
-                raise ValueError(f"{name} of a notation has another type.")
+                raise ValueError(f"{name} of a notation has a wrong type.")
         fields = dict(state, symbols=tuple(state["symbols"]), missing=tuple(state["missing"]))
         return cls(**fields).check()
 

@@ -354,7 +354,7 @@ def _named(columns: list[str]) -> list[str]:
 
 
 def _binary_columns(path: Path, name: str, found: str) -> tuple[list[str], list[Any]]:
-    """Return the columns of a Parquet or Feather file, and those that pandas stored as the index."""
+    """Return the columns of a Parquet or Feather file, and the columns that pandas stored as the index."""
     require_pandas(name)
     pa = require_pyarrow(name)
     try:

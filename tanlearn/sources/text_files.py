@@ -1,8 +1,8 @@
 """Normalization of delimited text files before pandas parses them.
 
-Blank lines and spaces around fields are ignored, also in names, in missing values and for the types of columns. A row
-with more or fewer fields than the header, and bytes that are not valid in the encoding, raise an error with the line
-number.
+Blank lines are ignored. Spaces around fields are ignored, too, in column names, in missing values and when types of
+columns are determined. A row with more or fewer fields than the header, and bytes that are not valid in the encoding,
+raise an error with the line number.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CODE_PREFIX = "\x1f"
 # Characters of lines that are checked at once: a block with one row that must be rewritten is read row by row.
 _BLOCK_SIZE = 2**16
 _LEADING_ZERO = re.compile(r"\n0\d")
-_ASCII_SPACES = frozenset(" \t\v\f\x1c\x1d\x1e\x1f")  # what str.strip removes, but ends of lines
+_ASCII_SPACES = frozenset(" \t\v\f\x1c\x1d\x1e\x1f")  # removed by str.strip, except ends of lines
 _SPACE = re.compile(r"[^\S\r\n]")
 #: Fields that pandas reads as a missing value, according to its documentation.
 MISSING = frozenset(

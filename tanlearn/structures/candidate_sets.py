@@ -202,7 +202,7 @@ class CandidateSets:
                     raise ValueError(
                         f'the first candidate of feature {i} must be "no parent"; any other must be a single parent, '
                         f"or a pair that comes after both of its single parents, got {parents} at index {t - first}. "
-                        f"Create them by CandidateSets.from_lists(..., n_parents=2)."
+                        f"Create candidate sets with CandidateSets.from_lists(..., n_parents=2)."
                     )
         return members
 

@@ -26,7 +26,7 @@ def structure_svg(parents: IntArray, order: IntArray | None, names: Sequence[str
     surrounding text.
     """
     if order is None:
-        return "<p>The parents form a cycle, so there is no picture in layers.</p>"
+        return "<p>The parents form a cycle, so the structure cannot be drawn in layers.</p>"
     names = [str(i) for i in range(len(parents))] if names is None else names
     has_names = len(parents) <= _MOST_NAMES
     dx, dy = _NAMED if has_names else _DOTTED

@@ -89,7 +89,7 @@ class Knowledge(BaseEstimator):
     def rules(self, names: Sequence[str] | None, n_features: int, *, max_parents: int | None = None) -> EdgeRules:
         """Check the knowledge against the columns of the data, and return it as masks.
 
-        Call it in your own structure learner with ``data.names`` and ``data.n_features``.
+        Call this method in your own structure learner with ``data.names`` and ``data.n_features``.
 
         Parameters
         ----------
@@ -110,7 +110,8 @@ class Knowledge(BaseEstimator):
         ValueError
             If a column is unknown or is its own parent, an edge is both required and forbidden, a required edge leads
             to an earlier tier, required edges form a cycle, a column is in two tiers, or a feature has more required
-            parents than ``max_parents``. It is also raised if there are ``increasing`` or ``decreasing`` columns.
+            parents than ``max_parents``. The error is also raised if there are ``increasing`` or ``decreasing``
+            columns.
         """
         self._validate_params()
         if self.increasing or self.decreasing:
@@ -159,7 +160,7 @@ class EdgeRules:
 
     allowed: AnyArray  # (n_features, n_features) bool, [child, parent]; contains the required edges
     required: AnyArray  # (n_features, n_features) bool, [child, parent]
-    tier: IntArray  # (n_features,) number of the tier of each feature, -1 for none
+    tier: IntArray  # (n_features,) index of the tier of each feature, -1 for none
     shown: tuple[str, ...]  # name of each feature in messages
 
     def take(self, order: IntArray) -> EdgeRules:
@@ -270,7 +271,7 @@ def initial_structure(initial: Structure | None, rules: EdgeRules | None) -> Str
 
 
 class ColumnNumbers:
-    """Numbers of columns that users specify by name or position; ``shown`` contains their names for messages."""
+    """Indices of columns that users specify by name or position; ``shown`` contains their names for messages."""
 
     def __init__(self, names: Sequence[str] | None, n_features: int) -> None:
         self.shown = [str(i) for i in range(n_features)] if names is None else [repr(str(name)) for name in names]
@@ -278,7 +279,7 @@ class ColumnNumbers:
         self._n_features = n_features
 
     def find(self, place: str, column: Any) -> int:
-        """Return the number of a column; raise ValueError with ``place``, such as "required[0]", if it is unknown."""
+        """Return the index of a column; raise ValueError with ``place``, such as "required[0]", if it is unknown."""
         if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
             if not 0 <= column < self._n_features:
                 raise ValueError(
@@ -308,10 +309,10 @@ class ColumnNumbers:
 
 
 class _Edges(ColumnNumbers):
-    """Numbers of the columns of edges and tiers."""
+    """Indices of the columns in edges and tiers."""
 
     def edges(self, name: str, given: Sequence[Any]) -> Iterator[tuple[int, int]]:
-        """Yield the numbers of the parent and the child of each edge of a list."""
+        """Yield the indices of the parent and the child of each edge in a list."""
         for k, edge in enumerate(given):
             if not isinstance(edge, (tuple, list)) or len(edge) != 2:
                 raise ValueError(f"{name}[{k}] must be a pair (parent, child) of columns, got {edge!r}.")
@@ -324,7 +325,7 @@ class _Edges(ColumnNumbers):
             yield parent, child
 
     def tiers(self, given: Sequence[Any]) -> IntArray:
-        """Return the number of the tier of each feature, -1 for none, shape (n_features,)."""
+        """Return the index of the tier of each feature, -1 for none, shape (n_features,)."""
         found = np.full(self._n_features, -1, dtype=np.intp)
         for k, tier in enumerate(given):
             if not isinstance(tier, (tuple, list)):

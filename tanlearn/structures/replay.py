@@ -1,4 +1,4 @@
-"""Structures along the history of a search."""
+"""Structures after each step of a search."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class TableLayout:
             n_cells / self.n_tables / n_samples if n_samples else 0.0,
             f"a model whose largest CPT belongs to {label(self.child[t])}{f' given {given}' if given else ''} "
             f"({' x '.join(map(str, self.shape(t)))} values and classes)",
-            "Take fewer parents, or merge, discretize or leave out columns with so many values",
+            "Use fewer parents, or merge, discretize or leave out columns with so many values",
         )
 
     def check_device(self, device: str) -> None:

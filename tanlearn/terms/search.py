@@ -28,7 +28,7 @@ MAX_ITER, LEAST_DECREASE = 60, 3e-5
 LEAST_GAIN = 1e-3
 
 
-#: Vectors of parameters of an L-BFGS search, and those that the search over ridges keeps: about ten evaluations of
+#: Number of parameter vectors in an L-BFGS search, and number kept by the search over ridges: about ten evaluations of
 #: three folds.
 _VECTORS = 30 + 30
 

@@ -20,12 +20,13 @@ __all__ = ["TrainingCheckpoint"]
 
 #: Minimum time between two writes in seconds. A power failure loses at most this time plus one epoch.
 INTERVAL = 10.0
-#: The pause is also at least this multiple of the last write's duration: slow disks take less than 2% of the time.
+#: The pause is also at least this multiple of the last write's duration: writes to slow disks take less than 2 % of the
+#: time.
 PAUSE = 50
 
 
 class TrainingCheckpoint:
-    """Keeps the latest finished epoch of one training in memory, and writes it to a file from time to time.
+    """Latest finished epoch of one training, kept in memory and written to a file from time to time.
 
     The file is an archive in the format of a model file (see :mod:`tanlearn.files.models`). Each write replaces the
     whole file. The file is not locked. If two trainings write to one path, the file holds the state that was written
@@ -78,8 +79,8 @@ class TrainingCheckpoint:
 
         ``get_state`` is called when the state is written. It must return the state at the time of this call, as values
         that :class:`~tanlearn.files.values.Writer` can encode. A failed write leaves the previous file unchanged. A
-        PermissionError is raised on the first write only and is a RuntimeWarning later, because virus scanners lock
-        files for moments.
+        PermissionError is raised on the first write only and is a RuntimeWarning later, because virus scanners may lock
+        files briefly.
         """
         self._unwritten = get_state
         if time.monotonic() < self._due:

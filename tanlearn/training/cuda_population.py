@@ -24,9 +24,9 @@ __all__ = ["CudaEngine", "CudaPopulation", "MemoryNeed", "memory_need"]
 #: Mean length of a row of a CPT with one parent from which a block processes a CPT instead of a warp. Letter has 237,
 #: usps 34.
 _LONG_ROW = 128
-#: Estimated memory that CUDA takes for the kernels of a population and for its graph of up to 321 launches. It is
-#: generous, because it has not been measured. Local memory is allocated for all threads that a device can hold: 303,000
-#: on a B200.
+#: Estimated memory that CUDA takes for the kernels of a population and for its graph of up to 321 launches. The
+#: estimate is generous, because the memory has not been measured. Local memory is allocated for all threads that a
+#: device can hold: 303,000 on a B200.
 _RESERVED_BYTES, _MOST_THREADS = 2**26, 303_104
 
 

@@ -49,13 +49,13 @@ class GradientTraining(BaseEstimator):
         File for the state of the training, so that an interrupted ``fit`` can be resumed. Another ``fit`` with the same
         rows, parameters and int ``random_state`` continues from the file and gives the same model, bit for bit, as
         uninterrupted training. After a finished training, ``fit`` skips the epochs. A training that ``callback``
-        stopped is not finished.
+        stopped counts as unfinished.
 
         The file is written before the first epoch and at the end, even after Ctrl-C or an error, but not after SIGTERM
         or SIGKILL. In between, it is written at the first end of an epoch after ten seconds, or after 50 times the
         duration of the last write if that is longer.
 
-        The file of a different training is refused. Use one file per training and process, and none in
+        The file of a different training is rejected. Use one file per training and process, and none in
         cross-validation, because two processes would overwrite each other's epochs. Custom losses are identified by
         name and attributes, not by their code.
 

@@ -90,7 +90,7 @@ class OptimizeOutcome(NamedTuple):
     grad_norm: float  # largest absolute entry of the gradient at x
     n_iter: int
     converged: bool  # grad_norm <= tol, and the callback did not stop the search
-    message: str  # reason of the end
+    message: str  # reason why the search ended
     history: list[Iteration]  # start and each iteration; ``loss`` is the value
 
 

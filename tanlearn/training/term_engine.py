@@ -118,7 +118,7 @@ class TermEngine(Engine):
     def _is_finite(self) -> bool:
         """Check the terms every 100 steps, because a check takes as long as several steps.
 
-        A term that is not finite also makes the loss of each batch not finite that uses it.
+        If a term is not finite, the loss of each batch that uses it is not finite either.
         """
         if self.adam.t < self._checked + CHECK_EVERY:
             return True

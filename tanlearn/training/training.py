@@ -93,10 +93,10 @@ def _warn_of_zeros(state: State, data: EncodedData) -> None:
     form: Any = state.fixed_point
     warn(
         f"bits=({form.integer_bits}, {form.fraction_bits}) rounds all initial log-probabilities of {len(features)} of "
-        f"{state.candidates.n_features} features to 0, because multiples of {form.step:g} are far apart (the first is "
-        f"{data.label(features[0])}). The structure has no gradient there until training has lowered a log-probability "
-        f"below {-form.step / 2:g}. Use more fraction bits, or bits={form.n_bits}, which trains with several "
-        f"numbers of integer and fraction bits and keeps the best."
+        f"{state.candidates.n_features} features to 0 (the first is {data.label(features[0])}), because the step "
+        f"of {form.step:g} is too large for them. The structure has no gradient there until training has lowered a "
+        f"log-probability below {-form.step / 2:g}. Use more fraction bits, or bits={form.n_bits}, which trains with "
+        f"several numbers of integer and fraction bits and keeps the best."
     )
 
 

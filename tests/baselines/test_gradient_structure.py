@@ -81,7 +81,7 @@ def test_other_parameter_learners_accept_the_structure():
         ({"candidates": "unconstrained"}, "candidates"),
         ({"candidates": Candidates("unconstrained")}, "allow cycles"),
         ({"candidates": PAIRS}, "max_parents is 1. Set max_parents=2"),
-        ({"candidates": [[]] * 6, "knowledge": Knowledge()}, "knowledge chooses among candidates of a kind"),
+        ({"candidates": [[]] * 6, "knowledge": Knowledge()}, "knowledge can be combined only with a kind"),
         ({"candidates": Candidates(knowledge=Knowledge()), "knowledge": Knowledge()}, "knowledge is given twice"),
         ({"max_parents": 3}, "max_parents"),
         ({"loss": "margin"}, "loss"),

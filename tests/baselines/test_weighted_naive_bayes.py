@@ -219,7 +219,7 @@ def test_explanations_files_and_priors(weighting, tmp_path):
         _ = model.predict_joint_log_proba
     assert "no joint distribution of the features" in str(error.value.__cause__)
     damaged = {**model.model_.to_state(), "weights": np.array([1.0, -1.0])}
-    with pytest.raises(ValueError, match="weights must be finite numbers from 0"):
+    with pytest.raises(ValueError, match="weights must be nonnegative finite numbers"):
         type(model.model_).from_state(damaged, model.model_.numbers_of_values(), 2)
 
 

@@ -403,7 +403,7 @@ def test_labels_keep_their_type(labels, dialect):
 def test_a_schema_and_other_names_of_columns():
     model = NaiveBayesClassifier().fit([["sun", 29.0], ["rain", 11.0]] * 3, ["beach", "home"] * 3)
     with pytest.raises(
-        ValueError, match=r"names of columns, but fit got none. Pass columns=\[...\] with the 2 columns"
+        ValueError, match=r"column names, but the data passed to fit had none. Pass columns=\[...\] with the 2 columns"
     ):
         to_sql(model, "step1", dialect="sqlite")
     database = sqlite3.connect(":memory:")

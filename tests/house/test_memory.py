@@ -91,7 +91,7 @@ def test_estimators_refuse_with_cells_bytes_and_remedy(name, monkeypatch):
 
 
 def test_state_of_all_pairs_is_refused_before_it_is_made():
-    with pytest.raises(TableMemoryError, match=r"state of all pairs of 20 features \(feature 0 has 5,000 values\)"):
+    with pytest.raises(TableMemoryError, match=r"counts of all pairs of 20 features \(feature 0 has 5,000 values\)"):
         PairCounts([5000] * 20, 2)
 
 

@@ -200,5 +200,5 @@ def test_the_limit_of_operations_is_the_users(monkeypatch):
     ):
         with pytest.raises(ValueError, match=f"at most 0 operations .* row {inexact[0]} lacks .* {inexact[1]}, "):
             call()
-    with pytest.raises(ValueError, match=r"all 7 features have to be marginalized.*raise the limit"):
+    with pytest.raises(ValueError, match=r"all 7 features have to be marginalized.*set a larger limit"):
         eliminator.sample(codes, np.arange(1), cells, np.random.default_rng(0))

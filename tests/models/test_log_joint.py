@@ -259,7 +259,7 @@ def test_rows_beyond_the_limit_of_operations_are_named():
     )
     with pytest.raises(ValueError, match=message):
         log_joint(tables, structure, codes, is_exact=True)
-    message = "the scores of rows 3, 7 are approximate, .* raise the limit, .* TANLEARN_MAX_ROW_OPERATIONS"
+    message = "the scores of rows 3, 7 are approximate, .* set a larger limit .* TANLEARN_MAX_ROW_OPERATIONS"
     with pytest.warns(InexactMarginalizationWarning, match=message):
         scores = log_joint(tables, structure, codes)
     assert np.isfinite(scores).all()

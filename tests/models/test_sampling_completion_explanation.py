@@ -250,7 +250,7 @@ def test_two_parents_that_tie_everything_together_are_refused():
     codes[:-1, 1] = MISSING
     with pytest.raises(ValueError, match=r"row 1 lacks 624 features that depend on each other .* Impute"):
         most_probable_completion(tables, structure, codes)
-    with pytest.raises(ValueError, match=r"operations to marginalize, but row 1 lacks 624 features"):
+    with pytest.raises(ValueError, match=r"operations, but row 1 lacks 624 features"):
         explain(tables, structure, codes)
 
 

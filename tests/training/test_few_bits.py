@@ -22,7 +22,7 @@ def outcome_of(fixed_point, candidates=SETS, **settings):
 
 
 def test_a_format_that_rounds_initial_parameters_to_zero_is_warned_about():
-    rounded = r"bits=\(4, -2\) rounds all initial log-probabilities of 1 of 3 features to 0, because multiples of 4"
+    rounded = r"bits=\(4, -2\) rounds all initial log-probabilities of 1 of 3 features to 0"
     remedy = r"the first is feature 0.*below -2\. Use more fraction bits, or bits=2"
     with pytest.warns(UserWarning, match=f"{rounded}.*{remedy}"):
         outcome = outcome_of(FixedPoint(4, -2))
